@@ -1,0 +1,378 @@
+//! What is known of an epoch: its tested parametrizations, its tally, its runs in flight.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::space::Parametrization;
+
+/// Count, mean and sum of squared deviations of a series, updated one number at a time.
+///
+/// Welford, "Note on a method for calculating corrected sums of squares and products",
+/// Technometrics 4 (1962); merging after Chan, Golub and LeVeque (1979), equation 2.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moments {
+    /// How many numbers.
+    pub count: u64,
+    /// Their arithmetic mean; 0 if there are none.
+    pub mean: f64,
+    /// The sum of their squared deviations from the mean.
+    pub m2: f64,
+}
+
+/// Why a number did not enter a history.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SampleError {
+    /// Infinite or not a number.
+    #[error("{0} is not a finite number and cannot enter a mean: record the run as not counted")]
+    NotFinite(f64),
+    /// Zero or negative, where a time in seconds was expected.
+    #[error("an elapsed time of {0} s is not positive: record the run as not counted")]
+    NotPositive(f64),
+}
+
+impl Moments {
+    /// Takes one number in.
+    ///
+    /// # Errors
+    /// [`SampleError::NotFinite`] if the number is infinite or not a number, or so large that the
+    /// moments would no longer be finite; nothing changes then.
+    pub fn push(&mut self, number: f64) -> Result<(), SampleError> {
+        let count = self.count.saturating_add(1);
+        let delta = number - self.mean;
+        let mean = self.mean + delta / count as f64;
+        let m2 = self.m2 + delta * (number - mean);
+        if !(number.is_finite() && mean.is_finite() && m2.is_finite()) {
+            return Err(SampleError::NotFinite(number));
+        }
+        *self = Moments { count, mean, m2 };
+        Ok(())
+    }
+
+    /// Takes in all the numbers of another series.
+    pub fn merge(&mut self, other: &Moments) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = *other;
+            return;
+        }
+        let count = self.count.saturating_add(other.count);
+        let delta = other.mean - self.mean;
+        let share = other.count as f64 / count as f64;
+        self.m2 += other.m2 + delta * delta * self.count as f64 * share;
+        self.mean += delta * share;
+        self.count = count;
+    }
+
+    /// The unbiased variance (divisor n - 1); none under two numbers.
+    pub fn variance(&self) -> Option<f64> {
+        (self.count >= 2).then(|| self.m2.max(0.0) / (self.count - 1) as f64)
+    }
+
+    /// The standard error of the mean, the root of variance / n; none under two numbers.
+    pub fn standard_error(&self) -> Option<f64> {
+        self.variance()
+            .map(|variance| (variance / self.count as f64).sqrt())
+    }
+}
+
+/// One of the latest runs of a parametrization.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecentRun {
+    /// The run's place in its epoch.
+    pub ordinal: i64,
+    /// Seconds.
+    pub elapsed: f64,
+}
+
+/// How many recent runs a [`Tested`] keeps.
+pub const RECENT_RUNS: usize = 32;
+
+/// What is known of one parametrization in one epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tested {
+    /// The parametrization.
+    pub parametrization: Parametrization,
+    /// Moments of the elapsed seconds of the runs that count.
+    pub elapsed: Moments,
+    /// Moments of the natural logarithms of those seconds.
+    pub log_elapsed: Moments,
+    /// The latest runs that count, oldest first, at most [`RECENT_RUNS`].
+    pub recent: Vec<RecentRun>,
+    /// How many runs failed in a way that may be the parametrization's doing.
+    pub failed: u64,
+    /// The ordinal of its first run.
+    pub first_ordinal: i64,
+}
+
+impl Tested {
+    /// A parametrization of which nothing is known yet.
+    pub fn new(parametrization: Parametrization, first_ordinal: i64) -> Self {
+        Tested {
+            parametrization,
+            elapsed: Moments::default(),
+            log_elapsed: Moments::default(),
+            recent: Vec::new(),
+            failed: 0,
+            first_ordinal,
+        }
+    }
+
+    /// Takes in a run that counts; `elapsed` in seconds.
+    ///
+    /// # Errors
+    /// If `elapsed` is not finite and positive; nothing changes then.
+    pub fn record(&mut self, ordinal: i64, elapsed: f64) -> Result<(), SampleError> {
+        if elapsed.is_finite() && elapsed <= 0.0 {
+            return Err(SampleError::NotPositive(elapsed));
+        }
+        self.elapsed.push(elapsed)?;
+        // The logarithm of a finite positive number is finite, so this cannot fail half way.
+        self.log_elapsed.push(elapsed.ln())?;
+        self.first_ordinal = self.first_ordinal.min(ordinal);
+        let place = self.recent.partition_point(|run| run.ordinal <= ordinal);
+        self.recent.insert(place, RecentRun { ordinal, elapsed });
+        let surplus = self.recent.len().saturating_sub(RECENT_RUNS);
+        self.recent.drain(..surplus);
+        Ok(())
+    }
+
+    /// Takes in a run that failed.
+    pub fn record_failure(&mut self, ordinal: i64) {
+        self.failed = self.failed.saturating_add(1);
+        self.first_ordinal = self.first_ordinal.min(ordinal);
+    }
+}
+
+/// How many runs of the epoch ended, by role, whether they counted or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tally {
+    /// Design and search runs.
+    pub explored: u64,
+    /// Baseline runs.
+    pub baseline: u64,
+    /// Control runs before the epoch settled.
+    pub controls: u64,
+    /// Runs of the recommended parametrization once settled.
+    pub settled: u64,
+    /// Control runs once settled.
+    pub settled_controls: u64,
+    /// All runs, those of any other role included.
+    pub total: u64,
+}
+
+/// What is known of an epoch: all that a suggestion depends on besides its runs in flight.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct History {
+    /// One entry per parametrization that ever ran.
+    pub tested: Vec<Tested>,
+    /// The epoch's counts.
+    pub tally: Tally,
+}
+
+/// One run in flight, of this epoch: started, and not ended yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pending {
+    /// What it was given.
+    pub parametrization: Parametrization,
+    /// The phase in which it was started.
+    pub phase: Phase,
+    /// Why it was started.
+    pub role: Role,
+}
+
+/// Where a study's epoch stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The default is being measured.
+    Baseline,
+    /// The points of the Latin hypercube are being run.
+    Design,
+    /// The method proposes parametrizations.
+    Search,
+    /// The recommended parametrization is in use.
+    Settled,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// One of the first runs of the default.
+    Baseline,
+    /// A point of the design.
+    Design,
+    /// A parametrization that the method proposed.
+    Search,
+    /// A run of the default, interleaved.
+    Control,
+    /// The recommended parametrization of a settled epoch.
+    Settled,
+    /// The best known parametrization, because this run may not explore.
+    BestKnown,
+    /// The parametrization that an admin or the user pinned.
+    Pinned,
+    /// Nothing is applied; the run is only measured.
+    Observe,
+}
+
+impl Role {
+    /// Whether such a run tries something out, and counts against `exploring` and the budget.
+    pub fn explores(self) -> bool {
+        matches!(self, Role::Design | Role::Search)
+    }
+}
+
+/// A word that names no phase, role or method.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{word:?} is not a {what}: it must be one of {known}")]
+pub struct UnknownWord {
+    /// What was asked for: `phase`, `role` or `method`.
+    pub what: &'static str,
+    /// The word that was given.
+    pub word: String,
+    /// The valid words, separated by commas.
+    pub known: String,
+}
+
+/// Gives an enum of plain words its `ALL`, `Display` and `FromStr`, in serde's spelling.
+macro_rules! words {
+    ($type:ident, $what:literal, $($variant:ident => $word:literal),+ $(,)?) => {
+        impl $type {
+            #[doc = concat!("Every ", $what, ", in order.")]
+            pub const ALL: &[$type] = &[$($type::$variant),+];
+
+            #[doc = concat!("The word for this ", $what, ", as in JSON.")]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $($type::$variant => $word),+
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = $crate::history::UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                Self::ALL
+                    .iter()
+                    .copied()
+                    .find(|known| known.as_str() == word)
+                    .ok_or_else(|| $crate::history::UnknownWord {
+                        what: $what,
+                        word: word.chars().take(64).collect(),
+                        known: Self::ALL
+                            .iter()
+                            .map(|known| known.as_str())
+                            .collect::<Vec<_>>()
+                            .join(", "),
+                    })
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words!(Phase, "phase",
+    Baseline => "baseline", Design => "design", Search => "search", Settled => "settled");
+words!(Role, "role",
+    Baseline => "baseline", Design => "design", Search => "search", Control => "control",
+    Settled => "settled", BestKnown => "best_known", Pinned => "pinned", Observe => "observe");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(numbers: &[f64]) -> Moments {
+        let mut moments = Moments::default();
+        for number in numbers {
+            moments.push(*number).unwrap();
+        }
+        moments
+    }
+
+    #[test]
+    fn moments_by_hand() {
+        // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, sum of squared deviations 32.
+        let all = moments(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
+        assert_eq!(all.count, 8);
+        assert!((all.mean - 5.0).abs() < 1e-12);
+        assert!((all.variance().unwrap() - 32.0 / 7.0).abs() < 1e-12);
+        assert!((all.standard_error().unwrap() - (32.0_f64 / 7.0 / 8.0).sqrt()).abs() < 1e-12);
+
+        let mut merged = moments(&[2.0, 4.0, 4.0]);
+        merged.merge(&moments(&[4.0, 5.0, 5.0, 7.0, 9.0]));
+        merged.merge(&Moments::default());
+        assert_eq!(merged.count, 8);
+        assert!((merged.mean - 5.0).abs() < 1e-12 && (merged.m2 - 32.0).abs() < 1e-9);
+        assert_eq!(moments(&[1.0]).variance(), None);
+        assert_eq!(Moments::default().standard_error(), None);
+    }
+
+    #[test]
+    fn what_is_no_time_does_not_enter() {
+        let mut tested = Tested::new(Parametrization::default(), 7);
+        for elapsed in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let error = tested.record(1, elapsed).unwrap_err();
+            assert!(matches!(error, SampleError::NotFinite(_)), "{error}");
+        }
+        for elapsed in [0.0, -1.0] {
+            assert_eq!(
+                tested.record(1, elapsed),
+                Err(SampleError::NotPositive(elapsed))
+            );
+        }
+        assert_eq!(tested, Tested::new(Parametrization::default(), 7));
+        let mut huge = moments(&[-f64::MAX]);
+        let before = huge;
+        assert!(huge.push(f64::MAX).is_err());
+        assert_eq!(huge, before);
+    }
+
+    #[test]
+    fn recent_runs_are_the_latest_in_order() {
+        let mut tested = Tested::new(Parametrization::default(), 3);
+        for ordinal in (0..100).rev() {
+            tested.record(ordinal, 1.0 + ordinal as f64).unwrap();
+        }
+        tested.record_failure(-1);
+        let kept: Vec<i64> = tested.recent.iter().map(|run| run.ordinal).collect();
+        assert_eq!(kept, (68..100).collect::<Vec<_>>());
+        assert_eq!((tested.first_ordinal, tested.failed), (-1, 1));
+        assert_eq!(tested.elapsed.count, 100);
+        assert_eq!(tested.log_elapsed.count, 100);
+    }
+
+    #[test]
+    fn words_are_serde_words() {
+        for role in Role::ALL {
+            let json = serde_json::to_string(role).unwrap();
+            assert_eq!(json, format!("\"{role}\""));
+            assert_eq!(role.as_str().parse::<Role>().unwrap(), *role);
+        }
+        for phase in Phase::ALL {
+            let json = serde_json::to_string(phase).unwrap();
+            assert_eq!(json, format!("\"{phase}\""));
+            assert_eq!(phase.as_str().parse::<Phase>().unwrap(), *phase);
+        }
+        let error = "best-known".parse::<Role>().unwrap_err().to_string();
+        assert!(error.contains("best_known"), "{error}");
+    }
+}

@@ -1,0 +1,38 @@
+//! The engine of io-autotune: decides which parametrization the next run of an application gets.
+//!
+//! Everything here is pure. There is no I/O, no clock and no global random number generator: the
+//! same space, history, runs in flight, settings and seed give the same [`Suggestion`] on any
+//! machine, so that a suggestion can be replayed from what was stored with it.
+//!
+//! A study's epoch goes through four [`Phase`]s. In the *baseline* the default is measured. In the
+//! *design* the points of a Latin hypercube are run once each, the nearest to the default first. In
+//! the *search* a method proposes parametrizations and runs them again until their means are known
+//! well enough. When the budget is spent the epoch is *settled*: the parametrization with the lowest
+//! mean is used. Control runs of the default are interleaved all along.
+
+#![forbid(unsafe_code)]
+
+mod design;
+pub mod history;
+mod methods;
+pub mod reason;
+pub mod recommend;
+pub mod settings;
+pub mod space;
+pub mod statistics;
+pub mod suggest;
+#[cfg(test)]
+mod testing;
+mod view;
+
+pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
+pub use history::{RECENT_RUNS, SampleError, UnknownWord};
+pub use reason::{BestKnownBecause, Reason, Suggestion};
+pub use recommend::{Recommendation, best_known, recommend};
+pub use settings::{Crossover, MethodName, Robert2020, Selection, Settings, SettingsError};
+pub use space::{Domain, Parameter, Parametrization, Point, Space, SpaceError, Value};
+pub use statistics::{Gain, MeanInterval, gain, mean_interval};
+pub use suggest::suggest;
+
+/// The version of the engine, stored with every suggestion: a replay needs the same one.
+pub const ENGINE_VERSION: &str = concat!("io-autotune-engine ", env!("CARGO_PKG_VERSION"));

@@ -1,0 +1,306 @@
+//! Why a run gets what it gets: data for the store, one plain sentence for people.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::{Phase, Role};
+use crate::space::Parametrization;
+
+/// What the next run gets, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suggestion {
+    /// The phase the epoch is in.
+    pub phase: Phase,
+    /// What the run is for.
+    pub role: Role,
+    /// What the run gets. It always fits the space.
+    pub parametrization: Parametrization,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a run gets its parametrization, in data. `Display` is one plain sentence.
+///
+/// Means, standard errors and thresholds are seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// The default is measured first.
+    Baseline {
+        /// Which baseline run this is, from 1.
+        number: u64,
+        /// How many there will be.
+        of: u64,
+    },
+    /// A point of the Latin hypercube.
+    DesignPoint {
+        /// Which point this is, from 1; 1 is the nearest to the default.
+        number: u64,
+        /// How many there are.
+        of: u64,
+    },
+    /// A new child of two tested parametrizations.
+    Child {
+        /// The parents; the first part comes from the first.
+        parents: [Parametrization; 2],
+        /// Where the parents were cut: before the parameters of these indices.
+        cuts: Vec<usize>,
+        /// The parameters that mutated, by name.
+        mutated: Vec<String>,
+        /// How many children were drawn before this one and were known already.
+        redraws: u32,
+    },
+    /// Every child that was drawn is known already: an untested parametrization near to one.
+    Neighbour {
+        /// The child it is near to.
+        of: Parametrization,
+    },
+    /// A child is run again, because its mean is not known well enough.
+    Resample {
+        /// Which run of this parametrization this is, from 1, runs in flight included.
+        number: u64,
+        /// The standard error of its mean so far; none under two runs.
+        standard_error: Option<f64>,
+        /// The standard error that suffices, `th_se`.
+        threshold: f64,
+    },
+    /// The lowest mean rests on one run, so it is run again before anything is recommended.
+    Confirm {
+        /// The mean so far.
+        mean: f64,
+        /// The mean of the default, if known.
+        default_mean: Option<f64>,
+    },
+    /// A run of the default, interleaved.
+    Control {
+        /// Which run of the default this is, from 1, runs in flight included.
+        number: u64,
+        /// How many runs the epoch has had before it, runs in flight included.
+        runs: u64,
+    },
+    /// The recommended parametrization.
+    Settled {
+        /// Its mean; none if it is the default and no run of it has finished twice.
+        mean: Option<f64>,
+        /// How many runs the mean rests on.
+        n: u64,
+        /// The mean of the default, if known.
+        default_mean: Option<f64>,
+        /// Whether the default itself is the best known.
+        is_default: bool,
+    },
+    /// The best known parametrization, because this run may not explore.
+    BestKnown {
+        /// Why it may not.
+        because: BestKnownBecause,
+        /// The mean of what it gets, if known.
+        mean: Option<f64>,
+        /// How many runs the mean rests on.
+        n: u64,
+    },
+    /// An admin or the user pinned the study to this parametrization.
+    Pinned,
+    /// Nothing is applied; the run is only measured.
+    Observe,
+}
+
+/// Why a run gets the best known parametrization and explores nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BestKnownBecause {
+    /// As many runs explore at once as may.
+    ExploringFull {
+        /// How many may.
+        exploring: u32,
+    },
+    /// A restarted job never explores.
+    Restarted,
+    /// The study was locked by other starts until the deadline.
+    Busy,
+    /// The job's time limit leaves no room for a slow parametrization.
+    NoTimeLeft,
+    /// An admin froze the study.
+    Frozen,
+    /// No run of the design has finished yet, so the search cannot begin.
+    AwaitingDesign,
+    /// The last exploring runs are in flight, and the choice waits for them.
+    AwaitingResults,
+    /// No run of this epoch has finished yet.
+    NothingFinished,
+}
+
+impl fmt::Display for BestKnownBecause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BestKnownBecause::ExploringFull { exploring } => {
+                write!(f, "{exploring} runs explore already")
+            }
+            BestKnownBecause::Restarted => f.write_str("a restarted job never explores"),
+            BestKnownBecause::Busy => f.write_str("the study was busy with other starts"),
+            BestKnownBecause::NoTimeLeft => f.write_str("the time limit leaves no room to explore"),
+            BestKnownBecause::Frozen => f.write_str("the study is frozen"),
+            BestKnownBecause::AwaitingDesign => {
+                f.write_str("no run of the design has finished yet")
+            }
+            BestKnownBecause::AwaitingResults => {
+                f.write_str("the last exploring runs have not finished yet")
+            }
+            BestKnownBecause::NothingFinished => f.write_str("no run has finished yet"),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Baseline { number, of } => write!(f, "baseline run {number} of {of}"),
+            Reason::DesignPoint { number, of } => write!(f, "design point {number} of {of}"),
+            Reason::Child {
+                parents: [first, second],
+                mutated,
+                ..
+            } => {
+                write!(f, "child of ({first}) and ({second})")?;
+                if !mutated.is_empty() {
+                    write!(f, ", mutated in {}", mutated.join(", "))?;
+                }
+                Ok(())
+            }
+            Reason::Neighbour { of } => {
+                write!(f, "nearest untested parametrization to the child ({of})")
+            }
+            Reason::Resample {
+                number,
+                standard_error: Some(error),
+                threshold,
+            } => write!(
+                f,
+                "resample {number} of this parametrization: standard error {} above threshold {}",
+                seconds(*error),
+                seconds(*threshold)
+            ),
+            Reason::Resample { number, .. } => write!(
+                f,
+                "resample {number} of this parametrization: every child runs at least twice"
+            ),
+            Reason::Confirm { mean, .. } => write!(
+                f,
+                "confirmation: the lowest mean, {}, rests on one run",
+                seconds(*mean)
+            ),
+            Reason::Control { number, runs } => {
+                write!(
+                    f,
+                    "control run: run {number} of the default after {runs} runs"
+                )
+            }
+            Reason::Settled {
+                mean,
+                n,
+                default_mean,
+                is_default,
+            } => settled(f, *mean, *n, *default_mean, *is_default),
+            Reason::BestKnown { because, mean, n } => {
+                write!(f, "best known parametrization")?;
+                if let Some(mean) = mean {
+                    write!(f, " (mean {} of {n})", seconds(*mean))?;
+                }
+                write!(f, ", because {because}")
+            }
+            Reason::Pinned => f.write_str("the study is pinned to this parametrization"),
+            Reason::Observe => f.write_str("observed only: nothing is applied"),
+        }
+    }
+}
+
+fn settled(
+    f: &mut fmt::Formatter<'_>,
+    mean: Option<f64>,
+    n: u64,
+    default_mean: Option<f64>,
+    is_default: bool,
+) -> fmt::Result {
+    if is_default {
+        f.write_str("settled on the default: nothing better was found")?;
+    } else {
+        f.write_str("settled on the lowest mean")?;
+    }
+    if let Some(mean) = mean {
+        write!(f, " ({} of {n})", seconds(mean))?;
+    }
+    match default_mean {
+        Some(default) if !is_default => write!(f, ", default {}", seconds(default)),
+        _ => Ok(()),
+    }
+}
+
+/// Seconds with four significant digits and no idle zeros.
+fn seconds(value: f64) -> String {
+    let magnitude = if value == 0.0 || !value.is_finite() {
+        0
+    } else {
+        value.abs().log10().floor() as i32
+    };
+    let decimals = usize::try_from((3 - magnitude).clamp(0, 12)).unwrap_or(0);
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    format!("{text} s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_short() {
+        for (value, text) in [
+            (19.7, "19.7 s"),
+            (0.0, "0 s"),
+            (2.10004, "2.1 s"),
+            (1234.56, "1235 s"),
+            (100.0, "100 s"),
+            (0.001_234_56, "0.001235 s"),
+            (172.69, "172.7 s"),
+        ] {
+            assert_eq!(seconds(value), text);
+        }
+    }
+
+    #[test]
+    fn sentences_and_data() {
+        let resample = Reason::Resample {
+            number: 3,
+            standard_error: Some(2.1),
+            threshold: 1.97,
+        };
+        assert_eq!(
+            resample.to_string(),
+            "resample 3 of this parametrization: standard error 2.1 s above threshold 1.97 s"
+        );
+        let json = serde_json::to_string(&resample).unwrap();
+        assert_eq!(
+            json,
+            r#"{"kind":"resample","number":3,"standard_error":2.1,"threshold":1.97}"#
+        );
+        assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), resample);
+        let full = Reason::BestKnown {
+            because: BestKnownBecause::ExploringFull { exploring: 8 },
+            mean: Some(12.5),
+            n: 3,
+        };
+        assert_eq!(
+            full.to_string(),
+            "best known parametrization (mean 12.5 s of 3), because 8 runs explore already"
+        );
+        let json = serde_json::to_string(&full).unwrap();
+        assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), full);
+    }
+}

@@ -1,0 +1,93 @@
+//! Which parametrization is the best known.
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::{History, Phase, Role, Tally};
+use crate::reason::{BestKnownBecause, Reason, Suggestion};
+use crate::space::{Parametrization, Space};
+use crate::view::View;
+
+/// The fewest runs that a recommendation rests on: one lucky run recommends nothing.
+pub(crate) const MIN_RUNS: u64 = 2;
+
+/// The best known parametrization and how well it is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recommendation {
+    /// The parametrization.
+    pub parametrization: Parametrization,
+    /// Its mean elapsed, seconds.
+    pub mean: f64,
+    /// How many runs the mean rests on, at least 2.
+    pub n: u64,
+    /// The standard error of the mean, seconds.
+    pub standard_error: f64,
+    /// The mean elapsed of the default, seconds; none if no run of it counted.
+    pub default_mean: Option<f64>,
+    /// How many runs of the default counted.
+    pub default_n: u64,
+}
+
+/// The parametrization with the lowest mean elapsed among those that at least two runs counted
+/// for: the optimum is the best on average and not the quickest run (robert2020, section IV).
+///
+/// A parametrization under which more runs failed than counted, twice at least, is not recommended,
+/// unless it is the default. None before any has two runs. Entries that do not fit the space are
+/// ignored.
+pub fn recommend(space: &Space, history: &History) -> Option<Recommendation> {
+    recommend_in(&View::new(space, history, &[]))
+}
+
+pub(crate) fn recommend_in(view: &View<'_>) -> Option<Recommendation> {
+    let (point, known, mean) = view.lowest(MIN_RUNS)?;
+    let default = view.default_known();
+    Some(Recommendation {
+        parametrization: view.space.parametrization(point),
+        mean,
+        n: known.count(),
+        standard_error: known.elapsed.standard_error()?,
+        default_mean: default.mean(),
+        default_n: default.count(),
+    })
+}
+
+/// What a run gets that may not explore: the recommended parametrization, or the default before
+/// there is one. The role is [`Role::BestKnown`].
+///
+/// Without the settings the phase can only be read off the tally: settled once a settled run has
+/// ended, before that search once an exploring run has ended, before that baseline.
+pub fn best_known(space: &Space, history: &History, because: BestKnownBecause) -> Suggestion {
+    let phase = if has_settled(&history.tally) {
+        Phase::Settled
+    } else if history.tally.explored > 0 {
+        Phase::Search
+    } else {
+        Phase::Baseline
+    };
+    best_known_in(&View::new(space, history, &[]), phase, because)
+}
+
+pub(crate) fn best_known_in(
+    view: &View<'_>,
+    phase: Phase,
+    because: BestKnownBecause,
+) -> Suggestion {
+    let (parametrization, mean, n) = match recommend_in(view) {
+        Some(best) => (best.parametrization, Some(best.mean), best.n),
+        None => {
+            let default = view.default_known();
+            (view.space.default(), default.mean(), default.count())
+        }
+    };
+    Suggestion {
+        phase,
+        role: Role::BestKnown,
+        parametrization,
+        reason: Reason::BestKnown { because, mean, n },
+    }
+}
+
+/// Whether a run of the settled phase has ended.
+pub(crate) fn has_settled(tally: &Tally) -> bool {
+    tally.settled > 0 || tally.settled_controls > 0
+}

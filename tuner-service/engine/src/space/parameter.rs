@@ -1,0 +1,349 @@
+//! One tunable and the values it can have.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{SpaceError, Value};
+
+/// The values that a parameter can have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Domain {
+    /// `min`, `min + step`, ... up to and not beyond `max`.
+    Integer {
+        /// The smallest value.
+        min: i64,
+        /// No value is above this one.
+        max: i64,
+        /// The distance between neighbouring values, at least 1.
+        step: i64,
+    },
+    /// A list whose order means something: neighbours behave alike.
+    Ordered {
+        /// The values from one end to the other.
+        values: Vec<Value>,
+    },
+    /// A set without order: any two values are equally far apart.
+    Categories {
+        /// The values.
+        values: Vec<Value>,
+    },
+}
+
+/// One tunable of an accelerator.
+///
+/// In JSON and TOML it is flat: `name`, `kind` (`integer`, `ordered` or `categories`), `min`, `max`
+/// and `step` (1 if left out) or `values`, `default`, and optionally `unit` and `description`.
+/// Fields that are unknown, or that do not belong to the kind, are refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawParameter", into = "RawParameter")]
+pub struct Parameter {
+    /// Unique in its space; letters, digits, `_`, `.` and `-`.
+    pub name: String,
+    /// The values that it can have.
+    pub domain: Domain,
+    /// The accelerator's own default: what a run has without us. One of the domain's values.
+    pub default: Value,
+    /// The unit of the values, for people, for example `bytes`.
+    pub unit: Option<String>,
+    /// What it does, for people.
+    pub description: Option<String>,
+}
+
+impl Domain {
+    fn kind(&self) -> &'static str {
+        match self {
+            Domain::Integer { .. } => "integer",
+            Domain::Ordered { .. } => "ordered",
+            Domain::Categories { .. } => "categories",
+        }
+    }
+}
+
+impl Parameter {
+    /// How many values the parameter has; 0 if its domain is empty, which no [`Space`](super::Space)
+    /// allows.
+    pub fn levels(&self) -> usize {
+        usize::try_from(self.level_count()).unwrap_or(usize::MAX)
+    }
+
+    fn level_count(&self) -> u128 {
+        match &self.domain {
+            Domain::Integer { min, max, step } if min <= max && *step >= 1 => {
+                u128::from(max.abs_diff(*min) / step.unsigned_abs()) + 1
+            }
+            Domain::Integer { .. } => 0,
+            Domain::Ordered { values } | Domain::Categories { values } => values.len() as u128,
+        }
+    }
+
+    /// The value at a level (0 is the smallest, or the first listed); none beyond the last.
+    pub fn value_at(&self, level: usize) -> Option<Value> {
+        if level as u128 >= self.level_count() {
+            return None;
+        }
+        match &self.domain {
+            Domain::Integer { min, step, .. } => {
+                let value = i128::from(*min) + i128::from(*step) * level as i128;
+                i64::try_from(value).ok().map(Value::Integer)
+            }
+            Domain::Ordered { values } | Domain::Categories { values } => {
+                values.get(level).cloned()
+            }
+        }
+    }
+
+    /// The level of a value; none if the parameter cannot have it.
+    pub fn level_of(&self, value: &Value) -> Option<usize> {
+        match &self.domain {
+            Domain::Integer { min, max, step } => {
+                // A whole real number is worth the integer, see `Value`.
+                let number = match value {
+                    Value::Integer(number) => *number,
+                    Value::Real(real) => {
+                        let number = *real as i64;
+                        (Value::Integer(number) == *value).then_some(number)?
+                    }
+                    Value::Text(_) => return None,
+                };
+                if *step < 1 || number < *min || number > *max {
+                    return None;
+                }
+                let (offset, step) = (number.abs_diff(*min), step.unsigned_abs());
+                offset
+                    .is_multiple_of(step)
+                    .then(|| usize::try_from(offset / step).ok())?
+            }
+            Domain::Ordered { values } | Domain::Categories { values } => {
+                values.iter().position(|known| known == value)
+            }
+        }
+    }
+
+    /// Whether neighbouring levels behave alike: integers and ordered lists, not categories.
+    pub fn is_ordered(&self) -> bool {
+        !matches!(self.domain, Domain::Categories { .. })
+    }
+
+    /// The valid choices in words, for messages: `an integer from 2 to 12 in steps of 2`, or `one
+    /// of enable, disable, automatic`.
+    pub fn choices(&self) -> String {
+        const SHOWN: usize = 24;
+        match &self.domain {
+            Domain::Integer { min, max, step } if *step == 1 => {
+                format!("an integer from {min} to {max}")
+            }
+            Domain::Integer { min, max, step } => {
+                format!("an integer from {min} to {max} in steps of {step}")
+            }
+            Domain::Ordered { values } | Domain::Categories { values } => {
+                let mut words: Vec<String> =
+                    values.iter().take(SHOWN).map(Value::to_string).collect();
+                if values.len() > SHOWN {
+                    words.push(format!("... ({} in all)", values.len()));
+                }
+                match words.as_slice() {
+                    [only] => only.clone(),
+                    _ => format!("one of {}", words.join(", ")),
+                }
+            }
+        }
+    }
+
+    /// Checks what must hold of a parameter by itself.
+    pub(super) fn check(&self) -> Result<(), SpaceError> {
+        let name = || self.name.clone();
+        if !valid_name(&self.name) {
+            return Err(SpaceError::BadName { name: name() });
+        }
+        match &self.domain {
+            Domain::Integer { step, .. } if *step < 1 => {
+                return Err(SpaceError::BadStep {
+                    name: name(),
+                    step: *step,
+                });
+            }
+            Domain::Integer { min, max, .. } if min > max => {
+                return Err(SpaceError::BadRange {
+                    name: name(),
+                    min: *min,
+                    max: *max,
+                });
+            }
+            Domain::Integer { .. } => {}
+            Domain::Ordered { values } | Domain::Categories { values } => {
+                check_values(&self.name, values)?;
+            }
+        }
+        let levels = self.level_count();
+        if levels > u128::from(u32::MAX) {
+            return Err(SpaceError::TooManyLevels {
+                name: name(),
+                levels,
+                max: u32::MAX,
+            });
+        }
+        if self.level_of(&self.default).is_none() {
+            return Err(SpaceError::BadDefault {
+                name: name(),
+                default: self.default.clone(),
+                choices: self.choices(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn check_values(name: &str, values: &[Value]) -> Result<(), SpaceError> {
+    if values.is_empty() {
+        return Err(SpaceError::NoValues {
+            name: name.to_owned(),
+        });
+    }
+    let mut seen = BTreeSet::new();
+    for value in values {
+        if !valid_value(value) {
+            return Err(SpaceError::BadValue {
+                name: name.to_owned(),
+                value: value.clone(),
+            });
+        }
+        if !seen.insert(value) {
+            return Err(SpaceError::RepeatedValue {
+                name: name.to_owned(),
+                value: value.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn valid_name(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+}
+
+fn valid_value(value: &Value) -> bool {
+    match value {
+        Value::Integer(_) => true,
+        Value::Real(number) => number.is_finite(),
+        Value::Text(text) => (1..=256).contains(&text.len()) && !text.chars().any(char::is_control),
+    }
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Integer,
+    Ordered,
+    Categories,
+}
+
+/// The flat form of a parameter in files and messages.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawParameter {
+    name: String,
+    kind: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    min: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    step: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    values: Option<Vec<Value>>,
+    default: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+}
+
+impl RawParameter {
+    fn domain(&self) -> Result<Domain, SpaceError> {
+        let needed = |kind, field| SpaceError::MissingField {
+            name: self.name.clone(),
+            kind,
+            field,
+        };
+        let list = |kind| self.values.clone().ok_or_else(|| needed(kind, "values"));
+        match self.kind {
+            Kind::Integer => Ok(Domain::Integer {
+                min: self.min.ok_or_else(|| needed("integer", "min"))?,
+                max: self.max.ok_or_else(|| needed("integer", "max"))?,
+                step: self.step.unwrap_or(1),
+            }),
+            Kind::Ordered => Ok(Domain::Ordered {
+                values: list("ordered")?,
+            }),
+            Kind::Categories => Ok(Domain::Categories {
+                values: list("categories")?,
+            }),
+        }
+    }
+}
+
+impl TryFrom<RawParameter> for Parameter {
+    type Error = SpaceError;
+
+    fn try_from(raw: RawParameter) -> Result<Self, SpaceError> {
+        let domain = raw.domain()?;
+        let is_integer = matches!(domain, Domain::Integer { .. });
+        let fields = [
+            ("min", raw.min.is_some(), is_integer),
+            ("max", raw.max.is_some(), is_integer),
+            ("step", raw.step.is_some(), is_integer),
+            ("values", raw.values.is_some(), !is_integer),
+        ];
+        if let Some((field, ..)) = fields
+            .into_iter()
+            .find(|(_, given, allowed)| *given && !*allowed)
+        {
+            return Err(SpaceError::SurplusField {
+                name: raw.name,
+                kind: domain.kind(),
+                field,
+            });
+        }
+        let parameter = Parameter {
+            name: raw.name,
+            domain,
+            default: raw.default,
+            unit: raw.unit,
+            description: raw.description,
+        };
+        parameter.check()?;
+        Ok(parameter)
+    }
+}
+
+impl From<Parameter> for RawParameter {
+    fn from(parameter: Parameter) -> Self {
+        let mut raw = RawParameter {
+            name: parameter.name,
+            kind: Kind::Integer,
+            min: None,
+            max: None,
+            step: None,
+            values: None,
+            default: parameter.default,
+            unit: parameter.unit,
+            description: parameter.description,
+        };
+        match parameter.domain {
+            Domain::Integer { min, max, step } => {
+                (raw.min, raw.max, raw.step) = (Some(min), Some(max), Some(step));
+            }
+            Domain::Ordered { values } => {
+                (raw.kind, raw.values) = (Kind::Ordered, Some(values));
+            }
+            Domain::Categories { values } => {
+                (raw.kind, raw.values) = (Kind::Categories, Some(values));
+            }
+        }
+        raw
+    }
+}

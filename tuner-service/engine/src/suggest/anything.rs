@@ -1,0 +1,140 @@
+//! Whatever a history, its runs in flight and the settings hold, the answer fits the space.
+
+use proptest::prelude::*;
+
+use super::suggest;
+use crate::history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
+use crate::reason::Suggestion;
+use crate::recommend::recommend;
+use crate::settings::{Crossover, Selection, Settings};
+use crate::space::{Parametrization, Point, Space, Value};
+use crate::testing::{categories, grid, integers};
+
+fn any_space() -> impl Strategy<Value = Space> {
+    prop_oneof![
+        Just(grid(&[1])),
+        Just(grid(&[3])),
+        Just(grid(&[2, 3])),
+        Just(grid(&[6, 6, 3, 4])),
+        Just(grid(&[1000; 20])),
+        Just(Space::new(vec![integers("p00", -5, 50, 7), categories("p01", 3)]).unwrap()),
+    ]
+}
+
+fn any_parametrization() -> impl Strategy<Value = Parametrization> {
+    let value = prop_oneof![
+        (0_i64..6).prop_map(Value::Integer),
+        any::<f64>().prop_map(Value::Real),
+        "c[0-3]".prop_map(Value::Text),
+    ];
+    prop::collection::btree_map("p0[0-3]", value, 0..5).prop_map(Parametrization)
+}
+
+fn any_moments() -> impl Strategy<Value = Moments> {
+    let count = prop_oneof![0_u64..4, any::<u64>()];
+    let number = prop_oneof![any::<f64>(), 1.0..100.0];
+    (count, number.clone(), number).prop_map(|(count, mean, m2)| Moments { count, mean, m2 })
+}
+
+prop_compose! {
+    fn any_tested()(
+        parametrization in any_parametrization(),
+        elapsed in any_moments(),
+        log_elapsed in any_moments(),
+        failed in prop_oneof![0_u64..4, any::<u64>()],
+        first_ordinal: i64,
+        level in prop::option::of(any::<u32>()),
+    ) -> (Tested, Option<u32>) {
+        let recent = vec![RecentRun { ordinal: first_ordinal, elapsed: elapsed.mean }];
+        (Tested { parametrization, elapsed, log_elapsed, recent, failed, first_ordinal }, level)
+    }
+}
+
+prop_compose! {
+    fn any_tally()(numbers in prop::array::uniform6(prop_oneof![0_u64..60, any::<u64>()])) -> Tally {
+        let [explored, baseline, controls, settled, settled_controls, total] = numbers;
+        // Otherwise nearly every epoch would have settled.
+        let few = |number: u64| if number.is_multiple_of(2) { 0 } else { number };
+        Tally {
+            explored,
+            baseline,
+            controls,
+            settled: few(settled),
+            settled_controls: few(settled_controls),
+            total,
+        }
+    }
+}
+
+prop_compose! {
+    fn any_settings()(
+        numbers in prop::array::uniform7(prop_oneof![0_u32..60, any::<u32>()]),
+        rate: f64,
+        share: f64,
+        kinds in any::<[bool; 2]>(),
+    ) -> Settings {
+        let [baseline_runs, design_points, budget, exploring, control_every, pool_size, points] = numbers;
+        let mut settings = Settings {
+            baseline_runs: baseline_runs % 8,
+            design_points: design_points % 40,
+            budget,
+            exploring,
+            control_every,
+            ..Settings::default()
+        };
+        settings.robert2020.mutation_rate = rate;
+        settings.robert2020.resampling_share = share;
+        if kinds[0] {
+            settings.robert2020.selection = Selection::Tournament { pool_size };
+        } else {
+            settings.robert2020.selection = Selection::Probabilistic;
+        }
+        if kinds[1] {
+            settings.robert2020.crossover = Crossover::NPoint { points };
+        }
+        settings
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn anything_gets_a_fitting_answer(
+        space in any_space(),
+        entries in prop::collection::vec(any_tested(), 0..12),
+        tally in any_tally(),
+        flights in prop::collection::vec((any_parametrization(), any::<[u8; 2]>()), 0..12),
+        settings in any_settings(),
+        seed: u64,
+    ) {
+        let tested = entries
+            .into_iter()
+            .map(|(mut tested, level)| {
+                // Half of the entries are points of the space.
+                if let Some(level) = level {
+                    let levels = space.parameters().iter().map(|p| level % p.levels() as u32);
+                    tested.parametrization = space.parametrization(&Point(levels.collect()));
+                }
+                tested
+            })
+            .collect();
+        let history = History { tested, tally };
+        let pending: Vec<Pending> = flights
+            .into_iter()
+            .map(|(parametrization, [phase, role])| Pending {
+                parametrization,
+                phase: Phase::ALL[phase as usize % Phase::ALL.len()],
+                role: Role::ALL[role as usize % Role::ALL.len()],
+            })
+            .collect();
+        let suggestion = suggest(&space, &history, &pending, &settings, seed);
+        prop_assert!(space.validate(&suggestion.parametrization).is_ok());
+        prop_assert!(!suggestion.reason.to_string().is_empty());
+        prop_assert_eq!(&suggestion, &suggest(&space, &history, &pending, &settings, seed));
+        let json = serde_json::to_string(&suggestion).unwrap();
+        prop_assert!(serde_json::from_str::<Suggestion>(&json).is_ok(), "{}", json);
+        if let Some(best) = recommend(&space, &history) {
+            prop_assert!(best.n >= 2 && best.mean.is_finite() && best.standard_error.is_finite());
+        }
+    }
+}
