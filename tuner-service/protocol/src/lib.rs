@@ -1,0 +1,17 @@
+//! What the parts of io-autotune say to each other.
+//!
+//! HTTP/1.1 with JSON bodies, on a Unix socket and on TCP. Every request but the health checks
+//! and the API's description carries a MUNGE credential ([`signature`]), and every answer to such
+//! a request is signed back, because root acts on it.
+
+mod client;
+mod config;
+pub mod munge;
+mod request;
+pub mod signature;
+mod types;
+
+pub use client::{Call, Client, ClientError, Method};
+pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
+pub use request::{Mode, Note, Request, RequestError};
+pub use types::*;

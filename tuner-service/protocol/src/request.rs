@@ -1,0 +1,199 @@
+//! What a user asked for with `--io-autotune`, in the canonical form that travels with the job.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What is to be done with a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Measure it and apply the next parametrization.
+    #[default]
+    Tune,
+    /// Measure and record, apply nothing.
+    Observe,
+}
+
+/// Why a job is treated differently from what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Note {
+    /// The job's name says nothing about the application, so runs of different ones would mix.
+    MeaninglessName,
+}
+
+/// A user's request, parsed from the plugin's canonical text
+/// `app=NAME,accelerator=NAME,mode=tune|observe[,note=meaningless_name]`.
+///
+/// The text passes through the job's environment, which its user can forge, so it is parsed as
+/// strictly in the root prolog as at submission.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The application's name; absent when the job has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
+    /// The accelerator's name; absent means the site's default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<String>,
+    /// What is to be done.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Why the mode is not what was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+/// Why a request's text was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// An item is not `key=value` with a known key.
+    #[error(
+        "{0:?} is not one of app=NAME, accelerator=NAME, mode=tune|observe, note=meaningless_name"
+    )]
+    Item(String),
+    /// A key stands twice.
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+    /// A name has characters that names do not have, or is too long.
+    #[error(
+        "{key}={value:?} is not a name: at most 128 of letters, digits and . _ + @ -, starting with a letter or digit"
+    )]
+    Name {
+        /// The key.
+        key: &'static str,
+        /// What was given.
+        value: String,
+    },
+}
+
+impl Request {
+    /// Checks the names of a request that came by another way than [`FromStr`].
+    ///
+    /// # Errors
+    ///
+    /// Names the field that is wrong.
+    pub fn validate(&self) -> Result<(), RequestError> {
+        for (key, value) in [("app", &self.app), ("accelerator", &self.accelerator)] {
+            if let Some(value) = value {
+                check_name(key, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_name(key: &'static str, value: &str) -> Result<(), RequestError> {
+    let valid = value.len() <= 128
+        && value.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '@' | '-'));
+    if valid {
+        Ok(())
+    } else {
+        Err(RequestError::Name {
+            key,
+            value: value.to_owned(),
+        })
+    }
+}
+
+impl FromStr for Request {
+    type Err = RequestError;
+
+    fn from_str(text: &str) -> Result<Self, RequestError> {
+        fn set<T>(slot: &mut Option<T>, key: &'static str, value: T) -> Result<(), RequestError> {
+            match slot.replace(value) {
+                None => Ok(()),
+                Some(_) => Err(RequestError::Twice(key)),
+            }
+        }
+        let (mut app, mut accelerator, mut mode, mut note) = (None, None, None, None);
+        for item in text.split(',').filter(|item| !item.is_empty()) {
+            match item.split_once('=') {
+                Some(("app", value)) => {
+                    check_name("app", value)?;
+                    set(&mut app, "app", value.to_owned())?;
+                }
+                Some(("accelerator", value)) => {
+                    check_name("accelerator", value)?;
+                    set(&mut accelerator, "accelerator", value.to_owned())?;
+                }
+                Some(("mode", "tune")) => set(&mut mode, "mode", Mode::Tune)?,
+                Some(("mode", "observe")) => set(&mut mode, "mode", Mode::Observe)?,
+                Some(("note", "meaningless_name")) => {
+                    set(&mut note, "note", Note::MeaninglessName)?;
+                }
+                _ => return Err(RequestError::Item(item.to_owned())),
+            }
+        }
+        Ok(Self {
+            app,
+            accelerator,
+            mode: mode.unwrap_or_default(),
+            note,
+        })
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(app) = &self.app {
+            write!(f, "app={app},")?;
+        }
+        if let Some(accelerator) = &self.accelerator {
+            write!(f, "accelerator={accelerator},")?;
+        }
+        f.write_str(match self.mode {
+            Mode::Tune => "mode=tune",
+            Mode::Observe => "mode=observe",
+        })?;
+        match self.note {
+            Some(Note::MeaninglessName) => f.write_str(",note=meaningless_name"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_canonical_text_is_read() {
+        let request: Request = "app=ocean,accelerator=romio,mode=observe".parse().unwrap();
+        assert_eq!(request.app.as_deref(), Some("ocean"));
+        assert_eq!(request.accelerator.as_deref(), Some("romio"));
+        assert_eq!(request.mode, Mode::Observe);
+    }
+
+    #[test]
+    fn each_mistake_is_named() {
+        for (text, expected) in [
+            ("mode=off", "mode=off"),
+            ("app=a,app=b", "app is given twice"),
+            ("app=../../etc", "not a name"),
+            ("app=", "not a name"),
+            ("romio", "is not one of"),
+            ("app=a\nb", "not a name"),
+        ] {
+            let message = text.parse::<Request>().unwrap_err().to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}") {
+            if let Ok(request) = text.parse::<Request>() {
+                prop_assert_eq!(request.to_string().parse::<Request>().unwrap(), request);
+            }
+        }
+    }
+}

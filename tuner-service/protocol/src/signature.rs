@@ -1,0 +1,265 @@
+//! Signatures of requests and answers.
+//!
+//! A request's MUNGE credential is over a digest of method, path with query, body and a nonce; it
+//! is restricted to the service's uid, so that nobody else can decode it, and munged refuses it a
+//! second time. The answer's credential is over a digest of the request's nonce, the status and
+//! the body, restricted to the caller's uid. So an answer can neither be made up by someone who is
+//! not the service nor belong to another request.
+//!
+//! What is said is signed, not hidden: bodies travel in clear text, and hold nothing that a
+//! cluster's users may not see of their own jobs.
+
+use sha2::{Digest, Sha256};
+
+use crate::munge::{Credentials, MungeError};
+
+/// The request's credential; the value is `MUNGE:...:` as munged makes it.
+pub const REQUEST_HEADER: &str = "x-io-autotune-credential";
+/// The answer's credential.
+pub const ANSWER_HEADER: &str = "x-io-autotune-signature";
+/// The request's nonce: 32 hexadecimal digits.
+pub const NONCE_HEADER: &str = "x-io-autotune-nonce";
+
+/// Why a signature was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum SignatureError {
+    /// munged could not be asked, or refused.
+    #[error(transparent)]
+    Munge(#[from] MungeError),
+    /// The credential is genuine, but for another request or answer.
+    #[error("the credential is not for this {0}: its digest differs")]
+    Digest(&'static str),
+    /// A genuine signature by someone who is not the service.
+    #[error("the answer was signed by uid {actual}, and the service is uid {expected}")]
+    Signer {
+        /// Who signed.
+        actual: u32,
+        /// Who should have.
+        expected: u32,
+    },
+    /// No usable nonce.
+    #[error("the nonce {0:?} is not 32 hexadecimal digits")]
+    Nonce(String),
+}
+
+/// A number used once: 128 random bits in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nonce(String);
+
+impl Nonce {
+    /// A fresh one, from the system's random source.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no random source.
+    pub fn fresh() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(hexadecimal(&bytes)))
+    }
+
+    /// Reads a nonce from a header.
+    ///
+    /// # Errors
+    ///
+    /// When it does not have the form of one.
+    pub fn parse(text: &str) -> Result<Self, SignatureError> {
+        if text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(SignatureError::Nonce(text.chars().take(40).collect()))
+        }
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The text that is signed. Each part stands on its own line, and only the body can hold a
+/// newline; the body enters by its digest, so that no two messages share a text.
+fn digest(kind: &str, parts: [&str; 2], nonce: &Nonce, body: &[u8]) -> String {
+    let body = hexadecimal(&Sha256::digest(body));
+    let text = format!("{}\n{}\n{}\n{body}", parts[0], parts[1], nonce.0);
+    format!(
+        "io-autotune {kind} 1 {}",
+        hexadecimal(&Sha256::digest(text.as_bytes()))
+    )
+}
+
+/// Signs a request that only a process of uid `service` may read.
+///
+/// # Errors
+///
+/// When munged cannot be asked.
+pub fn sign_request(
+    credentials: &dyn Credentials,
+    service: u32,
+    method: &str,
+    path: &str,
+    nonce: &Nonce,
+    body: &[u8],
+) -> Result<String, MungeError> {
+    credentials.encode(
+        digest("request", [method, path], nonce, body).as_bytes(),
+        service,
+    )
+}
+
+/// Checks a request's credential and tells who sent it.
+///
+/// # Errors
+///
+/// When munged refuses or cannot be asked, or the credential belongs to another request.
+pub fn verify_request(
+    credentials: &dyn Credentials,
+    credential: &str,
+    method: &str,
+    path: &str,
+    nonce: &Nonce,
+    body: &[u8],
+) -> Result<u32, SignatureError> {
+    let decoded = credentials.decode(credential)?;
+    if decoded.payload == digest("request", [method, path], nonce, body).as_bytes() {
+        Ok(decoded.uid)
+    } else {
+        Err(SignatureError::Digest("request"))
+    }
+}
+
+/// Signs the answer to the request with `nonce`, for the uid that asked.
+///
+/// # Errors
+///
+/// When munged cannot be asked.
+pub fn sign_answer(
+    credentials: &dyn Credentials,
+    reader: u32,
+    status: u16,
+    nonce: &Nonce,
+    body: &[u8],
+) -> Result<String, MungeError> {
+    let status = status.to_string();
+    credentials.encode(
+        digest("answer", [&status, ""], nonce, body).as_bytes(),
+        reader,
+    )
+}
+
+/// Checks that an answer is the service's and belongs to the request with `nonce`.
+///
+/// # Errors
+///
+/// When munged refuses or cannot be asked, the signer is not `service`, or the answer is another's.
+pub fn verify_answer(
+    credentials: &dyn Credentials,
+    service: u32,
+    credential: &str,
+    status: u16,
+    nonce: &Nonce,
+    body: &[u8],
+) -> Result<(), SignatureError> {
+    let decoded = credentials.decode(credential)?;
+    if decoded.uid != service {
+        return Err(SignatureError::Signer {
+            actual: decoded.uid,
+            expected: service,
+        });
+    }
+    let status = status.to_string();
+    if decoded.payload == digest("answer", [&status, ""], nonce, body).as_bytes() {
+        Ok(())
+    } else {
+        Err(SignatureError::Digest("answer"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::munge::Decoded;
+
+    /// Credentials without munged: `UID|READER|PAYLOAD`, unprotected.
+    struct Plain {
+        uid: u32,
+    }
+
+    impl Credentials for Plain {
+        fn encode(&self, payload: &[u8], reader: u32) -> Result<String, MungeError> {
+            Ok(format!(
+                "{}|{reader}|{}",
+                self.uid,
+                String::from_utf8_lossy(payload)
+            ))
+        }
+
+        fn decode(&self, credential: &str) -> Result<Decoded, MungeError> {
+            let mut parts = credential.splitn(3, '|');
+            let uid = parts.next().unwrap().parse().unwrap();
+            if parts.next().unwrap() != self.uid.to_string() {
+                return Err(MungeError::Refused("Unauthorized credential decode".into()));
+            }
+            Ok(Decoded {
+                payload: parts.next().unwrap().as_bytes().to_vec(),
+                uid,
+                gid: 0,
+            })
+        }
+    }
+
+    const USER: Plain = Plain { uid: 1000 };
+    const SERVICE: Plain = Plain { uid: 7 };
+
+    #[test]
+    fn a_request_is_bound_to_method_path_body_and_nonce() {
+        let nonce = Nonce::fresh().unwrap();
+        let other = Nonce::fresh().unwrap();
+        let credential = sign_request(&USER, 7, "POST", "/v1/x", &nonce, b"body").unwrap();
+        let verify = |method, path, nonce: &Nonce, body: &[u8]| {
+            verify_request(&SERVICE, &credential, method, path, nonce, body)
+        };
+        assert_eq!(verify("POST", "/v1/x", &nonce, b"body").unwrap(), 1000);
+        assert!(verify("PUT", "/v1/x", &nonce, b"body").is_err());
+        assert!(verify("POST", "/v1/y", &nonce, b"body").is_err());
+        assert!(verify("POST", "/v1/x", &other, b"body").is_err());
+        assert!(verify("POST", "/v1/x", &nonce, b"bodY").is_err());
+    }
+
+    #[test]
+    fn an_answer_is_bound_to_the_service_the_request_and_its_status() {
+        let nonce = Nonce::fresh().unwrap();
+        let other = Nonce::fresh().unwrap();
+        let credential = sign_answer(&SERVICE, 1000, 200, &nonce, b"{}").unwrap();
+        let verify = |service, status, nonce: &Nonce, body: &[u8]| {
+            verify_answer(&USER, service, &credential, status, nonce, body)
+        };
+        verify(7, 200, &nonce, b"{}").unwrap();
+        assert!(matches!(
+            verify(8, 200, &nonce, b"{}"),
+            Err(SignatureError::Signer { .. })
+        ));
+        assert!(verify(7, 500, &nonce, b"{}").is_err());
+        assert!(verify(7, 200, &other, b"{}").is_err());
+        assert!(verify(7, 200, &nonce, b"{ }").is_err());
+    }
+
+    #[test]
+    fn a_request_cannot_pass_as_an_answer() {
+        let nonce = Nonce::fresh().unwrap();
+        let credential = sign_request(&SERVICE, 1000, "200", "", &nonce, b"").unwrap();
+        assert!(verify_answer(&USER, 7, &credential, 200, &nonce, b"").is_err());
+    }
+
+    #[test]
+    fn a_nonce_has_one_form() {
+        assert!(Nonce::parse("0123456789abcdef0123456789abcdef").is_ok());
+        assert!(Nonce::parse("").is_err());
+        assert!(Nonce::parse("0123456789abcdef0123456789abcde\n").is_err());
+    }
+}

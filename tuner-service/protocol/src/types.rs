@@ -1,0 +1,419 @@
+//! The API's requests and answers.
+
+use std::collections::BTreeMap;
+
+use io_autotune_engine::{Parametrization, Phase, Role};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::request::Request;
+
+/// A job as root on its node knows it, from the prolog's environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Slurm's ClusterName.
+    pub cluster: String,
+    /// Slurm's job id.
+    pub job_id: u32,
+    /// How often the job was restarted: 0 for the first launch.
+    pub restart_count: u32,
+    /// Whose job it is.
+    pub uid: u32,
+    /// The job's group.
+    pub gid: u32,
+    /// The user's login name, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The node that speaks.
+    pub node: String,
+    /// How many nodes the job has.
+    pub nodes: u32,
+    /// The partition it runs in.
+    pub partition: String,
+    /// CPUs per node in Slurm's own notation, such as `8(x2)`.
+    pub cpus_per_node: String,
+}
+
+/// `POST /v1/preview`: what would happen to a job of mine?
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewRequest {
+    /// What the user asked for.
+    pub request: Request,
+}
+
+/// The answer to a preview.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PreviewAnswer {
+    /// One line for the user's terminal.
+    pub line: String,
+}
+
+/// `POST /v1/runs/start`: root in the prolog asks for the run of a job.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartRequest {
+    /// The job.
+    pub job: Job,
+    /// What its user asked for.
+    pub request: Request,
+}
+
+/// What a job is to be given. The same answer for every question about one launch of one job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StartAnswer {
+    /// The run.
+    pub run_id: i64,
+    /// The phase its study is in.
+    #[schema(value_type = String)]
+    pub phase: Phase,
+    /// The run's part in it.
+    #[schema(value_type = String)]
+    pub role: Role,
+    /// What the run is launched under.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub parametrization: Parametrization,
+    /// Why this parametrization, in one sentence.
+    pub reason: String,
+    /// How it reaches the job.
+    pub delivery: Delivery,
+}
+
+/// How a parametrization reaches a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Delivery {
+    /// Files to write in the job's own directory, each named by a variable.
+    pub files: Vec<DeliveredFile>,
+    /// Variables that are the user's where the user has set them.
+    pub watch: Vec<String>,
+}
+
+/// One file of a [`Delivery`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveredFile {
+    /// The file's name: one plain component.
+    pub name: String,
+    /// The environment variable that names it to the application.
+    pub variable: String,
+    /// Its text.
+    pub content: String,
+}
+
+/// What became of a variable in the steps of one job on one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VariableState {
+    /// We set it, and it was in force.
+    Set,
+    /// The user had set or removed it, and it was left alone.
+    User,
+    /// Nobody set it.
+    Absent,
+}
+
+/// One step of a job on one node, as the plugin stamped it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Slurm's step id; the batch step is [`Step::BATCH`].
+    pub step_id: u32,
+    /// From the step's start until its last task ended on this node, in nanoseconds of the node's
+    /// monotonic clock; absent when its end was not seen.
+    pub duration_ns: Option<u64>,
+    /// The first wait status of its tasks that is not 0, else 0.
+    pub wait_status: i32,
+    /// What became of each variable.
+    pub variables: BTreeMap<String, VariableState>,
+}
+
+impl Step {
+    /// The batch step's id (SLURM_BATCH_SCRIPT in slurm.h).
+    pub const BATCH: u32 = 0xffff_fffb;
+}
+
+/// What was really applied to a job on one node: the finish, not the start, decides which
+/// parametrization a run counts for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Applied {
+    /// Nothing was to be applied and nothing was: a run of the default.
+    Default,
+    /// This parametrization, in every step.
+    Parametrization {
+        /// The parametrization.
+        #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+        parametrization: Parametrization,
+    },
+    /// The user's own settings stood in the way in at least one step, and were left alone.
+    User {
+        /// The variables that were the user's.
+        variables: Vec<String>,
+    },
+    /// Something was to be applied and did not reach every step.
+    Incomplete {
+        /// What was missing.
+        detail: String,
+    },
+}
+
+/// `POST /v1/runs/finish`: root in the epilog reports how a job went on its node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FinishRequest {
+    /// The job.
+    pub job: Job,
+    /// What its user asked for, so that a finish without a start can be recorded too.
+    pub request: Request,
+    /// The run, where the start had an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<i64>,
+    /// Why the start had no answer, where it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_failure: Option<String>,
+    /// What was really applied.
+    pub applied: Applied,
+    /// The steps that ran on this node.
+    pub steps: Vec<Step>,
+    /// Positive numbers the job left: bytes written, an application's own figure of merit.
+    #[serde(default)]
+    pub measures: BTreeMap<String, f64>,
+}
+
+/// The answer to a finish: it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FinishAnswer {
+    /// The run it belongs to.
+    pub run_id: i64,
+    /// Whether it had been stored before; it counts once.
+    pub duplicate: bool,
+}
+
+/// `GET /v1/accelerators`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AcceleratorSummary {
+    /// What users type.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Whether it is meant when none is named.
+    pub is_default: bool,
+    /// Its parameters, by name.
+    pub parameters: Vec<String>,
+}
+
+/// The mean elapsed of a set of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Elapsed {
+    /// How many runs.
+    pub n: u64,
+    /// Their mean, in seconds.
+    pub mean: f64,
+    /// Ends of the mean's 95 % interval (Student's t), where there are at least two runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+}
+
+/// The gain of runs made after the choice against the control runs interleaved with them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GainSummary {
+    /// 1 - tuned/default, as a ratio of geometric means: 0.25 says a quarter of the time is saved.
+    pub gain: f64,
+    /// Ends of its 95 % interval (Welch's t on log elapsed).
+    pub interval: (f64, f64),
+    /// Whether the interval excludes zero.
+    pub resolved: bool,
+}
+
+/// A parametrization that an admin, or the study's owner, has fixed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PinSummary {
+    /// What every run gets.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub parametrization: Parametrization,
+    /// Who pinned it.
+    pub uid: u32,
+    /// When.
+    #[schema(value_type = String)]
+    pub at: Timestamp,
+    /// Why.
+    pub why: String,
+}
+
+/// A study as `status` shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StudySummary {
+    /// The study's number.
+    pub study_id: i64,
+    /// The application's name.
+    pub application: String,
+    /// Its owner.
+    pub uid: u32,
+    /// The owner's login name, where known.
+    pub user: Option<String>,
+    /// The accelerator.
+    pub accelerator: String,
+    /// The facets that make histories incomparable, by name.
+    pub context: BTreeMap<String, String>,
+    /// The epoch, from 1.
+    pub epoch: i32,
+    /// The phase.
+    #[schema(value_type = String)]
+    pub phase: Phase,
+    /// Runs of the epoch that counted.
+    pub counted: i64,
+    /// Runs of the epoch that ended and did not count.
+    pub not_counted: i64,
+    /// Runs of the epoch in flight.
+    pub in_flight: i64,
+    /// Design and search runs that ended, and how many there are to be.
+    pub explored: (u64, u32),
+    /// Counted runs of the default, over the whole epoch.
+    pub default: Option<Elapsed>,
+    /// Counted control runs since the study settled: what the tuned runs are compared with.
+    pub control: Option<Elapsed>,
+    /// Counted runs since the study settled that were given the recommended parametrization.
+    pub tuned: Option<Elapsed>,
+    /// What the tuned runs gain against the control runs.
+    pub gain: Option<GainSummary>,
+    /// The parametrization recommended now.
+    #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
+    pub recommended: Option<Parametrization>,
+    /// Its values that differ from the default's.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub differs: Parametrization,
+    /// Why it is recommended, in one sentence.
+    pub why: String,
+    /// Set while the study is pinned.
+    pub pin: Option<PinSummary>,
+}
+
+/// Where a run is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Started, or waiting for its report or for Slurm's word.
+    InFlight,
+    /// It counts for a parametrization.
+    Counted,
+    /// It ended and does not count; the reason says why.
+    NotCounted,
+}
+
+/// A run as `history` shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunSummary {
+    /// The run's number.
+    pub run_id: i64,
+    /// The study.
+    pub study_id: i64,
+    /// The application's name.
+    pub application: String,
+    /// The owner.
+    pub uid: u32,
+    /// The epoch, from 1.
+    pub epoch: i32,
+    /// Slurm's ClusterName.
+    pub cluster: String,
+    /// Slurm's job id.
+    pub job_id: u32,
+    /// The restart count.
+    pub restart_count: u32,
+    /// The node that started it.
+    pub node: String,
+    /// The study's phase at its start.
+    #[schema(value_type = String)]
+    pub phase: Phase,
+    /// Its part.
+    #[schema(value_type = String)]
+    pub role: Role,
+    /// What it was launched under.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub parametrization: Parametrization,
+    /// Its values that differ from the default's.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub differs: Parametrization,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Where it is in its life.
+    pub state: RunState,
+    /// Why it counts or does not.
+    pub verdict: Option<String>,
+    /// Slurm's word for its end, such as `COMPLETED`.
+    pub outcome: Option<String>,
+    /// What was really applied.
+    pub applied: Option<Applied>,
+    /// Seconds, by the node's monotonic clock.
+    pub elapsed: Option<f64>,
+    /// The first wait status of its steps that is not 0, else 0.
+    pub wait_status: Option<i32>,
+    /// Numbers the job left.
+    pub measures: BTreeMap<String, f64>,
+    /// When it started, by the database's clock.
+    #[schema(value_type = String)]
+    pub started_at: Timestamp,
+    /// When its report came.
+    #[schema(value_type = Option<String>)]
+    pub finished_at: Option<Timestamp>,
+}
+
+/// `GET /v1/runs/{job_id}`: one run with what the suggestion was made from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunDetail {
+    /// The run.
+    pub run: RunSummary,
+    /// Everything the suggestion was made from: seed, settings, engine version, runs in flight.
+    pub suggestion: serde_json::Value,
+    /// How the parametrization was delivered.
+    pub delivery: Delivery,
+    /// The node reports, as they came.
+    pub reports: Vec<serde_json::Value>,
+}
+
+/// `POST /v1/studies/{id}/pin`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PinRequest {
+    /// Values as text, by parameter; parameters left out keep the default.
+    /// Absent: what is recommended now.
+    #[serde(default)]
+    pub values: Option<BTreeMap<String, String>>,
+    /// Why, for the audit table.
+    pub why: String,
+}
+
+/// `POST /v1/studies/{id}/unpin` and `/reset`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhyRequest {
+    /// Why, for the audit table.
+    pub why: String,
+}
+
+/// `GET /v1/ready`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Readiness {
+    /// Whether requests can be served.
+    pub ready: bool,
+    /// What is missing, if anything.
+    pub problems: Vec<String>,
+    /// The service's version.
+    pub version: String,
+}
+
+/// The body of every refusal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ErrorBody {
+    /// The error.
+    pub error: ErrorDetail,
+}
+
+/// A refusal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ErrorDetail {
+    /// A stable word for programs.
+    pub code: String,
+    /// What was asked, what is wrong, what to do.
+    pub message: String,
+}
