@@ -1,0 +1,71 @@
+//! What can go wrong in the store.
+
+/// Why the store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The study is locked by another request, and waiting any longer would cost the job.
+    #[error("{transaction}: the study is busy")]
+    Busy {
+        /// The transaction's name.
+        transaction: &'static str,
+    },
+    /// PostgreSQL failed or could not be reached.
+    #[error("{transaction}: {source}")]
+    Database {
+        /// The transaction's name.
+        transaction: &'static str,
+        /// The driver's word.
+        source: sqlx::Error,
+    },
+    /// Migrations could not be applied.
+    #[error("the schema cannot be brought up to date: {0}")]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+    /// The database was migrated by a newer version than this one.
+    #[error(
+        "the database has schema version {actual} and this program knows {known}: upgrade this program"
+    )]
+    NewerSchema {
+        /// The newest migration in the database.
+        actual: i64,
+        /// The newest migration this program carries.
+        known: i64,
+    },
+    /// A row does not hold what it must: corruption or a bug, never a user's mistake.
+    #[error("{transaction}: {problem}")]
+    Invariant {
+        /// The transaction's name.
+        transaction: &'static str,
+        /// What does not hold.
+        problem: String,
+    },
+}
+
+impl StoreError {
+    /// PostgreSQL's `lock_not_available`, raised when `lock_timeout` passes.
+    const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+    pub(crate) fn database(transaction: &'static str, source: sqlx::Error) -> Self {
+        match &source {
+            sqlx::Error::Database(error)
+                if error.code().as_deref() == Some(Self::LOCK_NOT_AVAILABLE) =>
+            {
+                Self::Busy { transaction }
+            }
+            _ => Self::Database {
+                transaction,
+                source,
+            },
+        }
+    }
+}
+
+/// Names the transaction in which a database error came up.
+pub(crate) trait Named<T> {
+    fn named(self, transaction: &'static str) -> Result<T, StoreError>;
+}
+
+impl<T> Named<T> for Result<T, sqlx::Error> {
+    fn named(self, transaction: &'static str) -> Result<T, StoreError> {
+        self.map_err(|source| StoreError::database(transaction, source))
+    }
+}

@@ -1,0 +1,165 @@
+//! The finish of a run: durable before it is acknowledged, and applied once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use io_autotune_engine::Space;
+use serde_json::Value;
+use sqlx::types::Json;
+
+use crate::error::{Named, StoreError};
+use crate::pool::{Store, one_row};
+use crate::records::{JobKey, StudyKey};
+use crate::state;
+
+/// A node's report of how a job went.
+#[derive(Clone, Debug)]
+pub struct Finish<'a> {
+    /// The job.
+    pub job: &'a JobKey,
+    /// The node that reports.
+    pub node: &'a str,
+    /// The study, in case the start never arrived.
+    pub study: &'a StudyKey,
+    /// What the user asked for, in case the start never arrived.
+    pub request: Value,
+    /// The accelerator's space, in case the start never arrived.
+    pub space: &'a Space,
+    /// Why there is no start, in one sentence.
+    pub no_start: &'a str,
+    /// Seconds; `None` where no step was seen to end.
+    pub elapsed: Option<f64>,
+    /// The first wait status of the job's steps that is not 0, else 0.
+    pub wait_status: i32,
+    /// What was really applied, as it is kept.
+    pub applied: Value,
+    /// Positive numbers the job left.
+    pub measures: &'a BTreeMap<String, f64>,
+    /// The report as it came.
+    pub report: Value,
+}
+
+/// A report that is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The run it belongs to.
+    pub run_id: i64,
+    /// It had been stored before, and changed nothing now.
+    pub duplicate: bool,
+}
+
+impl Store {
+    /// Stores a report. A run that never started is recorded as one of the default; its node did
+    /// not have our answer, so nothing was applied to it.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails; the caller then keeps the report.
+    pub async fn finish_run(&self, finish: &Finish<'_>) -> Result<Finished, StoreError> {
+        const NAME: &str = "finish_run";
+        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
+        let found = sqlx::query_scalar!(
+            "select id from runs where cluster = $1 and job_id = $2 and restart_count = $3",
+            finish.job.cluster,
+            i64::from(finish.job.job_id),
+            finish.job.restart_count.cast_signed()
+        )
+        .fetch_optional(&mut *transaction)
+        .await
+        .named(NAME)?;
+        let run_id = match found {
+            Some(run_id) => run_id,
+            None => {
+                drop(transaction);
+                let run_id = self.record_unstarted(finish).await?;
+                transaction = self.begin(NAME, Duration::from_secs(1)).await?;
+                run_id
+            }
+        };
+        let stored = sqlx::query!(
+            "insert into reports (run_id, node, body) values ($1, $2, $3)
+             on conflict (run_id, node) do nothing",
+            run_id,
+            finish.node,
+            finish.report
+        )
+        .execute(&mut *transaction)
+        .await
+        .named(NAME)?;
+        if stored.rows_affected() == 0 {
+            return Ok(Finished {
+                run_id,
+                duplicate: true,
+            });
+        }
+        // The first report decides; the node that was given the parametrization is the only one
+        // that reports. A run judged lost before its report came stays judged.
+        sqlx::query!(
+            "update runs set finished_at = now(), elapsed = $2, wait_status = $3, applied = $4, measures = $5
+             where id = $1 and finished_at is null",
+            run_id,
+            finish.elapsed,
+            finish.wait_status,
+            finish.applied,
+            Json(finish.measures) as _
+        )
+        .execute(&mut *transaction)
+        .await
+        .named(NAME)?;
+        transaction.commit().await.named(NAME)?;
+        Ok(Finished {
+            run_id,
+            duplicate: false,
+        })
+    }
+
+    /// A run whose start never arrived, recorded as an observed run of the default.
+    async fn record_unstarted(&self, finish: &Finish<'_>) -> Result<i64, StoreError> {
+        const NAME: &str = "record_unstarted";
+        let study_id = self.ensure_study(finish.study, finish.space).await?;
+        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
+        let state = state::load(&mut transaction, NAME, study_id).await?;
+        let run_id = sqlx::query_scalar!(
+            "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
+                               parametrization, reason, suggestion, delivery)
+             values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11)
+             on conflict (cluster, job_id, restart_count)
+                 do update set cluster = excluded.cluster
+             returning id",
+            state.epoch_id,
+            finish.job.cluster,
+            i64::from(finish.job.job_id),
+            finish.job.restart_count.cast_signed(),
+            i64::from(finish.study.owner_uid),
+            finish.node,
+            finish.request,
+            Json(state.space.default()) as _,
+            finish.no_start,
+            serde_json::json!({ "no_start": finish.no_start }),
+            serde_json::json!({ "files": [], "watch": [] }),
+        )
+        .fetch_one(&mut *transaction)
+        .await
+        .named(NAME)?;
+        transaction.commit().await.named(NAME)?;
+        Ok(run_id)
+    }
+
+    /// Keeps Slurm's word for how a run's job ended.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails, or there is no such run.
+    pub async fn record_outcome(&self, run_id: i64, outcome: &str) -> Result<(), StoreError> {
+        const NAME: &str = "record_outcome";
+        let result = sqlx::query!(
+            "update runs set outcome = $2, outcome_at = coalesce(outcome_at, now()) where id = $1",
+            run_id,
+            outcome
+        )
+        .execute(&self.pool)
+        .await
+        .named(NAME)?;
+        one_row(NAME, &result)
+    }
+}

@@ -1,0 +1,137 @@
+//! The connection pool, migrations, and named transactions.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{PgPool, Postgres, Transaction};
+
+use crate::error::{Named, StoreError};
+
+static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
+
+/// No statement of ours runs longer; a client that needs one has been given up by its caller.
+const STATEMENT_TIMEOUT: &str = "10s";
+
+/// The store.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(crate) pool: PgPool,
+}
+
+impl Store {
+    /// Opens a pool of at most `connections` connections to `url`; connects when first used, so
+    /// that a service can start before its database.
+    ///
+    /// # Errors
+    ///
+    /// When `url` is not a PostgreSQL URL.
+    pub fn open(url: &str, connections: u32) -> Result<Self, StoreError> {
+        let options = PgConnectOptions::from_str(url)
+            .named("open")?
+            .application_name("io-autotuned")
+            .options([
+                ("statement_timeout", STATEMENT_TIMEOUT),
+                // The ROLLBACK after release warns where there is nothing to roll back.
+                ("client_min_messages", "error"),
+                ("idle_in_transaction_session_timeout", STATEMENT_TIMEOUT),
+            ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(Duration::from_secs(2))
+            // A `begin` whose future is dropped (client gone, deadline) can leave the connection
+            // inside a transaction; the next borrower must not find itself in it.
+            .after_release(|connection, _| {
+                Box::pin(async move {
+                    sqlx::query("ROLLBACK").execute(connection).await?;
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options);
+        Ok(Self { pool })
+    }
+
+    /// Applies the migrations that the database does not have yet.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be reached, or was migrated by a newer version.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        self.refuse_newer_schema().await?;
+        Ok(MIGRATIONS.run(&self.pool).await?)
+    }
+
+    async fn refuse_newer_schema(&self) -> Result<(), StoreError> {
+        const NAME: &str = "schema_version";
+        let known = MIGRATIONS
+            .iter()
+            .map(|migration| migration.version)
+            .max()
+            .unwrap_or(0);
+        let exists: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
+            .fetch_one(&self.pool)
+            .await
+            .named(NAME)?;
+        if !exists {
+            return Ok(());
+        }
+        let actual: i64 =
+            sqlx::query_scalar("select coalesce(max(version), 0) from _sqlx_migrations")
+                .fetch_one(&self.pool)
+                .await
+                .named(NAME)?;
+        if actual > known {
+            Err(StoreError::NewerSchema { actual, known })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether the database answers and has the schema this program knows.
+    ///
+    /// # Errors
+    ///
+    /// Says what is missing.
+    pub async fn ready(&self) -> Result<(), StoreError> {
+        self.refuse_newer_schema().await
+    }
+
+    /// Ends all connections; waits for those in use.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    /// A transaction called `name`, in which waiting for a lock ends after `lock_wait`.
+    pub(crate) async fn begin(
+        &self,
+        name: &'static str,
+        lock_wait: Duration,
+    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let mut transaction = self.pool.begin().await.named(name)?;
+        sqlx::query(
+            "select set_config('application_name', 'io-autotuned ' || $1, true), \
+                    set_config('lock_timeout', $2 || 'ms', true)",
+        )
+        .bind(name)
+        .bind(lock_wait.as_millis().max(1).to_string())
+        .execute(&mut *transaction)
+        .await
+        .named(name)?;
+        Ok(transaction)
+    }
+}
+
+/// Asserts that a write touched exactly one row.
+pub(crate) fn one_row(
+    transaction: &'static str,
+    result: &sqlx::postgres::PgQueryResult,
+) -> Result<(), StoreError> {
+    match result.rows_affected() {
+        1 => Ok(()),
+        rows => Err(StoreError::Invariant {
+            transaction,
+            problem: format!("a write that must touch one row touched {rows}"),
+        }),
+    }
+}

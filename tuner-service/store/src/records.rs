@@ -1,0 +1,69 @@
+//! Keys and conversions that several transactions share.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+
+use crate::error::StoreError;
+
+/// One launch of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobKey {
+    /// Slurm's ClusterName.
+    pub cluster: String,
+    /// Slurm's job id.
+    pub job_id: u32,
+    /// How often the job was restarted.
+    pub restart_count: u32,
+}
+
+/// What identifies a study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StudyKey {
+    /// The application's owner.
+    pub owner_uid: u32,
+    /// The owner's login name, where known.
+    pub owner_name: Option<String>,
+    /// The application's name.
+    pub application: String,
+    /// The accelerator's name.
+    pub accelerator: String,
+    /// The facets that make histories incomparable.
+    pub context: BTreeMap<String, String>,
+}
+
+impl StudyKey {
+    /// The context as one text, equal for equal contexts.
+    pub(crate) fn context_key(&self) -> String {
+        serde_json::to_string(&self.context).unwrap_or_default()
+    }
+}
+
+/// Reads a word that a check constraint of the schema limits.
+pub(crate) fn word<T: FromStr>(transaction: &'static str, text: &str) -> Result<T, StoreError> {
+    text.parse().map_err(|_| StoreError::Invariant {
+        transaction,
+        problem: format!("{text:?} is not a word this program knows"),
+    })
+}
+
+/// Reads a number that a check constraint of the schema limits.
+pub(crate) fn number<T, U>(transaction: &'static str, value: T) -> Result<U, StoreError>
+where
+    T: Copy + std::fmt::Display,
+    U: TryFrom<T>,
+{
+    U::try_from(value).map_err(|_| StoreError::Invariant {
+        transaction,
+        problem: format!("{value} is out of range"),
+    })
+}
+
+/// A timestamp, which queries return as microseconds since 1970.
+pub(crate) fn timestamp(transaction: &'static str, micros: i64) -> Result<Timestamp, StoreError> {
+    Timestamp::from_microsecond(micros).map_err(|error| StoreError::Invariant {
+        transaction,
+        problem: error.to_string(),
+    })
+}

@@ -1,0 +1,294 @@
+//! The start of a run: idempotent per job and restart.
+
+use std::time::Duration;
+
+use io_autotune_engine::{Parametrization, Phase, Role, Space};
+use serde_json::Value;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+use crate::records::{JobKey, StudyKey, word};
+use crate::state::{self, StudyState};
+
+/// A run to be started.
+#[derive(Clone, Debug)]
+pub struct NewRun<'a> {
+    /// The job.
+    pub job: &'a JobKey,
+    /// The node that asks.
+    pub node: &'a str,
+    /// The study it belongs to; it is made if it is the first run.
+    pub study: &'a StudyKey,
+    /// What the user asked for, as it is kept.
+    pub request: Value,
+    /// The accelerator's space as the catalogue has it now. Where the study's epoch has another,
+    /// a new epoch is opened.
+    pub space: &'a Space,
+}
+
+/// What was decided for a run.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// The study's phase.
+    pub phase: Phase,
+    /// The run's part in it.
+    pub role: Role,
+    /// What it is launched under.
+    pub parametrization: Parametrization,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Everything the suggestion was made from, so that it can be replayed.
+    pub suggestion: Value,
+    /// How the parametrization is delivered.
+    pub delivery: Value,
+}
+
+/// A run that was started, now or at an earlier asking.
+#[derive(Clone, Debug)]
+pub struct StartedRun {
+    /// The run.
+    pub run_id: i64,
+    /// The study's phase at its start.
+    pub phase: Phase,
+    /// The run's part in it.
+    pub role: Role,
+    /// What it is launched under.
+    pub parametrization: Parametrization,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// How the parametrization is delivered.
+    pub delivery: Value,
+}
+
+/// How a decision is serialised against others of its study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// Wait at most so long for the study's row.
+    Wait(Duration),
+    /// Do not lock: for a decision that explores nothing.
+    None,
+}
+
+impl Store {
+    /// Starts the run of a job. The first asking decides, by `decide`, inside the transaction that
+    /// holds the study's row lock; every other asking gets the first one's answer.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Busy`] when the lock could not be had in time.
+    pub async fn start_run(
+        &self,
+        new: &NewRun<'_>,
+        lock: Lock,
+        decide: impl FnOnce(&StudyState) -> Decision,
+    ) -> Result<StartedRun, StoreError> {
+        const NAME: &str = "start_run";
+        let study_id = self.ensure_study(new.study, new.space).await?;
+        let wait = match lock {
+            Lock::Wait(wait) => wait,
+            Lock::None => Duration::from_secs(1),
+        };
+        let mut transaction = self.begin(NAME, wait).await?;
+        if lock != Lock::None {
+            lock_study(&mut transaction, NAME, study_id).await?;
+        }
+        if let Some(started) = existing(&mut transaction, NAME, new.job).await? {
+            return Ok(started);
+        }
+        let mut state = state::load(&mut transaction, NAME, study_id).await?;
+        if lock != Lock::None && state.space != *new.space {
+            let why = "the accelerator's parameters changed";
+            open_epoch(
+                &mut transaction,
+                NAME,
+                study_id,
+                Some(&state),
+                new.space,
+                why,
+            )
+            .await?;
+            state = state::load(&mut transaction, NAME, study_id).await?;
+        }
+        let decision = decide(&state);
+        let inserted = sqlx::query_scalar!(
+            "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
+                               parametrization, reason, suggestion, delivery)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             on conflict (cluster, job_id, restart_count) do nothing returning id",
+            state.epoch_id,
+            new.job.cluster,
+            i64::from(new.job.job_id),
+            new.job.restart_count.cast_signed(),
+            i64::from(new.study.owner_uid),
+            new.node,
+            new.request,
+            decision.phase.to_string(),
+            decision.role.to_string(),
+            Json(&decision.parametrization) as _,
+            decision.reason,
+            decision.suggestion,
+            decision.delivery,
+        )
+        .fetch_optional(&mut *transaction)
+        .await
+        .named(NAME)?;
+        transaction.commit().await.named(NAME)?;
+        match inserted {
+            Some(run_id) => Ok(StartedRun {
+                run_id,
+                phase: decision.phase,
+                role: decision.role,
+                parametrization: decision.parametrization,
+                reason: decision.reason,
+                delivery: decision.delivery,
+            }),
+            // Asked at the same moment under another study's lock, or under none.
+            None => {
+                let mut connection = self.pool.acquire().await.named(NAME)?;
+                existing(&mut connection, NAME, new.job)
+                    .await?
+                    .ok_or_else(|| StoreError::Invariant {
+                        transaction: NAME,
+                        problem: "a run exists and cannot be read".into(),
+                    })
+            }
+        }
+    }
+
+    /// The study of a key, made with its first epoch where there is none.
+    pub(crate) async fn ensure_study(
+        &self,
+        key: &StudyKey,
+        space: &Space,
+    ) -> Result<i64, StoreError> {
+        const NAME: &str = "ensure_study";
+        let context_key = key.context_key();
+        let found = sqlx::query_scalar!(
+            "select s.id from studies s join applications a on a.id = s.application_id
+             where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4",
+            i64::from(key.owner_uid),
+            key.application,
+            key.accelerator,
+            context_key
+        )
+        .fetch_optional(&self.pool)
+        .await
+        .named(NAME)?;
+        if let Some(study_id) = found {
+            return Ok(study_id);
+        }
+        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
+        let application_id = sqlx::query_scalar!(
+            "insert into applications (owner_uid, owner_name, name) values ($1, $2, $3)
+             on conflict (owner_uid, name) do update
+                 set owner_name = coalesce(excluded.owner_name, applications.owner_name)
+             returning id",
+            i64::from(key.owner_uid),
+            key.owner_name,
+            key.application
+        )
+        .fetch_one(&mut *transaction)
+        .await
+        .named(NAME)?;
+        let inserted = sqlx::query_scalar!(
+            "insert into studies (application_id, accelerator, context, context_key)
+             values ($1, $2, $3, $4)
+             on conflict (application_id, accelerator, context_key) do nothing returning id",
+            application_id,
+            key.accelerator,
+            Json(&key.context) as _,
+            context_key
+        )
+        .fetch_optional(&mut *transaction)
+        .await
+        .named(NAME)?;
+        let study_id = match inserted {
+            Some(study_id) => {
+                open_epoch(&mut transaction, NAME, study_id, None, space, "first run").await?;
+                study_id
+            }
+            None => sqlx::query_scalar!(
+                "select id from studies
+                 where application_id = $1 and accelerator = $2 and context_key = $3",
+                application_id,
+                key.accelerator,
+                context_key
+            )
+            .fetch_one(&mut *transaction)
+            .await
+            .named(NAME)?,
+        };
+        transaction.commit().await.named(NAME)?;
+        Ok(study_id)
+    }
+}
+
+/// Takes a study's row lock, which serialises its suggestions and its caches.
+pub(crate) async fn lock_study(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+) -> Result<(), StoreError> {
+    sqlx::query_scalar!("select id from studies where id = $1 for update", study_id)
+        .fetch_one(connection)
+        .await
+        .named(name)?;
+    Ok(())
+}
+
+/// Opens the next epoch of a study, whose row lock is held. It takes nothing from its parent.
+pub(crate) async fn open_epoch(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+    parent: Option<&StudyState>,
+    space: &Space,
+    why: &str,
+) -> Result<i32, StoreError> {
+    let ordinal = parent.map_or(0, |parent| parent.epoch) + 1;
+    let result = sqlx::query!(
+        "insert into epochs (study_id, ordinal, parent_id, takes, space, seed, opened_why)
+         values ($1, $2::int, $3, 'nothing', $4, hashint8extended($1, $2::int::bigint), $5)",
+        study_id,
+        ordinal,
+        parent.map(|parent| parent.epoch_id),
+        Json(space) as _,
+        why
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    crate::pool::one_row(name, &result)?;
+    Ok(ordinal)
+}
+
+async fn existing(
+    connection: &mut PgConnection,
+    name: &'static str,
+    job: &JobKey,
+) -> Result<Option<StartedRun>, StoreError> {
+    let row = sqlx::query!(
+        r#"select id, phase, role, parametrization as "parametrization: Json<Parametrization>",
+                  reason, delivery
+           from runs where cluster = $1 and job_id = $2 and restart_count = $3"#,
+        job.cluster,
+        i64::from(job.job_id),
+        job.restart_count.cast_signed()
+    )
+    .fetch_optional(connection)
+    .await
+    .named(name)?;
+    row.map(|row| {
+        Ok(StartedRun {
+            run_id: row.id,
+            phase: word(name, &row.phase)?,
+            role: word(name, &row.role)?,
+            parametrization: row.parametrization.0,
+            reason: row.reason,
+            delivery: row.delivery,
+        })
+    })
+    .transpose()
+}

@@ -1,0 +1,328 @@
+//! Read-only views for status, history and explain.
+
+use std::collections::BTreeMap;
+
+use io_autotune_engine::{Parametrization, Phase, Role, Space};
+use jiff::Timestamp;
+use serde_json::Value;
+use sqlx::types::Json;
+
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+use crate::records::{JobKey, number, timestamp, word};
+use crate::state::{self, StudyState};
+
+/// Which studies.
+#[derive(Clone, Debug, Default)]
+pub struct StudyFilter {
+    /// Only this owner's.
+    pub owner_uid: Option<u32>,
+    /// Only this study.
+    pub study_id: Option<i64>,
+    /// Only applications of this name.
+    pub application: Option<String>,
+    /// Only this accelerator's.
+    pub accelerator: Option<String>,
+}
+
+/// A study.
+#[derive(Clone, Debug)]
+pub struct StudyRow {
+    /// The study.
+    pub study_id: i64,
+    /// The application's name.
+    pub application: String,
+    /// Its owner.
+    pub owner_uid: u32,
+    /// The owner's login name, where known.
+    pub owner_name: Option<String>,
+    /// The accelerator.
+    pub accelerator: String,
+    /// The facets that make histories incomparable.
+    pub context: BTreeMap<String, String>,
+    /// Runs of the current epoch that counted.
+    pub counted: i64,
+    /// Runs of the current epoch that ended and did not count.
+    pub not_counted: i64,
+    /// The pin, while there is one.
+    pub pin: Option<PinRow>,
+}
+
+/// A pin.
+#[derive(Clone, Debug)]
+pub struct PinRow {
+    /// What every run gets.
+    pub parametrization: Parametrization,
+    /// Who pinned it.
+    pub uid: u32,
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub why: String,
+}
+
+/// Which runs.
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Only this owner's.
+    pub owner_uid: Option<u32>,
+    /// Only this study's.
+    pub study_id: Option<i64>,
+    /// Only applications of this name.
+    pub application: Option<String>,
+    /// Only this job's, in all clusters and restarts.
+    pub job_id: Option<u32>,
+    /// The newest so many.
+    pub limit: i64,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct RunRow {
+    /// The run.
+    pub run_id: i64,
+    /// Its study.
+    pub study_id: i64,
+    /// The application's name.
+    pub application: String,
+    /// The owner.
+    pub uid: u32,
+    /// The epoch's number.
+    pub epoch: i32,
+    /// The epoch's space.
+    pub space: Space,
+    /// The job.
+    pub job: JobKey,
+    /// The node that started it.
+    pub node: String,
+    /// The study's phase at its start.
+    pub phase: Phase,
+    /// Its part in it.
+    pub role: Role,
+    /// What it was launched under.
+    pub parametrization: Parametrization,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// What the suggestion was made from.
+    pub suggestion: Value,
+    /// How the parametrization was delivered.
+    pub delivery: Value,
+    /// `in_flight`, `counted` or `not_counted`.
+    pub state: String,
+    /// Why it counts or does not.
+    pub verdict: Option<String>,
+    /// Slurm's word for its end.
+    pub outcome: Option<String>,
+    /// What was really applied, as it was kept.
+    pub applied: Option<Value>,
+    /// Seconds.
+    pub elapsed: Option<f64>,
+    /// The first wait status of its steps that is not 0, else 0.
+    pub wait_status: Option<i32>,
+    /// Numbers the job left.
+    pub measures: BTreeMap<String, f64>,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When its report came.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// A counted run, as comparisons need it.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparedRun {
+    /// The study's phase at its start.
+    pub phase: Phase,
+    /// Its part in it.
+    pub role: Role,
+    /// Seconds.
+    pub elapsed: f64,
+}
+
+impl Store {
+    /// Studies, by application, context and accelerator.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn studies(&self, filter: &StudyFilter) -> Result<Vec<StudyRow>, StoreError> {
+        const NAME: &str = "studies";
+        let rows = sqlx::query!(
+            r#"select s.id, a.name, a.owner_uid, a.owner_name, s.accelerator,
+                      s.context as "context: Json<BTreeMap<String, String>>",
+                      p.parametrization as "pin?: Json<Parametrization>", p.uid as "pin_uid?", p.why as "pin_why?",
+                      (extract(epoch from p.pinned_at) * 1000000)::bigint as pinned_at,
+                      n.counted as "counted!", n.not_counted as "not_counted!"
+               from studies s
+               join applications a on a.id = s.application_id
+               left join pins p on p.study_id = s.id
+               join lateral (select id from epochs e where e.study_id = s.id order by ordinal desc limit 1) e on true
+               join lateral (select count(*) filter (where state = 'counted') as counted,
+                                    count(*) filter (where state = 'not_counted') as not_counted
+                             from runs r where r.epoch_id = e.id) n on true
+               where ($1::bigint is null or a.owner_uid = $1) and ($2::bigint is null or s.id = $2)
+                 and ($3::text is null or a.name = $3) and ($4::text is null or s.accelerator = $4)
+               order by a.name, a.owner_uid, s.accelerator, s.id"#,
+            filter.owner_uid.map(i64::from),
+            filter.study_id,
+            filter.application,
+            filter.accelerator
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        rows.into_iter()
+            .map(|row| {
+                let pin = match (row.pin, row.pin_uid, row.pin_why, row.pinned_at) {
+                    (Some(parametrization), Some(uid), Some(why), Some(at)) => Some(PinRow {
+                        parametrization: parametrization.0,
+                        uid: number(NAME, uid)?,
+                        at: timestamp(NAME, at)?,
+                        why,
+                    }),
+                    _ => None,
+                };
+                Ok(StudyRow {
+                    study_id: row.id,
+                    application: row.name,
+                    owner_uid: number(NAME, row.owner_uid)?,
+                    owner_name: row.owner_name,
+                    accelerator: row.accelerator,
+                    context: row.context.0,
+                    counted: row.counted,
+                    not_counted: row.not_counted,
+                    pin,
+                })
+            })
+            .collect()
+    }
+
+    /// The state of a study that a suggestion would be made from now.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn study_state(&self, study_id: i64) -> Result<StudyState, StoreError> {
+        const NAME: &str = "study_state";
+        let mut connection = self.pool.acquire().await.named(NAME)?;
+        state::load(&mut connection, NAME, study_id).await
+    }
+
+    /// The counted runs of an epoch that comparisons are made of, newest first, at most `limit`:
+    /// runs of the default by intent, and runs of what was recommended once the study had settled.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn compared_runs(
+        &self,
+        epoch_id: i64,
+        limit: i64,
+    ) -> Result<Vec<ComparedRun>, StoreError> {
+        const NAME: &str = "compared_runs";
+        let rows = sqlx::query!(
+            r#"select phase, role, elapsed as "elapsed!" from runs
+               where epoch_id = $1 and state = 'counted'
+                 and role in ('baseline', 'control', 'observe', 'settled')
+               order by id desc limit $2"#,
+            epoch_id,
+            limit
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(ComparedRun {
+                    phase: word(NAME, &row.phase)?,
+                    role: word(NAME, &row.role)?,
+                    elapsed: row.elapsed,
+                })
+            })
+            .collect()
+    }
+
+    /// Runs, oldest first among the newest `limit`.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        const NAME: &str = "runs";
+        let rows = sqlx::query!(
+            r#"select r.id, e.study_id, a.name, a.owner_uid, e.ordinal as epoch, e.space as "space: Json<Space>",
+                      r.cluster, r.job_id, r.restart_count, r.node, r.phase, r.role,
+                      r.parametrization as "parametrization: Json<Parametrization>", r.reason, r.suggestion,
+                      r.delivery, r.state, r.verdict, r.outcome, r.applied, r.elapsed, r.wait_status,
+                      r.measures as "measures: Json<BTreeMap<String, f64>>",
+                      (extract(epoch from r.started_at) * 1000000)::bigint as "started_at!",
+                      (extract(epoch from r.finished_at) * 1000000)::bigint as finished_at
+               from runs r
+               join epochs e on e.id = r.epoch_id
+               join studies s on s.id = e.study_id
+               join applications a on a.id = s.application_id
+               where ($1::bigint is null or a.owner_uid = $1) and ($2::bigint is null or s.id = $2)
+                 and ($3::text is null or a.name = $3) and ($4::bigint is null or r.job_id = $4)
+               order by r.id desc limit $5"#,
+            filter.owner_uid.map(i64::from),
+            filter.study_id,
+            filter.application,
+            filter.job_id.map(i64::from),
+            filter.limit
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        let rows: Result<Vec<RunRow>, StoreError> = rows
+            .into_iter()
+            .rev()
+            .map(|row| {
+                Ok(RunRow {
+                    run_id: row.id,
+                    study_id: row.study_id,
+                    application: row.name,
+                    uid: number(NAME, row.owner_uid)?,
+                    epoch: row.epoch,
+                    space: row.space.0,
+                    job: JobKey {
+                        cluster: row.cluster,
+                        job_id: number(NAME, row.job_id)?,
+                        restart_count: number(NAME, row.restart_count)?,
+                    },
+                    node: row.node,
+                    phase: word(NAME, &row.phase)?,
+                    role: word(NAME, &row.role)?,
+                    parametrization: row.parametrization.0,
+                    reason: row.reason,
+                    suggestion: row.suggestion,
+                    delivery: row.delivery,
+                    state: row.state,
+                    verdict: row.verdict,
+                    outcome: row.outcome,
+                    applied: row.applied,
+                    elapsed: row.elapsed,
+                    wait_status: row.wait_status,
+                    measures: row.measures.0,
+                    started_at: timestamp(NAME, row.started_at)?,
+                    finished_at: row.finished_at.map(|at| timestamp(NAME, at)).transpose()?,
+                })
+            })
+            .collect();
+        rows
+    }
+
+    /// The node reports of a run, as they came.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn reports(&self, run_id: i64) -> Result<Vec<Value>, StoreError> {
+        const NAME: &str = "reports";
+        sqlx::query_scalar!(
+            "select body from reports where run_id = $1 order by id",
+            run_id
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)
+    }
+}
