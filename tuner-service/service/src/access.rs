@@ -1,0 +1,104 @@
+//! Who may do what.
+
+use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
+use serde::Deserialize;
+
+/// `[access]` of the configuration.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AccessConfig {
+    /// Admins, by uid.
+    admin_uids: Vec<u32>,
+    /// Admins, by group name.
+    admin_groups: Vec<String>,
+}
+
+/// The caller of a request, by MUNGE's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) uid: u32,
+}
+
+impl Caller {
+    /// Root of a node may start and finish any job's run.
+    pub(crate) fn is_root(self) -> bool {
+        self.uid == 0
+    }
+}
+
+/// The configured rules.
+#[derive(Debug)]
+pub(crate) struct Access {
+    config: AccessConfig,
+}
+
+impl Access {
+    pub(crate) fn new(config: AccessConfig) -> Self {
+        Self { config }
+    }
+
+    /// Whether `caller` may see and steer every user's studies.
+    pub(crate) async fn is_admin(&self, caller: Caller) -> bool {
+        if self.config.admin_uids.contains(&caller.uid) {
+            return true;
+        }
+        if self.config.admin_groups.is_empty() {
+            return false;
+        }
+        let groups = self.config.admin_groups.clone();
+        // The name service may ask a directory over the network, so not on the runtime's threads.
+        tokio::task::spawn_blocking(move || is_member(caller.uid, &groups))
+            .await
+            .unwrap_or(false)
+    }
+
+    /// Whose studies `caller` may see: everyone's, or only their own.
+    pub(crate) async fn visible_owner(&self, caller: Caller) -> Option<u32> {
+        if self.is_admin(caller).await {
+            None
+        } else {
+            Some(caller.uid)
+        }
+    }
+}
+
+fn is_member(uid: u32, groups: &[String]) -> bool {
+    let Ok(Some(user)) = User::from_uid(Uid::from_raw(uid)) else {
+        return false;
+    };
+    let Ok(name) = std::ffi::CString::new(user.name) else {
+        return false;
+    };
+    let Ok(member_of) = getgrouplist(&name, user.gid) else {
+        return false;
+    };
+    groups
+        .iter()
+        .filter_map(|group| Group::from_name(group).ok().flatten())
+        .any(|group| member_of.contains(&Gid::from_raw(group.gid.as_raw())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn admins_are_those_configured_by_uid_or_group() {
+        let by_uid = Access::new(AccessConfig {
+            admin_uids: vec![42],
+            admin_groups: vec![],
+        });
+        assert!(by_uid.is_admin(Caller { uid: 42 }).await);
+        assert!(!by_uid.is_admin(Caller { uid: 43 }).await);
+        assert!(
+            !by_uid.is_admin(Caller { uid: 0 }).await,
+            "root of a node is no admin by itself"
+        );
+        let by_group = Access::new(AccessConfig {
+            admin_uids: vec![],
+            admin_groups: vec!["root".into()],
+        });
+        assert!(by_group.is_admin(Caller { uid: 0 }).await);
+        assert!(!by_group.is_admin(Caller { uid: 65534 }).await);
+    }
+}

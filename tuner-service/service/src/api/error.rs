@@ -1,0 +1,113 @@
+//! Refusals: a status, a stable word for programs, and a sentence for people.
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use io_autotune_engine::SpaceError;
+use io_autotune_protocol::{ErrorBody, ErrorDetail, RequestError};
+use io_autotune_store::StoreError;
+
+/// A refusal.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: String) -> Self {
+        Self {
+            status,
+            code,
+            message,
+        }
+    }
+
+    pub(crate) fn unavailable(code: &'static str, message: &str) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message.to_owned())
+    }
+
+    pub(crate) fn forbidden(message: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message.to_owned())
+    }
+
+    pub(crate) fn bad_request(message: String) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_request", message)
+    }
+
+    pub(crate) fn unknown_accelerator(name: &str, choices: &str) -> Self {
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "unknown_accelerator",
+            format!("there is no accelerator {name:?}; choose one of: {choices}"),
+        )
+    }
+
+    /// Also said of what exists and is another user's, so that nobody learns of it.
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            format!("there is no {what} among those you may see; `io-autotune status` lists them"),
+        )
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let detail = ErrorDetail {
+            code: self.code.to_owned(),
+            message: self.message,
+        };
+        (self.status, Json(ErrorBody { error: detail })).into_response()
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "the store failed");
+        match error {
+            StoreError::Busy { .. } => Self::unavailable("busy", "the study is busy; ask again"),
+            StoreError::Invariant { .. } => Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal",
+                "the store holds something it must not; the service's log says what".into(),
+            ),
+            _ => Self::unavailable("database", "the service cannot reach its database"),
+        }
+    }
+}
+
+impl From<RequestError> for ApiError {
+    fn from(error: RequestError) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}
+
+impl From<SpaceError> for ApiError {
+    fn from(error: SpaceError) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}
+
+impl From<JsonRejection> for ApiError {
+    fn from(rejection: JsonRejection) -> Self {
+        Self::bad_request(rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::bad_request(rejection.body_text())
+    }
+}
+
+pub(crate) async fn no_such_path() -> ApiError {
+    ApiError::new(
+        StatusCode::NOT_FOUND,
+        "no_such_path",
+        "there is nothing at this path; /v1/openapi.json describes the API".into(),
+    )
+}

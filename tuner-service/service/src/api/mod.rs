@@ -1,0 +1,103 @@
+//! The HTTP API.
+
+mod accelerators;
+mod error;
+mod health;
+mod preview;
+mod runs;
+mod studies;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware;
+use axum::routing::{get, post};
+use io_autotune_catalogue::{Accelerator, Catalogue};
+use io_autotune_engine::Settings;
+use io_autotune_protocol::munge::Credentials;
+use io_autotune_store::Store;
+use tower_http::trace::TraceLayer;
+use utoipa::OpenApi;
+
+pub(crate) use self::error::ApiError;
+use crate::access::Access;
+use crate::signing;
+
+/// What handlers work with.
+pub(crate) struct Service {
+    pub(crate) store: Store,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) default_accelerator: String,
+    pub(crate) settings: Settings,
+    pub(crate) access: Access,
+    pub(crate) credentials: Arc<dyn Credentials>,
+}
+
+impl Service {
+    /// The accelerator a request means.
+    fn accelerator(&self, name: Option<&str>) -> Result<&Accelerator, ApiError> {
+        let name = name.unwrap_or(&self.default_accelerator);
+        self.catalogue
+            .get(name)
+            .ok_or_else(|| ApiError::unknown_accelerator(name, &self.catalogue.choices()))
+    }
+}
+
+/// The description of the API, as committed in docs/openapi.json.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "io-autotuned",
+        description = "The tuner service. Every request but health, ready and openapi.json carries a MUNGE credential; see docs/protocol.md.",
+        license(name = "Apache-2.0")
+    ),
+    paths(
+        accelerators::list,
+        preview::preview,
+        runs::start,
+        runs::finish,
+        runs::history,
+        runs::explain,
+        studies::list,
+        studies::pin,
+        studies::unpin,
+        studies::reset,
+        health::health,
+        health::ready,
+        health::openapi,
+    )
+)]
+struct Description;
+
+/// The API's description.
+pub(crate) fn description() -> utoipa::openapi::OpenApi {
+    Description::openapi()
+}
+
+/// All routes.
+pub(crate) fn router(service: Arc<Service>) -> Router {
+    let signed = Router::new()
+        .route("/v1/accelerators", get(accelerators::list))
+        .route("/v1/preview", post(preview::preview))
+        .route("/v1/runs/start", post(runs::start))
+        .route("/v1/runs/finish", post(runs::finish))
+        .route("/v1/runs", get(runs::history))
+        .route("/v1/runs/{job_id}", get(runs::explain))
+        .route("/v1/studies", get(studies::list))
+        .route("/v1/studies/{study_id}/pin", post(studies::pin))
+        .route("/v1/studies/{study_id}/unpin", post(studies::unpin))
+        .route("/v1/studies/{study_id}/reset", post(studies::reset))
+        .fallback(error::no_such_path)
+        .method_not_allowed_fallback(error::no_such_path)
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&service),
+            signing::signed,
+        ));
+    Router::new()
+        .route("/v1/health", get(health::health))
+        .route("/v1/ready", get(health::ready))
+        .route("/v1/openapi.json", get(health::openapi))
+        .merge(signed)
+        .layer(TraceLayer::new_for_http())
+        .with_state(service)
+}

@@ -1,0 +1,99 @@
+//! What would happen to a job, said at submission.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::{Extension, Json};
+use io_autotune_protocol::{
+    ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, StudySummary,
+};
+use io_autotune_store::StudyFilter;
+
+use super::{ApiError, Service};
+use crate::access::Caller;
+use crate::decide::application_name;
+use crate::summary;
+
+/// So many studies are told of in one line.
+const STUDIES_SHOWN: usize = 2;
+
+/// What would happen to a job of the caller's. Nothing is fixed by asking.
+#[utoipa::path(post, path = "/v1/preview", request_body = PreviewRequest, responses(
+    (status = 200, body = PreviewAnswer),
+    (status = 422, body = ErrorBody, description = "The request is wrong; the message has the valid choices")))]
+pub(super) async fn preview(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    body: Result<Json<PreviewRequest>, JsonRejection>,
+) -> Result<Json<PreviewAnswer>, ApiError> {
+    let Json(PreviewRequest { request }) = body?;
+    request.validate()?;
+    let accelerator = service.accelerator(request.accelerator.as_deref())?;
+    let studies = summary::studies(
+        &service,
+        &StudyFilter {
+            owner_uid: Some(caller.uid),
+            application: Some(application_name(&request).to_owned()),
+            accelerator: Some(accelerator.name.clone()),
+            ..StudyFilter::default()
+        },
+    )
+    .await?;
+    Ok(Json(PreviewAnswer {
+        line: line(&request, &accelerator.name, &studies),
+    }))
+}
+
+fn line(request: &Request, accelerator: &str, studies: &[StudySummary]) -> String {
+    let application = application_name(request);
+    if request.note == Some(Note::MeaninglessName) {
+        return format!(
+            "the job name {application:?} says nothing about the application, so this job is observed and not tuned; name it: --io-autotune=app=NAME"
+        );
+    }
+    if request.mode == Mode::Observe {
+        return format!(
+            "application {application}, accelerator {accelerator}: observed, nothing is applied"
+        );
+    }
+    if studies.is_empty() {
+        return format!(
+            "application {application}, accelerator {accelerator}: new; its first runs measure the default"
+        );
+    }
+    let mut shown: Vec<String> = studies.iter().take(STUDIES_SHOWN).map(standing).collect();
+    if studies.len() > STUDIES_SHOWN {
+        shown.push(format!(
+            "and {} more contexts",
+            studies.len() - STUDIES_SHOWN
+        ));
+    }
+    format!(
+        "application {application}, accelerator {accelerator}: {}",
+        shown.join("; ")
+    )
+}
+
+fn standing(study: &StudySummary) -> String {
+    let context = study
+        .context
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>();
+    let standing = match (&study.pin, &study.gain) {
+        (Some(_), _) => "pinned".to_owned(),
+        (None, Some(gain)) if gain.resolved => {
+            format!(
+                "{}, {:.0} % less time than the default",
+                study.phase,
+                gain.gain * 100.0
+            )
+        }
+        _ => format!(
+            "{}, {} of {} exploring runs done",
+            study.phase, study.explored.0, study.explored.1
+        ),
+    };
+    format!("{standing} ({})", context.join(" "))
+}

@@ -1,0 +1,183 @@
+//! Studies: status, pin, unpin, reset.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::{Extension, Json};
+use io_autotune_engine::{Parametrization, recommend};
+use io_autotune_protocol::{ErrorBody, PinRequest, StudySummary, WhyRequest};
+use io_autotune_store::{Audit, StudyFilter};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{ApiError, Service};
+use crate::access::Caller;
+use crate::summary;
+
+/// Which studies to show.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StudyQuery {
+    /// Only this application's.
+    app: Option<String>,
+    /// Only this study.
+    study: Option<i64>,
+    /// Only this accelerator's.
+    accelerator: Option<String>,
+}
+
+/// The caller's studies, or every user's for an admin.
+#[utoipa::path(get, path = "/v1/studies", params(StudyQuery), responses((status = 200, body = Vec<StudySummary>)))]
+pub(super) async fn list(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    query: Result<Query<StudyQuery>, QueryRejection>,
+) -> Result<Json<Vec<StudySummary>>, ApiError> {
+    let Query(query) = query?;
+    let filter = StudyFilter {
+        owner_uid: service.access.visible_owner(caller).await,
+        study_id: query.study,
+        application: query.app,
+        accelerator: query.accelerator,
+    };
+    Ok(Json(summary::studies(&service, &filter).await?))
+}
+
+/// Fixes the parametrization that every later run of a study gets.
+#[utoipa::path(post, path = "/v1/studies/{study_id}/pin", request_body = PinRequest,
+    params(("study_id" = i64, Path, description = "The study")),
+    responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn pin(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    Path(study_id): Path<i64>,
+    body: Result<Json<PinRequest>, JsonRejection>,
+) -> Result<Json<StudySummary>, ApiError> {
+    let Json(body) = body?;
+    let why = reason(&body.why)?;
+    one_study(&service, caller, study_id).await?;
+    let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
+    service
+        .store
+        .pin(
+            study_id,
+            &parametrization,
+            Audit {
+                uid: caller.uid,
+                why,
+            },
+        )
+        .await?;
+    tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
+    Ok(Json(one_study(&service, caller, study_id).await?))
+}
+
+async fn parametrization(
+    service: &Service,
+    study_id: i64,
+    values: Option<&std::collections::BTreeMap<String, String>>,
+) -> Result<Parametrization, ApiError> {
+    let state = service.store.study_state(study_id).await?;
+    match values {
+        Some(values) => {
+            let values = values
+                .iter()
+                .map(|(name, text)| Ok((name.clone(), state.space.parse_value(name, text)?)))
+                .collect::<Result<_, ApiError>>()?;
+            Ok(state.space.complete(&values)?)
+        }
+        None => match recommend(&state.space, &state.history) {
+            Some(recommendation) => Ok(recommendation.parametrization),
+            None => Err(ApiError::bad_request(format!(
+                "study {study_id} recommends nothing yet: name the values to pin"
+            ))),
+        },
+    }
+}
+
+/// Lets a study go on where it was pinned.
+#[utoipa::path(post, path = "/v1/studies/{study_id}/unpin", request_body = WhyRequest,
+    params(("study_id" = i64, Path, description = "The study")),
+    responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn unpin(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    Path(study_id): Path<i64>,
+    body: Result<Json<WhyRequest>, JsonRejection>,
+) -> Result<Json<StudySummary>, ApiError> {
+    let Json(body) = body?;
+    let why = reason(&body.why)?;
+    one_study(&service, caller, study_id).await?;
+    if !service
+        .store
+        .unpin(
+            study_id,
+            Audit {
+                uid: caller.uid,
+                why,
+            },
+        )
+        .await?
+    {
+        return Err(ApiError::bad_request(format!(
+            "study {study_id} is not pinned"
+        )));
+    }
+    tracing::info!(study_id, uid = caller.uid, "study unpinned");
+    Ok(Json(one_study(&service, caller, study_id).await?))
+}
+
+/// Starts a study afresh in a new epoch, and removes a pin. History is kept.
+#[utoipa::path(post, path = "/v1/studies/{study_id}/reset", request_body = WhyRequest,
+    params(("study_id" = i64, Path, description = "The study")),
+    responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn reset(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    Path(study_id): Path<i64>,
+    body: Result<Json<WhyRequest>, JsonRejection>,
+) -> Result<Json<StudySummary>, ApiError> {
+    let Json(body) = body?;
+    let why = reason(&body.why)?;
+    one_study(&service, caller, study_id).await?;
+    let epoch = service
+        .store
+        .reset(
+            study_id,
+            Audit {
+                uid: caller.uid,
+                why,
+            },
+        )
+        .await?;
+    tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
+    Ok(Json(one_study(&service, caller, study_id).await?))
+}
+
+/// A study that the caller may see and steer.
+async fn one_study(
+    service: &Service,
+    caller: Caller,
+    study_id: i64,
+) -> Result<StudySummary, ApiError> {
+    let filter = StudyFilter {
+        owner_uid: service.access.visible_owner(caller).await,
+        study_id: Some(study_id),
+        ..StudyFilter::default()
+    };
+    let found = summary::studies(service, &filter).await?.pop();
+    found.ok_or_else(|| ApiError::not_found(&format!("study {study_id}")))
+}
+
+fn reason(why: &str) -> Result<&str, ApiError> {
+    let why = why.trim();
+    let plain = (1..=500).contains(&why.chars().count()) && !why.chars().any(char::is_control);
+    if plain {
+        Ok(why)
+    } else {
+        Err(ApiError::bad_request(
+            "say why, in at most 500 characters without control characters: --why \"...\"".into(),
+        ))
+    }
+}

@@ -1,0 +1,157 @@
+//! `/etc/io-autotune/service.toml`.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use io_autotune_catalogue::CatalogueError;
+use io_autotune_engine::{Settings, SettingsError};
+use io_autotune_store::StoreError;
+use serde::Deserialize;
+
+use crate::access::AccessConfig;
+use crate::reconcile::ReconcileConfig;
+use crate::slurm::SlurmConfig;
+
+/// The whole configuration.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// Where to listen.
+    pub(crate) listen: ListenConfig,
+    /// Where the truth is kept.
+    pub(crate) database: DatabaseConfig,
+    /// How requests are authenticated.
+    #[serde(default)]
+    pub(crate) munge: MungeConfig,
+    /// Who may do what.
+    #[serde(default)]
+    pub(crate) access: AccessConfig,
+    /// What can be tuned.
+    pub(crate) accelerators: AcceleratorsConfig,
+    /// How Slurm is asked.
+    pub(crate) slurm: SlurmConfig,
+    /// How long things are waited for.
+    #[serde(default)]
+    pub(crate) reconcile: ReconcileConfig,
+    /// How studies are run; the engine's settings.
+    #[serde(default)]
+    pub(crate) study: Settings,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListenConfig {
+    /// A Unix socket, open to every user: who may do what is decided per request.
+    pub(crate) unix: Option<PathBuf>,
+    /// A TCP address.
+    pub(crate) tcp: Option<SocketAddr>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DatabaseConfig {
+    /// A PostgreSQL URL.
+    pub(crate) url: String,
+    /// The size of the pool.
+    #[serde(default = "DatabaseConfig::default_connections")]
+    pub(crate) connections: u32,
+}
+
+impl DatabaseConfig {
+    fn default_connections() -> u32 {
+        16
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MungeConfig {
+    /// munged's socket, where it is not libmunge's default.
+    pub(crate) socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AcceleratorsConfig {
+    /// The directory of the catalogue files.
+    pub(crate) directory: PathBuf,
+    /// The accelerator that is meant when a user names none.
+    pub(crate) default: String,
+}
+
+/// Why the service does not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartupError {
+    #[error("cannot read the configuration {path}: {source}")]
+    Unreadable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{path}: {source}")]
+    Syntax {
+        path: PathBuf,
+        source: Box<toml::de::Error>,
+    },
+    #[error("{path}: [listen] names neither `unix` nor `tcp`: name at least one")]
+    NoListener { path: PathBuf },
+    #[error("{path}: [study]: {source}")]
+    Settings {
+        path: PathBuf,
+        source: SettingsError,
+    },
+    #[error("the catalogue: {0}")]
+    Catalogue(#[from] CatalogueError),
+    #[error("[accelerators] default = {name:?} is not in the catalogue, which has: {choices}")]
+    DefaultAccelerator { name: String, choices: String },
+    #[error("the database: {0}")]
+    Store(#[from] StoreError),
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        address: String,
+        source: std::io::Error,
+    },
+}
+
+impl Config {
+    pub(crate) fn load(path: &Path) -> Result<Self, StartupError> {
+        let text = std::fs::read_to_string(path).map_err(|source| StartupError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        let config: Self = toml::from_str(&text).map_err(|source| StartupError::Syntax {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })?;
+        if config.listen.unix.is_none() && config.listen.tcp.is_none() {
+            return Err(StartupError::NoListener {
+                path: path.to_owned(),
+            });
+        }
+        config
+            .study
+            .validate()
+            .map_err(|source| StartupError::Settings {
+                path: path.to_owned(),
+                source,
+            })?;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_sample_is_read() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/etc/service.toml");
+        Config::load(&path).unwrap();
+    }
+
+    #[test]
+    fn a_typing_mistake_is_named() {
+        let text = "[listen]\ntcp = \"127.0.0.1:1\"\n[databse]\nurl = \"x\"\n";
+        let error = toml::from_str::<Config>(text).unwrap_err().to_string();
+        assert!(error.contains("databse"), "{error}");
+    }
+}

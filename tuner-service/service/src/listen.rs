@@ -1,0 +1,75 @@
+//! Serving the API on a Unix socket and on TCP.
+
+use std::future::{Future, IntoFuture};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use axum::Router;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+
+use crate::config::{ListenConfig, StartupError};
+
+/// Serves until `stop` is done and the requests under way are answered.
+pub(crate) async fn serve(
+    router: Router,
+    config: &ListenConfig,
+    stopping: watch::Receiver<bool>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), StartupError> {
+    let mut servers = tokio::task::JoinSet::new();
+    if let Some(path) = &config.unix {
+        let listener = unix_listener(path)
+            .await
+            .map_err(|source| StartupError::Listen {
+                address: format!("unix:{}", path.display()),
+                source,
+            })?;
+        let server =
+            axum::serve(listener, router.clone()).with_graceful_shutdown(stopped(stopping.clone()));
+        servers.spawn(server.into_future());
+        tracing::info!(address = %path.display(), "listening");
+    }
+    if let Some(address) = config.tcp {
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|source| StartupError::Listen {
+                address: format!("tcp:{address}"),
+                source,
+            })?;
+        let server = axum::serve(listener, router).with_graceful_shutdown(stopped(stopping));
+        servers.spawn(server.into_future());
+        tracing::info!(%address, "listening");
+    }
+    stop.await;
+    while let Some(ended) = servers.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(%error, "a listener ended badly");
+        }
+    }
+    Ok(())
+}
+
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // An error says that the sender is gone, which is a reason to stop as well.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+/// Binds the socket. One left by a service that was killed is replaced; one that answers is not.
+async fn unix_listener(path: &Path) -> std::io::Result<UnixListener> {
+    if tokio::net::UnixStream::connect(path).await.is_ok() {
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::AddrInUse,
+            "another process answers on this socket",
+        ));
+    }
+    match std::fs::remove_file(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let listener = UnixListener::bind(path)?;
+    // Every user may speak; who may do what is decided by MUNGE's word on each request.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
+    Ok(listener)
+}

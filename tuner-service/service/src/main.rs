@@ -1,0 +1,143 @@
+//! io-autotuned: the tuner service. This crate is wiring: the engine decides, the store remembers.
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod api;
+mod config;
+mod decide;
+mod listen;
+mod reconcile;
+mod signing;
+mod slurm;
+mod summary;
+mod verdict;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use io_autotune_catalogue::Catalogue;
+use io_autotune_protocol::munge::Munge;
+use io_autotune_store::Store;
+use tokio::sync::watch;
+use tracing_subscriber::EnvFilter;
+
+use crate::access::Access;
+use crate::api::Service;
+use crate::config::{Config, StartupError};
+
+/// Picks the next parametrization for each run of each application, and remembers how it went.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    /// The configuration file.
+    #[arg(
+        long,
+        env = "IO_AUTOTUNED_CONFIG",
+        default_value = "/etc/io-autotune/service.toml"
+    )]
+    config: PathBuf,
+    /// Print the API's description (OpenAPI 3.1, JSON) and exit.
+    #[arg(long)]
+    print_openapi: bool,
+    /// Check the configuration and the catalogue, and exit.
+    #[arg(long)]
+    check: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.print_openapi {
+        return print_openapi();
+    }
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            EnvFilter::try_from_env("IO_AUTOTUNED_LOG").unwrap_or_else(|_| EnvFilter::new("info")),
+        )
+        .with_writer(std::io::stderr)
+        .json()
+        .init();
+    match run(&arguments).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "io-autotuned cannot run");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "what --print-openapi is for")]
+fn print_openapi() -> ExitCode {
+    match api::description().to_pretty_json() {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+async fn run(arguments: &Arguments) -> Result<(), StartupError> {
+    let config = Config::load(&arguments.config)?;
+    let catalogue = Catalogue::load(&config.accelerators.directory)?;
+    if catalogue.get(&config.accelerators.default).is_none() {
+        return Err(StartupError::DefaultAccelerator {
+            name: config.accelerators.default,
+            choices: catalogue.choices(),
+        });
+    }
+    if arguments.check {
+        return Ok(());
+    }
+    let store = Store::open(&config.database.url, config.database.connections)?;
+    store.migrate().await?;
+
+    let service = Arc::new(Service {
+        store: store.clone(),
+        catalogue,
+        default_accelerator: config.accelerators.default,
+        settings: config.study,
+        access: Access::new(config.access),
+        credentials: Arc::new(Munge {
+            socket: config.munge.socket,
+        }),
+    });
+    let (stop, stopping) = watch::channel(false);
+    let reconciler = tokio::spawn(reconcile::run(
+        store.clone(),
+        config.slurm.into_source(),
+        config.reconcile,
+        stopping.clone(),
+    ));
+    let served = listen::serve(api::router(service), &config.listen, stopping, async {
+        wait_for_signal().await;
+        tracing::info!("stopping: no new requests are taken, those under way are finished");
+        // Nobody listens any more only if everything has stopped already.
+        let _ = stop.send(true);
+    })
+    .await;
+    if let Err(error) = reconciler.await {
+        tracing::error!(%error, "the reconciler ended badly");
+    }
+    store.close().await;
+    served
+}
+
+async fn wait_for_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) {
+        (Ok(mut terminate), Ok(mut interrupt)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        }
+        _ => std::future::pending().await,
+    }
+}

@@ -1,0 +1,139 @@
+//! The layer that admits only signed requests and signs every answer to them.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{OriginalUri, Request, State};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, Limited};
+use io_autotune_protocol::munge::{Credentials, MungeError};
+use io_autotune_protocol::signature::{
+    ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, SignatureError, sign_answer, verify_request,
+};
+
+use crate::access::Caller;
+use crate::api::{ApiError, Service};
+
+/// No request of ours comes near it.
+const REQUEST_LIMIT: usize = 1024 * 1024;
+
+pub(crate) async fn signed(
+    State(service): State<Arc<Service>>,
+    OriginalUri(uri): OriginalUri,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let header = |name| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
+    let (Some(credential), Some(nonce)) = (header(REQUEST_HEADER), header(NONCE_HEADER)) else {
+        return unauthorized("the request is not signed: use the io-autotune client")
+            .into_response();
+    };
+    let nonce = match Nonce::parse(&nonce) {
+        Ok(nonce) => nonce,
+        Err(error) => return unauthorized(&error.to_string()).into_response(),
+    };
+    let Ok(body) = Limited::new(body, REQUEST_LIMIT).collect().await else {
+        return ApiError::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            format!("a request's body may have {REQUEST_LIMIT} bytes at the most"),
+        )
+        .into_response();
+    };
+    let body = body.to_bytes();
+    let path = uri
+        .path_and_query()
+        .map_or("/", |path| path.as_str())
+        .to_owned();
+    let method = parts.method.as_str().to_owned();
+    let verified = {
+        let (credentials, nonce, body) = (
+            Arc::clone(&service.credentials),
+            nonce.clone(),
+            body.clone(),
+        );
+        blocking(move || {
+            verify_request(
+                credentials.as_ref(),
+                &credential,
+                &method,
+                &path,
+                &nonce,
+                &body,
+            )
+        })
+        .await
+    };
+    let uid = match verified {
+        Ok(Ok(uid)) => uid,
+        Ok(Err(error @ SignatureError::Munge(MungeError::Unavailable { .. }))) => {
+            tracing::error!(%error, "requests cannot be authenticated");
+            return ApiError::unavailable("munge", "the service cannot reach its munged")
+                .into_response();
+        }
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a request was refused");
+            return unauthorized(&error.to_string()).into_response();
+        }
+        Err(error) => return error.into_response(),
+    };
+    parts.extensions.insert(Caller { uid });
+    let answer = next.run(Request::from_parts(parts, Body::from(body))).await;
+    sign(&service.credentials, uid, &nonce, answer).await
+}
+
+async fn sign(
+    credentials: &Arc<dyn Credentials>,
+    reader: u32,
+    nonce: &Nonce,
+    answer: Response,
+) -> Response {
+    let (mut parts, body) = answer.into_parts();
+    let Ok(body) = body.collect().await else {
+        return ApiError::unavailable("answer", "the answer could not be made").into_response();
+    };
+    let body = body.to_bytes();
+    let status = parts.status.as_u16();
+    let signature = {
+        let (credentials, nonce, body) = (Arc::clone(credentials), nonce.clone(), body.clone());
+        blocking(move || sign_answer(credentials.as_ref(), reader, status, &nonce, &body)).await
+    };
+    match signature {
+        Ok(Ok(signature)) => match HeaderValue::from_str(&signature) {
+            Ok(value) => {
+                parts.headers.insert(ANSWER_HEADER, value);
+                Response::from_parts(parts, Body::from(body))
+            }
+            Err(_) => {
+                ApiError::unavailable("munge", "munged made no usable credential").into_response()
+            }
+        },
+        Ok(Err(error)) => {
+            tracing::error!(%error, "an answer cannot be signed");
+            ApiError::unavailable("munge", "the service cannot reach its munged").into_response()
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+/// libmunge blocks, up to ten seconds when munged is down.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| ApiError::unavailable("stopping", "the service is stopping"))
+}
+
+fn unauthorized(message: &str) -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message.to_owned())
+}

@@ -1,0 +1,199 @@
+//! From the store's rows to what the API shows.
+
+use io_autotune_engine::{
+    MeanInterval, Parametrization, Phase, Role, Space, gain, mean_interval, recommend, suggest,
+};
+use io_autotune_protocol::{Elapsed, GainSummary, PinSummary, RunState, RunSummary, StudySummary};
+use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::api::{ApiError, Service};
+
+/// Comparisons are made of the newest so many runs.
+const COMPARED_RUNS: i64 = 5000;
+
+/// The studies that a filter lets through, each with its standing.
+pub(crate) async fn studies(
+    service: &Service,
+    filter: &StudyFilter,
+) -> Result<Vec<StudySummary>, ApiError> {
+    let rows = service.store.studies(filter).await?;
+    let mut summaries = Vec::with_capacity(rows.len());
+    for row in rows {
+        summaries.push(study(service, row).await?);
+    }
+    Ok(summaries)
+}
+
+async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiError> {
+    let state = service.store.study_state(row.study_id).await?;
+    let runs = service
+        .store
+        .compared_runs(state.epoch_id, COMPARED_RUNS)
+        .await?;
+    let comparison = Comparison::of(&runs);
+    let next = suggest(
+        &state.space,
+        &state.history,
+        &state.pending,
+        &service.settings,
+        state.seed,
+    );
+    let recommendation = recommend(&state.space, &state.history);
+    let recommended = recommendation
+        .as_ref()
+        .map(|best| best.parametrization.clone());
+    let why = match &recommendation {
+        None => "no parametrization has been run twice yet".to_owned(),
+        Some(best) => {
+            let default = match best.default_mean {
+                Some(mean) => format!("; the default {mean:.3} s over {}", best.default_n),
+                None => String::new(),
+            };
+            format!(
+                "lowest mean of {} parametrizations tested: {:.3} s over {} runs (standard error {:.3} s){default}",
+                state.history.tested.len(),
+                best.mean,
+                best.n,
+                best.standard_error
+            )
+        }
+    };
+    Ok(StudySummary {
+        study_id: row.study_id,
+        application: row.application,
+        uid: row.owner_uid,
+        user: row.owner_name,
+        accelerator: row.accelerator,
+        context: row.context,
+        epoch: state.epoch,
+        phase: next.phase,
+        counted: row.counted,
+        not_counted: row.not_counted,
+        in_flight: i64::try_from(state.pending.len()).unwrap_or(i64::MAX),
+        explored: (state.history.tally.explored, service.settings.budget),
+        default: comparison.default,
+        control: comparison.control,
+        tuned: comparison.tuned,
+        gain: comparison.gain,
+        differs: recommended
+            .as_ref()
+            .map(|best| differences(&state.space, best))
+            .unwrap_or_default(),
+        recommended,
+        why,
+        pin: row.pin.map(|pin| PinSummary {
+            parametrization: pin.parametrization,
+            uid: pin.uid,
+            at: pin.at,
+            why: pin.why,
+        }),
+    })
+}
+
+/// Tuned runs against the control runs interleaved with them.
+struct Comparison {
+    default: Option<Elapsed>,
+    control: Option<Elapsed>,
+    tuned: Option<Elapsed>,
+    gain: Option<GainSummary>,
+}
+
+impl Comparison {
+    fn of(runs: &[ComparedRun]) -> Self {
+        let seconds = |wanted: &dyn Fn(&ComparedRun) -> bool| -> Vec<f64> {
+            runs.iter()
+                .filter(|run| wanted(run))
+                .map(|run| run.elapsed)
+                .collect()
+        };
+        let default = seconds(&|run| run.role != Role::Settled);
+        let control = seconds(&|run| run.role == Role::Control && run.phase == Phase::Settled);
+        let tuned = seconds(&|run| run.role == Role::Settled);
+        Self {
+            default: elapsed(&default),
+            control: elapsed(&control),
+            tuned: elapsed(&tuned),
+            gain: gain(&tuned, &control).map(|gain| GainSummary {
+                gain: gain.gain,
+                interval: (gain.low, gain.high),
+                resolved: gain.low > 0.0 || gain.high < 0.0,
+            }),
+        }
+    }
+}
+
+fn elapsed(seconds: &[f64]) -> Option<Elapsed> {
+    match (mean_interval(seconds), seconds) {
+        (Some(MeanInterval { n, mean, low, high }), _) => Some(Elapsed {
+            n,
+            mean,
+            interval: Some((low, high)),
+        }),
+        (None, [only]) => Some(Elapsed {
+            n: 1,
+            mean: *only,
+            interval: None,
+        }),
+        (None, _) => None,
+    }
+}
+
+/// The values of a parametrization that are not the default's.
+fn differences(space: &Space, parametrization: &Parametrization) -> Parametrization {
+    let default = space.default();
+    let differing = parametrization
+        .0
+        .iter()
+        .filter(|(name, value)| default.0.get(*name) != Some(value));
+    Parametrization(
+        differing
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    )
+}
+
+/// A run as `history` shows it.
+pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
+    Ok(RunSummary {
+        run_id: row.run_id,
+        study_id: row.study_id,
+        application: row.application,
+        uid: row.uid,
+        epoch: row.epoch,
+        cluster: row.job.cluster,
+        job_id: row.job.job_id,
+        restart_count: row.job.restart_count,
+        node: row.node,
+        phase: row.phase,
+        role: row.role,
+        differs: differences(&row.space, &row.parametrization),
+        parametrization: row.parametrization,
+        reason: row.reason,
+        state: match row.state.as_str() {
+            "counted" => RunState::Counted,
+            "not_counted" => RunState::NotCounted,
+            _ => RunState::InFlight,
+        },
+        verdict: row.verdict,
+        outcome: row.outcome,
+        applied: row.applied.map(stored).transpose()?,
+        elapsed: row.elapsed,
+        wait_status: row.wait_status,
+        measures: row.measures,
+        started_at: row.started_at,
+        finished_at: row.finished_at,
+    })
+}
+
+/// Reads what an earlier request of ours stored as JSON.
+pub(crate) fn stored<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
+    serde_json::from_value(value).map_err(|error| {
+        tracing::error!(%error, "a stored value cannot be read");
+        ApiError::unavailable(
+            "internal",
+            "a stored value cannot be read; the service's log says which",
+        )
+    })
+}
