@@ -1,0 +1,172 @@
+//! In the epilog, as root: report how the job went, and clear its files away. And, from a timer:
+//! deliver what could not be delivered then.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use io_autotune_protocol::{Client, ConfigError, FinishRequest};
+
+use crate::applied::applied;
+use crate::directory::{DirectoryError, JobDirectory, StartRecord};
+use crate::job::{self, JobError, NodeJob};
+use crate::spool::{Delivery, Spool};
+use crate::stamp;
+use crate::{Deadline, Places, ServiceArguments, say};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FinishError {
+    #[error("this run is not reported: {0}")]
+    Job(#[from] JobError),
+    #[error("this run is not reported: {0}")]
+    Directory(#[from] DirectoryError),
+}
+
+pub(crate) async fn finish(
+    client: Result<Client, ConfigError>,
+    places: &Places,
+    deadline: Deadline,
+) -> Result<(), FinishError> {
+    let node_job = job::read(|name| std::env::var(name).ok())?;
+    let directory = JobDirectory::open(&places.run_dir, &node_job.job)?;
+    if directory.is_none() && !node_job.is_first_node {
+        return Ok(());
+    }
+    let report = report(node_job, directory.as_ref())?;
+    let spool = Spool::open(&places.spool_dir)?;
+    let path = spool.add(&report)?;
+    // From here on the report outlives us.
+    if let Some(directory) = directory {
+        directory.remove()?;
+    }
+    match client {
+        Ok(client) => {
+            if delivered(&spool, &client, &path, deadline).await {
+                deliver_waiting(&spool, &client, deadline).await;
+            }
+        }
+        Err(error) => say(&format!("the report waits in {}: {error}", path.display())),
+    }
+    Ok(())
+}
+
+fn report(
+    node_job: NodeJob,
+    directory: Option<&JobDirectory>,
+) -> Result<FinishRequest, FinishError> {
+    let (start, stamps) = match directory {
+        Some(directory) => {
+            let start = directory.read_start().unwrap_or_else(|error| StartRecord {
+                failure: Some(format!("what the start left cannot be read: {error}")),
+                answer: None,
+            });
+            (start, directory.stamps()?)
+        }
+        None => (
+            StartRecord {
+                failure: Some("no prolog ran on this node".into()),
+                answer: None,
+            },
+            Vec::new(),
+        ),
+    };
+    let steps: Vec<_> = stamps
+        .into_iter()
+        .filter_map(|(name, text)| {
+            stamp::parse(&text)
+                .map_err(|error| say(&format!("the stamp {name} is not believed: {error}")))
+                .ok()
+        })
+        .collect();
+    Ok(FinishRequest {
+        applied: applied(start.answer.as_ref(), &steps),
+        run_id: start.answer.map(|answer| answer.run_id),
+        start_failure: start.failure,
+        job: node_job.job,
+        request: node_job.request,
+        steps,
+        measures: Default::default(),
+    })
+}
+
+/// Sends one report; `false` if the service cannot take reports now.
+async fn delivered(spool: &Spool, client: &Client, path: &Path, deadline: Deadline) -> bool {
+    match spool.deliver(client, path, deadline).await {
+        Delivery::Stored => true,
+        Delivery::Refused(error) => {
+            say(&format!(
+                "the service refuses the report {}: {error}",
+                path.display()
+            ));
+            true
+        }
+        Delivery::Later(error) => {
+            say(&format!("the report waits in {}: {error}", path.display()));
+            false
+        }
+    }
+}
+
+/// Delivers what waits, while the service takes it and there is time.
+async fn deliver_waiting(spool: &Spool, client: &Client, deadline: Deadline) {
+    let waiting = spool.waiting().unwrap_or_else(|error| {
+        say(&format!("the spool cannot be read: {error}"));
+        Vec::new()
+    });
+    for path in waiting {
+        if deadline.left().is_zero() || !delivered(spool, client, &path, deadline).await {
+            return;
+        }
+    }
+}
+
+/// Delivers what waits, once or again and again.
+pub(crate) async fn flush(
+    service: &ServiceArguments,
+    spool_dir: &Path,
+    every: Option<Duration>,
+    began: Instant,
+) -> ExitCode {
+    let (client, spool) = match (service.client(), Spool::open(spool_dir)) {
+        (Ok(client), Ok(spool)) => (client, spool),
+        (Err(error), _) => {
+            say(&error.to_string());
+            return ExitCode::FAILURE;
+        }
+        (_, Err(error)) => {
+            say(&error.to_string());
+            return ExitCode::FAILURE;
+        }
+    };
+    let patience = Duration::from_millis(service.deadline_ms);
+    deliver_waiting(
+        &spool,
+        &client,
+        Deadline {
+            end: began + patience,
+        },
+    )
+    .await;
+    let Some(every) = every else {
+        return ExitCode::SUCCESS;
+    };
+    let mut ticks = tokio::time::interval(every);
+    let terminated = async {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => {
+                terminate.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::pin!(terminated);
+    loop {
+        tokio::select! {
+            () = &mut terminated => return ExitCode::SUCCESS,
+            _ = ticks.tick() => {
+                deliver_waiting(&spool, &client, Deadline { end: Instant::now() + patience }).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The job, from the environment that slurmd gives its prolog and epilog.
+//!
+//! slurmd's own variables are root's word. `SPANK_IO_AUTOTUNE` passed through the user's hands and
+//! is parsed as strictly as anything a user sends.
+
+use io_autotune_protocol::{Job, Request, RequestError};
+
+use crate::hostlist::first_host;
+
+/// Why the environment does not describe a job.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JobError {
+    #[error("{0} is not set: run this from the SPANK plugin's prolog or epilog hook")]
+    Missing(&'static str),
+    #[error("{name}={value:?} is not {expected}")]
+    Value {
+        name: &'static str,
+        value: String,
+        expected: &'static str,
+    },
+    #[error("SPANK_IO_AUTOTUNE: {0}")]
+    Request(#[from] RequestError),
+}
+
+/// A job, what its user asked for, and whether this node is the one that answers for it.
+#[derive(Debug)]
+pub(crate) struct NodeJob {
+    pub(crate) job: Job,
+    pub(crate) request: Request,
+    pub(crate) is_first_node: bool,
+}
+
+/// Reads the environment through `variable`.
+pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob, JobError> {
+    let any = |names: &[&'static str]| names.iter().find_map(|name| variable(name));
+    let text = |name: &'static str| variable(name).ok_or(JobError::Missing(name));
+    let component = |name: &'static str| {
+        let value = text(name)?;
+        let plain = value.len() <= 255
+            && !value.starts_with('.')
+            && !value.is_empty()
+            && value
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+        if plain {
+            Ok(value)
+        } else {
+            Err(JobError::Value {
+                name,
+                value,
+                expected: "a plain name",
+            })
+        }
+    };
+    let number = |name: &'static str, value: Option<String>| {
+        let value = value.ok_or(JobError::Missing(name))?;
+        value.parse::<u32>().map_err(|_| JobError::Value {
+            name,
+            value,
+            expected: "a number",
+        })
+    };
+    let request = text("SPANK_IO_AUTOTUNE")?.parse()?;
+    let node = component("SLURMD_NODENAME")?;
+    let nodes = any(&["SLURM_JOB_NODELIST", "SLURM_NODELIST"]);
+    let restarts = any(&["SLURM_JOB_RESTART_COUNT", "SLURM_RESTART_COUNT"]);
+    let job = Job {
+        cluster: component("SLURM_CLUSTER_NAME")?,
+        job_id: number("SLURM_JOB_ID", variable("SLURM_JOB_ID"))?,
+        restart_count: number(
+            "SLURM_JOB_RESTART_COUNT",
+            restarts.or_else(|| Some("0".into())),
+        )?,
+        uid: number("SLURM_JOB_UID", variable("SLURM_JOB_UID"))?,
+        gid: number("SLURM_JOB_GID", variable("SLURM_JOB_GID"))?,
+        user: variable("SLURM_JOB_USER"),
+        nodes: number(
+            "SLURM_JOB_NUM_NODES",
+            any(&["SLURM_JOB_NUM_NODES", "SLURM_NNODES"]),
+        )?,
+        partition: text("SLURM_JOB_PARTITION")?,
+        cpus_per_node: text("SLURM_JOB_CPUS_PER_NODE")?,
+        node,
+    };
+    let first = nodes
+        .as_deref()
+        .and_then(first_host)
+        .ok_or(JobError::Missing("SLURM_JOB_NODELIST"))?;
+    Ok(NodeJob {
+        is_first_node: first == job.node,
+        job,
+        request,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn environment() -> HashMap<&'static str, &'static str> {
+        HashMap::from([
+            ("SPANK_IO_AUTOTUNE", "app=ocean,mode=tune"),
+            ("SLURM_CLUSTER_NAME", "dev"),
+            ("SLURMD_NODENAME", "n1"),
+            ("SLURM_JOB_ID", "12"),
+            ("SLURM_JOB_UID", "1000"),
+            ("SLURM_JOB_GID", "1000"),
+            ("SLURM_JOB_NUM_NODES", "2"),
+            ("SLURM_JOB_PARTITION", "main"),
+            ("SLURM_JOB_CPUS_PER_NODE", "8(x2)"),
+            ("SLURM_JOB_NODELIST", "n[1-2]"),
+        ])
+    }
+
+    fn read_with(name: &'static str, value: Option<&'static str>) -> Result<NodeJob, JobError> {
+        let mut environment = environment();
+        match value {
+            Some(value) => environment.insert(name, value),
+            None => environment.remove(name),
+        };
+        read(|name| environment.get(name).map(|value| (*value).to_owned()))
+    }
+
+    #[test]
+    fn a_prologs_environment_is_read() {
+        let node_job = read_with("SLURM_JOB_USER", Some("alice")).unwrap();
+        assert!(node_job.is_first_node);
+        assert_eq!(node_job.job.restart_count, 0);
+        assert_eq!(node_job.job.user.as_deref(), Some("alice"));
+        assert_eq!(node_job.request.app.as_deref(), Some("ocean"));
+    }
+
+    #[test]
+    fn the_second_node_is_not_the_first() {
+        assert!(
+            !read_with("SLURMD_NODENAME", Some("n2"))
+                .unwrap()
+                .is_first_node
+        );
+    }
+
+    #[test]
+    fn hostile_and_missing_values_are_refused() {
+        for (name, value) in [
+            ("SPANK_IO_AUTOTUNE", Some("app=../../etc/passwd")),
+            ("SLURM_CLUSTER_NAME", Some("../x")),
+            ("SLURMD_NODENAME", Some("..")),
+            ("SLURM_JOB_ID", Some("-1")),
+            ("SLURM_JOB_UID", None),
+            ("SLURM_JOB_NODELIST", Some("n[")),
+        ] {
+            assert!(read_with(name, value).is_err(), "{name}={value:?}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! io-autotune-node: what the SPANK plugin executes under a hard deadline.
+//!
+//! As the user at submission (`check`, `submit`), as root in the prolog and the epilog (`start`,
+//! `finish`), and from a timer (`flush`). Whatever goes wrong here, the job goes on with defaults.
+
+#![forbid(unsafe_code)]
+
+mod applied;
+mod directory;
+mod finish;
+mod hostlist;
+mod job;
+mod spool;
+mod stamp;
+mod start;
+mod submission;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Parser, Subcommand};
+use io_autotune_protocol::{Client, ClientConfig, ConfigError};
+
+/// The node helper of io-autotune; the SPANK plugin runs it, people rarely do.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Say whether an accelerator exists; exits with 2, and the valid choices, if it does not.
+    Check {
+        #[command(flatten)]
+        service: ServiceArguments,
+        /// The accelerator's name.
+        #[arg(long)]
+        accelerator: String,
+    },
+    /// Print one line that says what would happen to a job.
+    Submit {
+        #[command(flatten)]
+        service: ServiceArguments,
+        /// What the user asked for, in canonical form.
+        #[arg(long)]
+        request: String,
+    },
+    /// In the prolog: get the job's parametrization and lay out its files.
+    Start {
+        #[command(flatten)]
+        service: ServiceArguments,
+        #[command(flatten)]
+        places: Places,
+    },
+    /// In the epilog: report how the job went, and clear its files away.
+    Finish {
+        #[command(flatten)]
+        service: ServiceArguments,
+        #[command(flatten)]
+        places: Places,
+    },
+    /// Deliver reports that the service could not take when they were made.
+    Flush {
+        #[command(flatten)]
+        service: ServiceArguments,
+        /// Where undelivered reports are kept.
+        #[arg(long, default_value = "/var/spool/io-autotune")]
+        spool_dir: PathBuf,
+        /// Go on, every so many seconds, until told to stop.
+        #[arg(long)]
+        every: Option<u64>,
+    },
+}
+
+#[derive(Args)]
+struct ServiceArguments {
+    /// How the service is reached.
+    #[arg(
+        long,
+        env = "IO_AUTOTUNE_CONFIG",
+        default_value = "/etc/io-autotune/client.toml"
+    )]
+    config: PathBuf,
+    /// Milliseconds for everything, munge and connecting included.
+    #[arg(long, default_value_t = 2000)]
+    deadline_ms: u64,
+}
+
+#[derive(Args)]
+struct Places {
+    /// Where jobs' files are laid out.
+    #[arg(long, default_value = "/run/io-autotune")]
+    run_dir: PathBuf,
+    /// Where undelivered reports are kept.
+    #[arg(long, default_value = "/var/spool/io-autotune")]
+    spool_dir: PathBuf,
+}
+
+/// The time that a command has, counted from the process's start.
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    end: Instant,
+}
+
+impl Deadline {
+    /// Kept back from the network for writing files and for ending in good order.
+    const RESERVE: Duration = Duration::from_millis(50);
+
+    fn left(self) -> Duration {
+        self.end
+            .saturating_duration_since(Instant::now())
+            .saturating_sub(Self::RESERVE)
+    }
+}
+
+impl ServiceArguments {
+    fn client(&self) -> Result<Client, ConfigError> {
+        Client::new(&ClientConfig::load(&self.config)?)
+    }
+}
+
+fn main() -> ExitCode {
+    let began = Instant::now();
+    let arguments = Arguments::parse();
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            say(&format!("cannot start: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(run(&arguments.command, began));
+    // A call into libmunge cannot be cancelled: it is left behind and not waited for.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(command: &Command, began: Instant) -> ExitCode {
+    let deadline = |service: &ServiceArguments| Deadline {
+        end: began + Duration::from_millis(service.deadline_ms),
+    };
+    match command {
+        Command::Check {
+            service,
+            accelerator,
+        } => submission::check(service.client(), accelerator, deadline(service)).await,
+        Command::Submit { service, request } => {
+            submission::submit(service.client(), request, deadline(service)).await
+        }
+        Command::Start { service, places } => {
+            let result = start::start(service.client(), places, deadline(service)).await;
+            ended(result)
+        }
+        Command::Finish { service, places } => {
+            let result = finish::finish(service.client(), places, deadline(service)).await;
+            ended(result)
+        }
+        Command::Flush {
+            service,
+            spool_dir,
+            every,
+        } => finish::flush(service, spool_dir, every.map(Duration::from_secs), began).await,
+    }
+}
+
+fn ended<E: std::error::Error>(result: Result<(), E>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A line for the log: the plugin passes it on to slurmd's, or to the user at submission.
+#[expect(clippy::print_stderr, reason = "the helper's way to speak")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+/// A line for the user's terminal.
+#[expect(clippy::print_stdout, reason = "what the plugin shows the user")]
+fn show(line: &str) {
+    println!("{line}");
+}

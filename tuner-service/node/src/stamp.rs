@@ -1,0 +1,112 @@
+//! Stamps: what the plugin saw of each step, one small text file each.
+//!
+//! The plugin's `stamp.c` writes them, as root, in the job's directory.
+
+use std::collections::BTreeMap;
+
+use io_autotune_protocol::{Step, VariableState};
+
+/// Why a stamp was not believed.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum StampError {
+    #[error("it does not begin with \"io-autotune-stamp 1\"")]
+    Header,
+    #[error("line {0:?} is not understood")]
+    Line(String),
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    #[error("it ends before it starts")]
+    Backwards,
+}
+
+/// Reads one stamp.
+pub(crate) fn parse(text: &str) -> Result<Step, StampError> {
+    let mut lines = text.lines();
+    if lines.next() != Some("io-autotune-stamp 1") {
+        return Err(StampError::Header);
+    }
+    let (mut step_id, mut start, mut end, mut wait_status) = (None, None, None, 0);
+    let mut variables = BTreeMap::new();
+    for line in lines {
+        let bad = || StampError::Line(line.chars().take(80).collect());
+        let (key, value) = line.split_once(' ').ok_or_else(bad)?;
+        match key {
+            "step" => step_id = Some(value.parse::<u32>().map_err(|_| bad())?),
+            "start_ns" => start = Some(value.parse::<u64>().map_err(|_| bad())?),
+            "end_ns" => end = Some(value.parse::<u64>().map_err(|_| bad())?),
+            "wait_status" => wait_status = value.parse::<i32>().map_err(|_| bad())?,
+            "tasks" | "exited" => {
+                value.parse::<u32>().map_err(|_| bad())?;
+            }
+            "variable" => {
+                let (name, state) = value.split_once(' ').ok_or_else(bad)?;
+                let state = match state {
+                    "set" => VariableState::Set,
+                    "user" => VariableState::User,
+                    "absent" => VariableState::Absent,
+                    _ => return Err(bad()),
+                };
+                variables.insert(name.to_owned(), state);
+            }
+            _ => return Err(bad()),
+        }
+    }
+    let start = start.ok_or(StampError::Missing("start_ns"))?;
+    let duration_ns = match end {
+        Some(end) => Some(end.checked_sub(start).ok_or(StampError::Backwards)?),
+        None => None,
+    };
+    let step_id = step_id.ok_or(StampError::Missing("step"))?;
+    Ok(Step {
+        step_id,
+        duration_ns,
+        wait_status,
+        variables,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STAMP: &str = "io-autotune-stamp 1\nstep 4294967291\nstart_ns 100\nend_ns 350\ntasks 1\nexited 1\nwait_status 256\nvariable ROMIO_HINTS set\n";
+
+    #[test]
+    fn a_stamp_is_read() {
+        let step = parse(STAMP).unwrap();
+        assert_eq!(step.step_id, Step::BATCH);
+        assert_eq!(step.duration_ns, Some(250));
+        assert_eq!(step.wait_status, 256);
+        assert_eq!(step.variables["ROMIO_HINTS"], VariableState::Set);
+    }
+
+    #[test]
+    fn a_step_that_still_runs_has_no_duration() {
+        assert_eq!(
+            parse(&STAMP.replace("end_ns 350\n", ""))
+                .unwrap()
+                .duration_ns,
+            None
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_not_believed() {
+        assert_eq!(parse(""), Err(StampError::Header));
+        assert_eq!(
+            parse(&STAMP.replace("350", "50")),
+            Err(StampError::Backwards)
+        );
+        assert!(parse(&STAMP.replace("set", "maybe")).is_err());
+        assert!(parse(&STAMP.replace("start_ns 100\n", "")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(io-autotune-stamp 1\n)?([a-z_]{1,10} .{0,20}\n){0,6}") {
+            let _ = parse(&text);
+        }
+    }
+}

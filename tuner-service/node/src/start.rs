@@ -1,0 +1,189 @@
+//! In the prolog, as root: get the job's parametrization and lay out its files.
+
+use std::path::Path;
+
+use io_autotune_protocol::{
+    Call, Client, ClientError, ConfigError, Method, StartAnswer, StartRequest,
+};
+
+use crate::directory::{self, DirectoryError, JobDirectory, JobEnvironment, StartRecord};
+use crate::job::{self, JobError};
+use crate::{Deadline, Places, say};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error("this job is not tuned: {0}")]
+    Job(#[from] JobError),
+    #[error("this job is not tuned: {0}")]
+    Directory(#[from] DirectoryError),
+}
+
+/// The variables that the last answers told to watch: a start that has no answer watches them,
+/// so that a run with the user's own settings is not taken for one of the default.
+const WATCHED: &str = "watched";
+
+pub(crate) async fn start(
+    client: Result<Client, ConfigError>,
+    places: &Places,
+    deadline: Deadline,
+) -> Result<(), StartError> {
+    let node_job = job::read(|name| std::env::var(name).ok())?;
+    if !node_job.is_first_node {
+        // Everything is delivered from the first node and spreads as the job's environment.
+        return Ok(());
+    }
+    let request = StartRequest {
+        job: node_job.job,
+        request: node_job.request,
+    };
+    let directory = JobDirectory::create(&places.run_dir, &request.job)?;
+    let watched = places
+        .run_dir
+        .join(&request.job.cluster)
+        .join(&request.job.node)
+        .join(WATCHED);
+
+    // First what holds if we are killed now: the steps are stamped, and nothing is set.
+    let nothing = JobEnvironment {
+        set: Vec::new(),
+        watch: remembered(&watched),
+    };
+    directory.write_environment(&request.job, &nothing)?;
+    directory.write_start(&StartRecord {
+        answer: None,
+        failure: Some("the node helper did not live to see the answer".into()),
+    })?;
+
+    match ask(client, &request, deadline).await {
+        Ok(answer) => {
+            remember(&watched, &answer);
+            lay_out(&directory, &request, answer)?;
+        }
+        Err(error) => {
+            say(&format!(
+                "job {} runs with defaults: {error}",
+                request.job.job_id
+            ));
+            let failure = Some(error.to_string());
+            directory.write_start(&StartRecord {
+                answer: None,
+                failure,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+async fn ask(
+    client: Result<Client, ConfigError>,
+    request: &StartRequest,
+    deadline: Deadline,
+) -> Result<StartAnswer, ClientError> {
+    let call = Call {
+        method: Method::Post,
+        path: "/v1/runs/start",
+        body: Some(request),
+        idempotent: true,
+    };
+    client?.call(call, deadline.left()).await
+}
+
+/// Files first, the environment that names them last: a reader never sees half of an answer.
+fn lay_out(
+    directory: &JobDirectory,
+    request: &StartRequest,
+    answer: StartAnswer,
+) -> Result<(), DirectoryError> {
+    let mut environment = JobEnvironment {
+        set: Vec::new(),
+        watch: answer.delivery.watch.clone(),
+    };
+    for file in &answer.delivery.files {
+        if !is_plain(&file.name) || !is_variable(&file.variable) {
+            say(&format!(
+                "the answer names a file {:?} as {:?}; it is ignored",
+                file.name, file.variable
+            ));
+            continue;
+        }
+        directory.write_for_job(&file.name, request.job.gid, &file.content)?;
+        let path = directory.file(&file.name).display().to_string();
+        environment.set.push((file.variable.clone(), path));
+    }
+    environment.watch.retain(|name| is_variable(name));
+    directory.write_start(&StartRecord {
+        answer: Some(answer),
+        failure: None,
+    })?;
+    directory.write_environment(&request.job, &environment)
+}
+
+/// One component, and none of our own file names.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 64
+        && !name.starts_with('.')
+        && !name.starts_with("step-")
+        && !["job.env", "start.json"].contains(&name)
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
+fn is_variable(name: &str) -> bool {
+    name.len() <= 128
+        && name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+fn remembered(path: &Path) -> Vec<String> {
+    let text = directory::read_limited(path).unwrap_or_default();
+    text.lines()
+        .filter(|name| is_variable(name))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn remember(path: &Path, answer: &StartAnswer) {
+    let mut names = remembered(path);
+    let known = names.len();
+    for name in &answer.delivery.watch {
+        if is_variable(name) && !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    if names.len() > known
+        && let Err(error) =
+            directory::replace(path, (names.join("\n") + "\n").as_bytes(), 0o400, None)
+    {
+        say(&format!(
+            "the variables to watch cannot be remembered: {error}"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_cannot_name_a_file_elsewhere_or_one_of_ours() {
+        for name in ["romio_hints", "a.b-c"] {
+            assert!(is_plain(name), "{name}");
+        }
+        for name in [
+            "",
+            "..",
+            "../x",
+            "a/b",
+            ".hidden",
+            "job.env",
+            "start.json",
+            "step-1.stamp",
+        ] {
+            assert!(!is_plain(name), "{name}");
+        }
+    }
+}

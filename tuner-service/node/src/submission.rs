@@ -1,0 +1,86 @@
+//! At submission, as the user: is the accelerator's name right, and what would happen to the job?
+
+use std::process::ExitCode;
+
+use io_autotune_protocol::{
+    AcceleratorSummary, Call, Client, ClientError, ConfigError, Method, PreviewAnswer,
+    PreviewRequest,
+};
+
+use crate::{Deadline, show};
+
+/// Says that a name is wrong; every other end lets the job pass.
+const REFUSED: u8 = 2;
+
+pub(crate) async fn check(
+    client: Result<Client, ConfigError>,
+    accelerator: &str,
+    deadline: Deadline,
+) -> ExitCode {
+    match accelerators(client, deadline).await {
+        Ok(known) if known.iter().any(|one| one.name == accelerator) => ExitCode::SUCCESS,
+        Ok(known) => {
+            let choices: Vec<_> = known.iter().map(|one| one.name.as_str()).collect();
+            show(&format!(
+                "there is no accelerator \"{accelerator}\"; choose one of: {}",
+                choices.join(", ")
+            ));
+            ExitCode::from(REFUSED)
+        }
+        // A service that is down is no reason to refuse a job.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+async fn accelerators(
+    client: Result<Client, ConfigError>,
+    deadline: Deadline,
+) -> Result<Vec<AcceleratorSummary>, ClientError> {
+    let call = Call::<()> {
+        method: Method::Get,
+        path: "/v1/accelerators",
+        body: None,
+        idempotent: true,
+    };
+    client?.call(call, deadline.left()).await
+}
+
+pub(crate) async fn submit(
+    client: Result<Client, ConfigError>,
+    request: &str,
+    deadline: Deadline,
+) -> ExitCode {
+    let request = match request.parse() {
+        Ok(request) => PreviewRequest { request },
+        Err(error) => {
+            show(&format!("this job is not tuned: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let answer: Result<PreviewAnswer, ClientError> = async {
+        let call = Call {
+            method: Method::Post,
+            path: "/v1/preview",
+            body: Some(&request),
+            idempotent: true,
+        };
+        client?.call(call, deadline.left()).await
+    }
+    .await;
+    match answer {
+        Ok(answer) => {
+            show(&answer.line);
+            ExitCode::SUCCESS
+        }
+        Err(error @ ClientError::Refused { .. }) if !error.is_transient() => {
+            show(&format!("this job is not tuned: {error}"));
+            ExitCode::FAILURE
+        }
+        Err(_) => {
+            show(
+                "the tuner service gives no answer now; the job runs with defaults unless it does at the start",
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
