@@ -1,0 +1,176 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  io-autotune status                          all my studies
+  io-autotune status ocean                    one application's, in full
+  io-autotune history ocean --limit 20        its newest runs
+  io-autotune explain 4711                    why job 4711 got what it got
+  io-autotune pin ocean --why \"good enough\"   from now on what is recommended now
+  io-autotune pin 12 cb_nodes=2 --why test    study 12, these values, the others at their default
+  io-autotune unpin ocean --why \"new input\"
+  io-autotune reset ocean --why \"new file system\"
+
+Users see and steer their own studies, admins everyone's.";
+
+/// What io-autotune has learnt about your applications, and how to steer it.
+#[derive(Debug, Parser)]
+#[command(name = "io-autotune", version, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// How the service is reached.
+    #[arg(
+        long,
+        global = true,
+        env = "IO_AUTOTUNE_CONFIG",
+        default_value = "/etc/io-autotune/client.toml"
+    )]
+    pub(crate) config: PathBuf,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// Print JSON, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Where studies stand: default against tuned, and what was chosen.
+    #[command(after_help = "Example:\n  io-autotune status ocean --json")]
+    Status {
+        /// Only this application's.
+        application: Option<String>,
+        /// Only this study.
+        #[arg(long)]
+        study: Option<i64>,
+        /// Only this accelerator's.
+        #[arg(long)]
+        accelerator: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Runs one by one, oldest first.
+    #[command(after_help = "Example:\n  io-autotune history ocean --limit 1000 --json")]
+    History {
+        /// Only this application's.
+        application: Option<String>,
+        /// Only this study's.
+        #[arg(long)]
+        study: Option<i64>,
+        /// The newest so many, 10,000 at the most.
+        #[arg(long, default_value_t = 100)]
+        limit: u32,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Why a job got its parametrization, what was applied, and whether it counts.
+    #[command(after_help = "Example:\n  io-autotune explain 4711")]
+    Explain {
+        /// Slurm's job id.
+        job_id: u32,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Give every later run of a study the same parametrization.
+    #[command(
+        after_help = "Examples:\n  io-autotune pin ocean --why \"good enough\"\n  io-autotune pin 12 cb_nodes=2 romio_cb_write=enable --why \"as measured by hand\""
+    )]
+    Pin {
+        /// A study's number, or the name of an application that has one study.
+        target: Target,
+        /// name=value; parameters left out keep the default. Without any: what is recommended now.
+        #[arg(value_parser = assignment)]
+        values: Vec<(String, String)>,
+        /// Why, for the audit table.
+        #[arg(long)]
+        why: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Let a pinned study go on.
+    #[command(after_help = "Example:\n  io-autotune unpin ocean --why \"new input\"")]
+    Unpin {
+        /// A study's number, or the name of an application that has one study.
+        target: Target,
+        /// Why, for the audit table.
+        #[arg(long)]
+        why: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Start a study afresh in a new epoch, and remove its pin. Its history is kept.
+    #[command(after_help = "Example:\n  io-autotune reset ocean --why \"new file system\"")]
+    Reset {
+        /// A study's number, or the name of an application that has one study.
+        target: Target,
+        /// Why, for the audit table.
+        #[arg(long)]
+        why: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// Which study is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Study(i64),
+    Application(String),
+}
+
+impl FromStr for Target {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.parse() {
+            Ok(study_id) => Self::Study(study_id),
+            Err(_) => Self::Application(text.to_owned()),
+        })
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("write name=value, such as cb_nodes=2".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for command in Arguments::command().get_subcommands() {
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(help.contains("io-autotune "), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn a_target_is_a_number_or_a_name() {
+        assert_eq!("12".parse(), Ok(Target::Study(12)));
+        assert_eq!("ocean".parse(), Ok(Target::Application("ocean".into())));
+    }
+}

@@ -1,0 +1,142 @@
+//! io-autotune: what users and admins see and steer.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod render;
+mod service;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use io_autotune_protocol::{PinRequest, WhyRequest};
+use serde::Serialize;
+
+use crate::arguments::{Arguments, Command, Target};
+use crate::service::{CliError, Service};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let result = runtime.block_on(run(&arguments));
+    runtime.shutdown_background();
+    match result {
+        Ok(text) => print(&text),
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the program's way to fail")]
+fn failed(message: &str) -> ExitCode {
+    eprintln!("io-autotune: {message}");
+    ExitCode::FAILURE
+}
+
+fn print(text: &str) -> ExitCode {
+    // A pager that was closed early is no failure.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+async fn run(arguments: &Arguments) -> Result<String, CliError> {
+    let service = Service::new(&arguments.config)?;
+    match &arguments.command {
+        Command::Status {
+            application,
+            study,
+            accelerator,
+            output,
+        } => {
+            let studies = service
+                .studies(application.as_deref(), *study, accelerator.as_deref())
+                .await?;
+            output_of(output.json, &studies, |studies| render::studies(studies))
+        }
+        Command::History {
+            application,
+            study,
+            limit,
+            output,
+        } => {
+            let runs = service.runs(application.as_deref(), *study, *limit).await?;
+            output_of(output.json, &runs, |runs| render::runs(runs))
+        }
+        Command::Explain { job_id, output } => {
+            let details = service.explain(*job_id).await?;
+            output_of(output.json, &details, |details| render::explain(details))
+        }
+        Command::Pin {
+            target,
+            values,
+            why,
+            output,
+        } => {
+            let values = (!values.is_empty()).then(|| values.iter().cloned().collect());
+            let body = PinRequest {
+                values,
+                why: why.clone(),
+            };
+            steer(&service, target, "pin", &body, output.json, "pinned").await
+        }
+        Command::Unpin {
+            target,
+            why,
+            output,
+        } => {
+            let body = WhyRequest { why: why.clone() };
+            steer(&service, target, "unpin", &body, output.json, "unpinned").await
+        }
+        Command::Reset {
+            target,
+            why,
+            output,
+        } => {
+            let body = WhyRequest { why: why.clone() };
+            steer(
+                &service,
+                target,
+                "reset",
+                &body,
+                output.json,
+                "reset: a new epoch is open",
+            )
+            .await
+        }
+    }
+}
+
+async fn steer<B: Serialize>(
+    service: &Service,
+    target: &Target,
+    action: &str,
+    body: &B,
+    json: bool,
+    done: &str,
+) -> Result<String, CliError> {
+    let study_id = service.resolve(target).await?;
+    let study = service.steer(study_id, action, body).await?;
+    output_of(json, &study, |study| {
+        format!("study {study_id}: {done}\n\n{}", render::study(study))
+    })
+}
+
+fn output_of<T: Serialize>(
+    json: bool,
+    value: &T,
+    render: impl FnOnce(&T) -> String,
+) -> Result<String, CliError> {
+    if json {
+        let mut text = serde_json::to_string_pretty(value)?;
+        text.push('\n');
+        Ok(text)
+    } else {
+        Ok(render(value))
+    }
+}

@@ -1,0 +1,335 @@
+//! From the API's answers to text for people.
+
+use comfy_table::{CellAlignment, Table, presets};
+use io_autotune_engine::Parametrization;
+use io_autotune_protocol::{
+    Applied, Elapsed, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
+};
+
+/// All studies: one in full, several as a list.
+pub(crate) fn studies(studies: &[StudySummary]) -> String {
+    match studies {
+        [] => "no studies yet: submit a job with `sbatch --io-autotune`\n".to_owned(),
+        [one] => study(one),
+        several => list(several),
+    }
+}
+
+fn list(studies: &[StudySummary]) -> String {
+    let mut table = table(&[
+        "study",
+        "application",
+        "user",
+        "accelerator",
+        "context",
+        "phase",
+        "explored",
+        "default",
+        "tuned",
+        "gain",
+    ]);
+    for study in studies {
+        table.add_row([
+            study.study_id.to_string(),
+            study.application.clone(),
+            user(study),
+            study.accelerator.clone(),
+            context(study),
+            phase(study),
+            format!("{}/{}", study.explored.0, study.explored.1),
+            mean(study.control.or(study.default).as_ref()),
+            mean(study.tuned.as_ref()),
+            study
+                .gain
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), short_gain),
+        ]);
+    }
+    for column in [0, 6, 7, 8, 9] {
+        right(&mut table, column);
+    }
+    format!(
+        "{table}\n\nElapsed in seconds, means. `io-autotune status --study N` shows one in full.\n"
+    )
+}
+
+/// One study, in full.
+pub(crate) fn study(study: &StudySummary) -> String {
+    let mut text = format!(
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\nphase        {}: {} of {} exploring runs done; runs: {} counted, {} not counted, {} in flight\n\n",
+        study.application,
+        user(study),
+        study.accelerator,
+        context(study),
+        study.study_id,
+        study.epoch,
+        phase(study),
+        study.explored.0,
+        study.explored.1,
+        study.counted,
+        study.not_counted,
+        study.in_flight,
+    );
+    let mut table = table(&["", "n", "elapsed (s)", "95 % interval", "which runs"]);
+    let mut row = |name: &str, elapsed: &Option<Elapsed>, which: &str| {
+        if let Some(elapsed) = elapsed {
+            table.add_row([
+                name.to_owned(),
+                elapsed.n.to_string(),
+                format!("{:.3}", elapsed.mean),
+                elapsed.interval.map_or_else(
+                    || "-".into(),
+                    |(low, high)| format!("{low:.3} .. {high:.3}"),
+                ),
+                which.to_owned(),
+            ]);
+        }
+    };
+    if study.tuned.is_some() || study.control.is_some() {
+        row(
+            "default",
+            &study.control,
+            "control runs, interleaved since the choice",
+        );
+        row("tuned", &study.tuned, "runs made after the choice");
+    } else {
+        row("default", &study.default, "all runs of the default so far");
+    }
+    for column in [1, 2, 3] {
+        right(&mut table, column);
+    }
+    if table.row_count() > 0 {
+        text.push_str(&format!("{table}\n\n"));
+    }
+    text.push_str(&format!(
+        "gain         {}\nchosen       {}\nwhy          {}\n",
+        study.gain.as_ref().map_or_else(
+            || "not yet known: it takes two tuned runs and two control runs".to_owned(),
+            long_gain
+        ),
+        match &study.recommended {
+            None => "nothing yet".to_owned(),
+            Some(_) => differing(&study.differs),
+        },
+        study.why
+    ));
+    if let Some(pin) = &study.pin {
+        text.push_str(&format!(
+            "pinned       {} (by uid {}, {}: {})\n",
+            pin.parametrization, pin.uid, pin.at, pin.why
+        ));
+    }
+    text
+}
+
+/// Runs, one a line.
+pub(crate) fn runs(runs: &[RunSummary]) -> String {
+    if runs.is_empty() {
+        return "no runs yet: submit a job with `sbatch --io-autotune`\n".to_owned();
+    }
+    let mut table = table(&[
+        "job",
+        "started",
+        "application",
+        "study",
+        "epoch",
+        "phase",
+        "role",
+        "elapsed (s)",
+        "counts",
+        "differs from the default",
+    ]);
+    for run in runs {
+        table.add_row([
+            job(run),
+            run.started_at.strftime("%F %T").to_string(),
+            run.application.clone(),
+            run.study_id.to_string(),
+            run.epoch.to_string(),
+            run.phase.to_string(),
+            run.role.to_string(),
+            run.elapsed
+                .map_or_else(|| "-".into(), |seconds| format!("{seconds:.3}")),
+            counts(run),
+            differing(&run.differs),
+        ]);
+    }
+    right(&mut table, 7);
+    format!("{table}\n")
+}
+
+/// Why a job got what it got.
+pub(crate) fn explain(details: &[RunDetail]) -> String {
+    details
+        .iter()
+        .map(explain_one)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn explain_one(detail: &RunDetail) -> String {
+    let run = &detail.run;
+    let applied = match &run.applied {
+        None => "not reported yet".to_owned(),
+        Some(Applied::Default) => "nothing: a run of the default".to_owned(),
+        Some(Applied::Parametrization { parametrization }) => parametrization.to_string(),
+        Some(Applied::User { variables }) => {
+            format!(
+                "nothing: the user's own {} was left alone",
+                variables.join(", ")
+            )
+        }
+        Some(Applied::Incomplete { detail }) => format!("not everywhere: {detail}"),
+    };
+    let elapsed = run
+        .elapsed
+        .map_or_else(|| "unknown".into(), |seconds| format!("{seconds:.3} s"));
+    let verdict = run
+        .verdict
+        .as_deref()
+        .unwrap_or("waits for its report or for Slurm's word");
+    let mut text = format!(
+        "job          {} (cluster {}, node {})\nstudy        {}, epoch {}, application {}\nphase, role  {}, {}\ngiven        {}\nbecause      {}\napplied      {applied}\nended        {}, elapsed {elapsed}\ncounts       {}: {verdict}\n",
+        job(run),
+        run.cluster,
+        run.node,
+        run.study_id,
+        run.epoch,
+        run.application,
+        run.phase,
+        run.role,
+        run.parametrization,
+        run.reason,
+        run.outcome.as_deref().unwrap_or("not known yet"),
+        counts(run),
+    );
+    for file in &detail.delivery.files {
+        text.push_str(&format!(
+            "file         {} (named by {}):\n",
+            file.name, file.variable
+        ));
+        for line in file.content.lines() {
+            text.push_str(&format!("             {line}\n"));
+        }
+    }
+    text
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_header(header);
+    table
+}
+
+fn right(table: &mut Table, column: usize) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+fn user(study: &StudySummary) -> String {
+    study.user.clone().unwrap_or_else(|| study.uid.to_string())
+}
+
+fn context(study: &StudySummary) -> String {
+    let facets: Vec<_> = study
+        .context
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    facets.join(" ")
+}
+
+fn phase(study: &StudySummary) -> String {
+    match study.pin {
+        Some(_) => format!("{}, pinned", study.phase),
+        None => study.phase.to_string(),
+    }
+}
+
+fn job(run: &RunSummary) -> String {
+    match run.restart_count {
+        0 => run.job_id.to_string(),
+        restarts => format!("{} (restart {restarts})", run.job_id),
+    }
+}
+
+fn counts(run: &RunSummary) -> String {
+    match run.state {
+        RunState::InFlight => "in flight".to_owned(),
+        RunState::Counted => "yes".to_owned(),
+        RunState::NotCounted => "no".to_owned(),
+    }
+}
+
+fn differing(differs: &Parametrization) -> String {
+    if differs.0.is_empty() {
+        "the default".to_owned()
+    } else {
+        differs.to_string()
+    }
+}
+
+fn mean(elapsed: Option<&Elapsed>) -> String {
+    elapsed.map_or_else(|| "-".to_owned(), |elapsed| format!("{:.3}", elapsed.mean))
+}
+
+fn short_gain(gain: &GainSummary) -> String {
+    let percent = format!("{:.1} %", gain.gain * 100.0);
+    if gain.resolved {
+        percent
+    } else {
+        format!("({percent})")
+    }
+}
+
+fn long_gain(gain: &GainSummary) -> String {
+    let (low, high) = gain.interval;
+    let interval = format!("95 % interval {:.1} .. {:.1} %", low * 100.0, high * 100.0);
+    match (gain.resolved, gain.gain >= 0.0) {
+        (false, _) => format!(
+            "none that can be told from noise ({:.1} %, {interval})",
+            gain.gain * 100.0
+        ),
+        (true, true) => format!(
+            "{:.1} % less time than the default ({interval})",
+            gain.gain * 100.0
+        ),
+        (true, false) => format!(
+            "a loss: {:.1} % more time than the default ({interval})",
+            -gain.gain * 100.0
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gain(gain: f64, low: f64, high: f64) -> GainSummary {
+        GainSummary {
+            gain,
+            interval: (low, high),
+            resolved: low > 0.0 || high < 0.0,
+        }
+    }
+
+    #[test]
+    fn a_gain_is_claimed_only_if_its_interval_excludes_zero() {
+        assert_eq!(
+            long_gain(&gain(0.25, 0.2, 0.3)),
+            "25.0 % less time than the default (95 % interval 20.0 .. 30.0 %)"
+        );
+        assert!(long_gain(&gain(0.05, -0.1, 0.2)).starts_with("none that can be told from noise"));
+        assert!(long_gain(&gain(-0.2, -0.3, -0.1)).starts_with("a loss: 20.0 % more time"));
+        assert_eq!(short_gain(&gain(0.05, -0.1, 0.2)), "(5.0 %)");
+    }
+
+    #[test]
+    fn an_empty_answer_says_what_to_do() {
+        assert!(studies(&[]).contains("sbatch --io-autotune"));
+        assert!(runs(&[]).contains("sbatch --io-autotune"));
+    }
+}

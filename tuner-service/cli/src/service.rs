@@ -1,0 +1,161 @@
+//! Requests to the service.
+
+use std::path::Path;
+use std::time::Duration;
+
+use io_autotune_protocol::{
+    Call, Client, ClientConfig, ClientError, ConfigError, Method, RunDetail, RunSummary,
+    StudySummary,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::arguments::Target;
+
+/// A person waits so long.
+const DEADLINE: Duration = Duration::from_secs(15);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error("the answer cannot be printed: {0}")]
+    Print(#[from] serde_json::Error),
+    #[error("application {0:?} has no study that you may see; `io-autotune status` lists them")]
+    NoStudy(String),
+    #[error(
+        "application {name:?} has several studies: name one by its number, {numbers} (`io-autotune status {name}` tells them apart)"
+    )]
+    SeveralStudies { name: String, numbers: String },
+}
+
+/// The service, as the caller may use it.
+pub(crate) struct Service {
+    client: Client,
+}
+
+impl Service {
+    pub(crate) fn new(config: &Path) -> Result<Self, CliError> {
+        Ok(Self {
+            client: Client::new(&ClientConfig::load(config)?)?,
+        })
+    }
+
+    pub(crate) async fn studies(
+        &self,
+        application: Option<&str>,
+        study: Option<i64>,
+        accelerator: Option<&str>,
+    ) -> Result<Vec<StudySummary>, CliError> {
+        let study = study.map(|study| study.to_string());
+        let query = query(&[
+            ("app", application),
+            ("study", study.as_deref()),
+            ("accelerator", accelerator),
+        ]);
+        self.get(&format!("/v1/studies{query}")).await
+    }
+
+    pub(crate) async fn runs(
+        &self,
+        application: Option<&str>,
+        study: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<RunSummary>, CliError> {
+        let (study, limit) = (study.map(|study| study.to_string()), limit.to_string());
+        let query = query(&[
+            ("app", application),
+            ("study", study.as_deref()),
+            ("limit", Some(&limit)),
+        ]);
+        self.get(&format!("/v1/runs{query}")).await
+    }
+
+    pub(crate) async fn explain(&self, job_id: u32) -> Result<Vec<RunDetail>, CliError> {
+        self.get(&format!("/v1/runs/{job_id}")).await
+    }
+
+    pub(crate) async fn steer<B: Serialize>(
+        &self,
+        study_id: i64,
+        action: &str,
+        body: &B,
+    ) -> Result<StudySummary, CliError> {
+        let path = format!("/v1/studies/{study_id}/{action}");
+        // A reset that is carried out twice would open two epochs.
+        let call = Call {
+            method: Method::Post,
+            path: &path,
+            body: Some(body),
+            idempotent: false,
+        };
+        Ok(self.client.call(call, DEADLINE).await?)
+    }
+
+    /// The number of the study that is meant.
+    pub(crate) async fn resolve(&self, target: &Target) -> Result<i64, CliError> {
+        let name = match target {
+            Target::Study(study_id) => return Ok(*study_id),
+            Target::Application(name) => name,
+        };
+        let studies = self.studies(Some(name), None, None).await?;
+        match studies.as_slice() {
+            [] => Err(CliError::NoStudy(name.clone())),
+            [one] => Ok(one.study_id),
+            several => Err(CliError::SeveralStudies {
+                name: name.clone(),
+                numbers: several
+                    .iter()
+                    .map(|study| study.study_id.to_string())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            }),
+        }
+    }
+
+    async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, CliError> {
+        let call = Call::<()> {
+            method: Method::Get,
+            path,
+            body: None,
+            idempotent: true,
+        };
+        Ok(self.client.call(call, DEADLINE).await?)
+    }
+}
+
+/// A query string of the pairs that have a value.
+fn query(pairs: &[(&str, Option<&str>)]) -> String {
+    let mut text = String::new();
+    for (name, value) in pairs {
+        if let Some(value) = value {
+            text.push(if text.is_empty() { '?' } else { '&' });
+            text.push_str(name);
+            text.push('=');
+            for byte in value.bytes() {
+                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                    text.push(char::from(byte));
+                } else {
+                    text.push_str(&format!("%{byte:02X}"));
+                }
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_percent_encoded() {
+        assert_eq!(query(&[("app", None)]), "");
+        assert_eq!(
+            query(&[("app", Some("a b&c=ä")), ("n", Some("1"))]),
+            "?app=a%20b%26c%3D%C3%A4&n=1"
+        );
+    }
+}
