@@ -1,0 +1,148 @@
+// The plugin as Slurm sees it: takes each callback to the file of its context. Every callback
+// returns 0 whatever happens, because a job must never fail on our account; the one exception is
+// the option's, for a SPEC that is wrong.
+#include <slurm/spank.h>
+
+#include "context.h"
+#include "job_hooks.h"
+#include "log.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+#pragma GCC visibility push(default)
+// plugin_name, plugin_type, plugin_version and spank_plugin_version, which Slurm's loader checks.
+SPANK_PLUGIN(io_autotune, 1)
+#pragma GCC visibility pop
+
+static struct ioat_context context = {.step.dir_fd = -1};
+
+static char option_name[] = "io-autotune";
+static char option_argument[] = "[SPEC]";
+static char option_usage[] =
+    "tune the I/O accelerator of this job: each run gets the parametrization that the tuner wants "
+    "to see next. SPEC is a list separated by commas: an accelerator's name, app=NAME (the "
+    "application; default: the job's name), accelerator=NAME, mode=tune (default), mode=observe "
+    "(measure, apply nothing) or mode=off";
+
+// An administrator's typo is the administrator's to see, not every user's.
+static void report_loudly(const char *message)
+{
+    IOAT_ERROR("%s", message);
+}
+
+static void report_quietly(const char *message)
+{
+    IOAT_DEBUG("%s", message);
+}
+
+static void read_arguments(int ac, char **av, ioat_arguments_report_f *report)
+{
+    ioat_arguments_parse(ac, av, &context.arguments, report);
+}
+
+static int on_option(int value, const char *argument, int remote)
+{
+    (void)value;
+    // The submission has judged it.
+    if (remote != 0)
+        return 0;
+    return ioat_submission_option(&context.submission, &context.arguments, argument);
+}
+
+/// Called once in every process but the prolog's and the epilog's.
+EXPORT int slurm_spank_init(spank_t spank, int ac, char **av)
+{
+    const spank_context_t where = spank_context();
+    struct spank_option option = {
+        .name = option_name,
+        .arginfo = option_argument,
+        .usage = option_usage,
+        // getopt's optional_argument.
+        .has_arg = 2,
+        .val = 0,
+        .cb = on_option,
+    };
+    context = (struct ioat_context){.step.dir_fd = -1};
+    read_arguments(ac, av, where == S_CTX_SLURMD ? report_loudly : report_quietly);
+    if (where != S_CTX_ALLOCATOR && where != S_CTX_LOCAL && where != S_CTX_REMOTE)
+        return 0;
+    const spank_err_t rc = spank_option_register(spank, &option);
+    if (rc != ESPANK_SUCCESS)
+        IOAT_ERROR("the option --io-autotune cannot be registered: %s", spank_strerror(rc));
+    return 0;
+}
+
+/// All options are known: in sbatch and salloc for each component of a job, in srun, and as root in
+/// every slurmstepd.
+EXPORT int slurm_spank_init_post_opt(spank_t spank, int ac, char **av)
+{
+    (void)ac;
+    (void)av;
+    switch (spank_context()) {
+    case S_CTX_ALLOCATOR:
+    case S_CTX_LOCAL:
+        ioat_submission_post_opt(&context.submission, &context.arguments, spank);
+        break;
+    case S_CTX_REMOTE:
+        ioat_step_open(&context.step, &context.arguments, spank);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+/// slurmstepd, with the user's effective uid, before the tasks are forked.
+EXPORT int slurm_spank_user_init(spank_t spank, int ac, char **av)
+{
+    (void)ac;
+    (void)av;
+    ioat_step_start(&context.step, spank);
+    return 0;
+}
+
+/// slurmstepd, as root, once for each task.
+EXPORT int slurm_spank_task_post_fork(spank_t spank, int ac, char **av)
+{
+    (void)spank;
+    (void)ac;
+    (void)av;
+    ioat_step_forked(&context.step);
+    return 0;
+}
+
+/// slurmstepd, as root, once for each task.
+EXPORT int slurm_spank_task_exit(spank_t spank, int ac, char **av)
+{
+    (void)ac;
+    (void)av;
+    ioat_step_task_exit(&context.step, spank);
+    return 0;
+}
+
+/// The end of every process that called slurm_spank_init, save slurmd.
+EXPORT int slurm_spank_exit(spank_t spank, int ac, char **av)
+{
+    (void)spank;
+    (void)ac;
+    (void)av;
+    if (spank_context() == S_CTX_REMOTE)
+        ioat_step_close(&context.step);
+    return 0;
+}
+
+/// A process of its own on each node, as root, before the job's first step there.
+EXPORT int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
+{
+    read_arguments(ac, av, report_quietly);
+    ioat_job_hook(&context.arguments, spank, "start");
+    return 0;
+}
+
+/// A process of its own on each node, as root, after the job's last step there.
+EXPORT int slurm_spank_job_epilog(spank_t spank, int ac, char **av)
+{
+    read_arguments(ac, av, report_quietly);
+    ioat_job_hook(&context.arguments, spank, "finish");
+    return 0;
+}

@@ -1,0 +1,165 @@
+#include "step.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "job_dir.h"
+#include "log.h"
+#include "text.h"
+#include "variables.h"
+
+// SLURM_EXTERN_CONT of slurm.h: it is no part of the run. It gets no variables and no stamp.
+#define EXTERN_STEP UINT32_C(0xfffffffc)
+#define NAME_SIZE 256
+
+// This node's name: slurmd hands it to slurmstepd in its own environment, which no user reaches.
+static const char *node_name(char buffer[NAME_SIZE])
+{
+    const char *name = getenv("SLURMD_NODENAME");
+    if (name != NULL)
+        return name;
+    if (gethostname(buffer, NAME_SIZE) != 0)
+        buffer[0] = '\0';
+    buffer[NAME_SIZE - 1] = '\0';
+    buffer[strcspn(buffer, ".")] = '\0';
+    return buffer;
+}
+
+static int open_dir(const struct ioat_arguments *arguments, spank_t spank, uint32_t job_id)
+{
+    char cluster[NAME_SIZE], node[NAME_SIZE];
+    const bool named =
+        spank_getenv(spank, "SLURM_CLUSTER_NAME", cluster, sizeof cluster) == ESPANK_SUCCESS;
+    return ioat_job_dir_open(arguments->run_dir, named ? cluster : NULL, node_name(node), job_id);
+}
+
+// Why the job's directory or its file cannot be used; NULL when there simply is none.
+static const char *explain(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return NULL;
+    case EPERM:
+        return "not owned by root, writable by others, or of the wrong type";
+    case EEXIST:
+        return "several clusters on this host have a job with this id";
+    case EFBIG:
+        return "larger than 32768 bytes";
+    default:
+        return strerrordesc_np(error);
+    }
+}
+
+// Reads the file of an open directory; NULL on success or when there is none (step->tuned tells).
+static const char *read_file(struct ioat_step *step, uid_t uid)
+{
+    step->text = malloc(IOAT_JOB_ENV_MAX + 1);
+    if (step->text == NULL)
+        return "memory is short";
+    const ssize_t length =
+        ioat_job_dir_read(step->dir_fd, IOAT_JOB_ENV_NAME, step->text, IOAT_JOB_ENV_MAX);
+    if (length < 0)
+        return explain(errno);
+    const char *wrong = ioat_job_env_parse(step->text, (size_t)length, &step->file);
+    if (wrong != NULL)
+        return wrong;
+    if (step->file.job_id != step->job_id || step->file.uid != (uint32_t)uid)
+        return "it is another job's or another user's";
+    step->tuned = true;
+    return NULL;
+}
+
+static void release(struct ioat_step *step)
+{
+    if (step->dir_fd >= 0)
+        close(step->dir_fd);
+    free(step->text);
+    step->dir_fd = -1;
+    step->text = NULL;
+    step->tuned = false;
+}
+
+void ioat_step_open(struct ioat_step *step, const struct ioat_arguments *arguments, spank_t spank)
+{
+    uid_t uid = 0;
+    *step = (struct ioat_step){.dir_fd = -1};
+    if (spank_get_item(spank, S_JOB_ID, &step->job_id) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_STEPID, &step->stamp.step_id) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS ||
+        step->stamp.step_id == EXTERN_STEP)
+        return;
+    step->known = true;
+    const char *wrong = NULL;
+    step->dir_fd = open_dir(arguments, spank, step->job_id);
+    if (step->dir_fd >= 0)
+        wrong = read_file(step, uid);
+    else
+        wrong = explain(errno);
+    if (wrong != NULL)
+        IOAT_ERROR("job %u: %s below %s is not used: %s", step->job_id, IOAT_JOB_ENV_NAME,
+                   arguments->run_dir, wrong);
+    if (!step->tuned)
+        release(step);
+}
+
+void ioat_step_start(struct ioat_step *step, spank_t spank)
+{
+    if (!step->known)
+        return;
+    ioat_variables_apply(spank, step->job_id, step->tuned ? &step->file : NULL,
+                         step->stamp.statuses);
+    if (!step->tuned)
+        return;
+    if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &step->stamp.tasks) != ESPANK_SUCCESS)
+        step->stamp.tasks = 1;
+    step->stamp.start_ns = ioat_now_ns();
+    step->started = true;
+}
+
+static void write_stamp(struct ioat_step *step)
+{
+    char name[IOAT_STAMP_NAME_SIZE];
+    size_t length = 0;
+    char *text = ioat_stamp_format(&step->stamp, &step->file, &length);
+    ioat_stamp_name(&step->stamp, name);
+    if (text == NULL || ioat_job_dir_write(step->dir_fd, name, text, length) != 0)
+        IOAT_ERROR("job %u: %s cannot be written: %s", step->job_id, name,
+                   text == NULL ? "memory is short" : strerrordesc_np(errno));
+    free(text);
+    step->stamped = true;
+    step->finished = step->stamp.ended;
+}
+
+void ioat_step_forked(struct ioat_step *step)
+{
+    if (step->started && !step->stamped)
+        write_stamp(step);
+}
+
+void ioat_step_task_exit(struct ioat_step *step, spank_t spank)
+{
+    int wait_status = 0;
+    if (!step->started || step->finished)
+        return;
+    if (spank_get_item(spank, S_TASK_EXIT_STATUS, &wait_status) != ESPANK_SUCCESS)
+        return;
+    ioat_stamp_exit(&step->stamp, ioat_now_ns(), wait_status);
+    if (step->stamp.ended)
+        write_stamp(step);
+}
+
+void ioat_step_close(struct ioat_step *step)
+{
+    if (step->started && !step->finished) {
+        // Every task is dead by now, also those that slurmstepd did not tell of.
+        step->stamp.end_ns = ioat_now_ns();
+        step->stamp.ended = true;
+        write_stamp(step);
+    }
+    if (step->known)
+        release(step);
+    *step = (struct ioat_step){.dir_fd = -1};
+}

@@ -1,0 +1,188 @@
+#include "variables.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "text.h"
+
+// Longer than any record of ours; a longer one is forged.
+#define RECORD_MAX 65536
+
+enum presence { ABSENT, SAME, OTHER };
+
+// One line of the record.
+struct entry {
+    uint32_t job_id;
+    const char *name;
+    const char *value;
+};
+
+// The record's lines of this job: inherited ones, whose text is `text`, and then new ones.
+struct record {
+    char *text;
+    size_t count;
+    struct entry entries[2 * IOAT_JOB_ENV_VARIABLES];
+    // Whether the lines differ from what was inherited.
+    bool changed;
+};
+
+const char *ioat_status_name(enum ioat_status status)
+{
+    switch (status) {
+    case IOAT_STATUS_SET:
+        return "set";
+    case IOAT_STATUS_USER:
+        return "user";
+    case IOAT_STATUS_ABSENT:
+        break;
+    }
+    return "absent";
+}
+
+// How the environment stands to NAME=VALUE. What cannot be found out counts as somebody's.
+static enum presence look(spank_t spank, const char *name, const char *value)
+{
+    const size_t size = strlen(value) + 2;
+    char *found = malloc(size);
+    if (found == NULL)
+        return OTHER;
+    const spank_err_t rc = spank_getenv(spank, name, found, (int)size);
+    enum presence presence = OTHER;
+    if (rc == ESPANK_ENV_NOEXIST)
+        presence = ABSENT;
+    else if (rc == ESPANK_SUCCESS && strcmp(found, value) == 0)
+        presence = SAME;
+    free(found);
+    return presence;
+}
+
+// Splits a line in place; false when it is none of ours.
+static bool split(char *line, struct entry *entry)
+{
+    char *colon = strchr(line, ':');
+    char *sign = colon == NULL ? NULL : strchr(colon, '=');
+    if (sign == NULL || !ioat_text_parse_u32(line, (size_t)(colon - line), &entry->job_id) ||
+        !ioat_job_env_allows(colon + 1, (size_t)(sign - colon - 1)) ||
+        !ioat_text_is_printable(sign + 1, strlen(sign + 1)))
+        return false;
+    *sign = '\0';
+    entry->name = colon + 1;
+    entry->value = sign + 1;
+    return true;
+}
+
+// Reads the inherited record, which a user can forge: lines that are none of ours are dropped. Rule
+// 1: another job's variables go with their lines, unless they have been changed since.
+static void inherit(spank_t spank, uint32_t job_id, struct record *record)
+{
+    char *rest = NULL;
+    record->text = malloc(RECORD_MAX);
+    if (record->text == NULL)
+        return;
+    const spank_err_t rc = spank_getenv(spank, IOAT_RECORD_NAME, record->text, RECORD_MAX);
+    record->changed = rc == ESPANK_NOSPACE;
+    if (rc != ESPANK_SUCCESS)
+        return;
+    for (char *line = strtok_r(record->text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        struct entry entry;
+        const bool valid = split(line, &entry);
+        if (valid && entry.job_id == job_id && record->count < IOAT_JOB_ENV_VARIABLES) {
+            record->entries[record->count++] = entry;
+            continue;
+        }
+        record->changed = true;
+        if (valid && entry.job_id != job_id && look(spank, entry.name, entry.value) == SAME)
+            spank_unsetenv(spank, entry.name);
+    }
+}
+
+static const struct entry *find(const struct record *record, const char *name)
+{
+    for (size_t i = record->count; i > 0; i--)
+        if (strcmp(record->entries[i - 1].name, name) == 0)
+            return &record->entries[i - 1];
+    return NULL;
+}
+
+// Rule 2: a variable that we are to set.
+static enum ioat_status set(spank_t spank, uint32_t job_id, const struct ioat_variable *variable,
+                            struct record *record)
+{
+    const struct entry *ours = find(record, variable->name);
+    const enum presence presence = look(spank, variable->name, variable->value);
+    if (presence == SAME && ours != NULL && strcmp(ours->value, variable->value) == 0)
+        return IOAT_STATUS_SET;
+    if (presence != ABSENT || ours != NULL)
+        return IOAT_STATUS_USER;
+    const spank_err_t rc = spank_setenv(spank, variable->name, variable->value, 0);
+    if (rc != ESPANK_SUCCESS) {
+        IOAT_ERROR("%s cannot be set: %s", variable->name, spank_strerror(rc));
+        return IOAT_STATUS_ABSENT;
+    }
+    record->entries[record->count++] =
+        (struct entry){.job_id = job_id, .name = variable->name, .value = variable->value};
+    record->changed = true;
+    return IOAT_STATUS_SET;
+}
+
+// Rule 3: a variable that is only watched. On the nodes beside the batch node it comes with the
+// job's environment, and so does the record.
+static enum ioat_status watch(spank_t spank, const char *name, const struct record *record)
+{
+    const struct entry *ours = find(record, name);
+    if (ours != NULL && look(spank, name, ours->value) == SAME)
+        return IOAT_STATUS_SET;
+    return look(spank, name, "") == ABSENT ? IOAT_STATUS_ABSENT : IOAT_STATUS_USER;
+}
+
+// The record's text, to be freed; NULL when memory is short.
+static char *format(const struct record *record)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&text, &length);
+    if (stream == NULL)
+        return NULL;
+    for (size_t i = 0; i < record->count; i++) {
+        const struct entry *entry = &record->entries[i];
+        fprintf(stream, "%s%" PRIu32 ":%s=%s", i > 0 ? "\n" : "", entry->job_id, entry->name,
+                entry->value);
+    }
+    if (fclose(stream) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void write_record(spank_t spank, const struct record *record)
+{
+    if (record->count == 0) {
+        spank_unsetenv(spank, IOAT_RECORD_NAME);
+        return;
+    }
+    char *text = format(record);
+    if (text == NULL || spank_setenv(spank, IOAT_RECORD_NAME, text, 1) != ESPANK_SUCCESS)
+        IOAT_ERROR(IOAT_RECORD_NAME
+                   " cannot be set: inner steps take our variables for the user's");
+    free(text);
+}
+
+void ioat_variables_apply(spank_t spank, uint32_t job_id, const struct ioat_job_env *file,
+                          enum ioat_status *statuses)
+{
+    struct record record = {0};
+    inherit(spank, job_id, &record);
+    for (size_t i = 0; file != NULL && i < file->count; i++) {
+        const struct ioat_variable *variable = &file->variables[i];
+        statuses[i] = variable->value != NULL ? set(spank, job_id, variable, &record)
+                                              : watch(spank, variable->name, &record);
+    }
+    if (record.changed)
+        write_record(spank, &record);
+    free(record.text);
+}

@@ -1,0 +1,447 @@
+// sbatch, salloc and srun: the option, the request, the preview. The helper is a script.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "cmocka_all.h"
+#include "fake_spank.h"
+#include "scratch.h"
+
+#define INHERITED_OPTION "SLURM_SPANK__SLURM_SPANK_OPTION_io_autotune_io_autotune"
+
+static char words[3][4200];
+static char *argument_words[] = {words[0], words[1], words[2]};
+
+// Starts the plugin in `context` with a helper that does `body` after noting how it was called.
+static void begin(spank_context_t context, const char *body)
+{
+    char script[2048];
+    fake_reset(context);
+    snprintf(script, sizeof script, "echo \"$@\" >> '%s'\nenv > '%s'\n%s", scratch_path("calls"),
+             scratch_path("env"), body);
+    snprintf(words[0], sizeof words[0], "helper=%s", scratch_script("helper", script));
+    snprintf(words[1], sizeof words[1], "config=/etc/c.toml");
+    snprintf(words[2], sizeof words[2], "submit_deadline_ms=5000");
+    assert_int_equal(slurm_spank_init(fake_handle(), 3, argument_words), 0);
+}
+
+static int option(const char *value)
+{
+    return fake.option.cb(fake.option.val, value, 0);
+}
+
+static void post_opt(void)
+{
+    assert_int_equal(slurm_spank_init_post_opt(fake_handle(), 3, argument_words), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    static const char *const unset[] = {"SLURM_JOB_ID",   "SLURM_JOBID",
+                                        "SLURM_JOB_NAME", "SLURM_SPANK_IO_AUTOTUNE",
+                                        INHERITED_OPTION, "SLURM_CONF"};
+    for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
+        unsetenv(unset[i]);
+    scratch_make();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_int_equal(slurm_spank_exit(fake_handle(), 0, NULL), 0);
+    fake_reset(S_CTX_ALLOCATOR);
+    scratch_remove();
+    return 0;
+}
+
+static void registration(void **state)
+{
+    (void)state;
+    const spank_context_t with[] = {S_CTX_ALLOCATOR, S_CTX_LOCAL, S_CTX_REMOTE};
+    for (size_t i = 0; i < 3; i++) {
+        begin(with[i], "");
+        assert_true(fake.registered);
+        assert_string_equal(fake.option.name, "io-autotune");
+        assert_int_equal(fake.option.has_arg, 2);
+        assert_non_null(strstr(fake.option.usage, "mode=observe"));
+    }
+    begin(S_CTX_SLURMD, "");
+    assert_false(fake.registered);
+}
+
+static void an_administrators_typo_is_not_the_users(void **state)
+{
+    (void)state;
+    char *typo[] = {"colour=green"};
+    fake_reset(S_CTX_SLURMD);
+    slurm_spank_init(fake_handle(), 1, typo);
+    assert_int_equal(fake_logged(FAKE_ERROR, "colour=green"), 1);
+    fake_reset(S_CTX_ALLOCATOR);
+    assert_int_equal(slurm_spank_init(fake_handle(), 1, typo), 0);
+    assert_int_equal(fake_logged(FAKE_ERROR, ""), 0);
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+}
+
+static void bad_spec_is_refused(void **state)
+{
+    (void)state;
+    const spank_context_t where[] = {S_CTX_ALLOCATOR, S_CTX_LOCAL};
+    for (size_t i = 0; i < 2; i++) {
+        begin(where[i], "");
+        assert_int_equal(option("colour=green"), -1);
+        assert_int_equal(fake_logged(FAKE_ERROR, "\"colour=green\": there is no such key"), 1);
+        assert_int_equal(fake_logged(FAKE_ERROR, "mode=tune|observe|off"), 1);
+    }
+    begin(S_CTX_REMOTE, "");
+    assert_int_equal(fake.option.cb(0, "colour=green", 1), 0);
+    assert_int_equal(fake_logged(FAKE_ERROR, ""), 0);
+    assert_false(scratch_exists("calls"));
+}
+
+static void the_request_travels_and_the_preview_is_shown(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_NAME", "ocean", 1);
+    setenv("SECRET", "leaked", 1);
+    setenv("SLURM_CONF", "/etc/other.conf", 1);
+    begin(S_CTX_ALLOCATOR, "echo 'ocean on romio: nothing known yet'; echo noise >&2");
+    assert_int_equal(option(NULL), 0);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
+    assert_int_equal(fake_logged(FAKE_INFO, "ocean on romio: nothing known yet"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 1);
+    const char *calls = scratch_read("calls");
+    assert_int_equal(strncmp(calls, "submit --config /etc/c.toml --deadline-ms ", 42), 0);
+    assert_non_null(strstr(calls, " --request app=ocean,mode=tune\n"));
+    const char *environment = scratch_read("env");
+    assert_null(strstr(environment, "SECRET"));
+    assert_non_null(strstr(environment, "SLURM_CONF=/etc/other.conf"));
+    assert_non_null(strstr(environment, "PATH=/usr/bin:/bin:/usr/sbin:/sbin"));
+}
+
+static void the_last_option_wins(void **state)
+{
+    (void)state;
+    begin(S_CTX_ALLOCATOR, "");
+    assert_int_equal(option("app=first,mode=observe"), 0);
+    assert_int_equal(option("app=second"), 0);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=second,mode=tune");
+}
+
+static void a_job_that_did_not_ask_costs_nothing(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_NAME", "ocean", 1);
+    begin(S_CTX_ALLOCATOR, "echo never");
+    fake_control("IO_AUTOTUNE", "app=inherited,mode=tune");
+    post_opt();
+    assert_null(fake_control_value("IO_AUTOTUNE"));
+    assert_false(scratch_exists("calls"));
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+}
+
+static void mode_off(void **state)
+{
+    (void)state;
+    begin(S_CTX_ALLOCATOR, "exit 2");
+    fake_control("IO_AUTOTUNE", "app=inherited,mode=tune");
+    assert_int_equal(option("romio,mode=off"), 0);
+    post_opt();
+    assert_null(fake_control_value("IO_AUTOTUNE"));
+    assert_false(scratch_exists("calls"));
+}
+
+static void default_on(void **state)
+{
+    (void)state;
+    char *on[] = {"default=on", words[0]};
+    setenv("SLURM_JOB_NAME", "ocean", 1);
+    begin(S_CTX_ALLOCATOR, "echo line");
+    assert_int_equal(slurm_spank_init(fake_handle(), 2, on), 0);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
+    fake_control("IO_AUTOTUNE", NULL);
+    assert_int_equal(option("mode=off"), 0);
+    post_opt();
+    assert_null(fake_control_value("IO_AUTOTUNE"));
+}
+
+static void meaningless_name(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_NAME", "wrap", 1);
+    begin(S_CTX_ALLOCATOR, "");
+    assert_int_equal(option("romio"), 0);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"),
+                        "app=wrap,accelerator=romio,mode=observe,note=meaningless_name");
+}
+
+static void salloc_inside_a_job_has_no_name_of_its_own(void **state)
+{
+    (void)state;
+    char *const real = program_invocation_short_name;
+    char salloc[] = "salloc";
+    setenv("SLURM_JOB_NAME", "outer", 1);
+    setenv("SLURM_JOB_ID", "7", 1);
+    begin(S_CTX_ALLOCATOR, "");
+    assert_int_equal(option(""), 0);
+    program_invocation_short_name = salloc;
+    post_opt();
+    program_invocation_short_name = real;
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "mode=observe,note=meaningless_name");
+    // A nested sbatch has put its own name there.
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=outer,mode=tune");
+}
+
+static void an_inherited_option_lends_no_name(void **state)
+{
+    (void)state;
+    // What was given to the outer job, what came by in the nested sbatch, and what travels.
+    const struct {
+        const char *outer, *calls[3], *expected;
+    } cases[] = {
+        {"app=outer,romio", {"app=outer,romio"}, "app=inner,accelerator=romio,mode=tune"},
+        {"app=outer", {"app=own", "app=outer"}, "app=own,mode=tune"},
+        {"app=outer", {"app=outer", "app=own"}, "app=own,mode=tune"},
+        // Somebody wrote it again: in the script, or on the command line.
+        {"app=outer", {"app=outer", "app=outer"}, "app=outer,mode=tune"},
+        {"app=outer", {"app=own", "app=outer", "app=outer"}, "app=outer,mode=tune"},
+        {"app=outer", {"app=outer", "app=outer", "app=own"}, "app=own,mode=tune"},
+        {"", {"app=own", ""}, "app=own,mode=tune"},
+        {"(null)", {"app=own", "(null)"}, "app=own,mode=tune"},
+        {"mode=off", {"mode=off"}, NULL},
+        {"mode=off", {"mode=off", "app=own"}, "app=own,mode=tune"},
+    };
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_JOB_NAME", "inner", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(S_CTX_ALLOCATOR, "");
+        setenv(INHERITED_OPTION, cases[i].outer, 1);
+        for (size_t j = 0; j < 3 && cases[i].calls[j] != NULL; j++)
+            assert_int_equal(option(cases[i].calls[j]), 0);
+        post_opt();
+        const char *found = fake_control_value("IO_AUTOTUNE");
+        if (cases[i].expected == NULL)
+            assert_null(found);
+        else
+            assert_string_equal(found, cases[i].expected);
+    }
+    // Outside of any job the variable is the user's own way to give the option.
+    unsetenv("SLURM_JOB_ID");
+    begin(S_CTX_ALLOCATOR, "");
+    setenv(INHERITED_OPTION, "app=mine", 1);
+    assert_int_equal(option("app=mine"), 0);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=mine,mode=tune");
+}
+
+static void an_outer_request_does_not_leak_into_a_job_that_is_off(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_SPANK_IO_AUTOTUNE", "app=outer,mode=tune", 1);
+    begin(S_CTX_ALLOCATOR, "");
+    assert_int_equal(option("mode=off"), 0);
+    post_opt();
+    assert_null(getenv("SLURM_SPANK_IO_AUTOTUNE"));
+}
+
+static void direct_srun(void **state)
+{
+    (void)state;
+    begin(S_CTX_LOCAL, "echo line");
+    assert_int_equal(option("app=ocean"), 0);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
+    assert_int_equal(fake_logged(FAKE_INFO, "line"), 1);
+}
+
+static void srun_inside_a_tuned_job_is_silent(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_SPANK_IO_AUTOTUNE", "app=ocean,mode=tune", 1);
+    begin(S_CTX_LOCAL, "echo line");
+    assert_int_equal(option("app=ocean,romio"), 0);
+    post_opt();
+    assert_null(fake_control_value("IO_AUTOTUNE"));
+    assert_false(scratch_exists("calls"));
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+}
+
+static void srun_inside_a_plain_job_says_why_not(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_ID", "7", 1);
+    begin(S_CTX_LOCAL, "echo line");
+    assert_int_equal(option("app=ocean"), 0);
+    post_opt();
+    assert_null(fake_control_value("IO_AUTOTUNE"));
+    assert_false(scratch_exists("calls"));
+    assert_int_equal(fake_logged(FAKE_INFO, "half a job is never tuned"), 1);
+    // Without the option, or with mode=off, there is nothing to explain.
+    begin(S_CTX_LOCAL, "echo line");
+    post_opt();
+    assert_int_equal(option("mode=off"), 0);
+    post_opt();
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+}
+
+static void an_unknown_accelerator_is_refused_once(void **state)
+{
+    (void)state;
+    begin(S_CTX_ALLOCATOR, "echo 'no accelerator \"romoi\"; choose romio, page-cache'; exit 2");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(option("romoi"), -1);
+    assert_string_equal(strchr(scratch_read("calls"), '\n'), "\n");
+    assert_int_equal(strncmp(scratch_read("calls"), "check --config /etc/c.toml ", 27), 0);
+    assert_non_null(strstr(scratch_read("calls"), " --accelerator romoi\n"));
+    assert_int_equal(fake_logged(FAKE_ERROR, "choose romio, page-cache"), 1);
+}
+
+static void a_refusal_without_words(void **state)
+{
+    (void)state;
+    begin(S_CTX_ALLOCATOR, "exit 2");
+    assert_int_equal(option("romoi"), -1);
+    assert_int_equal(fake_logged(FAKE_ERROR, "no accelerator \"romoi\""), 1);
+}
+
+static void only_exit_status_2_refuses(void **state)
+{
+    (void)state;
+    const char *const bodies[] = {"exit 0", "exit 1", "echo down; exit 3", "kill -9 $$"};
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        begin(S_CTX_ALLOCATOR, bodies[i]);
+        assert_int_equal(option("romio"), 0);
+        assert_int_equal(fake_logged(FAKE_ERROR, ""), 0);
+        assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+    }
+    begin(S_CTX_ALLOCATOR, "");
+    char *gone[] = {"helper=/nonexistent/io-autotune-node"};
+    assert_int_equal(slurm_spank_init(fake_handle(), 1, gone), 0);
+    assert_int_equal(option("romio"), 0);
+    post_opt();
+    assert_int_equal(fake_logged(FAKE_ERROR, ""), 0);
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"),
+                        "accelerator=romio,mode=observe,note=meaningless_name");
+}
+
+static void nothing_is_checked_inside_a_job(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_ID", "7", 1);
+    begin(S_CTX_LOCAL, "exit 2");
+    assert_int_equal(option("romoi"), 0);
+    assert_false(scratch_exists("calls"));
+    // A nested sbatch submits a job like any other.
+    begin(S_CTX_ALLOCATOR, "exit 2");
+    assert_int_equal(option("romoi"), -1);
+}
+
+static void a_failed_preview_shows_nothing(void **state)
+{
+    (void)state;
+    begin(S_CTX_ALLOCATOR, "echo half a line; exit 1");
+    assert_int_equal(option("app=ocean"), 0);
+    post_opt();
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+    assert_int_equal(fake_logged(FAKE_ERROR, ""), 0);
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
+}
+
+static void the_preview_is_clean_and_short(void **state)
+{
+    (void)state;
+    begin(S_CTX_ALLOCATOR, "printf 'one\\033[31m\\ntwo\\nthree\\nfour\\n'");
+    assert_int_equal(option("app=ocean"), 0);
+    post_opt();
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 3);
+    assert_int_equal(fake_logged(FAKE_INFO, "one?[31m"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "four"), 0);
+}
+
+static void each_component_carries_the_request_and_one_previews(void **state)
+{
+    (void)state;
+    begin(S_CTX_ALLOCATOR, "echo line");
+    assert_int_equal(option("app=ocean"), 0);
+    post_opt();
+    fake_control("IO_AUTOTUNE", NULL);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
+    assert_int_equal(fake_logged(FAKE_INFO, "line"), 1);
+}
+
+static void the_deadline_is_for_all_calls_together(void **state)
+{
+    (void)state;
+    begin(S_CTX_ALLOCATOR, "sleep 60");
+    snprintf(words[2], sizeof words[2], "submit_deadline_ms=300");
+    assert_int_equal(slurm_spank_init(fake_handle(), 3, argument_words), 0);
+    const int64_t begin_ns = ioat_now_ns();
+    assert_int_equal(option("romio,app=ocean"), 0);
+    assert_int_equal(option("lustre,app=ocean"), 0);
+    post_opt();
+    const int64_t took_ms = (ioat_now_ns() - begin_ns) / IOAT_NS_PER_MS;
+    assert_true(took_ms >= 300);
+    assert_true(took_ms < 5000);
+    // The first call spent it all; the others were not even started.
+    assert_string_equal(strchr(scratch_read("calls"), '\n'), "\n");
+    assert_int_equal(fake_logged(FAKE_ERROR, ""), 0);
+    assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"),
+                        "app=ocean,accelerator=lustre,mode=tune");
+}
+
+static void a_request_that_cannot_travel_is_not_previewed(void **state)
+{
+    (void)state;
+    begin(S_CTX_ALLOCATOR, "echo line");
+    assert_int_equal(option("app=ocean"), 0);
+    fake.setenv_fails = true;
+    post_opt();
+    assert_false(scratch_exists("calls"));
+    assert_int_equal(fake_logged(FAKE_ERROR, "stays untuned"), 1);
+}
+
+#define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(registration),
+        CASE(an_administrators_typo_is_not_the_users),
+        CASE(bad_spec_is_refused),
+        CASE(the_request_travels_and_the_preview_is_shown),
+        CASE(the_last_option_wins),
+        CASE(a_job_that_did_not_ask_costs_nothing),
+        CASE(mode_off),
+        CASE(default_on),
+        CASE(meaningless_name),
+        CASE(salloc_inside_a_job_has_no_name_of_its_own),
+        CASE(an_inherited_option_lends_no_name),
+        CASE(an_outer_request_does_not_leak_into_a_job_that_is_off),
+        CASE(direct_srun),
+        CASE(srun_inside_a_tuned_job_is_silent),
+        CASE(srun_inside_a_plain_job_says_why_not),
+        CASE(an_unknown_accelerator_is_refused_once),
+        CASE(a_refusal_without_words),
+        CASE(only_exit_status_2_refuses),
+        CASE(nothing_is_checked_inside_a_job),
+        CASE(a_failed_preview_shows_nothing),
+        CASE(the_preview_is_clean_and_short),
+        CASE(each_component_carries_the_request_and_one_previews),
+        CASE(the_deadline_is_for_all_calls_together),
+        CASE(a_request_that_cannot_travel_is_not_previewed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
