@@ -1,0 +1,29 @@
+"""A private development cluster on one host: munge, PostgreSQL, io-autotuned and Slurm.
+
+Everything lives in one root directory and is reached by 127.0.0.1 or by Unix sockets, on ports of
+its own, so that it runs beside the system's services and beside other clusters of its kind. Slurm's
+daemons bind their ports on every address, as they always do, and answer only to the cluster's own
+munge key.
+
+From a shell: ``PYTHONPATH=deploy python3 -m devcluster up``. From a test::
+
+    cluster = Cluster(Path("/var/lib/io-autotune-test"), stage=Path("build/stage"))
+    cluster.up()
+    cluster.run_as("io-alice", ["sbatch", "job.sh"])
+    cluster.destroy()
+"""
+
+from devcluster.cluster import DEFAULT_ROOT, DEFAULT_STAGE, Cluster, PartStatus
+from devcluster.errors import ClusterError, CommandFailed, PartFailed
+from devcluster.paths import Paths
+
+__all__ = [
+    "DEFAULT_ROOT",
+    "DEFAULT_STAGE",
+    "Cluster",
+    "ClusterError",
+    "CommandFailed",
+    "PartFailed",
+    "PartStatus",
+    "Paths",
+]

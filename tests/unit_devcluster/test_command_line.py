@@ -1,0 +1,85 @@
+"""The command line, and commands that end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from devcluster import __main__ as command_line
+from devcluster import command
+from devcluster.cluster import Cluster, PartStatus
+from devcluster.errors import ClusterError, CommandFailed, PartFailed
+
+
+def test_table_columns_are_aligned() -> None:
+    statuses = [
+        PartStatus("munged", "running", 12345, None, Path("/log/munged.log")),
+        PartStatus("slurmctld", "died", None, 10242, Path("/log/slurmctld.log")),
+    ]
+    assert command_line.table(statuses).splitlines() == [
+        "PART       STATE    PID    PORT   LOG",
+        "munged     running  12345  -      /log/munged.log",
+        "slurmctld  died     -      10242  /log/slurmctld.log",
+    ]
+
+
+def test_only_root(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert command_line.main(["status"]) == 1
+    assert capsys.readouterr().err == (
+        "devcluster: the development cluster can only be run by root; try with sudo\n"
+    )
+
+
+def test_a_directory_of_somebody_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("devcluster.cluster.check_root", lambda _root, _nodes: None)
+    (tmp_path / "theirs").write_text("", encoding="utf-8")
+    with pytest.raises(ClusterError, match="not a development cluster's"):
+        Cluster(tmp_path).up()
+    assert [item.name for item in tmp_path.iterdir()] == ["theirs"]
+
+
+@pytest.mark.parametrize("name", ["down", "destroy"])
+def test_nothing_to_end_is_no_error(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert command_line.main([name, "--root", str(tmp_path)]) == 0
+    assert "there is no cluster" in capsys.readouterr().out
+    assert tmp_path.is_dir()
+
+
+def test_environment_is_only_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRANGER", "1")
+    done = command.run(["env"], env={"PATH": command.PATH, "MINE": "2"})
+    assert sorted(done.stdout.split()) == ["MINE=2", f"PATH={command.PATH}"]
+
+
+def test_a_failure_carries_status_and_output() -> None:
+    with pytest.raises(CommandFailed, match="status 3: bad") as caught:
+        command.run(["sh", "-c", "echo out; echo bad >&2; exit 3"])
+    assert (caught.value.status, caught.value.stdout) == (3, "out\n")
+
+
+def test_a_command_that_takes_too_long() -> None:
+    with pytest.raises(CommandFailed, match="ran out of time") as caught:
+        command.run(["sleep", "60"], timeout=0.1)
+    assert caught.value.status is None
+
+
+def test_a_program_that_is_missing() -> None:
+    with pytest.raises(ClusterError, match="install-deps"):
+        command.run(["no-such-program-anywhere"])
+
+
+def test_part_failure_shows_only_the_last_lines(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("".join(f"line {number}\n" for number in range(1, 101)), encoding="utf-8")
+    text = str(PartFailed("munged", "ended", log))
+    assert "line 100" in text
+    assert "line 86" in text
+    assert "line 85\n" not in text

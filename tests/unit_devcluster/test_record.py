@@ -1,0 +1,66 @@
+"""The cluster's memory: names, round trip, damage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from devcluster import record
+from devcluster.errors import ClusterError
+from devcluster.record import Ports, Record
+
+RECORD = Record(
+    name="dev",
+    nodes=2,
+    prolog_alloc=False,
+    ports=Ports(service=10241, slurmctld=10242, postgresql=10243, slurmd=(10244, 10245)),
+    study_settings={"p": 0.1, "levels": [1, 2]},
+    installed={"bin/io-autotuned": "ab"},
+)
+
+
+@pytest.mark.parametrize(
+    ("root", "name"),
+    [
+        ("/var/lib/io-autotune-dev", "dev"),
+        ("/var/lib/io-autotune-Test.1", "test_1"),
+        ("/var/lib/io-autotune", "io_autotune"),
+        ("/srv/7of9", "c7of9"),
+        ("/srv/---", "c"),
+        ("/srv/" + "x" * 60, "x" * 40),
+    ],
+)
+def test_cluster_name(root: str, name: str) -> None:
+    assert record.cluster_name(Path(root)) == name
+
+
+def test_round_trip() -> None:
+    assert record.parse(record.dump(RECORD), Path("cluster.json")) == RECORD
+
+
+def test_ports_are_all_there() -> None:
+    assert sorted(RECORD.ports.all()) == [10241, 10242, 10243, 10244, 10245]
+
+
+def damaged(**changes: object) -> str:
+    return json.dumps({**json.loads(record.dump(RECORD)), **changes})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", damaged(version=2), damaged(nodes=3), damaged(ports=[]), damaged(nodes="x")],
+)
+def test_damage_is_an_error_that_names_the_file(text: str) -> None:
+    with pytest.raises(ClusterError, match=r"^cluster\.json cannot be read"):
+        record.parse(text, Path("cluster.json"))
+
+
+@pytest.mark.parametrize("nodes", [-1, 0, 65])
+def test_refuses_a_senseless_number_of_nodes(nodes: int) -> None:
+    with pytest.raises(ClusterError, match="1 to 64"):
+        record.check_nodes(nodes)
+
+
+def test_no_file_is_no_record(tmp_path: Path) -> None:
+    assert record.load(tmp_path / "cluster.json") is None

@@ -1,0 +1,133 @@
+"""The configuration files, as their readers see them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from devcluster import render
+from devcluster.paths import Paths
+from devcluster.record import Ports, Record
+
+PATHS = Paths(Path("/var/lib/io-autotune-dev"))
+RECORD = Record(
+    name="dev",
+    nodes=2,
+    prolog_alloc=True,
+    ports=Ports(service=10241, slurmctld=10242, postgresql=10243, slurmd=(10244, 10245)),
+    study_settings={"method": "robert2020", "design_points": 6},
+)
+
+
+def slurm_lines(record: Record = RECORD) -> list[str]:
+    text = render.slurm_conf(PATHS, record)
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def slurm_keys() -> dict[str, str]:
+    repeated = ("NodeName", "PartitionName")
+    plain = [line for line in slurm_lines() if not line.startswith(repeated)]
+    keys = dict(line.split("=", 1) for line in plain)
+    assert len(keys) == len(plain), "a key is set twice"
+    return keys
+
+
+def test_slurm_conf_is_the_clusters_own() -> None:
+    keys = slurm_keys()
+    assert keys["ClusterName"] == "dev"
+    assert keys["SlurmctldPort"] == "10242"
+    assert keys["AuthInfo"] == "socket=/var/lib/io-autotune-dev/run/munge.sock,cred_expire=5"
+    assert keys["PlugStackConfig"] == "/var/lib/io-autotune-dev/etc/plugstack.conf"
+    for key in ("StateSaveLocation", "SlurmdSpoolDir", "SlurmdPidFile", "SlurmdLogFile"):
+        assert keys[key].startswith("/var/lib/io-autotune-dev/"), key
+
+
+def test_slurm_conf_keeps_the_nodes_apart() -> None:
+    keys = slurm_keys()
+    for key in ("SlurmdSpoolDir", "SlurmdPidFile", "SlurmdLogFile"):
+        assert "%n" in keys[key], key
+
+
+def test_slurm_conf_nodes_and_partitions() -> None:
+    lines = slurm_lines()
+    nodes = [line.split() for line in lines if line.startswith("NodeName=")]
+    assert [(words[0], words[3]) for words in nodes] == [
+        ("NodeName=n1", "Port=10244"),
+        ("NodeName=n2", "Port=10245"),
+    ]
+    partitions = [line for line in lines if line.startswith("PartitionName=")]
+    assert [line.split()[:3] for line in partitions] == [
+        ["PartitionName=main", "Nodes=n1,n2", "Default=YES"],
+        ["PartitionName=other", "Nodes=n1,n2", "Default=NO"],
+    ]
+
+
+def test_prolog_flags_follow_the_option() -> None:
+    assert "PrologFlags=Alloc" in slurm_lines()
+    without = slurm_lines(replace(RECORD, prolog_alloc=False))
+    assert not [line for line in without if line.startswith("PrologFlags")]
+
+
+def test_plugstack_names_the_plugin_only_when_it_is_installed() -> None:
+    lines = render.plugstack_conf(PATHS, with_plugin=True).splitlines()
+    assert lines[-1].split() == [
+        "optional",
+        "/var/lib/io-autotune-dev/lib/slurm/io_autotune.so",
+        "helper=/var/lib/io-autotune-dev/bin/io-autotune-node",
+        "config=/var/lib/io-autotune-dev/etc/client.toml",
+        "run_dir=/var/lib/io-autotune-dev/run/io-autotune",
+        "spool_dir=/var/lib/io-autotune-dev/spool/io-autotune",
+    ]
+    without = render.plugstack_conf(PATHS, with_plugin=False).splitlines()
+    assert all(line.startswith("#") for line in without)
+
+
+def test_client_toml() -> None:
+    assert tomllib.loads(render.client_toml(PATHS, RECORD)) == {
+        "endpoints": [
+            "unix:/var/lib/io-autotune-dev/run/io-autotuned.sock",
+            "tcp:127.0.0.1:10241",
+        ],
+        "service_user": "io-autotune",
+        "munge_socket": "/var/lib/io-autotune-dev/run/munge.sock",
+    }
+
+
+def test_service_toml() -> None:
+    data = tomllib.loads(render.service_toml(PATHS, RECORD))
+    url = urlsplit(data["database"].pop("url"))
+    assert (url.scheme, url.netloc, url.path) == ("postgres", "", "/io_autotune")
+    assert parse_qs(url.query) == {
+        "host": ["/var/lib/io-autotune-dev/run/pg"],
+        "port": ["10243"],
+        "user": ["io-autotune"],
+    }
+    assert data == {
+        "listen": {
+            "unix": "/var/lib/io-autotune-dev/run/io-autotuned.sock",
+            "tcp": "127.0.0.1:10241",
+        },
+        "database": {},
+        "munge": {"socket": "/var/lib/io-autotune-dev/run/munge.sock"},
+        "access": {"admin_uids": [0], "admin_groups": []},
+        "accelerators": {
+            "directory": "/var/lib/io-autotune-dev/etc/accelerators.d",
+            "default": "romio",
+        },
+        "slurm": {
+            "scontrol": "/usr/bin/scontrol",
+            "conf": "/var/lib/io-autotune-dev/etc/slurm.conf",
+            "poll_seconds": 1.0,
+        },
+        "study": {"method": "robert2020", "design_points": 6},
+    }
+
+
+def test_postgresql_listens_on_no_network() -> None:
+    lines = render.postgresql_conf(PATHS, RECORD).splitlines()
+    assert "listen_addresses = ''" in lines
+    assert "port = 10243" in lines
+    access = render.pg_hba_conf().splitlines()
+    assert [line for line in access if not line.startswith("#")] == ["local all io-autotune peer"]
