@@ -1,0 +1,92 @@
+# The README's two commands are `make demo` and `make test`. Everything a target needs it installs, and nothing twice.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+STAGE       := build/stage
+VENV        := build/venv
+DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
+DEV_ROOT    ?= /var/lib/io-autotune-dev
+DEMO_ROOT   ?= /var/lib/io-autotune-demo
+
+.PHONY: help build demo demo-down cluster cluster-down cluster-shell test test-unit test-store test-cluster lint format sqlx openapi clean
+
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+build: ## Build everything into build/stage
+	@deploy/install-deps build
+	cargo build --release --locked --workspace
+	$(MAKE) --no-print-directory -C spank-plugin all
+	$(MAKE) --no-print-directory -C tests/workloads
+	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
+	install -m 755 target/release/io-autotuned target/release/io-autotune target/release/io-autotune-node $(STAGE)/bin/
+	install -m 644 deploy/accelerators.d/*.toml $(STAGE)/share/accelerators.d/
+
+demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
+	@deploy/install-deps cluster
+	@PYTHONPATH=deploy python3 -m demo --root $(DEMO_ROOT)
+
+demo-down: ## Stop what `make demo` started
+	@$(DEVCLUSTER) down --root $(DEMO_ROOT)
+
+cluster: build ## Start a private cluster for developing
+	@deploy/install-deps cluster
+	@$(DEVCLUSTER) up --root $(DEV_ROOT)
+	@echo "A shell in it: make cluster-shell [CLUSTER_USER=root]"
+
+cluster-down: ## Stop it
+	@$(DEVCLUSTER) down --root $(DEV_ROOT)
+
+CLUSTER_USER ?= io-alice
+cluster-shell: ## A shell that uses it, as io-alice unless CLUSTER_USER says otherwise
+	@$(DEVCLUSTER) shell --root $(DEV_ROOT) --user $(CLUSTER_USER)
+
+test: lint build test-unit test-store test-cluster ## Run every test
+
+$(VENV)/.installed: tests/requirements.txt
+	@deploy/install-deps test
+	python3 -m venv --clear $(VENV)
+	$(VENV)/bin/pip install --quiet --require-hashes --requirement tests/requirements.txt
+	touch $@
+
+test-unit: $(VENV)/.installed ## Tests of the pure parts: Rust, the plugin against a fake SPANK, the cluster's scripts
+	@deploy/install-deps build test
+	cargo test --release --locked --workspace --exclude io-autotune-store
+	$(MAKE) --no-print-directory -C spank-plugin test
+	$(VENV)/bin/pytest tests/unit_devcluster
+
+test-store: ## Tests of the store on a PostgreSQL of their own
+	@deploy/install-deps build cluster
+	tests/with-postgres cargo test --release --locked --package io-autotune-store
+
+test-cluster: build $(VENV)/.installed ## Tests on a real Slurm cluster of their own
+	@deploy/install-deps cluster test
+	$(VENV)/bin/pytest tests/cluster
+
+lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
+	@deploy/install-deps build lint
+	cargo fmt --all --check
+	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	$(MAKE) --no-print-directory -C spank-plugin lint
+	$(VENV)/bin/ruff check deploy tests
+	$(VENV)/bin/ruff format --check deploy tests
+	shellcheck deploy/install-deps tests/with-postgres .ci/run
+
+format: $(VENV)/.installed ## Put everything into shape
+	cargo fmt --all
+	$(MAKE) --no-print-directory -C spank-plugin format
+	$(VENV)/bin/ruff format deploy tests
+	$(VENV)/bin/ruff check --fix deploy tests
+
+sqlx: ## Renew the committed descriptions of the store's queries
+	@deploy/install-deps build cluster
+	tests/with-postgres tests/describe-queries tuner-service/store/.sqlx
+
+openapi: build ## Renew docs/openapi.json
+	$(STAGE)/bin/io-autotuned --print-openapi > docs/openapi.json
+
+clean: ## Remove what was built
+	rm -rf build target
