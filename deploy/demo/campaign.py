@@ -1,0 +1,117 @@
+"""Submits a user's job again and again, as the user would, and follows its runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devcluster import Cluster
+
+Run = dict[str, Any]
+"""One run as ``io-autotune history --json`` has it."""
+
+LOOK_SECONDS = 1.0
+"""How often the display looks for news; the jobs themselves follow one another without it."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When the campaign is over.
+
+    Fixed before the first run: stopping when the gain looks good would make it look better than
+    it is.
+    """
+
+    tuned: int
+    """Runs made after the choice."""
+    controls: int
+    """Control runs interleaved with them."""
+    seconds: float
+    """No job is submitted later than this after the start."""
+
+
+class Campaign:
+    """One user's job on one cluster."""
+
+    def __init__(self, cluster: Cluster, user: str, script: Path, say: Callable[[str], None]) -> None:
+        """``script`` is the job script; its name is the application's name."""
+        self._cluster = cluster
+        self._user = user
+        self._script = script
+        self._application = script.name
+        self._say = say
+
+    def run(self, goal: Goal) -> list[Run]:
+        """Submit until the goal is reached or the time is over; return the campaign's runs."""
+        began = time.monotonic()
+        epoch = self._fresh_epoch()
+        shown = 0
+        while True:
+            queued = self._queued()
+            runs = self._runs(epoch)
+            shown = self._show(runs, shown)
+            if reached(goal, runs) or time.monotonic() - began > goal.seconds:
+                if queued == 0 and shown == len(runs):
+                    return runs
+            else:
+                # One runs and one waits behind it: jobs of one name, one after the other.
+                for _ in range(2 - queued):
+                    self._user_runs(
+                        "sbatch", "--dependency=singleton", "--io-autotune", self._script.name
+                    )
+            time.sleep(LOOK_SECONDS)
+
+    def _fresh_epoch(self) -> int:
+        """Start from nothing: a demo that ran before has left a study, which is reset."""
+        studies = json.loads(self._user_runs("io-autotune", "status", self._application, "--json"))
+        if not studies:
+            return 1
+        self._say(f"{self._application} was tuned before; its study starts afresh in a new epoch")
+        study = json.loads(
+            self._user_runs(
+                "io-autotune", "reset", str(studies[0]["study_id"]), "--why", "a new demo", "--json"
+            )
+        )
+        return int(study["epoch"])
+
+    def _runs(self, epoch: int) -> list[Run]:
+        text = self._user_runs(
+            "io-autotune", "history", self._application, "--limit", "1000", "--json"
+        )
+        return [run for run in json.loads(text) if run["epoch"] == epoch]
+
+    def _queued(self) -> int:
+        return len(self._user_runs("squeue", "--noheader", "--me", "--format=%i").split())
+
+    def _show(self, runs: list[Run], shown: int) -> int:
+        """Print the runs that have their verdict since the last look, in order."""
+        for number, run in enumerate(runs[shown:], start=shown + 1):
+            if run["state"] == "in_flight":
+                return number - 1
+            self._say(line(number, run))
+        return len(runs)
+
+    def _user_runs(self, *argv: str) -> str:
+        return self._cluster.run_as(self._user, list(argv)).stdout
+
+
+def reached(goal: Goal, runs: list[Run]) -> bool:
+    """Whether the runs that were started are enough, provided they count."""
+    settled = [run for run in runs if run["phase"] == "settled" and run["state"] != "not_counted"]
+    tuned = sum(run["role"] == "settled" for run in settled)
+    controls = sum(run["role"] == "control" for run in settled)
+    return tuned >= goal.tuned and controls >= goal.controls
+
+
+def line(number: int, run: Run) -> str:
+    """Return one run as a line of progress."""
+    elapsed = f"{run['elapsed']:7.3f} s" if run["elapsed"] is not None else "        -"
+    differs = " ".join(f"{name}={value}" for name, value in run["differs"].items())
+    what = differs or "the default"
+    if run["state"] == "not_counted":
+        what = f"does not count: {run['verdict']}"
+    return f"{number:4}  {run['phase']:8}  {run['role']:10} {elapsed}  {what}"
