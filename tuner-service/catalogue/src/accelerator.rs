@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use io_autotune_engine::{Parameter, Space, SpaceError};
+use io_autotune_protocol::is_deliverable_variable;
 use serde::Deserialize;
 
 /// An accelerator: something with I/O parameters that a job can be given.
@@ -128,9 +129,9 @@ impl Accelerator {
             if !names.insert(file.name.as_str()) {
                 return refuse(format!("name = {:?} is used twice", file.name));
             }
-            if !is_variable(&file.variable) {
+            if !is_deliverable_variable(&file.variable) {
                 return refuse(format!(
-                    "variable = {:?} cannot be given to a job: use capital letters, digits and '_', and none that a loader, a shell or Slurm acts on",
+                    "variable = {:?} cannot be given to a job: use letters, digits and '_', and none that a loader, a shell or Slurm acts on",
                     file.variable
                 ));
             }
@@ -166,22 +167,6 @@ fn is_plain_name(name: &str) -> bool {
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
-}
-
-/// Root puts these into a job's environment, so names that change how programs load or how Slurm
-/// behaves are never accepted; the plugin refuses the same ones.
-fn is_variable(name: &str) -> bool {
-    const REFUSED_PREFIXES: [&str; 5] = ["LD_", "SLURM", "SPANK", "PYTHON", "PERL"];
-    const REFUSED: [&str; 5] = ["PATH", "IFS", "ENV", "BASH_ENV", "IO_AUTOTUNE_SET"];
-    name.len() <= 128
-        && name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-        && !REFUSED.contains(&name)
-        && !REFUSED_PREFIXES
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]

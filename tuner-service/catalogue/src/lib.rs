@@ -12,4 +12,3 @@ mod render;
 
 pub use accelerator::{Accelerator, AcceleratorError, FileDelivery};
 pub use catalogue::{Catalogue, CatalogueError};
-pub use render::{RenderedFile, Rendering};

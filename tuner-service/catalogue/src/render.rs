@@ -1,39 +1,20 @@
 //! From a parametrization to what the job is given.
 
 use io_autotune_engine::{Parametrization, SpaceError};
+use io_autotune_protocol::{DeliveredFile, Delivery};
 
 use crate::Accelerator;
 
-/// What a job is given so that a parametrization takes effect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendering {
-    /// Files to write; a file without lines is left out, and so is its variable.
-    pub files: Vec<RenderedFile>,
-    /// Variables of this accelerator that a user may have set, whether or not we set them.
-    pub watch: Vec<String>,
-}
-
-/// One file of a [`Rendering`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RenderedFile {
-    /// The file's name inside the job's directory.
-    pub name: String,
-    /// The variable that names it.
-    pub variable: String,
-    /// Its text.
-    pub content: String,
-}
-
 impl Accelerator {
-    /// Renders `parametrization`, or only what to watch for where nothing is to be applied.
+    /// How `parametrization` reaches a job; a file without lines is left out, and so is its variable.
     ///
     /// # Errors
     ///
     /// When the parametrization is not a point of this accelerator's space.
-    pub fn render(&self, parametrization: &Parametrization) -> Result<Rendering, SpaceError> {
+    pub fn render(&self, parametrization: &Parametrization) -> Result<Delivery, SpaceError> {
         self.space.validate(parametrization)?;
         let default = self.space.default();
-        let mut rendering = self.render_nothing();
+        let mut delivery = self.render_nothing();
         for file in &self.files {
             let content: String = file
                 .parameters
@@ -46,20 +27,20 @@ impl Accelerator {
                 })
                 .collect();
             if !content.is_empty() {
-                rendering.files.push(RenderedFile {
+                delivery.files.push(DeliveredFile {
                     name: file.name.clone(),
                     variable: file.variable.clone(),
                     content,
                 });
             }
         }
-        Ok(rendering)
+        Ok(delivery)
     }
 
-    /// A rendering that applies nothing and still watches for the user's own settings.
+    /// A delivery of nothing, which still watches for the user's own settings.
     #[must_use]
-    pub fn render_nothing(&self) -> Rendering {
-        Rendering {
+    pub fn render_nothing(&self) -> Delivery {
+        Delivery {
             files: Vec::new(),
             watch: self
                 .files
@@ -105,9 +86,9 @@ mod tests {
     #[test]
     fn the_default_renders_nothing() {
         let accelerator = accelerator();
-        let rendering = accelerator.render(&accelerator.space.default()).unwrap();
-        assert_eq!(rendering, accelerator.render_nothing());
-        assert_eq!(rendering.watch, ["HINTS"]);
+        let delivery = accelerator.render(&accelerator.space.default()).unwrap();
+        assert_eq!(delivery, accelerator.render_nothing());
+        assert_eq!(delivery.watch, ["HINTS"]);
     }
 
     #[test]
@@ -115,8 +96,8 @@ mod tests {
         let accelerator = accelerator();
         let mut parametrization = accelerator.space.default();
         parametrization.0.insert("size".into(), Value::Integer(4));
-        let rendering = accelerator.render(&parametrization).unwrap();
-        assert_eq!(rendering.files[0].content, "size 4\n");
+        let delivery = accelerator.render(&parametrization).unwrap();
+        assert_eq!(delivery.files[0].content, "size 4\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use io_autotune_protocol::{
     Call, Client, ClientError, ConfigError, Method, StartAnswer, StartRequest,
+    is_deliverable_variable,
 };
 
 use crate::directory::{self, DirectoryError, JobDirectory, JobEnvironment, StartRecord};
@@ -99,7 +100,7 @@ fn lay_out(
         watch: answer.delivery.watch.clone(),
     };
     for file in &answer.delivery.files {
-        if !is_plain(&file.name) || !is_variable(&file.variable) {
+        if !is_plain(&file.name) || !is_deliverable_variable(&file.variable) {
             say(&format!(
                 "the answer names a file {:?} as {:?}; it is ignored",
                 file.name, file.variable
@@ -110,7 +111,9 @@ fn lay_out(
         let path = directory.file(&file.name).display().to_string();
         environment.set.push((file.variable.clone(), path));
     }
-    environment.watch.retain(|name| is_variable(name));
+    environment
+        .watch
+        .retain(|name| is_deliverable_variable(name));
     directory.write_start(&StartRecord {
         answer: Some(answer),
         failure: None,
@@ -130,18 +133,10 @@ fn is_plain(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-fn is_variable(name: &str) -> bool {
-    name.len() <= 128
-        && name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-}
-
 fn remembered(path: &Path) -> Vec<String> {
     let text = directory::read_limited(path).unwrap_or_default();
     text.lines()
-        .filter(|name| is_variable(name))
+        .filter(|name| is_deliverable_variable(name))
         .map(str::to_owned)
         .collect()
 }
@@ -150,7 +145,7 @@ fn remember(path: &Path, answer: &StartAnswer) {
     let mut names = remembered(path);
     let known = names.len();
     for name in &answer.delivery.watch {
-        if is_variable(name) && !names.contains(name) {
+        if is_deliverable_variable(name) && !names.contains(name) {
             names.push(name.clone());
         }
     }

@@ -10,8 +10,10 @@ pub mod munge;
 mod request;
 pub mod signature;
 mod types;
+mod variable;
 
 pub use client::{Call, Client, ClientError, Method};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use request::{Mode, Note, Request, RequestError};
 pub use types::*;
+pub use variable::is_deliverable_variable;

@@ -101,3 +101,18 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .layer(TraceLayer::new_for_http())
         .with_state(service)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_description_is_current() {
+        let committed = include_str!("../../../../docs/openapi.json");
+        let current = description().to_pretty_json().unwrap() + "\n";
+        assert!(
+            committed == current,
+            "docs/openapi.json is stale: run `make openapi`"
+        );
+    }
+}

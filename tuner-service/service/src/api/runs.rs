@@ -18,7 +18,7 @@ use utoipa::IntoParams;
 
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::decide::{self, Occasion};
+use crate::decide::{Occasion, application_name, decide};
 use crate::summary;
 
 /// How long a start waits for its study: well inside the prolog's deadline of two seconds.
@@ -51,20 +51,23 @@ pub(super) async fn start(
         restart_count: job.restart_count,
         accelerator,
         settings: &service.settings,
+        busy: false,
     };
     let started = match service
         .store
         .start_run(&new, Lock::Wait(LOCK_WAIT), |state| {
-            decide::decide(&occasion, state)
+            decide(&occasion, state)
         })
         .await
     {
         Err(StoreError::Busy { .. }) => {
+            let busy = Occasion {
+                busy: true,
+                ..occasion
+            };
             service
                 .store
-                .start_run(&new, Lock::None, |state| {
-                    decide::decide_busy(&occasion, state)
-                })
+                .start_run(&new, Lock::None, |state| decide(&busy, state))
                 .await?
         }
         other => other?,
@@ -263,7 +266,7 @@ fn study_key(job: &Job, request: &Request, accelerator: &str) -> StudyKey {
     StudyKey {
         owner_uid: job.uid,
         owner_name: job.user.clone(),
-        application: decide::application_name(request).to_owned(),
+        application: application_name(request).to_owned(),
         accelerator: accelerator.to_owned(),
         context: [
             ("nodes", job.nodes.to_string()),

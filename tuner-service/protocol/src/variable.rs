@@ -1,0 +1,73 @@
+//! Which environment variables may be given to a job.
+
+/// Whether root may put a variable of this name into a job's environment.
+///
+/// Names that change how programs load, how a shell or an interpreter behaves, or what Slurm
+/// does are never delivered. The plugin refuses the same ones (`ioat_job_env_allows` in
+/// `spank-plugin/src/job_env.c`); keep the two alike.
+#[must_use]
+pub fn is_deliverable_variable(name: &str) -> bool {
+    const REFUSED: [&str; 16] = [
+        "BASH_ENV",
+        "CDPATH",
+        "ENV",
+        "GCONV_PATH",
+        "GLIBC_TUNABLES",
+        "HOME",
+        "IFS",
+        "LOGNAME",
+        "NLSPATH",
+        "NODE_OPTIONS",
+        "PATH",
+        "PS4",
+        "SHELL",
+        "SHELLOPTS",
+        "TMPDIR",
+        "USER",
+    ];
+    const REFUSED_PREFIXES: [&str; 8] = [
+        "IO_AUTOTUNE",
+        "LD_",
+        "PERL",
+        "PYTHON",
+        "RUBY",
+        "SLURM",
+        "SPANK_",
+        "_SLURM",
+    ];
+    name.len() <= 128
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !REFUSED.contains(&name)
+        && !REFUSED_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accelerators_variables_are_delivered_and_dangerous_ones_never() {
+        for name in [
+            "ROMIO_HINTS",
+            "OMPI_MCA_io_ompio_grouping_option",
+            "UNIFYFS_LOGIO_CHUNK_SIZE",
+        ] {
+            assert!(is_deliverable_variable(name), "{name}");
+        }
+        for name in [
+            "",
+            "1A",
+            "A B",
+            "LD_PRELOAD",
+            "PATH",
+            "SLURM_CONF",
+            "IO_AUTOTUNE_SET",
+            "PYTHONPATH",
+        ] {
+            assert!(!is_deliverable_variable(name), "{name}");
+        }
+    }
+}
