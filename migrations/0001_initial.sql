@@ -81,8 +81,12 @@ create table runs (
     state            text        not null default 'in_flight' check (state in ('in_flight', 'counted', 'not_counted')),
     verdict          text,
     judged_at        timestamptz,
+    -- The run's place among the judged runs of its epoch, from 1: a replay takes those up to it.
+    judged_ordinal   bigint,
     unique (cluster, job_id, restart_count),
     check ((state = 'in_flight') = (judged_at is null)),
+    check ((state = 'in_flight') = (judged_ordinal is null)),
+    unique (epoch_id, judged_ordinal),
     check (state <> 'counted' or (elapsed is not null and applied is not null and outcome = 'COMPLETED'))
 );
 create index runs_epoch on runs (epoch_id, id);

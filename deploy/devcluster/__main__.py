@@ -141,7 +141,7 @@ def _shell(cluster: Cluster, user: str, argv: Sequence[str]) -> None:
     name = cluster.root.name
     print(f"A shell of {user} in the cluster {cluster.root}; leave it with 'exit'. For example:")
     print("  sinfo")
-    print("  sbatch --io-autotune -n4 job.sh")
+    print("  sbatch --io-autotune -n4 ocean.sh")
     print("  io-autotune status", flush=True)
     prompt = {"PS1": f"[{name}] \\u:\\w\\$ "}
     _become_and_exec(cluster, user, ["/bin/bash", "--norc", "--noprofile", "-i"], prompt)

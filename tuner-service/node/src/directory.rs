@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use io_autotune_protocol::{Job, StartAnswer};
 use serde::{Deserialize, Serialize};
 
-/// No file that we read there is longer.
-const LIMIT: u64 = 1024 * 1024;
+/// No file that we read is longer: the service takes no longer report.
+const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Why a job's files could not be laid out or read.
 #[derive(Debug, thiserror::Error)]

@@ -89,7 +89,8 @@ fn report(
     })
 }
 
-/// Sends one report; `false` if the service cannot take reports now.
+/// Sends one report; `false` if the service cannot take any report now. A report that it cannot take
+/// for reasons of its own does not hold up the others.
 async fn delivered(spool: &Spool, client: &Client, path: &Path, deadline: Deadline) -> bool {
     match spool.deliver(client, path, deadline).await {
         Delivery::Stored => true,
@@ -102,7 +103,7 @@ async fn delivered(spool: &Spool, client: &Client, path: &Path, deadline: Deadli
         }
         Delivery::Later(error) => {
             say(&format!("the report waits in {}: {error}", path.display()));
-            false
+            !error.is_outage()
         }
     }
 }

@@ -82,10 +82,10 @@ impl Spool {
             // Another flush was quicker.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Delivery::Stored,
             Err(error) => {
-                return Delivery::Later(ClientError::Unreachable(format!(
-                    "{}: {error}",
-                    path.display()
-                )));
+                return Delivery::Later(ClientError::Malformed {
+                    endpoint: path.display().to_string(),
+                    problem: error.to_string(),
+                });
             }
             Ok(text) => match serde_json::from_str::<FinishRequest>(&text) {
                 Ok(report) => report,

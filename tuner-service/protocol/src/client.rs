@@ -105,6 +105,16 @@ impl ClientError {
             _ => true,
         }
     }
+
+    /// Whether the service cannot take any request now, whatever is asked of it.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Config(_) | Self::Munge(_) | Self::Unreachable(_) | Self::Deadline(_) => true,
+            Self::Refused { status, .. } => *status == 503 || *status == 401,
+            Self::Signature { .. } | Self::Malformed { .. } => false,
+        }
+    }
 }
 
 /// A client of the service.
@@ -376,5 +386,157 @@ impl Connection {
         request: http::Request<Full<Bytes>>,
     ) -> Result<http::Response<hyper::body::Incoming>, hyper::Error> {
         self.sender.send_request(request).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Instant;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixListener;
+
+    use super::*;
+    use crate::signature::sign_answer;
+    use crate::testing::{Hanging, Plain};
+
+    const USER: u32 = 1000;
+    const SERVICE: u32 = 7;
+    const DEADLINE: Duration = Duration::from_millis(300);
+
+    /// What a server does with a connection.
+    #[derive(Clone, Copy)]
+    enum Behaviour {
+        Silent,
+        Garbage,
+        Unsigned,
+        Signed,
+        SignedByAnother,
+        Dripping,
+    }
+
+    fn header<'a>(request: &'a str, name: &str) -> &'a str {
+        request
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+            .unwrap_or_default()
+    }
+
+    fn serve(path: &Path, behaviour: Behaviour) {
+        let listener = UnixListener::bind(path).unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut buffer = [0; 8192];
+                let length = stream.read(&mut buffer).await.unwrap();
+                let request = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                let nonce = Nonce::parse(header(&request, NONCE_HEADER)).unwrap();
+                let body = b"\"hello\"";
+                let signer = match behaviour {
+                    Behaviour::SignedByAnother => Plain { uid: 666 },
+                    _ => Plain { uid: SERVICE },
+                };
+                let signature = sign_answer(&signer, USER, 200, &nonce, body).unwrap();
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n", body.len());
+                let signed = format!("{head}{ANSWER_HEADER}: {signature}\r\n\r\n");
+                // The client may have gone by then, which is what some of the tests want.
+                let _ = match behaviour {
+                    Behaviour::Silent => std::future::pending().await,
+                    Behaviour::Garbage => stream.write_all(b"\x00\xff nonsense\r\n\r\n").await,
+                    Behaviour::Unsigned => {
+                        stream
+                            .write_all(format!("{head}\r\n\"hello\"").as_bytes())
+                            .await
+                    }
+                    Behaviour::Signed | Behaviour::SignedByAnother => {
+                        stream
+                            .write_all(format!("{signed}\"hello\"").as_bytes())
+                            .await
+                    }
+                    Behaviour::Dripping => {
+                        for byte in signed.bytes() {
+                            if stream.write_all(&[byte]).await.is_err() {
+                                break;
+                            }
+                            tokio::time::sleep(Duration::from_millis(50)).await;
+                        }
+                        Ok(())
+                    }
+                };
+            }
+        });
+    }
+
+    async fn answers(
+        behaviours: &[Behaviour],
+        credentials: Arc<dyn Credentials>,
+    ) -> Result<String, ClientError> {
+        let directory = tempfile::tempdir().unwrap();
+        let mut endpoints = Vec::new();
+        for (index, behaviour) in behaviours.iter().enumerate() {
+            let path = directory.path().join(index.to_string());
+            serve(&path, *behaviour);
+            endpoints.push(Endpoint::Unix(path));
+        }
+        let client = Client {
+            endpoints,
+            service_uid: SERVICE,
+            credentials,
+        };
+        let call = Call {
+            method: Method::Post,
+            path: "/v1/x",
+            body: Some("question"),
+            idempotent: true,
+        };
+        let began = Instant::now();
+        let answer = client.call(call, DEADLINE).await;
+        let took = began.elapsed();
+        assert!(
+            took < DEADLINE + Duration::from_millis(200),
+            "the deadline is total: {took:?}"
+        );
+        answer
+    }
+
+    fn plain() -> Arc<dyn Credentials> {
+        Arc::new(Plain { uid: USER })
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_signed_answer_is_believed() {
+        assert_eq!(
+            answers(&[Behaviour::Signed], plain()).await.unwrap(),
+            "hello"
+        );
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn nothing_else_is() {
+        for behaviour in [
+            Behaviour::Garbage,
+            Behaviour::Unsigned,
+            Behaviour::SignedByAnother,
+        ] {
+            assert!(answers(&[behaviour], plain()).await.is_err());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_deadline_covers_a_server_that_hangs_or_drips_and_a_munged_that_hangs() {
+        for behaviour in [Behaviour::Silent, Behaviour::Dripping] {
+            let error = answers(&[behaviour], plain()).await.unwrap_err();
+            assert!(matches!(error, ClientError::Deadline(_)), "{error}");
+        }
+        let error = answers(&[Behaviour::Signed], Arc::new(Hanging))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, ClientError::Deadline(_)), "{error}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_endpoint_that_hangs_leaves_time_for_the_next() {
+        let answer = answers(&[Behaviour::Silent, Behaviour::Signed], plain()).await;
+        assert_eq!(answer.unwrap(), "hello");
     }
 }

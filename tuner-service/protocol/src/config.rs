@@ -97,7 +97,7 @@ pub enum ConfigError {
     },
     /// No endpoint.
     #[error(
-        "{0}: endpoints is empty: name at least one, such as \"unix:/run/io-autotune/io-autotuned.sock\""
+        "{0}: endpoints is empty: name at least one, such as \"unix:/run/io-autotuned/io-autotuned.sock\""
     )]
     NoEndpoint(PathBuf),
     /// The service's account does not exist here.
@@ -146,6 +146,12 @@ impl ClientConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_shipped_sample_is_read() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/etc/client.toml");
+        ClientConfig::load(&path).unwrap();
+    }
 
     #[test]
     fn a_configuration_is_read_and_mistakes_are_named() {

@@ -9,6 +9,8 @@ mod config;
 pub mod munge;
 mod request;
 pub mod signature;
+#[cfg(test)]
+mod testing;
 mod types;
 mod variable;
 

@@ -183,35 +183,7 @@ pub fn verify_answer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::munge::Decoded;
-
-    /// Credentials without munged: `UID|READER|PAYLOAD`, unprotected.
-    struct Plain {
-        uid: u32,
-    }
-
-    impl Credentials for Plain {
-        fn encode(&self, payload: &[u8], reader: u32) -> Result<String, MungeError> {
-            Ok(format!(
-                "{}|{reader}|{}",
-                self.uid,
-                String::from_utf8_lossy(payload)
-            ))
-        }
-
-        fn decode(&self, credential: &str) -> Result<Decoded, MungeError> {
-            let mut parts = credential.splitn(3, '|');
-            let uid = parts.next().unwrap().parse().unwrap();
-            if parts.next().unwrap() != self.uid.to_string() {
-                return Err(MungeError::Refused("Unauthorized credential decode".into()));
-            }
-            Ok(Decoded {
-                payload: parts.next().unwrap().as_bytes().to_vec(),
-                uid,
-                gid: 0,
-            })
-        }
-    }
+    use crate::testing::Plain;
 
     const USER: Plain = Plain { uid: 1000 };
     const SERVICE: Plain = Plain { uid: 7 };

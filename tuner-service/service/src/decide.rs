@@ -106,7 +106,6 @@ fn decision(occasion: &Occasion<'_>, state: &StudyState, suggestion: Suggestion)
             "engine_version": ENGINE_VERSION,
             "seed": state.seed.to_string(),
             "settings": occasion.settings,
-            "last_judged_run": state.last_judged_run,
             "tally": state.history.tally,
             "pending": state.pending,
         }),
@@ -167,7 +166,6 @@ mod tests {
             space: accelerator().space,
             history,
             pending: Vec::new(),
-            last_judged_run: Some(4),
             pin,
         }
     }

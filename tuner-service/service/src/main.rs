@@ -13,9 +13,11 @@ mod slurm;
 mod summary;
 mod verdict;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
 use io_autotune_catalogue::Catalogue;
@@ -69,11 +71,11 @@ async fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "what --print-openapi is for")]
 fn print_openapi() -> ExitCode {
     match api::description().to_pretty_json() {
         Ok(text) => {
-            println!("{text}");
+            // A reader that went away is no failure.
+            let _ = writeln!(std::io::stdout(), "{text}");
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
@@ -93,7 +95,9 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         return Ok(());
     }
     let store = Store::open(&config.database.url, config.database.connections)?;
-    store.migrate().await?;
+    if !migrated(&store).await? {
+        return Ok(());
+    }
 
     let service = Arc::new(Service {
         store: store.clone(),
@@ -124,6 +128,25 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     }
     store.close().await;
     served
+}
+
+/// Brings the schema up to date, waiting for a database that is not there yet; `false` if told to
+/// stop meanwhile.
+async fn migrated(store: &Store) -> Result<bool, StartupError> {
+    const PAUSE: Duration = Duration::from_secs(1);
+    loop {
+        match store.migrate().await {
+            Ok(()) => return Ok(true),
+            Err(error) if error.is_outage() => {
+                tracing::warn!(%error, "waiting for the database");
+            }
+            Err(error) => return Err(error.into()),
+        }
+        tokio::select! {
+            () = wait_for_signal() => return Ok(false),
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
 }
 
 async fn wait_for_signal() {

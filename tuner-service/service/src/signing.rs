@@ -16,8 +16,8 @@ use io_autotune_protocol::signature::{
 use crate::access::Caller;
 use crate::api::{ApiError, Service};
 
-/// No request of ours comes near it.
-const REQUEST_LIMIT: usize = 1024 * 1024;
+/// The report of a job with a hundred thousand steps fits.
+const REQUEST_LIMIT: usize = 16 * 1024 * 1024;
 
 pub(crate) async fn signed(
     State(service): State<Arc<Service>>,

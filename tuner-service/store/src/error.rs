@@ -44,6 +44,24 @@ impl StoreError {
     /// PostgreSQL's `lock_not_available`, raised when `lock_timeout` passes.
     const LOCK_NOT_AVAILABLE: &str = "55P03";
 
+    /// Whether the database cannot be reached now, and may be later.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        let source = match self {
+            Self::Database { source, .. } => source,
+            Self::Migrate(sqlx::migrate::MigrateError::Execute(source)) => source,
+            _ => return false,
+        };
+        match source {
+            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+            // Class 57P: it is starting up or shutting down.
+            sqlx::Error::Database(error) => {
+                error.code().is_some_and(|code| code.starts_with("57P"))
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn database(transaction: &'static str, source: sqlx::Error) -> Self {
         match &source {
             sqlx::Error::Database(error)

@@ -56,18 +56,11 @@ impl Store {
         .await
         .named(NAME)?;
         lock_study(&mut transaction, NAME, study_id).await?;
-        let (state, why) = match verdict {
-            Verdict::Counted { why, .. } => ("counted", why),
-            Verdict::NotCounted { why, .. } => ("not_counted", why),
-        };
         let row = sqlx::query!(
-            r#"update runs set state = $2, verdict = $3, judged_at = now()
-               where id = $1 and state = 'in_flight'
-               returning epoch_id, phase, role, elapsed,
-                         parametrization as "parametrization: Json<Parametrization>""#,
-            run_id,
-            state,
-            why
+            r#"select epoch_id, phase, role, elapsed,
+                      parametrization as "parametrization: Json<Parametrization>"
+               from runs where id = $1 and state = 'in_flight'"#,
+            run_id
         )
         .fetch_optional(&mut *transaction)
         .await
@@ -80,7 +73,23 @@ impl Store {
             launched: row.parametrization.0,
             elapsed: row.elapsed,
         };
-        add_to_tally(&mut transaction, NAME, &judged).await?;
+        let ordinal = add_to_tally(&mut transaction, NAME, &judged).await?;
+        let (state, why) = match verdict {
+            Verdict::Counted { why, .. } => ("counted", why),
+            Verdict::NotCounted { why, .. } => ("not_counted", why),
+        };
+        let result = sqlx::query!(
+            "update runs set state = $2, verdict = $3, judged_at = now(), judged_ordinal = $4
+             where id = $1 and state = 'in_flight'",
+            run_id,
+            state,
+            why,
+            ordinal
+        )
+        .execute(&mut *transaction)
+        .await
+        .named(NAME)?;
+        one_row(NAME, &result)?;
         match verdict {
             Verdict::Counted {
                 parametrization, ..
@@ -117,17 +126,18 @@ impl Store {
     }
 }
 
+/// Adds a run to its epoch's tally and returns its place among the judged runs, from 1.
 async fn add_to_tally(
     connection: &mut PgConnection,
     name: &'static str,
     judged: &Judged,
-) -> Result<(), StoreError> {
+) -> Result<i64, StoreError> {
     let settled = judged.phase == Phase::Settled;
     let one = |condition: bool| i64::from(condition);
-    let result = sqlx::query!(
+    sqlx::query_scalar!(
         "update epochs set baseline = baseline + $2, explored = explored + $3, controls = controls + $4,
                 settled = settled + $5, settled_controls = settled_controls + $6, total = total + 1
-         where id = $1",
+         where id = $1 returning total",
         judged.epoch_id,
         one(judged.role == Role::Baseline),
         one(judged.role.explores()),
@@ -135,10 +145,9 @@ async fn add_to_tally(
         one(judged.role == Role::Settled),
         one(judged.role == Role::Control && settled)
     )
-    .execute(connection)
+    .fetch_one(connection)
     .await
-    .named(name)?;
-    one_row(name, &result)
+    .named(name)
 }
 
 /// Adds a run of `elapsed` seconds to a parametrization's cache, or a failure where there is none.

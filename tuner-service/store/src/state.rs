@@ -26,8 +26,6 @@ pub struct StudyState {
     pub history: History,
     /// Runs in flight.
     pub pending: Vec<Pending>,
-    /// The newest run of the epoch that was judged, as the history holds it.
-    pub last_judged_run: Option<i64>,
     /// Set while the study is pinned.
     pub pin: Option<Parametrization>,
 }
@@ -67,13 +65,6 @@ pub(crate) async fn load(
     .fetch_all(&mut *connection)
     .await
     .named(name)?;
-    let last_judged_run = sqlx::query_scalar!(
-        r#"select max(id) from runs where epoch_id = $1 and state <> 'in_flight'"#,
-        epoch.id
-    )
-    .fetch_one(&mut *connection)
-    .await
-    .named(name)?;
 
     let tested = tested
         .into_iter()
@@ -105,7 +96,6 @@ pub(crate) async fn load(
         space: epoch.space.0,
         history: History { tested, tally },
         pending,
-        last_judged_run,
         pin: epoch.pin.map(|pin| pin.0),
     })
 }

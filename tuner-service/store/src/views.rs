@@ -208,7 +208,8 @@ impl Store {
     }
 
     /// The counted runs of an epoch that comparisons are made of, newest first, at most `limit`:
-    /// runs of the default by intent, and runs of what was recommended once the study had settled.
+    /// runs of the default by intent, and runs of what was recommended once the study had settled. A
+    /// run that did not get what it was meant to get belongs to neither.
     ///
     /// # Errors
     ///
@@ -223,6 +224,7 @@ impl Store {
             r#"select phase, role, elapsed as "elapsed!" from runs
                where epoch_id = $1 and state = 'counted'
                  and role in ('baseline', 'control', 'observe', 'settled')
+                 and not (applied ->> 'kind' = 'default' and jsonb_array_length(delivery -> 'files') > 0)
                order by id desc limit $2"#,
             epoch_id,
             limit

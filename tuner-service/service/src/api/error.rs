@@ -1,7 +1,7 @@
 //! Refusals: a status, a stable word for programs, and a sentence for people.
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use io_autotune_engine::SpaceError;
@@ -94,6 +94,12 @@ impl From<SpaceError> for ApiError {
 
 impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> Self {
+        Self::bad_request(rejection.body_text())
+    }
+}
+
+impl From<PathRejection> for ApiError {
+    fn from(rejection: PathRejection) -> Self {
         Self::bad_request(rejection.body_text())
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_protocol::{
@@ -194,8 +194,9 @@ pub(super) async fn history(
 pub(super) async fn explain(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    Path(job_id): Path<u32>,
+    path: Result<Path<u32>, PathRejection>,
 ) -> Result<Json<Vec<RunDetail>>, ApiError> {
+    let Path(job_id) = path?;
     let filter = RunFilter {
         owner_uid: service.access.visible_owner(caller).await,
         job_id: Some(job_id),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_engine::{Parametrization, recommend};
@@ -51,9 +51,10 @@ pub(super) async fn list(
 pub(super) async fn pin(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    Path(study_id): Path<i64>,
+    path: Result<Path<i64>, PathRejection>,
     body: Result<Json<PinRequest>, JsonRejection>,
 ) -> Result<Json<StudySummary>, ApiError> {
+    let Path(study_id) = path?;
     let Json(body) = body?;
     let why = reason(&body.why)?;
     one_study(&service, caller, study_id).await?;
@@ -103,9 +104,10 @@ async fn parametrization(
 pub(super) async fn unpin(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    Path(study_id): Path<i64>,
+    path: Result<Path<i64>, PathRejection>,
     body: Result<Json<WhyRequest>, JsonRejection>,
 ) -> Result<Json<StudySummary>, ApiError> {
+    let Path(study_id) = path?;
     let Json(body) = body?;
     let why = reason(&body.why)?;
     one_study(&service, caller, study_id).await?;
@@ -135,9 +137,10 @@ pub(super) async fn unpin(
 pub(super) async fn reset(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
-    Path(study_id): Path<i64>,
+    path: Result<Path<i64>, PathRejection>,
     body: Result<Json<WhyRequest>, JsonRejection>,
 ) -> Result<Json<StudySummary>, ApiError> {
+    let Path(study_id) = path?;
     let Json(body) = body?;
     let why = reason(&body.why)?;
     one_study(&service, caller, study_id).await?;
