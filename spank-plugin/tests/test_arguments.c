@@ -34,6 +34,29 @@ static void assert_defaults(const struct ioat_arguments *arguments)
     assert_false(arguments->default_on);
 }
 
+// The words of the last line of deploy/etc/plugstack.conf are understood, and are the defaults.
+static void the_shipped_sample(void **state)
+{
+    (void)state;
+    char line[1024] = "", *words[16];
+    int count = 0;
+    FILE *file = fopen(SAMPLE, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        ;
+    fclose(file);
+    char *rest = line;
+    for (char *word; (word = strtok_r(rest, " \n", &rest)) != NULL;) {
+        assert_in_range(count, 0, 15);
+        words[count++] = word;
+    }
+    assert_in_range(count, 3, 15);
+    assert_string_equal(words[0], "optional");
+    const struct ioat_arguments arguments = parse(count - 2, words + 2);
+    assert_string_equal(reports, "");
+    assert_defaults(&arguments);
+}
+
 static void nothing_given(void **state)
 {
     (void)state;
@@ -109,6 +132,7 @@ static void a_mistake_does_not_spoil_the_rest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_shipped_sample),
         cmocka_unit_test(nothing_given),
         cmocka_unit_test(all_given),
         cmocka_unit_test(each_mistake_is_reported_and_harmless),
