@@ -1,9 +1,8 @@
 """A private development cluster on one host: munge, PostgreSQL, io-autotuned and Slurm.
 
-Everything lives in one root directory and is reached by 127.0.0.1 or by Unix sockets, on ports of
-its own, so that it runs beside the system's services and beside other clusters of its kind. Slurm's
-daemons bind their ports on every address, as they always do, and answer only to the cluster's own
-munge key.
+Everything lives in one root directory and in a network namespace of its own that has nothing but
+loopback, so that it runs beside the system's services and beside other clusters of its kind, and
+nobody outside reaches it.
 
 From a shell: ``PYTHONPATH=deploy python3 -m devcluster up``. From a test::
 

@@ -157,6 +157,7 @@ def _become_and_exec(
     home = Path(environment["HOME"])
     if not home.is_dir():
         raise ClusterError(f"there is no cluster in {cluster.root}; make one with 'up'")
+    cluster.enter()
     if user != "root":
         accounts.become(accounts.find(user))
     os.chdir(home)

@@ -17,6 +17,7 @@ from devcluster import (
     control,
     files,
     layout,
+    network,
     parts,
     ports,
     process,
@@ -89,6 +90,7 @@ class Cluster:
         self._study_settings = list(study_settings)
         self._say = say
         self._supervisor = Supervisor(self.paths.processes, say)
+        self._network = network.Namespace(self.root)
 
     def up(self) -> bool:
         """Bring everything up, and return whether anything had to be done.
@@ -106,7 +108,8 @@ class Cluster:
         check_root(self.root, nodes)
         self._check_ours(known)
         files.directory(self.root, 0o755)
-        with self._locked():
+        self._network.ensure()
+        with self._locked(), self._network.inside():
             wanted = self._remembered(nodes)
             layout.make(self.paths, wanted.node_names())
             wanted = self._install(wanted)
@@ -127,8 +130,10 @@ class Cluster:
         if record.load(self.paths.record) is None:
             self._say(f"there is no cluster in {self.root}")
             return False
-        with self._locked():
-            return self._down()
+        with self._locked(), self._network.inside():
+            ended = self._down()
+        self._network.delete()
+        return ended
 
     def destroy(self) -> bool:
         """End the cluster and remove its root directory and the users that were made for it.
@@ -139,13 +144,14 @@ class Cluster:
         if record.load(self.paths.record) is None:
             self._say(f"there is no cluster in {self.root}")
             return False
-        with self._locked():
+        with self._locked(), self._network.inside():
             self._down()
             # The record goes last: a removal that was interrupted can be taken up again.
             for item in self.root.iterdir():
                 if item.is_dir() and item != self.paths.etc:
                     shutil.rmtree(item)
             shutil.rmtree(self.root)
+        self._network.delete()
         with registry.opened() as shared:
             shared.roots.discard(self.root)
             for name in sorted(shared.users) if not shared.roots else []:
@@ -176,7 +182,14 @@ class Cluster:
 
     def node_states(self) -> dict[str, str]:
         """Return each node's state as sinfo has it, such as ``idle``."""
-        return control.node_states(self.paths)
+        with self._network.inside():
+            return control.node_states(self.paths)
+
+    def enter(self) -> None:
+        """Put this process into the cluster's network for good, as a shell in it needs."""
+        if not self._network.exists():
+            raise ClusterError(f"there is no cluster up in {self.root}; start it with 'up'")
+        self._network.enter()
 
     def env(self, user: str = "root") -> dict[str, str]:
         """Return the whole environment in which ``user`` works with this cluster."""
@@ -213,15 +226,16 @@ class Cluster:
 
         """
         environment = {**self.env(user), **(env or {})}
-        return command.run(
-            argv,
-            env=environment,
-            user=user,
-            cwd=Path(environment["HOME"]) if cwd is None else cwd,
-            stdin=stdin,
-            timeout=timeout,
-            check=check,
-        )
+        with self._network.inside():
+            return command.run(
+                argv,
+                env=environment,
+                user=user,
+                cwd=Path(environment["HOME"]) if cwd is None else cwd,
+                stdin=stdin,
+                timeout=timeout,
+                check=check,
+            )
 
     def psql_argv(self) -> list[str]:
         """Return the command that opens the cluster's database; the service's user must run it."""
