@@ -11,7 +11,7 @@ DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 
-.PHONY: help build demo demo-down cluster cluster-down cluster-shell test test-unit test-store test-cluster lint format sqlx openapi clean
+.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster lint format sqlx openapi clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,9 @@ demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
 demo-down: ## Stop what `make demo` started
 	@$(DEVCLUSTER) down --root $(DEMO_ROOT)
 
+demo-clean: ## Remove it, with its directory and users
+	@$(DEVCLUSTER) destroy --root $(DEMO_ROOT)
+
 cluster: build ## Start a private cluster for developing
 	@deploy/install-deps cluster
 	@$(DEVCLUSTER) up --root $(DEV_ROOT)
@@ -39,6 +42,9 @@ cluster: build ## Start a private cluster for developing
 
 cluster-down: ## Stop it
 	@$(DEVCLUSTER) down --root $(DEV_ROOT)
+
+cluster-clean: ## Remove it, with its directory and users
+	@$(DEVCLUSTER) destroy --root $(DEV_ROOT)
 
 CLUSTER_USER ?= io-alice
 cluster-shell: ## A shell that uses it, as io-alice unless CLUSTER_USER says otherwise
@@ -60,6 +66,7 @@ test-unit: $(VENV)/.installed ## Tests of the pure parts: Rust, the plugin again
 
 test-store: ## Tests of the store on a PostgreSQL of their own
 	@deploy/install-deps build cluster
+	tests/with-postgres tests/describe-queries --check
 	tests/with-postgres cargo test --release --locked --package io-autotune-store
 
 test-cluster: build $(VENV)/.installed ## Tests on a real Slurm cluster of their own
@@ -73,7 +80,7 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	$(MAKE) --no-print-directory -C spank-plugin lint
 	$(VENV)/bin/ruff check deploy tests
 	$(VENV)/bin/ruff format --check deploy tests
-	shellcheck deploy/install-deps tests/with-postgres .ci/run
+	shellcheck deploy/install-deps tests/with-postgres tests/describe-queries .ci/run
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
