@@ -87,7 +87,8 @@ create table runs (
     check ((state = 'in_flight') = (judged_at is null)),
     check ((state = 'in_flight') = (judged_ordinal is null)),
     unique (epoch_id, judged_ordinal),
-    check (state <> 'counted' or (elapsed is not null and applied is not null and outcome = 'COMPLETED'))
+    check (state <> 'counted' or (elapsed is not null and applied is not null
+                                   and outcome is not distinct from 'COMPLETED'))
 );
 create index runs_epoch on runs (epoch_id, id);
 create index runs_in_flight on runs (epoch_id, id) where state = 'in_flight';

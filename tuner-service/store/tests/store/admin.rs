@@ -1,0 +1,186 @@
+//! Pin, unpin and reset, and the lines they leave.
+
+use io_autotune_engine::{Phase, Role};
+use io_autotune_store::{Audit, StudyFilter};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::support::{Start, decision, in_database, point};
+
+#[tokio::test]
+async fn the_next_start_sees_the_pin_and_the_audit_says_who_what_and_why() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        Start::of(1).search(&store, point(1)).await;
+        let study_id = database.number("select id from studies").await;
+        let by = |uid, why| Audit { uid, why };
+
+        assert!(
+            !store
+                .unpin(study_id, by(1000, "nothing to unpin"))
+                .await
+                .unwrap()
+        );
+        store
+            .pin(study_id, &point(7), by(1000, "paper deadline"))
+            .await
+            .unwrap();
+        store
+            .pin(study_id, &point(8), by(u32::MAX, "a better one"))
+            .await
+            .unwrap();
+        let pinned = Start::of(2)
+            .ask(&store, |state| {
+                decision(Phase::Search, Role::Pinned, state.pin.clone().unwrap())
+            })
+            .await
+            .unwrap();
+        assert_eq!(pinned.parametrization, point(8));
+        let study = store
+            .studies(&StudyFilter::default())
+            .await
+            .unwrap()
+            .remove(0);
+        let pin = study.pin.unwrap();
+        assert_eq!((pin.parametrization, pin.uid), (point(8), u32::MAX));
+        assert_eq!(pin.why, "a better one");
+
+        assert!(store.unpin(study_id, by(0, "done")).await.unwrap());
+        assert!(!store.unpin(study_id, by(0, "twice")).await.unwrap());
+        Start::of(3)
+            .ask(&store, |state| {
+                assert_eq!(state.pin, None);
+                decision(Phase::Search, Role::Search, point(2))
+            })
+            .await
+            .unwrap();
+
+        store
+            .pin(study_id, &point(9), by(1000, "again"))
+            .await
+            .unwrap();
+        assert_eq!(store.reset(study_id, by(0, "a new disk")).await.unwrap(), 2);
+        let state = store.study_state(study_id).await.unwrap();
+        assert_eq!((state.epoch, state.pin), (2, None));
+
+        let audit = store.audit_of(study_id).await.unwrap();
+        let lines: Vec<_> = audit
+            .iter()
+            .map(|line| {
+                (
+                    line.uid,
+                    line.action.as_str(),
+                    line.why.as_str(),
+                    line.detail.clone(),
+                )
+            })
+            .collect();
+        let expected = [
+            (
+                1000,
+                "pin",
+                "paper deadline",
+                json!({ "parametrization": point(7) }),
+            ),
+            (
+                u32::MAX,
+                "pin",
+                "a better one",
+                json!({ "parametrization": point(8) }),
+            ),
+            (0, "unpin", "done", json!({ "parametrization": point(8) })),
+            (1000, "pin", "again", json!({ "parametrization": point(9) })),
+            (
+                0,
+                "reset",
+                "a new disk",
+                json!({ "opened_epoch": 2, "unpinned": point(9) }),
+            ),
+        ];
+        assert_eq!(lines, expected);
+        assert!(audit.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn resets_at_the_same_time_open_one_epoch_each_and_delete_nothing() {
+    in_database(|database| async move {
+        let store = database.store(8);
+        Start::of(1).search(&store, point(1)).await;
+        let study_id = database.number("select id from studies").await;
+        let mut resetting = JoinSet::new();
+        for _ in 0..8 {
+            let store = store.clone();
+            resetting.spawn(async move {
+                store
+                    .reset(
+                        study_id,
+                        Audit {
+                            uid: 0,
+                            why: "drift",
+                        },
+                    )
+                    .await
+                    .unwrap()
+            });
+        }
+        let mut epochs = resetting.join_all().await;
+        epochs.sort_unstable();
+        assert_eq!(epochs, [2, 3, 4, 5, 6, 7, 8, 9]);
+        let chained = "select count(*) from epochs e join epochs p on p.id = e.parent_id
+                       where p.ordinal = e.ordinal - 1 and p.study_id = e.study_id";
+        assert_eq!(database.number(chained).await, 8);
+        assert_eq!(database.number("select count(*) from runs").await, 1);
+        assert_eq!(
+            database
+                .number("select count(distinct seed) from epochs")
+                .await,
+            9
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_audit_line_is_written_with_its_change_or_neither_is() {
+    in_database(|database| async move {
+        let store = database.store(1);
+        Start::of(1).search(&store, point(1)).await;
+        let study_id = database.number("select id from studies").await;
+        // PostgreSQL has no text with a zero character, so each of these fails half way.
+        let audit = Audit {
+            uid: 0,
+            why: "a\0b",
+        };
+        store.pin(study_id, &point(1), audit).await.unwrap_err();
+        store.reset(study_id, audit).await.unwrap_err();
+        assert_eq!(database.number("select count(*) from pins").await, 0);
+        assert_eq!(database.number("select count(*) from epochs").await, 1);
+        store
+            .pin(study_id, &point(1), Audit { uid: 0, why: "ok" })
+            .await
+            .unwrap();
+        store.unpin(study_id, audit).await.unwrap_err();
+        assert_eq!(database.number("select count(*) from pins").await, 1);
+        assert_eq!(database.number("select count(*) from audit").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_study_that_is_not_there_cannot_be_changed() {
+    in_database(|database| async move {
+        let store = database.store(1);
+        let audit = Audit {
+            uid: 0,
+            why: "a slip",
+        };
+        store.pin(404, &point(1), audit).await.unwrap_err();
+        store.unpin(404, audit).await.unwrap_err();
+        store.reset(404, audit).await.unwrap_err();
+        assert!(store.audit_of(404).await.unwrap().is_empty());
+        assert_eq!(database.number("select count(*) from audit").await, 0);
+    })
+    .await;
+}

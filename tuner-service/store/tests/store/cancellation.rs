@@ -1,0 +1,198 @@
+//! A call that is dropped half way (client gone, deadline) leaves the pool as it was: no connection
+//! is lost, and none is left inside a transaction for its next borrower.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use io_autotune_engine::{Phase, Role};
+use io_autotune_store::{Audit, Store, StoreError, Verdict};
+
+use crate::support::{
+    Database, Random, Report, Start, at_least_once_within, decision, dropped_after, in_database,
+    launch, point,
+};
+
+/// How often a call is made.
+const CALLS: u32 = 60;
+
+/// The next job whose start shows that the pool is sound.
+static PROBE: AtomicU32 = AtomicU32::new(1_000_000);
+
+/// Nothing is left open: the pool gives back connections on its own time, so ask until it has.
+async fn nothing_is_open(database: &Database) {
+    let open = "select count(*) from pg_stat_activity
+                where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'";
+    let limit = Duration::from_secs(5);
+    at_least_once_within(limit, "all connections are idle", async || {
+        database.number(open).await == 0
+    })
+    .await;
+    let locks = "select count(*) from pg_locks l join pg_database d on d.oid = l.database
+                 where d.datname = current_database() and l.pid <> pg_backend_pid()";
+    at_least_once_within(limit, "no lock is held", async || {
+        database.number(locks).await == 0
+    })
+    .await;
+}
+
+/// Drops a call after one poll, after two, and so on until it is done by then; after each, a start
+/// through the same single connection must be committed for all to see. Each call gets a number of
+/// its own, from 1 to at most [`CALLS`], and there are several such rounds: a database that answers
+/// before it is asked for its answer leaves a call nothing to wait for, and so nowhere to be left.
+async fn dropped_everywhere<T>(
+    database: &Database,
+    store: &Store,
+    mut call: impl AsyncFnMut(u32) -> Result<T, StoreError>,
+) {
+    let (mut polls, mut dropped) = (1, 0);
+    for number in 1..=CALLS {
+        if let Some(done) = dropped_after(polls, call(number)).await {
+            assert!(done.is_ok(), "{:?}", done.err());
+            polls = 1;
+            continue;
+        }
+        let run_id = Start::of(PROBE.fetch_add(1, Ordering::Relaxed))
+            .search(store, point(1))
+            .await
+            .run_id;
+        let committed = database.number("select max(id) from runs").await;
+        assert_eq!(committed, run_id, "after {polls} polls");
+        polls += 1;
+        dropped += 1;
+    }
+    assert!(dropped >= 5, "only {dropped} of {CALLS} calls were dropped");
+    nothing_is_open(database).await;
+}
+
+#[tokio::test]
+async fn a_start_can_be_dropped_anywhere() {
+    in_database(|database| async move {
+        let store = database.store(1);
+        dropped_everywhere(&database, &store, async |job_id| {
+            Start::of(job_id)
+                .ask(&store, |_| decision(Phase::Search, Role::Search, point(2)))
+                .await
+        })
+        .await;
+        // A dropped start was stored or was not; asked again, it is there, and once.
+        for job_id in 1..=CALLS {
+            Start::of(job_id).search(&store, point(3)).await;
+        }
+        let started = "select count(*) from runs where job_id <= 60";
+        assert_eq!(database.number(started).await, i64::from(CALLS));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_finish_can_be_dropped_anywhere_and_delivered_again() {
+    in_database(|database| async move {
+        let store = database.store(1);
+        // The even jobs were never started.
+        for job_id in (1..=CALLS).step_by(2) {
+            Start::of(job_id).search(&store, point(2)).await;
+        }
+        dropped_everywhere(&database, &store, async |job_id| {
+            Report::of(job_id).deliver(&store).await
+        })
+        .await;
+        for job_id in 1..=CALLS {
+            Report::of(job_id).deliver(&store).await.unwrap();
+        }
+        let once = "select count(*) from runs r where job_id <= 60 and elapsed = 10
+                    and (select count(*) from reports p where p.run_id = r.id) = 1";
+        assert_eq!(database.number(once).await, i64::from(CALLS));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_verdict_can_be_dropped_anywhere_and_counts_once() {
+    in_database(|database| async move {
+        let store = database.store(1);
+        let mut run_ids = Vec::new();
+        for job_id in 1..=CALLS {
+            run_ids.push(launch(&store, job_id, point(2), 5.0).await);
+        }
+        let verdict = Verdict::Counted {
+            parametrization: point(2),
+            why: "Slurm says COMPLETED".into(),
+        };
+        dropped_everywhere(&database, &store, async |place| {
+            store.judge_run(run_ids[place as usize - 1], &verdict).await
+        })
+        .await;
+        for run_id in &run_ids {
+            store.judge_run(*run_id, &verdict).await.unwrap();
+        }
+        let cached =
+            "select t.count * 1000 + e.total from tested t join epochs e on e.id = t.epoch_id";
+        assert_eq!(database.number(cached).await, 60 * 1000 + 60);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_an_admin_does_can_be_dropped_anywhere() {
+    in_database(|database| async move {
+        let store = database.store(1);
+        Start::of(1).search(&store, point(2)).await;
+        let study_id = database.number("select id from studies").await;
+        let audit = Audit {
+            uid: 0,
+            why: "a test",
+        };
+        dropped_everywhere(&database, &store, async |_| {
+            store.pin(study_id, &point(3), audit).await
+        })
+        .await;
+        dropped_everywhere(&database, &store, async |_| {
+            store.reset(study_id, audit).await
+        })
+        .await;
+        // Each change that was committed has its line.
+        let resets = "select (select count(*) from epochs) - 1
+                             - (select count(*) from audit where action = 'reset')";
+        assert_eq!(database.number(resets).await, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_deadlines_at_once_do_not_wear_out_the_pool() {
+    in_database(|database| async move {
+        let store = database.store(4);
+        let mut random = Random::new(20_200_602);
+        let mut calls = tokio::task::JoinSet::new();
+        for job_id in 1..=300 {
+            let (store, polls) = (store.clone(), random.below(40) as usize);
+            let wait = Duration::from_millis(u64::from(random.below(20)));
+            calls.spawn(async move {
+                let start = Start::of(job_id);
+                if polls % 2 == 0 {
+                    dropped_after(polls, start.search(&store, point(1))).await;
+                } else {
+                    // The pool and the study are crowded: an error of its own is fine here.
+                    let _ = tokio::time::timeout(
+                        wait,
+                        start.ask(&store, |_| decision(Phase::Search, Role::Search, point(1))),
+                    )
+                    .await;
+                }
+            });
+        }
+        calls.join_all().await;
+        nothing_is_open(&database).await;
+
+        // All four connections still work, at once.
+        let mut starting = tokio::task::JoinSet::new();
+        for job_id in 1001..=1032 {
+            let store = store.clone();
+            starting.spawn(async move { Start::of(job_id).search(&store, point(1)).await.run_id });
+        }
+        assert_eq!(starting.join_all().await.len(), 32);
+        let committed = "select count(*) from runs where job_id > 1000";
+        assert_eq!(database.number(committed).await, 32);
+    })
+    .await;
+}

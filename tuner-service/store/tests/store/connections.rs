@@ -1,0 +1,73 @@
+//! Connections that the database drops, and databases that are not there.
+
+use std::time::{Duration, Instant};
+
+use io_autotune_engine::{Phase, Role};
+use io_autotune_store::{Store, StoreError};
+use tokio::task::JoinSet;
+
+use crate::support::{Report, Start, decision, in_database, point};
+
+#[tokio::test]
+async fn the_store_goes_on_after_the_database_dropped_its_connections() {
+    in_database(|database| async move {
+        let store = database.store(4);
+        let mut starting = JoinSet::new();
+        for job_id in 1..=4 {
+            let store = store.clone();
+            starting.spawn(async move { Start::of(job_id).search(&store, point(1)).await });
+        }
+        starting.join_all().await;
+        let dropped = "select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity
+                       where datname = current_database() and pid <> pg_backend_pid()";
+        assert!(database.number(dropped).await >= 1);
+        Report::of(1).deliver(&store).await.unwrap();
+        Start::of(5).search(&store, point(2)).await;
+        store.ready().await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_an_error_in_time() {
+    let store = Store::open("postgres:///none?host=/nonexistent&user=none", 1).unwrap();
+    let begun = Instant::now();
+    let error = store.ready().await.unwrap_err();
+    assert!(matches!(error, StoreError::Database { .. }), "{error:?}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn transactions_show_their_names_to_the_admin() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        Start::of(1)
+            .ask(&store, |_| {
+                // While it decides, the transaction is open; look from outside.
+                let database = database.clone();
+                let looked = std::thread::spawn(move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_all()
+                        .build()
+                        .unwrap();
+                    runtime.block_on(database.number(
+                        "select count(*) from pg_stat_activity
+                         where datname = current_database() and state = 'idle in transaction'
+                             and application_name = 'io-autotuned start_run'",
+                    ))
+                });
+                assert_eq!(looked.join().unwrap(), 1);
+                decision(Phase::Search, Role::Search, point(2))
+            })
+            .await
+            .unwrap();
+        let left = "select count(*) from pg_stat_activity
+                    where datname = current_database() and application_name like 'io-autotuned %'";
+        assert_eq!(database.number(left).await, 0);
+    })
+    .await;
+}

@@ -1,0 +1,21 @@
+//! Tests of the store on a real PostgreSQL: `make test-store` starts one.
+//!
+//! Each test has a database of its own on the server that `DATABASE_URL` names. Queries here are
+//! not checked when they are compiled, so that the committed descriptions hold the store's alone.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed, and clippy sees no test in a helper's module"
+)]
+
+mod admin;
+mod cancellation;
+mod connections;
+mod finish;
+mod judge;
+mod operations;
+mod schema;
+mod start;
+mod support;
+mod views;

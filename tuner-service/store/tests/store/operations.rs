@@ -1,0 +1,52 @@
+//! Random lists of operations, several at a time, with the store's invariants checked after each
+//! round. A seed gives the same list; the order within a round is the database's.
+
+mod invariants;
+mod operation;
+
+use io_autotune_store::Store;
+use tokio::task::JoinSet;
+
+use crate::support::{Database, Random, in_database};
+use operation::Operation;
+
+/// Rounds of a list.
+const ROUNDS: u32 = 60;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_at_a_time_the_caches_are_what_the_runs_say() {
+    for seed in 1..=3 {
+        in_database(move |database| async move { play(&database, seed, 1).await }).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn eight_at_a_time_the_caches_are_what_the_runs_say() {
+    for seed in 11..=15 {
+        in_database(move |database| async move { play(&database, seed, 8).await }).await;
+    }
+}
+
+async fn play(database: &Database, seed: u64, at_once: u32) {
+    // Two replicas of the service.
+    let stores = [database.store(8), database.store(8)];
+    let mut random = Random::new(seed);
+    let mut connection = database.connect().await;
+    for round in 0..ROUNDS {
+        let mut running = JoinSet::new();
+        // Where they go one by one, as many in all.
+        for _ in 0..8 {
+            let store: Store = random.of(&stores).clone();
+            let operation = Operation::any(&mut random, &store).await;
+            running.spawn(async move { operation.run(&store).await });
+            if at_once == 1 {
+                running.join_next().await.unwrap().unwrap();
+            }
+        }
+        running.join_all().await;
+        invariants::check(&mut connection, &stores[0])
+            .await
+            .unwrap_or_else(|broken| panic!("seed {seed}, round {round}: {broken}"));
+    }
+    invariants::enough_happened(&mut connection).await;
+}

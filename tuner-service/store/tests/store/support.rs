@@ -1,0 +1,11 @@
+//! What the tests share: a database for each, and short ways to start and finish runs.
+
+mod database;
+mod dropped;
+mod random;
+mod runs;
+
+pub(crate) use database::{Database, at_least_once_within, in_database, in_empty_database};
+pub(crate) use dropped::dropped_after;
+pub(crate) use random::Random;
+pub(crate) use runs::{CLUSTER, Report, Start, decision, launch, other_space, point, space, study};

@@ -1,0 +1,123 @@
+//! A database for each test.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use io_autotune_store::Store;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
+
+/// A database that one test has to itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Database {
+    options: PgConnectOptions,
+}
+
+impl Database {
+    /// A store with a pool of at most `connections`.
+    pub(crate) fn store(&self, connections: u32) -> Store {
+        Store::open(self.url().as_str(), connections).unwrap()
+    }
+
+    /// The URL, as the service's configuration has it.
+    pub(crate) fn url(&self) -> String {
+        self.options.to_url_lossy().into()
+    }
+
+    /// A connection outside of the store's pool: it sees only what is committed.
+    pub(crate) async fn connect(&self) -> PgConnection {
+        PgConnection::connect_with(&self.options).await.unwrap()
+    }
+
+    /// The one number that a query selects.
+    pub(crate) async fn number(&self, query: &'static str) -> i64 {
+        let mut connection = self.connect().await;
+        let number = sqlx::query_scalar(query).fetch_one(&mut connection).await;
+        connection.close().await.unwrap();
+        number.unwrap()
+    }
+}
+
+/// Runs a test in a new database with the store's schema, which is dropped however the test ends.
+///
+/// # Panics
+/// When the test does, or when there is no server.
+pub(crate) async fn in_database<Test, Running>(test: Test)
+where
+    Test: FnOnce(Database) -> Running,
+    Running: Future<Output = ()>,
+{
+    in_empty_database(|database| async move {
+        let store = database.store(1);
+        store.migrate().await.unwrap();
+        store.close().await;
+        test(database).await;
+    })
+    .await;
+}
+
+/// Like [`in_database`], without the schema.
+pub(crate) async fn in_empty_database<Test, Running>(test: Test)
+where
+    Test: FnOnce(Database) -> Running,
+    Running: Future<Output = ()>,
+{
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let server = server();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("test_{}_{number}", std::process::id());
+    let drop = format!("drop database if exists {name} with (force)");
+    // A process that was killed may have left one of this name.
+    execute(&server, [drop.clone(), format!("create database {name}")]).await;
+    let options = server.clone().database(&name);
+    let mut running = Box::pin(test(Database { options }));
+    // A panic is held back until the database is dropped.
+    let ended = poll_fn(|context| {
+        let poll = AssertUnwindSafe(|| running.as_mut().poll(context));
+        match catch_unwind(poll) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await;
+    execute(&server, [drop]).await;
+    if let Err(panic) = ended {
+        resume_unwind(panic);
+    }
+}
+
+async fn execute(server: &PgConnectOptions, statements: impl IntoIterator<Item = String>) {
+    let mut connection = PgConnection::connect_with(server).await.unwrap();
+    for statement in statements {
+        sqlx::query(AssertSqlSafe(statement))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
+    connection.close().await.unwrap();
+}
+
+fn server() -> PgConnectOptions {
+    let url = std::env::var("DATABASE_URL").unwrap_or_else(|_| {
+        panic!("DATABASE_URL is not set: these tests need a PostgreSQL; run them with `make test-store`")
+    });
+    PgConnectOptions::from_str(&url).unwrap()
+}
+
+/// Asks until the answer is yes; fails when it has not been within `limit`. For what PostgreSQL
+/// gives no notice of.
+pub(crate) async fn at_least_once_within(
+    limit: Duration,
+    what: &str,
+    mut ask: impl AsyncFnMut() -> bool,
+) {
+    let begun = Instant::now();
+    while !ask().await {
+        assert!(begun.elapsed() < limit, "not within {limit:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

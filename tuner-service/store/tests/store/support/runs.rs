@@ -1,0 +1,193 @@
+//! Short ways to start and finish runs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use io_autotune_engine::{Parametrization, Phase, Point, Role, Space};
+use io_autotune_store::{
+    Decision, Finish, Finished, JobKey, Lock, NewRun, StartedRun, Store, StoreError, StudyKey,
+    StudyState,
+};
+use serde_json::json;
+
+/// The cluster of every job that says no other.
+pub(crate) const CLUSTER: &str = "alpha";
+
+/// A first start of a job.
+pub(crate) fn job(job_id: u32) -> JobKey {
+    JobKey {
+        cluster: CLUSTER.into(),
+        job_id,
+        restart_count: 0,
+    }
+}
+
+/// A study of an owner's application, on two nodes.
+pub(crate) fn study(owner_uid: u32, application: &str) -> StudyKey {
+    StudyKey {
+        owner_uid,
+        owner_name: Some(format!("user{owner_uid}")),
+        application: application.into(),
+        accelerator: "romio".into(),
+        context: BTreeMap::from([
+            ("nodes".to_owned(), "2".to_owned()),
+            ("partition".to_owned(), "batch".to_owned()),
+        ]),
+    }
+}
+
+/// A space of 8 x 3 parametrizations.
+pub(crate) fn space() -> Space {
+    serde_json::from_value(json!([
+        { "name": "cb_nodes", "kind": "integer", "min": 1, "max": 8, "default": 1 },
+        { "name": "ds_write", "kind": "categories", "values": ["automatic", "enable", "disable"],
+          "default": "automatic" },
+    ]))
+    .unwrap()
+}
+
+/// The space of a catalogue file that was changed: one more value.
+pub(crate) fn other_space() -> Space {
+    serde_json::from_value(json!([
+        { "name": "cb_nodes", "kind": "integer", "min": 1, "max": 16, "default": 1 },
+        { "name": "ds_write", "kind": "categories", "values": ["automatic", "enable", "disable"],
+          "default": "automatic" },
+    ]))
+    .unwrap()
+}
+
+/// The `index`th of the 24 parametrizations of [`space`]; 0 is the default.
+pub(crate) fn point(index: u32) -> Parametrization {
+    space().parametrization(&Point(vec![index % 8, index / 8 % 3]))
+}
+
+/// The decision to launch a run under a parametrization.
+pub(crate) fn decision(phase: Phase, role: Role, parametrization: Parametrization) -> Decision {
+    Decision {
+        phase,
+        role,
+        reason: format!("{role} under {parametrization}"),
+        suggestion: json!({ "role": role }),
+        delivery: json!({ "files": [{ "text": parametrization.to_string() }] }),
+        parametrization,
+    }
+}
+
+/// The start of a run, to be changed where a test needs something else.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub(crate) job: JobKey,
+    pub(crate) study: StudyKey,
+    pub(crate) space: Space,
+    pub(crate) lock: Lock,
+}
+
+impl Start {
+    /// A job's first start, of the application `solver` of user 1000.
+    pub(crate) fn of(job_id: u32) -> Self {
+        Self {
+            job: job(job_id),
+            study: study(1000, "solver"),
+            space: space(),
+            lock: Lock::Wait(Duration::from_secs(10)),
+        }
+    }
+
+    /// Asks the store.
+    pub(crate) async fn ask(
+        &self,
+        store: &Store,
+        decide: impl FnOnce(&StudyState) -> Decision,
+    ) -> Result<StartedRun, StoreError> {
+        let new = NewRun {
+            job: &self.job,
+            node: "n1",
+            study: &self.study,
+            request: json!({ "mode": "tune" }),
+            space: &self.space,
+        };
+        store.start_run(&new, self.lock, decide).await
+    }
+
+    /// Asks the store, and launches under a parametrization as a search run.
+    pub(crate) async fn search(
+        &self,
+        store: &Store,
+        parametrization: Parametrization,
+    ) -> StartedRun {
+        self.ask(store, |_| {
+            decision(Phase::Search, Role::Search, parametrization)
+        })
+        .await
+        .unwrap()
+    }
+}
+
+/// A node's report, to be changed where a test needs something else.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    pub(crate) job: JobKey,
+    pub(crate) study: StudyKey,
+    pub(crate) space: Space,
+    pub(crate) node: String,
+    pub(crate) elapsed: Option<f64>,
+    /// What was applied; `None`: nothing was, so the run had the default.
+    pub(crate) applied: Option<Parametrization>,
+    pub(crate) measures: BTreeMap<String, f64>,
+}
+
+impl Report {
+    /// The report for [`Start::of`] from the node that started it: 10 s under the default.
+    pub(crate) fn of(job_id: u32) -> Self {
+        Self {
+            job: job(job_id),
+            study: study(1000, "solver"),
+            space: space(),
+            node: "n1".into(),
+            elapsed: Some(10.0),
+            applied: None,
+            measures: BTreeMap::from([("bytes_written".to_owned(), 4096.0)]),
+        }
+    }
+
+    /// Hands it to the store.
+    pub(crate) async fn deliver(&self, store: &Store) -> Result<Finished, StoreError> {
+        let finish = Finish {
+            job: &self.job,
+            node: &self.node,
+            study: &self.study,
+            request: json!({ "mode": "tune" }),
+            space: &self.space,
+            no_start: "the service did not answer in the prolog",
+            elapsed: self.elapsed,
+            wait_status: 0,
+            applied: match &self.applied {
+                None => json!({ "kind": "default" }),
+                Some(applied) => json!({ "kind": "parametrization", "parametrization": applied }),
+            },
+            measures: &self.measures,
+            report: json!({ "node": self.node, "elapsed": self.elapsed }),
+        };
+        store.finish_run(&finish).await
+    }
+}
+
+/// A job from its start to Slurm's word, not yet judged: a search run under `parametrization` that
+/// took `elapsed` seconds and COMPLETED. Returns the run.
+pub(crate) async fn launch(
+    store: &Store,
+    job_id: u32,
+    parametrization: Parametrization,
+    elapsed: f64,
+) -> i64 {
+    let run_id = Start::of(job_id)
+        .search(store, parametrization.clone())
+        .await
+        .run_id;
+    let mut report = Report::of(job_id);
+    report.elapsed = Some(elapsed);
+    report.applied = Some(parametrization);
+    report.deliver(store).await.unwrap();
+    store.record_outcome(run_id, "COMPLETED").await.unwrap();
+    run_id
+}

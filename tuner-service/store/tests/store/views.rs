@@ -1,0 +1,277 @@
+//! What status, history and explain read.
+
+use io_autotune_engine::{Phase, Role};
+use io_autotune_store::{RunFilter, Store, StudyFilter, Verdict};
+use serde_json::json;
+
+use crate::support::{Report, Start, decision, in_database, point, study};
+
+/// Two users with an application of the same name each, and one with another one; one run each.
+async fn three_studies(store: &Store) {
+    for (job_id, owner_uid, application) in [
+        (1, 1000, "solver"),
+        (2, 1001, "solver"),
+        (3, 1000, "mesher"),
+    ] {
+        let mut start = Start::of(job_id);
+        start.study = study(owner_uid, application);
+        start.search(store, point(job_id)).await;
+    }
+}
+
+#[tokio::test]
+async fn studies_and_runs_are_only_the_owners() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        three_studies(&store).await;
+        let studies = async |filter: StudyFilter| -> Vec<(u32, String)> {
+            let rows = store.studies(&filter).await.unwrap();
+            rows.into_iter()
+                .map(|row| (row.owner_uid, row.application))
+                .collect()
+        };
+        let runs = async |filter: RunFilter| -> Vec<(u32, u32)> {
+            let rows = store
+                .runs(&RunFilter {
+                    limit: 10,
+                    ..filter
+                })
+                .await
+                .unwrap();
+            rows.into_iter()
+                .map(|row| (row.uid, row.job.job_id))
+                .collect()
+        };
+        let mesher = (1000, "mesher".to_owned());
+        let (mine, theirs) = ((1000, "solver".to_owned()), (1001, "solver".to_owned()));
+
+        let all = studies(StudyFilter::default()).await;
+        assert_eq!(all, [mesher.clone(), mine.clone(), theirs.clone()]);
+        let of = |owner_uid| StudyFilter {
+            owner_uid: Some(owner_uid),
+            ..StudyFilter::default()
+        };
+        assert_eq!(studies(of(1000)).await, [mesher.clone(), mine]);
+        assert_eq!(studies(of(1001)).await, [theirs]);
+        assert_eq!(studies(of(1002)).await, []);
+        let filter = StudyFilter {
+            application: Some("mesher".into()),
+            ..of(1000)
+        };
+        assert_eq!(studies(filter).await, [mesher]);
+        let filter = StudyFilter {
+            application: Some("mesher".into()),
+            ..of(1001)
+        };
+        assert_eq!(studies(filter).await, []);
+        let filter = StudyFilter {
+            accelerator: Some("romio".into()),
+            ..StudyFilter::default()
+        };
+        assert_eq!(studies(filter).await.len(), 3);
+        let filter = StudyFilter {
+            accelerator: Some("none".into()),
+            ..StudyFilter::default()
+        };
+        assert_eq!(studies(filter).await, []);
+
+        let of = |owner_uid| RunFilter {
+            owner_uid: Some(owner_uid),
+            ..RunFilter::default()
+        };
+        assert_eq!(
+            runs(RunFilter::default()).await,
+            [(1000, 1), (1001, 2), (1000, 3)]
+        );
+        assert_eq!(runs(of(1000)).await, [(1000, 1), (1000, 3)]);
+        assert_eq!(runs(of(1001)).await, [(1001, 2)]);
+        assert_eq!(
+            runs(RunFilter {
+                job_id: Some(2),
+                ..of(1001)
+            })
+            .await,
+            [(1001, 2)]
+        );
+        assert_eq!(
+            runs(RunFilter {
+                job_id: Some(2),
+                ..of(1000)
+            })
+            .await,
+            []
+        );
+        let filter = RunFilter {
+            application: Some("solver".into()),
+            ..of(1000)
+        };
+        assert_eq!(runs(filter).await, [(1000, 1)]);
+
+        // Naming another user's study does not open it.
+        let row = store
+            .studies(&StudyFilter {
+                owner_uid: Some(1001),
+                ..StudyFilter::default()
+            })
+            .await
+            .unwrap()
+            .remove(0);
+        let study_id = Some(row.study_id);
+        let filter = StudyFilter {
+            owner_uid: Some(1000),
+            study_id,
+            ..StudyFilter::default()
+        };
+        assert_eq!(studies(filter).await, []);
+        assert_eq!(
+            runs(RunFilter {
+                study_id,
+                ..of(1000)
+            })
+            .await,
+            []
+        );
+        assert_eq!(
+            runs(RunFilter {
+                study_id,
+                ..of(1001)
+            })
+            .await,
+            [(1001, 2)]
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn history_is_the_newest_runs_oldest_first() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        for job_id in 1..=5 {
+            Start::of(job_id).search(&store, point(job_id)).await;
+        }
+        let runs = store
+            .runs(&RunFilter {
+                limit: 3,
+                ..RunFilter::default()
+            })
+            .await
+            .unwrap();
+        let jobs: Vec<_> = runs.iter().map(|run| run.job.job_id).collect();
+        assert_eq!(jobs, [3, 4, 5]);
+        let run = &runs[2];
+        assert_eq!(run.parametrization, point(5));
+        assert_eq!(run.delivery["files"][0]["text"], point(5).to_string());
+        assert_eq!(run.suggestion["role"], "search");
+        assert_eq!(
+            (run.state.as_str(), run.finished_at, run.elapsed),
+            ("in_flight", None, None)
+        );
+        assert!(
+            runs.windows(2)
+                .all(|pair| pair[0].started_at <= pair[1].started_at)
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_study_shows_its_present_epoch_and_compares_only_what_counts() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let mut job_id = 0;
+        for role in Role::ALL {
+            for counts in [true, false] {
+                job_id += 1;
+                let run_id = Start::of(job_id)
+                    .ask(&store, |_| decision(Phase::Settled, *role, point(1)))
+                    .await
+                    .unwrap()
+                    .run_id;
+                let mut report = Report::of(job_id);
+                report.elapsed = Some(f64::from(job_id));
+                report.applied = Some(point(1));
+                report.deliver(&store).await.unwrap();
+                store.record_outcome(run_id, "COMPLETED").await.unwrap();
+                let why = "for the test".to_owned();
+                let verdict = if counts {
+                    Verdict::Counted {
+                        parametrization: point(1),
+                        why,
+                    }
+                } else {
+                    Verdict::NotCounted { why, failed: false }
+                };
+                assert!(store.judge_run(run_id, &verdict).await.unwrap());
+            }
+        }
+        let study = store
+            .studies(&StudyFilter::default())
+            .await
+            .unwrap()
+            .remove(0);
+        assert_eq!((study.counted, study.not_counted), (8, 8));
+        let epoch_id = store.study_state(study.study_id).await.unwrap().epoch_id;
+        let compared = store.compared_runs(epoch_id, 100).await.unwrap();
+        let roles: Vec<_> = compared.iter().map(|run| (run.role, run.elapsed)).collect();
+        // The counted run of the nth role, from 0, took 2 n + 1 seconds.
+        let expected = [
+            (Role::Observe, 15.0),
+            (Role::Settled, 9.0),
+            (Role::Control, 7.0),
+            (Role::Baseline, 1.0),
+        ];
+        assert_eq!(roles, expected);
+        assert!(compared.iter().all(|run| run.phase == Phase::Settled));
+        assert_eq!(store.compared_runs(epoch_id, 2).await.unwrap().len(), 2);
+        assert_eq!(study.context, crate::support::study(1000, "solver").context);
+        assert_eq!(study.owner_name.as_deref(), Some("user1000"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_did_not_get_what_it_was_meant_to_get_is_not_compared() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        // A settled run that had the default because our answer came too late; one that had what it
+        // was given; and a control run, for which nothing had to be delivered.
+        for (job_id, role, index, applied) in [
+            (1, Role::Settled, 4, None),
+            (2, Role::Settled, 4, Some(point(4))),
+            (3, Role::Control, 0, None),
+        ] {
+            let run_id = Start::of(job_id)
+                .ask(&store, |_| {
+                    let mut decision = decision(Phase::Settled, role, point(index));
+                    if index == 0 {
+                        decision.delivery = json!({ "files": [], "watch": [] });
+                    }
+                    decision
+                })
+                .await
+                .unwrap()
+                .run_id;
+            let mut report = Report::of(job_id);
+            report.elapsed = Some(f64::from(job_id));
+            report.applied = applied.clone();
+            report.deliver(&store).await.unwrap();
+            store.record_outcome(run_id, "COMPLETED").await.unwrap();
+            let verdict = Verdict::Counted {
+                parametrization: applied.unwrap_or(point(0)),
+                why: "for the test".into(),
+            };
+            assert!(store.judge_run(run_id, &verdict).await.unwrap());
+        }
+        let study = store
+            .studies(&StudyFilter::default())
+            .await
+            .unwrap()
+            .remove(0);
+        let epoch_id = store.study_state(study.study_id).await.unwrap().epoch_id;
+        let compared = store.compared_runs(epoch_id, 10).await.unwrap();
+        let elapsed: Vec<_> = compared.iter().map(|run| run.elapsed).collect();
+        assert_eq!(elapsed, [3.0, 2.0]);
+    })
+    .await;
+}
