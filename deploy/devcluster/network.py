@@ -47,9 +47,10 @@ class Namespace:
         """
         if not self.exists():
             command.run(["ip", "netns", "add", self.name])
-        command.run(["ip", "-n", self.name, "link", "set", "lo", "up"])
-        # With 127.0.0.1 alone getaddrinfo(3) finds no IPv4 here (AI_ADDRCONFIG), and Slurm asks it.
-        command.run(["ip", "-n", self.name, "address", "replace", "127.0.0.2/8", "dev", "lo"])
+        with self.inside():
+            command.run(["ip", "link", "set", "lo", "up"])
+            # With 127.0.0.1 alone getaddrinfo(3) finds no IPv4 (AI_ADDRCONFIG), and Slurm asks it.
+            command.run(["ip", "address", "replace", "127.0.0.2/8", "dev", "lo"])
 
     def delete(self) -> None:
         """Remove it; processes that still are in it keep theirs until they end."""
