@@ -8,8 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from demo.campaign import Campaign, Goal
 from devcluster import Cluster, ClusterError
+
+from demo.campaign import Campaign, Goal
 
 USER = "io-alice"
 SCRIPT = "checkpoint.sh"
@@ -48,20 +49,22 @@ def _demo(cluster: Cluster) -> int:
     script.write_text(JOB.format(scratch=paths.scratch))
     _say(f"\nThe user {USER} submits this job again and again:\n\n{_indented(script.read_text())}")
     _say(f"    $ sbatch --io-autotune {SCRIPT}\n")
-    _say(
-        f"{'run':>4}  {'phase':8}  {'role':10} {'elapsed':>9}  what differs from ROMIO's default"
-    )
+    _say(f"{'run':>4}  {'phase':8}  {'role':10} {'elapsed':>9}  what differs from ROMIO's default")
     Campaign(cluster, USER, script, _say).run(GOAL)
     _say(f"\n    $ io-autotune status {SCRIPT}\n")
     _say(cluster.run_as(USER, ["io-autotune", "status", SCRIPT]).stdout)
     study = json.loads(cluster.run_as(USER, ["io-autotune", "status", SCRIPT, "--json"]).stdout)[0]
-    _say(f"The demo took {time.monotonic() - began:.0f} s. The cluster goes on until `make demo-down`. Look around:\n")
+    _say(
+        f"The demo took {time.monotonic() - began:.0f} s. The cluster goes on until `make demo-down`. Look around:\n"
+    )
     shell = f"PYTHONPATH=deploy python3 -m devcluster shell --root {paths.root} --user {USER}"
     _say(f"    {shell} -- io-autotune history {SCRIPT}")
     _say(f"    {shell}\n")
     gain = study["gain"]
     if gain is None or not gain["resolved"] or gain["gain"] <= 0:
-        _say("This demo ended without a gain that can be told from noise. Is the machine very busy?")
+        _say(
+            "This demo ended without a gain that can be told from noise. Is the machine very busy?"
+        )
         return 1
     return 0
 

@@ -37,7 +37,9 @@ class Goal:
 class Campaign:
     """One user's job on one cluster."""
 
-    def __init__(self, cluster: Cluster, user: str, script: Path, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, user: str, script: Path, say: Callable[[str], None]
+    ) -> None:
         """``script`` is the job script; its name is the application's name."""
         self._cluster = cluster
         self._user = user

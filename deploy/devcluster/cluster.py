@@ -108,19 +108,23 @@ class Cluster:
         check_root(self.root, nodes)
         self._check_ours(known)
         files.directory(self.root, 0o755)
-        self._network.ensure()
-        with self._locked(), self._network.inside():
-            wanted = self._remembered(nodes)
-            layout.make(self.paths, wanted.node_names())
-            wanted = self._install(wanted)
-            record.save(self.paths.record, wanted)
-            self._configure(wanted)
-            everything = parts.in_order(self.paths, wanted, self._say)
-            started = self._supervisor.converge(everything)
-            resumed = control.wait_for_nodes(self.paths, lambda: self._supervisor.check(everything))
-            for node in resumed:
-                self._say(f"{node} was drained; it is resumed")
-            self._supervisor.check(everything)
+        with self._locked():
+            self._network.ensure()
+            with self._network.inside():
+                return self._up(nodes)
+
+    def _up(self, nodes: int) -> bool:
+        wanted = self._remembered(nodes)
+        layout.make(self.paths, wanted.node_names())
+        wanted = self._install(wanted)
+        record.save(self.paths.record, wanted)
+        self._configure(wanted)
+        everything = parts.in_order(self.paths, wanted, self._say)
+        started = self._supervisor.converge(everything)
+        resumed = control.wait_for_nodes(self.paths, lambda: self._supervisor.check(everything))
+        for node in resumed:
+            self._say(f"{node} was drained; it is resumed")
+        self._supervisor.check(everything)
         if not started and not resumed:
             self._say(f"the cluster in {self.root} is up already")
         return bool(started or resumed)

@@ -116,11 +116,8 @@ def test_service_toml() -> None:
             "directory": "/var/lib/io-autotune-dev/etc/accelerators.d",
             "default": "romio",
         },
-        "slurm": {
-            "scontrol": "/usr/bin/scontrol",
-            "conf": "/var/lib/io-autotune-dev/etc/slurm.conf",
-            "poll_seconds": 1.0,
-        },
+        "slurm": {"cluster": "dev", "conf": "/var/lib/io-autotune-dev/etc/slurm.conf"},
+        "reconcile": {"poll_seconds": 0.25, "sweep_seconds": 5.0},
         "study": {"method": "robert2020", "design_points": 6},
     }
 

@@ -29,7 +29,7 @@ use crate::view::View;
 ///
 /// The rules, in order:
 ///
-/// 1. *Baseline*: until `baseline_runs` runs of the default counted, failed or are in flight.
+/// 1. *Baseline*: until `baseline_runs` runs of the default counted or are in flight.
 /// 2. *Control*: of the epoch's first n runs at least the whole part of the root of n are runs of
 ///    the default, so that the search stays comparable with the present.
 /// 3. At most `exploring` runs explore at once; any other gets the best known parametrization.
@@ -126,10 +126,9 @@ impl Chooser<'_> {
             .iter()
             .filter(|run| run.role == Role::Baseline)
             .count() as u64;
-        let runs = default
-            .count()
-            .saturating_add(default.failed)
-            .saturating_add(in_flight);
+        // Failed runs tell nothing of the default's time. An application that always fails stays
+        // here, with the default, which harms nobody.
+        let runs = default.count().saturating_add(in_flight);
         let of = u64::from(self.settings.baseline_runs);
         (runs < of).then(|| {
             let reason = Reason::Baseline {

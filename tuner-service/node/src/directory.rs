@@ -37,8 +37,11 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
 }
 
 /// What the start left for the finish.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StartRecord {
+    /// The launch, as the prolog knew it. In the epilog of a launch that is requeued Slurm already
+    /// tells the restart count of the next one.
+    pub(crate) job: Job,
     /// The service's answer.
     pub(crate) answer: Option<StartAnswer>,
     /// Why there is none.
@@ -274,6 +277,7 @@ mod tests {
         let first = JobDirectory::create(&run_dir, &job()).unwrap();
         first
             .write_start(&StartRecord {
+                job: job(),
                 failure: Some("x".into()),
                 answer: None,
             })

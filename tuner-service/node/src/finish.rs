@@ -54,21 +54,19 @@ fn report(
     node_job: NodeJob,
     directory: Option<&JobDirectory>,
 ) -> Result<FinishRequest, FinishError> {
+    let unknown = |failure: String| StartRecord {
+        job: node_job.job.clone(),
+        answer: None,
+        failure: Some(failure),
+    };
     let (start, stamps) = match directory {
         Some(directory) => {
-            let start = directory.read_start().unwrap_or_else(|error| StartRecord {
-                failure: Some(format!("what the start left cannot be read: {error}")),
-                answer: None,
+            let start = directory.read_start().unwrap_or_else(|error| {
+                unknown(format!("what the start left cannot be read: {error}"))
             });
             (start, directory.stamps()?)
         }
-        None => (
-            StartRecord {
-                failure: Some("no prolog ran on this node".into()),
-                answer: None,
-            },
-            Vec::new(),
-        ),
+        None => (unknown("no prolog ran on this node".into()), Vec::new()),
     };
     let steps: Vec<_> = stamps
         .into_iter()
@@ -82,7 +80,7 @@ fn report(
         applied: applied(start.answer.as_ref(), &steps),
         run_id: start.answer.map(|answer| answer.run_id),
         start_failure: start.failure,
-        job: node_job.job,
+        job: start.job,
         request: node_job.request,
         steps,
         measures: Default::default(),

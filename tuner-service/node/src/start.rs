@@ -51,6 +51,7 @@ pub(crate) async fn start(
     };
     directory.write_environment(&request.job, &nothing)?;
     directory.write_start(&StartRecord {
+        job: request.job.clone(),
         answer: None,
         failure: Some("the node helper did not live to see the answer".into()),
     })?;
@@ -67,6 +68,7 @@ pub(crate) async fn start(
             ));
             let failure = Some(error.to_string());
             directory.write_start(&StartRecord {
+                job: request.job.clone(),
                 answer: None,
                 failure,
             })?;
@@ -115,6 +117,7 @@ fn lay_out(
         .watch
         .retain(|name| is_deliverable_variable(name));
     directory.write_start(&StartRecord {
+        job: request.job.clone(),
         answer: Some(answer),
         failure: None,
     })?;

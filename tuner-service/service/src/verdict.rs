@@ -66,6 +66,13 @@ fn complete(run: &AwaitedRun, default: &Parametrization, outcome: &str) -> Verdi
     {
         return not_counted("the job's name says nothing about the application");
     }
+    if let Some(status) = run.wait_status.filter(|status| *status != 0) {
+        // A job without a batch step ends as its user's shell does, whatever its steps did.
+        return Verdict::NotCounted {
+            why: format!("Slurm says {COMPLETED}, but a step ended with wait status {status}"),
+            failed: true,
+        };
+    }
     let Some(elapsed) = run.elapsed else {
         return not_counted("no step was seen to start and end");
     };
@@ -228,6 +235,18 @@ mod tests {
                 other => panic!("{outcome}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_job_whose_step_failed_is_not_taken_for_a_fast_one() {
+        let failed = AwaitedRun {
+            wait_status: Some(256),
+            ..run()
+        };
+        assert!(matches!(
+            judged(&failed),
+            Some(Verdict::NotCounted { failed: true, .. })
+        ));
     }
 
     #[test]

@@ -33,8 +33,6 @@ impl Store {
             .application_name("io-autotuned")
             .options([
                 ("statement_timeout", STATEMENT_TIMEOUT),
-                // The ROLLBACK after release warns where there is nothing to roll back.
-                ("client_min_messages", "error"),
                 ("idle_in_transaction_session_timeout", STATEMENT_TIMEOUT),
             ]);
         let pool = PgPoolOptions::new()
@@ -44,7 +42,8 @@ impl Store {
             // inside a transaction; the next borrower must not find itself in it.
             .after_release(|connection, _| {
                 Box::pin(async move {
-                    sqlx::query("ROLLBACK").execute(connection).await?;
+                    // BEGIN first, because ROLLBACK alone warns where there is nothing to roll back.
+                    sqlx::raw_sql("BEGIN; ROLLBACK").execute(connection).await?;
                     Ok(true)
                 })
             })

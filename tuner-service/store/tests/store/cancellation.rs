@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use io_autotune_engine::{Phase, Role};
 use io_autotune_store::{Audit, Store, StoreError, Verdict};
+use sqlx::Connection;
 
 use crate::support::{
     Database, Random, Report, Start, at_least_once_within, decision, dropped_after, in_database,
@@ -35,15 +36,30 @@ async fn nothing_is_open(database: &Database) {
     .await;
 }
 
-/// Drops a call after one poll, after two, and so on until it is done by then; after each, a start
-/// through the same single connection must be committed for all to see. Each call gets a number of
-/// its own, from 1 to at most [`CALLS`], and there are several such rounds: a database that answers
-/// before it is asked for its answer leaves a call nothing to wait for, and so nowhere to be left.
+async fn outcome_of(database: &Database, run_id: i64) -> Option<String> {
+    let mut connection = database.connect().await;
+    let outcome = sqlx::query_scalar("select outcome from runs where id = $1")
+        .bind(run_id)
+        .fetch_one(&mut connection)
+        .await;
+    connection.close().await.unwrap();
+    outcome.unwrap()
+}
+
+/// Drops a call after one poll, after two, and so on until it is done by then; after each, a
+/// statement and a start through the same single connection must be committed for all to see. Each
+/// call gets a number of its own, from 1 to at most [`CALLS`], and there are several such rounds: a
+/// database that answers before it is asked for its answer leaves a call nothing to wait for, and
+/// so nowhere to be left.
 async fn dropped_everywhere<T>(
     database: &Database,
     store: &Store,
     mut call: impl AsyncFnMut(u32) -> Result<T, StoreError>,
 ) {
+    let mut probe = Start::of(PROBE.fetch_add(1, Ordering::Relaxed))
+        .search(store, point(1))
+        .await
+        .run_id;
     let (mut polls, mut dropped) = (1, 0);
     for number in 1..=CALLS {
         if let Some(done) = dropped_after(polls, call(number)).await {
@@ -51,12 +67,20 @@ async fn dropped_everywhere<T>(
             polls = 1;
             continue;
         }
-        let run_id = Start::of(PROBE.fetch_add(1, Ordering::Relaxed))
+        // A single statement first: in a transaction that was left open it would not be committed.
+        let word = format!("probe {number}");
+        store.record_outcome(probe, &word).await.unwrap();
+        assert_eq!(
+            outcome_of(database, probe).await,
+            Some(word),
+            "after {polls} polls"
+        );
+        probe = Start::of(PROBE.fetch_add(1, Ordering::Relaxed))
             .search(store, point(1))
             .await
             .run_id;
         let committed = database.number("select max(id) from runs").await;
-        assert_eq!(committed, run_id, "after {polls} polls");
+        assert_eq!(committed, probe, "after {polls} polls");
         polls += 1;
         dropped += 1;
     }

@@ -148,7 +148,7 @@ async fn the_schema_refuses_to_count_a_run_that_is_not_known_to_have_completed()
             assert_eq!(state.history, Default::default());
             assert_eq!(state.pending.len(), 1);
         };
-        // No report; then the wrong outcome; then all that is needed.
+        // No report and no outcome; then no outcome; then the wrong outcome; then all that is needed.
         let error = store
             .judge_run(run_id, &counted(point(1)))
             .await
@@ -156,6 +156,12 @@ async fn the_schema_refuses_to_count_a_run_that_is_not_known_to_have_completed()
         assert!(refused_by_the_schema(&error), "{error:?}");
         untouched().await;
         Report::of(1).deliver(&store).await.unwrap();
+        let error = store
+            .judge_run(run_id, &counted(point(1)))
+            .await
+            .unwrap_err();
+        assert!(refused_by_the_schema(&error), "{error:?}");
+        untouched().await;
         for outcome in [
             "TIMEOUT",
             "FAILED",

@@ -80,7 +80,7 @@ impl Operation {
         };
         let phase = *random.of(Phase::ALL);
         let role = *random.of(Role::ALL);
-        Self::Start(Box::new(start), phase, role, point(random.below(6)))
+        Self::Start(Box::new(start), phase, role, point(random.below(3)))
     }
 
     /// The report of a run that is awaited, or of a job that may never have started.
@@ -100,7 +100,7 @@ impl Operation {
             0 => None,
             _ => Some(5.0 + f64::from(random.below(400)) / 8.0),
         };
-        report.applied = match random.below(6) {
+        report.applied = match random.below(3) {
             0 => None,
             index => Some(point(index)),
         };

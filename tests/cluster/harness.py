@@ -1,0 +1,278 @@
+"""The cluster as the tests use it: submit as a user, await what Slurm and the service say.
+
+Nothing here sleeps for a fixed time: every wait asks until the answer is there, with a deadline.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from devcluster import Cluster, process, record
+from devcluster.supervisor import Supervisor
+from devcluster.users import SERVICE_USER
+
+ALICE, BOB = "io-alice", "io-bob"
+"""The unprivileged users of the cluster."""
+ROOT = "root"
+"""An admin of the service, and root of every node."""
+
+SECONDS = 60.0
+"""How long any single wait may take. Jobs of these tests run for seconds."""
+
+_ENDED = frozenset(
+    {"CANCELLED", "COMPLETED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
+)
+
+Json = Any
+"""What ``--json`` prints."""
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that was submitted, and what its submission printed on standard error."""
+
+    job_id: int
+    stderr: str
+
+    def said(self) -> list[str]:
+        """Return the lines on standard error that io-autotune printed."""
+        return [line for line in self.stderr.splitlines() if "io-autotune" in line]
+
+
+def await_value(what: str, look: Callable[[], Found | None], seconds: float = SECONDS) -> Found:
+    """Ask ``look`` until it returns something, and return that; fail the test after ``seconds``."""
+    found: list[Found] = []
+
+    def probe() -> str | None:
+        value = look()
+        if value is None:
+            return "it is not there"
+        found.append(value)
+        return None
+
+    problem = process.wait_until(probe, seconds)
+    assert problem is None, f"waited for {what}: {problem}"
+    return found[0]
+
+
+def await_true(what: str, holds: Callable[[], bool], seconds: float = SECONDS) -> None:
+    """Ask ``holds`` until it does; fail the test after ``seconds``."""
+    await_value(what, lambda: True if holds() else None, seconds)
+
+
+class Site:
+    """A cluster with the service, its users and its admin."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Work with a cluster that is up."""
+        self.cluster = cluster
+        self.paths = cluster.paths
+        self._supervisor = Supervisor(self.paths.processes, lambda _message: None)
+
+    # Submitting
+
+    def sbatch(
+        self,
+        body: str,
+        *options: str,
+        user: str = ALICE,
+        env: Mapping[str, str] | None = None,
+    ) -> Job:
+        """Submit a bash script of these lines; its output goes to the user's home directory."""
+        done = self.try_sbatch(body, *options, user=user, env=env)
+        assert done.returncode == 0, f"sbatch {' '.join(options)} failed: {done.stderr}"
+        return Job(int(done.stdout.split(";")[0]), done.stderr)
+
+    def try_sbatch(
+        self,
+        body: str,
+        *options: str,
+        user: str = ALICE,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Submit likewise, but leave it to the caller whether that should succeed."""
+        argv = ["sbatch", "--parsable", "--output=%j.out", *options]
+        script = f"#!/bin/bash\n{body}\n"
+        return self.cluster.run_as(user, argv, env=env, stdin=script, check=False)
+
+    def run(
+        self, body: str, *options: str, user: str = ALICE, env: Mapping[str, str] | None = None
+    ) -> Json:
+        """Submit a job, and return its run once that has its verdict."""
+        return self.judged(self.sbatch(body, *options, user=user, env=env))
+
+    def output(self, job: Job, user: str = ALICE) -> str:
+        """Return what a batch job has printed."""
+        return (self.paths.home(user) / f"{job.job_id}.out").read_text(encoding="utf-8")
+
+    # What Slurm says
+
+    def shown(self, job: Job) -> dict[str, str]:
+        """Return the fields of ``scontrol show job`` that hold no blanks."""
+        argv = ["scontrol", "--oneliner", "show", "job", str(job.job_id)]
+        text = self.cluster.run_as(ROOT, argv).stdout
+        return dict(re.findall(r"(\S+?)=(\S*)", text))
+
+    def await_state(self, job: Job, *states: str) -> dict[str, str]:
+        """Wait until a job is in one of these states, and return its fields."""
+
+        def look() -> dict[str, str] | None:
+            fields = self.shown(job)
+            return fields if fields["JobState"] in states else None
+
+        return await_value(f"job {job.job_id} to be {' or '.join(states)}", look)
+
+    def ended(self, job: Job) -> dict[str, str]:
+        """Wait until a job has ended, its epilog included, and return its fields."""
+        return self.await_state(job, *_ENDED)
+
+    def jobs_named(self, name: str) -> list[str]:
+        """Return the ids of all jobs of this name, ended or not."""
+        argv = ["squeue", "--noheader", "--states=all", f"--name={name}", "--format=%A"]
+        return self.cluster.run_as(ROOT, argv).stdout.split()
+
+    # What the service says
+
+    def tuner(self, user: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the ``io-autotune`` command as a user, whatever comes of it."""
+        return self.cluster.run_as(user, ["io-autotune", *arguments], check=False)
+
+    def ask(self, user: str, *arguments: str) -> Json:
+        """Run the ``io-autotune`` command as a user, and return what it prints with ``--json``."""
+        done = self.tuner(user, *arguments, "--json")
+        assert done.returncode == 0, f"io-autotune {' '.join(arguments)}: {done.stderr}"
+        return json.loads(done.stdout)
+
+    def study(self, application: str, user: str = ROOT) -> Json:
+        """Return the one study of an application."""
+        studies = self.ask(user, "status", application)
+        assert len(studies) == 1, f"{application} was to have one study and has {len(studies)}"
+        return studies[0]
+
+    def history(self, application: str, user: str = ROOT) -> list[Json]:
+        """Return the runs of an application, oldest first."""
+        return self.ask(user, "history", application, "--limit", "10000")
+
+    def runs(self, job: Job) -> list[Json]:
+        """Return the runs of a job, one for each launch; none if the service knows of none."""
+        everything = self.ask(ROOT, "history", "--limit", "10000")
+        return [run for run in everything if run["job_id"] == job.job_id]
+
+    def judged(self, job: Job, restart_count: int = 0) -> Json:
+        """Wait until the run of one launch of a job has its verdict, and return the run."""
+
+        def look() -> Json | None:
+            for run in self.runs(job):
+                if run["restart_count"] == restart_count and run["state"] != "in_flight":
+                    return run
+            return None
+
+        return await_value(f"the verdict on the run of job {job.job_id}", look)
+
+    def explain(self, job: Job, user: str = ROOT) -> Json:
+        """Return the one run of a job with what it was made from."""
+        details = self.ask(user, "explain", str(job.job_id))
+        assert len(details) == 1, f"job {job.job_id} was to have one run and has {len(details)}"
+        return details[0]
+
+    def pinned(
+        self, application: str, values: Mapping[str, str], *options: str, user: str = ALICE
+    ) -> Json:
+        """Make a study by a first run, pin it, and return it: what its next run gets is known."""
+        run = self.run("true", f"--io-autotune=app={application}", *options, user=user)
+        assert run["state"] == "counted", f"the first run of {application}: {run['verdict']}"
+        return self.pin(application, values, user=user)
+
+    def pin(self, application: str, values: Mapping[str, str], user: str = ALICE) -> Json:
+        """Pin the one study of an application, and return it."""
+        assignments = [f"{name}={value}" for name, value in values.items()]
+        return self.ask(user, "pin", application, *assignments, "--why", "a test asks for it")
+
+    def sql(self, query: str) -> list[list[str]]:
+        """Return what the database answers, as rows of text."""
+        options = ["--no-psqlrc", "--tuples-only", "--no-align", "--field-separator=\t"]
+        argv = [*self.cluster.psql_argv(), *options, f"--command={query}"]
+        text = self.cluster.run_as(SERVICE_USER, argv).stdout
+        return [line.split("\t") for line in text.splitlines()]
+
+    # Taking parts away
+
+    @contextmanager
+    def parts_stopped(self, *names: str) -> Iterator[None]:
+        """Stop parts of the cluster in good order (SIGTERM), and bring them back."""
+        for name in names:
+            self._supervisor.end(name)
+        try:
+            yield
+        finally:
+            self.cluster.up()
+
+    def service_port(self) -> int:
+        """Return the TCP port of the service."""
+        known = record.load(self.paths.record)
+        assert known is not None, "the cluster has no record"
+        return known.ports.service
+
+    # What is left behind
+
+    def spooled(self) -> list[Path]:
+        """Return what is in the spool: reports that wait, and those that the service refused."""
+        return sorted(self.paths.plugin_spool.iterdir())
+
+    def undelivered(self) -> list[Path]:
+        """Return the reports that wait for delivery."""
+        return [path for path in self.spooled() if path.suffix == ".json"]
+
+    def job_directories(self) -> list[Path]:
+        """Return the directories that jobs have in the run directory."""
+        return sorted(path for path in self.paths.plugin_run.glob("*/*/*") if path.is_dir())
+
+    def check_nodes(self) -> None:
+        """Check that every node can run jobs: none is drained, down or failing."""
+        working = {"idle", "mixed", "allocated", "completing"}
+        states = self.cluster.node_states()
+        bad = {node: state for node, state in states.items() if state not in working}
+        reasons = self.cluster.run_as(ROOT, ["sinfo", "--list-reasons"]).stdout
+        assert not bad, f"nodes cannot be used: {bad}\n{reasons}"
+
+    def check_nothing_left(self) -> None:
+        """Wait for all jobs to end, and check that no node, directory or report stayed behind."""
+        argv = ["squeue", "--noheader", "--format=%A %j %T"]
+
+        await_true("the queue to be empty", lambda: not self.cluster.run_as(ROOT, argv).stdout)
+        self.check_nodes()
+        states = self.cluster.node_states()
+        assert set(states.values()) == {"idle"}, f"the nodes are {states}"
+        left = self.job_directories()
+        assert not left, f"jobs have left directories behind: {left}"
+        await_true("every report to be delivered", lambda: not self.undelivered())
+        left = self.spooled()
+        assert not left, f"the service has refused reports: {left}"
+
+
+def lines(text: str) -> list[str]:
+    """Return the lines that are not empty."""
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def hints(text: str) -> dict[str, str]:
+    """Return the hints of a file as ROMIO reads them: two tokens a line."""
+    return dict(line.split() for line in lines(text))
+
+
+def asked(application: str, *more: str) -> str:
+    """Return the option that tunes a job under a name."""
+    return f"--io-autotune={','.join([f'app={application}', *more])}"
+
+
+def roles(runs: Sequence[Json]) -> list[str]:
+    """Return the runs' roles, in order."""
+    return [run["role"] for run in runs]

@@ -1,0 +1,90 @@
+"""Ways in which the service cannot be reached. Each is undone at the end of its ``with``."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from devcluster import files
+from devcluster.network import Namespace
+from harness import Site
+
+BACKLOG = 64
+"""Connections that the kernel accepts for a listener that never looks at them."""
+
+
+@contextmanager
+def service_stopped(site: Site) -> Iterator[None]:
+    """Stop the service in good order (SIGTERM): nobody listens."""
+    with site.parts_stopped("io-autotuned"):
+        yield
+
+
+@contextmanager
+def service_mute(site: Site) -> Iterator[None]:
+    """Put listeners in the service's place that take every connection and never answer."""
+    with site.parts_stopped("io-autotuned"), contextlib.ExitStack() as stack:
+        stack.enter_context(_mute_unix(site.paths.service_socket))
+        # A socket stays in the network that it was made in, and the cluster has one of its own.
+        with Namespace(site.paths.root).inside():
+            tcp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        tcp.bind(("127.0.0.1", site.service_port()))
+        tcp.listen(BACKLOG)
+        yield
+
+
+@contextmanager
+def munged_gone(site: Site) -> Iterator[None]:
+    """Point the helper, and nothing else, to a munged that does not run."""
+    with _helper_munge_socket(site, site.paths.run / "no-munge.sock"):
+        yield
+
+
+@contextmanager
+def munged_mute(site: Site) -> Iterator[None]:
+    """Point the helper, and nothing else, to a munged that takes connections and never answers."""
+    path = site.paths.run / "mute-munge.sock"
+    with _mute_unix(path), _helper_munge_socket(site, path):
+        yield
+
+
+OUTAGES: dict[str, Callable[[Site], AbstractContextManager[None]]] = {
+    "service stopped": service_stopped,
+    "service mute": service_mute,
+    "munged gone": munged_gone,
+    "munged mute": munged_mute,
+}
+"""All of them, by name."""
+
+
+@contextmanager
+def _mute_unix(path: Path) -> Iterator[None]:
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        path.chmod(0o777)
+        listener.listen(BACKLOG)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _helper_munge_socket(site: Site, path: Path) -> Iterator[None]:
+    """Slurm has its munge socket from slurm.conf; client.toml is the helper's alone."""
+    # The flusher has read client.toml already, and would deliver what the helper cannot.
+    with site.parts_stopped("flusher"):
+        text = site.paths.client_toml.read_text(encoding="utf-8")
+        changed, count = re.subn(r"(?m)^munge_socket = .*$", f'munge_socket = "{path}"', text)
+        assert count == 1, f"client.toml names no munge socket:\n{text}"
+        files.write(site.paths.client_toml, changed, mode=0o644)
+        try:
+            yield
+        finally:
+            files.write(site.paths.client_toml, text, mode=0o644)

@@ -1,0 +1,112 @@
+"""What a job finds in its environment: the user's own comes first, and all ranks agree."""
+
+from __future__ import annotations
+
+import pytest
+from harness import ALICE, Job, Site, asked, hints, lines
+
+PIN = {"cb_nodes": "2", "romio_cb_write": "disable"}
+
+
+@pytest.mark.parametrize("where", ["submission", "script", "unset"])
+def test_a_variable_that_the_user_has_set_is_left_alone(site: Site, where: str) -> None:
+    app = f"environment-user-{where}"
+    site.pinned(app, PIN)
+    own = site.paths.home(ALICE) / "own_hints"
+    own.write_text("cb_nodes 1\n", encoding="utf-8")
+    env, change, seen = {
+        "submission": ({"ROMIO_HINTS": str(own)}, ":", str(own)),
+        "script": ({}, f"export ROMIO_HINTS={own}", str(own)),
+        "unset": ({}, "unset ROMIO_HINTS", "none"),
+    }[where]
+    job = site.sbatch(
+        f"{change}\nsrun -n1 bash -c 'echo ${{ROMIO_HINTS-none}}'", asked(app), env=env
+    )
+    run = site.judged(job)
+    assert lines(site.output(job)) == [seen], "the step does not see what the user wanted"
+    assert run["applied"] == {"kind": "user", "variables": ["ROMIO_HINTS"]}
+    assert run["state"] == "not_counted"
+    assert "ROMIO_HINTS" in run["verdict"]
+    assert site.study(app)["counted"] == 1, "only the first run, before the pin, counts"
+
+
+def test_a_variable_that_is_not_the_users_is_set(site: Site) -> None:
+    app = "environment-ours"
+    site.pinned(app, PIN)
+    job = site.sbatch("cat $ROMIO_HINTS\nsrun -n1 bash -c 'cat $ROMIO_HINTS'", asked(app))
+    run = site.judged(job)
+    once = [f"{name} {value}" for name, value in PIN.items()]
+    assert lines(site.output(job)) == once * 2, "the script and the step get the same hints"
+    assert run["applied"]["kind"] == "parametrization"
+    assert run["state"] == "counted", run["verdict"]
+
+
+def test_two_nodes_share_one_run_and_one_set_of_hints(site: Site) -> None:
+    app = "environment-two-nodes"
+    layout = ("--nodes=2", "--ntasks-per-node=2")
+    study = site.pinned(app, PIN, *layout)
+    assert study["context"]["nodes"] == "2"
+    show = 'echo "$SLURMD_NODENAME $SLURM_PROCID $ROMIO_HINTS" $(<$ROMIO_HINTS)'
+    job = site.sbatch(f"srun bash -c '{show}'", asked(app), *layout)
+    run = site.judged(job)
+    ranks = [line.split(maxsplit=2) for line in lines(site.output(job))]
+    assert sorted(rank for _node, rank, _hints in ranks) == ["0", "1", "2", "3"]
+    assert {node for node, _rank, _hints in ranks} == {"n1", "n2"}
+    (seen,) = {hints_seen for _node, _rank, hints_seen in ranks}
+    assert seen.split(maxsplit=1)[1] == "cb_nodes 2 romio_cb_write disable"
+    assert len(site.runs(job)) == 1
+    assert run["applied"]["kind"] == "parametrization", run["applied"]
+    assert run["state"] == "counted", run["verdict"]
+
+
+def test_observing_measures_and_applies_nothing(site: Site) -> None:
+    app = "environment-observed"
+    site.pinned(app, PIN)
+    job = site.sbatch("sleep 1; echo ${ROMIO_HINTS-none}", asked(app, "mode=observe"))
+    run = site.judged(job)
+    assert lines(site.output(job)) == ["none"]
+    assert run["role"] == "observe"
+    assert run["applied"] == {"kind": "default"}
+    assert run["elapsed"] >= 1.0
+
+
+def test_a_nested_job_never_gets_its_parents_hints(site: Site) -> None:
+    outer, inner = "environment-outer", "environment-inner"
+    site.pinned(outer, PIN)
+    site.pinned(inner, {"cb_nodes": "8"})
+    show = "--wrap='echo ${ROMIO_HINTS-none} $([ -z $ROMIO_HINTS ] || cat $ROMIO_HINTS)'"
+    submit = "sbatch --parsable --output=%j.out --ntasks=1"
+    job = site.sbatch(
+        f"cat $ROMIO_HINTS\n"
+        f"{submit} {asked(inner)} {show}\n"
+        f"{submit} --io-autotune=mode=off {show}\n"
+        f"{submit} {show}\n",
+        asked(outer),
+        "--output=%j.out",
+    )
+    assert site.judged(job)["applied"]["kind"] == "parametrization"
+    printed = [line for line in lines(site.output(job)) if "io-autotune" not in line]
+    assert hints("\n".join(printed[:-3])) == PIN, "the outer job has its own hints"
+    tuned, off, plain = (Job(int(line), "") for line in printed[-3:])
+
+    run = site.judged(tuned)
+    assert run["application"] == inner
+    path, *content = site.output(tuned).split()
+    assert f"/{tuned.job_id}/" in path, "the file is another job's"
+    assert content == ["cb_nodes", "8"]
+
+    assert site.ended(off)["JobState"] == "COMPLETED"
+    assert lines(site.output(off)) == ["none"]
+    assert site.runs(off) == []
+
+    # It inherits the wish to be tuned, but neither the name nor the hints.
+    run = site.judged(plain)
+    assert lines(site.output(plain)) == ["none"]
+    assert (run["role"], run["application"]) == ("observe", "wrap")
+
+
+def test_a_step_cannot_be_tuned_alone(site: Site) -> None:
+    job = site.sbatch("srun -n1 --io-autotune printenv ROMIO_HINTS", "--job-name=environment-half")
+    site.ended(job)
+    assert "untuned" in site.output(job), "srun does not say why the step stays untuned"
+    assert site.runs(job) == []

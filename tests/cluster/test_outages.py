@@ -1,0 +1,136 @@
+"""Whatever becomes of the service, jobs run as they would without it, and no report is lost."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+
+import pytest
+from devcluster import files
+from harness import Job, Site, asked, await_true, lines
+from outages import OUTAGES
+
+SUBMIT_DEADLINE = 0.3
+"""What sbatch may lose by us, in seconds (the plugin's ``submit_deadline_ms``)."""
+JOB_DEADLINE = 2.0
+"""What the prolog may lose by us, and again the epilog (``job_deadline_ms``)."""
+SUBMIT_MARGIN = 0.5
+"""For starting a process on a busy host."""
+JOB_MARGIN = 2.0
+"""For Slurm's scheduler, which looks at the queue now and then, and our looking at it."""
+COUNTING_PATIENCE = 30.0
+"""The flusher tries every five seconds."""
+
+TIMED = "date +%s.%N; echo ${{ROMIO_HINTS-none}}; date +%s.%N; exit {code}"
+"""A script that tells when it began, what it was given, and when it ended."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a job went; times in seconds."""
+
+    job: Job
+    submitting: float
+    """How long sbatch took."""
+    starting: float
+    """From the end of sbatch to the script's first line."""
+    ending: float
+    """From the script's last line until Slurm called the job ended."""
+    hints: str
+    """What ROMIO_HINTS was in the job, or ``none``."""
+    exit_code: str
+    """Slurm's word for it."""
+
+
+def course_of(site: Site, code: int, *options: str) -> Course:
+    """Submit the timed script, and watch it to its end."""
+    before = time.time()
+    job = site.sbatch(TIMED.format(code=code), *options)
+    accepted = time.time()
+    fields = site.ended(job)
+    ended = time.time()
+    began, hints, last = lines(site.output(job))
+    return Course(
+        job=job,
+        submitting=accepted - before,
+        starting=float(began) - accepted,
+        ending=ended - float(last),
+        hints=hints,
+        exit_code=fields["ExitCode"],
+    )
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_a_job_runs_as_it_would_and_its_report_arrives_later(site: Site, outage: str) -> None:
+    app = f"outage-{outage.replace(' ', '-')}"
+    # With the service there, the job would be given hints.
+    site.pinned(app, {"cb_nodes": "2"})
+
+    with OUTAGES[outage](site):
+        plain = course_of(site, 7)
+        good = course_of(site, 0, asked(app))
+        bad = course_of(site, 7, asked(app))
+        spooled = site.spooled()
+        reports = {path: path.read_bytes() for path in spooled}
+
+    for tuned, exit_code in ((good, "0:0"), (bad, "7:0")):
+        lost = tuned.submitting - plain.submitting
+        assert lost <= SUBMIT_DEADLINE + SUBMIT_MARGIN, f"sbatch took {lost:.2f} s longer"
+        lost = tuned.starting - plain.starting
+        assert lost <= JOB_DEADLINE + JOB_MARGIN, f"the job started {lost:.2f} s later"
+        lost = tuned.ending - plain.ending
+        assert lost <= JOB_DEADLINE + JOB_MARGIN, f"the job ended {lost:.2f} s later"
+        assert tuned.hints == "none", "hints out of nowhere"
+        assert tuned.exit_code == exit_code, "the job does not end as it would"
+    assert plain.exit_code == "7:0"
+
+    told_of = sorted(json.loads(report)["job"]["job_id"] for report in reports.values())
+    assert told_of == [good.job.job_id, bad.job.job_id], f"not one report per job: {spooled}"
+
+    run = site.judged(good.job)
+    assert run["applied"] == {"kind": "default"}
+    assert run["state"] == "counted", run["verdict"]
+    assert site.judged(bad.job)["outcome"] == "FAILED"
+    await_true("the spool to be empty", lambda: not site.spooled(), COUNTING_PATIENCE)
+
+    # A report that comes a second time changes nothing.
+    before = (site.study(app), site.history(app))
+    for path, report in reports.items():
+        files.write(path, report, mode=0o400)
+    await_true("the reports to be taken again", lambda: not site.spooled(), COUNTING_PATIENCE)
+    assert (site.study(app), site.history(app)) == before, "a report has counted twice"
+    assert len(site.runs(good.job)) == len(site.runs(bad.job)) == 1
+    ids = f"{good.job.job_id}, {bad.job.job_id}"
+    query = (
+        f"select count(*) from reports p join runs r on r.id = p.run_id where r.job_id in ({ids})"
+    )
+    assert site.sql(query) == [["2"]]
+
+
+def test_a_job_that_outlives_the_service_is_reported_to_the_next_one(site: Site) -> None:
+    app = "outage-during"
+    site.pinned(app, {"cb_nodes": "2"})
+    fence = site.paths.scratch / "outage-during.fence"
+    job = site.sbatch(f"until [ -e {fence} ]; do sleep 0.1; done; cat $ROMIO_HINTS", asked(app))
+    site.await_state(job, "RUNNING")
+    with OUTAGES["service stopped"](site):
+        fence.touch()
+        assert site.ended(job)["ExitCode"] == "0:0"
+        assert len(site.spooled()) == 1, "the report is neither delivered nor spooled"
+    run = site.judged(job)
+    assert site.output(job) == "cb_nodes 2\n", "what was given at the start stays"
+    assert run["applied"]["kind"] == "parametrization"
+    assert (run["role"], run["state"]) == ("pinned", "counted"), run["verdict"]
+
+
+def test_a_bad_spec_is_refused_without_the_service(site: Site) -> None:
+    with OUTAGES["service stopped"](site):
+        done = site.try_sbatch("true", "--job-name=outage-typo", "--io-autotune=mode=quick")
+        assert done.returncode != 0
+        assert "tune|observe|off" in done.stderr
+        # Which accelerators there are, only the service knows: the job passes.
+        job = site.sbatch("true", asked("outage-named", "accelerator=romio"))
+        assert site.ended(job)["JobState"] == "COMPLETED"
+    assert site.judged(job)["state"] == "counted"
+    assert site.jobs_named("outage-typo") == []

@@ -1,0 +1,152 @@
+"""Nobody sees or steers another user's study, and only root starts and finishes runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from devcluster import command
+from harness import ALICE, BOB, ROOT, Job, Json, Site, asked
+
+MADE_UP_JOB = 4_000_000
+"""A job id that this cluster never gets to."""
+
+
+def test_a_user_neither_sees_nor_steers_anothers_study(site: Site) -> None:
+    app = "trust-alice"
+    run = site.run("true", asked(app), user=ALICE)
+    study, job_id = str(run["study_id"]), str(run["job_id"])
+    before = site.study(app)
+
+    assert site.ask(BOB, "status", app) == []
+    assert site.ask(BOB, "status", "--study", study) == []
+    assert site.ask(BOB, "history", app) == []
+    assert site.ask(BOB, "history", "--study", study) == []
+    for attempt in (
+        ["explain", job_id],
+        ["pin", app, "cb_nodes=2", "--why", "mischief"],
+        ["pin", study, "cb_nodes=2", "--why", "mischief"],
+        ["unpin", study, "--why", "mischief"],
+        ["reset", study, "--why", "mischief"],
+    ):
+        done = site.tuner(BOB, *attempt)
+        assert done.returncode != 0, f"bob may {attempt}"
+        assert "no " in done.stderr, f"bob is told more than that there is nothing: {done.stderr}"
+    assert site.study(app) == before, "something has changed"
+    assert site.sql(f"select count(*) from audit where study_id = {study}") == [["0"]]
+
+    for user in (ALICE, ROOT):
+        assert [one["study_id"] for one in site.ask(user, "status", app)] == [run["study_id"]]
+        assert site.ask(user, "explain", job_id)[0]["run"]["run_id"] == run["run_id"]
+
+
+def test_the_same_name_of_two_users_is_two_applications(site: Site) -> None:
+    app = "trust-namesake"
+    of_alice = site.run("true", asked(app), user=ALICE)
+    of_bob = site.run("true", asked(app), user=BOB)
+    assert of_alice["study_id"] != of_bob["study_id"]
+    assert [run["run_id"] for run in site.history(app, ALICE)] == [of_alice["run_id"]]
+
+
+def made_up(site: Site, user: str) -> dict[str, str]:
+    """Return a prolog's environment as a user would make it up, to run the helper by hand."""
+    uid = site.cluster.run_as(user, ["id", "-u"]).stdout.strip()
+    return {
+        "SPANK_IO_AUTOTUNE": "app=trust-forged,mode=tune",
+        "SLURM_CLUSTER_NAME": "test",
+        "SLURMD_NODENAME": "n1",
+        "SLURM_JOB_ID": str(MADE_UP_JOB),
+        "SLURM_JOB_UID": uid,
+        "SLURM_JOB_GID": uid,
+        "SLURM_JOB_NUM_NODES": "1",
+        "SLURM_JOB_PARTITION": "main",
+        "SLURM_JOB_CPUS_PER_NODE": "1",
+        "SLURM_JOB_NODELIST": "n1",
+    }
+
+
+def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
+    home = site.paths.home(BOB)
+    places = ["--run-dir", str(home / "run"), "--spool-dir", str(home / "spool")]
+    for action in ("start", "finish"):
+        argv = ["io-autotune-node", action, *places]
+        done = site.cluster.run_as(BOB, argv, env=made_up(site, BOB), check=False)
+        assert "only root" in done.stderr, f"{action} was not refused as forbidden: {done.stderr}"
+    recorded = site.sql(f"select count(*) from runs where job_id = {MADE_UP_JOB}")
+    assert recorded == [["0"]], "a made-up run is in the database"
+
+
+@pytest.fixture(scope="module")
+def forger(site: Site) -> Path:
+    """Return a slurm.conf of the user's own, by which sbatch loads the forger in our place."""
+    home = site.paths.home(ALICE)
+    source = Path(__file__).with_name("forge.c")
+    plugin = home / "forge.so"
+    command.run(["gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", str(plugin), str(source)])
+    plugstack = home / "plugstack.conf"
+    plugstack.write_text(f"required {plugin}\n", encoding="utf-8")
+    text = site.paths.slurm_conf.read_text(encoding="utf-8")
+    conf = home / "slurm.conf"
+    ours = f"PlugStackConfig={plugstack}"
+    conf.write_text(re.sub(r"(?m)^PlugStackConfig=.*$", ours, text), encoding="utf-8")
+    return conf
+
+
+def forge(site: Site, forger: Path, request: str) -> Job:
+    """Submit a job that brings this request to the root prolog."""
+    env = {"SLURM_CONF": str(forger), "FORGED_REQUEST": request}
+    return site.sbatch("echo done", env=env)
+
+
+def test_a_forged_request_is_still_its_users_own(site: Site, forger: Path) -> None:
+    run = site.judged(forge(site, forger, "app=trust-forged,mode=tune"))
+    assert run["application"] == "trust-forged", "it did not reach the prolog"
+    uid = site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
+    assert str(run["uid"]) == uid
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "app=../../etc/passwd,mode=tune",
+        "app=a,app=b",
+        "accelerator=../romio",
+        "mode=steer",
+        "app=\x01;touch /",
+        "app=a\nset PATH=/",
+        "x" * 100_000,
+        "",
+    ],
+    ids=["path", "twice", "accelerator", "mode", "control", "lines", "long", "empty"],
+)
+def test_a_forged_request_harms_no_job(site: Site, forger: Path, forged: str) -> None:
+    job = forge(site, forger, forged)
+    fields = site.ended(job)
+    assert (fields["JobState"], fields["ExitCode"]) == ("COMPLETED", "0:0")
+    assert site.output(job) == "done\n"
+    tuned = [run for run in site.runs(job) if run["role"] != "observe"]
+    assert tuned == [], "what cannot be read was taken for a wish"
+
+
+def test_a_forged_record_does_not_steer_a_job(site: Site) -> None:
+    """`IO_AUTOTUNE_SET` is ours, but it comes through the user's hands."""
+    app = "trust-record"
+    site.pinned(app, {"cb_nodes": "2"})
+    for record in (
+        "1:ROMIO_HINTS=/etc/passwd",
+        "nonsense",
+        "9" * 99 + ":PATH=/",
+        "1:PATH=/usr/bin",
+    ):
+        job = site.sbatch("cat $ROMIO_HINTS", asked(app), env={"IO_AUTOTUNE_SET": record})
+        run = site.judged(job)
+        assert site.output(job) == "cb_nodes 2\n"
+        assert applied_kind(run) == "parametrization"
+
+
+def applied_kind(run: Json) -> str:
+    """Return what kind of thing was applied; fail readably when nothing is known."""
+    assert run["applied"] is not None, f"nothing is known of what was applied: {json.dumps(run)}"
+    return run["applied"]["kind"]

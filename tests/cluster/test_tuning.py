@@ -1,0 +1,117 @@
+"""The point of it all: a real MPI-IO application gets faster, and the numbers shown are true."""
+
+from __future__ import annotations
+
+import json
+import math
+from statistics import fmean
+
+from harness import ALICE, Json, Site, asked, hints, roles
+
+APPLICATION = "tuning-strided"
+BLOCKS = 40000
+"""Of 512 bytes, for each of four ranks: with ROMIO's default a job takes about a second."""
+SETTLED_RUNS = 12
+"""So many tuned runs and so many control runs are compared, once.
+
+Fixed before the first run: to look again and again, and to stop at the first gain that is resolved,
+would find one sooner or later where there is none.
+"""
+MOST_RUNS = 60
+"""A study that has not settled by then, with its runs to compare, never will."""
+
+STRIDED = f"""
+srun --mpi=pmi2 --ntasks=4 strided --file $HOME/strided.$SLURM_JOB_ID \\
+    --block-size 512 --blocks {BLOCKS} --collective --print-hints
+"""
+
+
+def test_a_study_tunes_and_its_settled_runs_beat_the_default(site: Site) -> None:
+    judged: list[Json] = []
+    explored_with_hints = 0
+    while not is_complete(judged):
+        assert len(judged) < MOST_RUNS, f"it does not settle: {roles(judged)}"
+        job = site.sbatch(STRIDED, asked(APPLICATION), "--ntasks=4")
+        run = site.judged(job)
+        assert run["state"] == "counted", f"job {job.job_id}: {run['verdict']}"
+        judged.append(run)
+        if run["role"] in {"design", "search"} and run["differs"]:
+            check_hints_in_force(site, run, json.loads(site.output(job))["hints"])
+            explored_with_hints += 1
+
+    phases = [run["phase"] for run in judged]
+    order = ["baseline", "design", "search", "settled"]
+    assert sorted(phases, key=order.index) == phases, f"the phases go back: {phases}"
+    assert explored_with_hints > 0, "no explored run differed from the default"
+
+    study = site.study(APPLICATION, ALICE)
+    gain = study["gain"]
+    told = f"{gain}, default {study['control']}, tuned {study['tuned']}; does the load swing?"
+    assert gain["gain"] > 0.0, f"the tuned runs are slower: {told}"
+    assert gain["resolved"], f"the gain cannot be told from noise: {told}"
+    assert study["differs"], "the default itself is recommended"
+    check_numbers(study, site.history(APPLICATION, ALICE))
+
+
+def test_few_of_the_jobs_that_run_at_once_explore(site: Site) -> None:
+    app = "tuning-at-once"
+    for number in (1, 2):
+        assert site.run("true", asked(app))["role"] == "baseline", f"run {number} of two"
+    fence = site.paths.scratch / f"{app}.fence"
+    body = f"until [ -e {fence} ]; do sleep 0.1; done"
+    jobs = [site.sbatch(body, asked(app)) for _ in range(5)]
+    for job in jobs:
+        site.await_state(job, "RUNNING")
+    runs = site.history(app)[2:]
+    fence.touch()
+    assert len(runs) == len(jobs)
+    exploring = [run for run in runs if run["role"] == "design"]
+    assert len(exploring) == 2, f"the site allows two at once: {roles(runs)}"
+    assert exploring[0]["differs"] != exploring[1]["differs"], "the same experiment twice at once"
+    others = [run for run in runs if run["role"] != "design"]
+    assert {run["role"] for run in others} == {"best_known"}
+    assert all(run["differs"] == {} for run in others), "only the default is known"
+    for job in jobs:
+        assert site.judged(job)["state"] == "counted"
+
+
+def is_complete(judged: list[Json]) -> bool:
+    """Tell whether there are all the runs to compare. What they took plays no part in it."""
+    settled = [run["role"] for run in judged if run["phase"] == "settled"]
+    return min(settled.count("settled"), settled.count("control")) >= SETTLED_RUNS
+
+
+def check_hints_in_force(site: Site, run: Json, in_force: dict[str, str]) -> None:
+    """Compare what ROMIO says was in force with what `explain` says was given."""
+    detail = site.ask(ALICE, "explain", str(run["job_id"]))[0]
+    given = {key: str(value) for key, value in detail["run"]["differs"].items()}
+    (file,) = detail["delivery"]["files"]
+    assert hints(file["content"]) == given, "the file holds what differs, and nothing else"
+    # ROMIO turns some hints into what they come to, on one host with four ranks.
+    for name in ("cb_buffer_size", "romio_cb_write", "romio_ds_write", "ind_wr_buffer_size"):
+        if name in given:
+            assert in_force[name] == given[name], f"{name} is not in force: {in_force}"
+    applied = detail["run"]["applied"]
+    assert applied["kind"] == "parametrization"
+    assert applied["parametrization"] == detail["run"]["parametrization"]
+
+
+def check_numbers(study: Json, history: list[Json]) -> None:
+    """Compute the numbers of `status` again from the runs that `history` lists one by one."""
+    counted = [run for run in history if run["state"] == "counted"]
+    assert study["counted"] == len(counted)
+    settled = [run for run in counted if run["phase"] == "settled"]
+    groups = {
+        "default": [run for run in counted if run["role"] in {"baseline", "control"}],
+        "control": [run for run in settled if run["role"] == "control"],
+        "tuned": [run for run in settled if run["role"] == "settled"],
+    }
+    for name, runs in groups.items():
+        elapsed = [run["elapsed"] for run in runs]
+        assert study[name]["n"] == len(elapsed), f"n of {name}"
+        assert math.isclose(study[name]["mean"], fmean(elapsed), rel_tol=1e-9), f"mean of {name}"
+    logs = {name: fmean(math.log(run["elapsed"]) for run in runs) for name, runs in groups.items()}
+    expected = 1.0 - math.exp(logs["tuned"] - logs["control"])
+    assert math.isclose(study["gain"]["gain"], expected, rel_tol=1e-9), "the gain"
+    low, high = study["gain"]["interval"]
+    assert 0.0 < low < study["gain"]["gain"] < high
