@@ -22,9 +22,10 @@ GOAL = Goal(tuned=12, controls=12, seconds=500)
 JOB = """\
 #!/bin/sh
 #SBATCH --ntasks=4 --time=5 --output=/dev/null
-# A checkpoint in the manner of IOR's strided shared file: 4 ranks write interleaved blocks of 512 bytes, 128 MiB
-# together, by collective MPI-IO, read them back and verify them.
-srun strided --file {scratch}/checkpoint.$SLURM_JOB_ID --block-size 512 --blocks 65536 --collective
+# A checkpoint in the manner of IOR's strided shared file: 4 ranks write interleaved blocks of 512
+# bytes, 128 MiB together, by collective MPI-IO, read them back and verify them.
+srun strided --file {scratch}/checkpoint.$SLURM_JOB_ID \\
+    --block-size 512 --blocks 65536 --collective
 """
 
 
@@ -55,7 +56,8 @@ def _demo(cluster: Cluster) -> int:
     _say(cluster.run_as(USER, ["io-autotune", "status", SCRIPT]).stdout)
     study = json.loads(cluster.run_as(USER, ["io-autotune", "status", SCRIPT, "--json"]).stdout)[0]
     _say(
-        f"The demo took {time.monotonic() - began:.0f} s. The cluster goes on until `make demo-down`. Look around:\n"
+        f"The demo took {time.monotonic() - began:.0f} s. The cluster goes on until"
+        " `make demo-down`. Look around:\n"
     )
     shell = f"PYTHONPATH=deploy python3 -m devcluster shell --root {paths.root} --user {USER}"
     _say(f"    {shell} -- io-autotune history {SCRIPT}")

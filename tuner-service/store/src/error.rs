@@ -30,6 +30,14 @@ pub enum StoreError {
         /// The newest migration this program carries.
         known: i64,
     },
+    /// The database has not been migrated to this program's schema.
+    #[error("the database has schema version {actual} and this program needs {known}")]
+    OlderSchema {
+        /// The newest migration in the database; 0 if there is none.
+        actual: i64,
+        /// The newest migration this program carries.
+        known: i64,
+    },
     /// A row does not hold what it must: corruption or a bug, never a user's mistake.
     #[error("{transaction}: {problem}")]
     Invariant {
@@ -58,6 +66,21 @@ impl StoreError {
             sqlx::Error::Database(error) => {
                 error.code().is_some_and(|code| code.starts_with("57P"))
             }
+            _ => false,
+        }
+    }
+
+    /// Whether PostgreSQL refused the data itself (SQLSTATE classes 22 and 23), so that the same
+    /// request can never be stored.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Database {
+                source: sqlx::Error::Database(error),
+                ..
+            } => error
+                .code()
+                .is_some_and(|code| code.starts_with("22") || code.starts_with("23")),
             _ => false,
         }
     }

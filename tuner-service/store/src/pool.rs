@@ -62,29 +62,28 @@ impl Store {
     }
 
     async fn refuse_newer_schema(&self) -> Result<(), StoreError> {
-        const NAME: &str = "schema_version";
-        let known = MIGRATIONS
-            .iter()
-            .map(|migration| migration.version)
-            .max()
-            .unwrap_or(0);
-        let exists: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
-            .fetch_one(&self.pool)
-            .await
-            .named(NAME)?;
-        if !exists {
-            return Ok(());
-        }
-        let actual: i64 =
-            sqlx::query_scalar("select coalesce(max(version), 0) from _sqlx_migrations")
-                .fetch_one(&self.pool)
-                .await
-                .named(NAME)?;
+        let (actual, known) = (self.schema_version().await?, known_schema_version());
         if actual > known {
             Err(StoreError::NewerSchema { actual, known })
         } else {
             Ok(())
         }
+    }
+
+    /// The newest migration in the database; 0 if there is none.
+    async fn schema_version(&self) -> Result<i64, StoreError> {
+        const NAME: &str = "schema_version";
+        let exists: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
+            .fetch_one(&self.pool)
+            .await
+            .named(NAME)?;
+        if !exists {
+            return Ok(0);
+        }
+        sqlx::query_scalar("select coalesce(max(version), 0) from _sqlx_migrations")
+            .fetch_one(&self.pool)
+            .await
+            .named(NAME)
     }
 
     /// Whether the database answers and has the schema this program knows.
@@ -93,7 +92,13 @@ impl Store {
     ///
     /// Says what is missing.
     pub async fn ready(&self) -> Result<(), StoreError> {
-        self.refuse_newer_schema().await
+        self.refuse_newer_schema().await?;
+        let (actual, known) = (self.schema_version().await?, known_schema_version());
+        if actual < known {
+            Err(StoreError::OlderSchema { actual, known })
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends all connections; waits for those in use.
@@ -119,6 +124,14 @@ impl Store {
         .named(name)?;
         Ok(transaction)
     }
+}
+
+fn known_schema_version() -> i64 {
+    MIGRATIONS
+        .iter()
+        .map(|migration| migration.version)
+        .max()
+        .unwrap_or(0)
 }
 
 /// Asserts that a write touched exactly one row.

@@ -69,6 +69,9 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "the store failed");
         match error {
+            error if error.is_refusal() => Self::bad_request(
+                "the database refuses what was sent; the service's log says why".into(),
+            ),
             StoreError::Busy { .. } => Self::unavailable("busy", "the study is busy; ask again"),
             StoreError::Invariant { .. } => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
