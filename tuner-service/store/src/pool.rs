@@ -61,12 +61,13 @@ impl Store {
         Ok(MIGRATIONS.run(&self.pool).await?)
     }
 
-    async fn refuse_newer_schema(&self) -> Result<(), StoreError> {
+    /// Returns the database's schema version, which is not above the one this program knows.
+    async fn refuse_newer_schema(&self) -> Result<i64, StoreError> {
         let (actual, known) = (self.schema_version().await?, known_schema_version());
         if actual > known {
             Err(StoreError::NewerSchema { actual, known })
         } else {
-            Ok(())
+            Ok(actual)
         }
     }
 
@@ -92,8 +93,7 @@ impl Store {
     ///
     /// Says what is missing.
     pub async fn ready(&self) -> Result<(), StoreError> {
-        self.refuse_newer_schema().await?;
-        let (actual, known) = (self.schema_version().await?, known_schema_version());
+        let (actual, known) = (self.refuse_newer_schema().await?, known_schema_version());
         if actual < known {
             Err(StoreError::OlderSchema { actual, known })
         } else {

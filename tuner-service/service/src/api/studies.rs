@@ -56,20 +56,9 @@ pub(super) async fn pin(
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let why = reason(&body.why)?;
-    one_study(&service, caller, study_id).await?;
+    let audit = steering(&service, caller, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
-    service
-        .store
-        .pin(
-            study_id,
-            &parametrization,
-            Audit {
-                uid: caller.uid,
-                why,
-            },
-        )
-        .await?;
+    service.store.pin(study_id, &parametrization, audit).await?;
     tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
@@ -109,19 +98,8 @@ pub(super) async fn unpin(
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let why = reason(&body.why)?;
-    one_study(&service, caller, study_id).await?;
-    if !service
-        .store
-        .unpin(
-            study_id,
-            Audit {
-                uid: caller.uid,
-                why,
-            },
-        )
-        .await?
-    {
+    let audit = steering(&service, caller, study_id, &body.why).await?;
+    if !service.store.unpin(study_id, audit).await? {
         return Err(ApiError::bad_request(format!(
             "study {study_id} is not pinned"
         )));
@@ -142,20 +120,25 @@ pub(super) async fn reset(
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let why = reason(&body.why)?;
-    one_study(&service, caller, study_id).await?;
-    let epoch = service
-        .store
-        .reset(
-            study_id,
-            Audit {
-                uid: caller.uid,
-                why,
-            },
-        )
-        .await?;
+    let audit = steering(&service, caller, study_id, &body.why).await?;
+    let epoch = service.store.reset(study_id, audit).await?;
     tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
     Ok(Json(one_study(&service, caller, study_id).await?))
+}
+
+/// Makes sure that the caller may steer a study and says why.
+async fn steering<'a>(
+    service: &Service,
+    caller: Caller,
+    study_id: i64,
+    why: &'a str,
+) -> Result<Audit<'a>, ApiError> {
+    let why = reason(why)?;
+    one_study(service, caller, study_id).await?;
+    Ok(Audit {
+        uid: caller.uid,
+        why,
+    })
 }
 
 /// A study that the caller may see and steer.
