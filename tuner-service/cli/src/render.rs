@@ -260,6 +260,7 @@ fn counts(run: &RunSummary) -> String {
     match run.state {
         RunState::InFlight => "in flight".to_owned(),
         RunState::Counted => "yes".to_owned(),
+        RunState::Censored => "at least".to_owned(),
         RunState::NotCounted => "no".to_owned(),
     }
 }

@@ -106,6 +106,10 @@ pub struct Tested {
     pub log_elapsed: Moments,
     /// The latest runs that count, oldest first, at most [`RECENT_RUNS`].
     pub recent: Vec<RecentRun>,
+    /// The latest runs that were cut short by their time limit, oldest first, at most
+    /// [`RECENT_RUNS`]: their seconds are lower bounds of what they would have taken.
+    #[serde(default)]
+    pub censored: Vec<RecentRun>,
     /// How many runs failed in a way that may be the parametrization's doing.
     pub failed: u64,
     /// The ordinal of its first run.
@@ -120,6 +124,7 @@ impl Tested {
             elapsed: Moments::default(),
             log_elapsed: Moments::default(),
             recent: Vec::new(),
+            censored: Vec::new(),
             failed: 0,
             first_ordinal,
         }
@@ -137,10 +142,23 @@ impl Tested {
         // The logarithm of a finite positive number is finite, so this cannot fail half way.
         self.log_elapsed.push(elapsed.ln())?;
         self.first_ordinal = self.first_ordinal.min(ordinal);
-        let place = self.recent.partition_point(|run| run.ordinal <= ordinal);
-        self.recent.insert(place, RecentRun { ordinal, elapsed });
-        let surplus = self.recent.len().saturating_sub(RECENT_RUNS);
-        self.recent.drain(..surplus);
+        keep(&mut self.recent, RecentRun { ordinal, elapsed });
+        Ok(())
+    }
+
+    /// Takes in a run that its time limit cut short after `elapsed` seconds.
+    ///
+    /// # Errors
+    /// If `elapsed` is not finite and positive; nothing changes then.
+    pub fn record_censored(&mut self, ordinal: i64, elapsed: f64) -> Result<(), SampleError> {
+        if !elapsed.is_finite() {
+            return Err(SampleError::NotFinite(elapsed));
+        }
+        if elapsed <= 0.0 {
+            return Err(SampleError::NotPositive(elapsed));
+        }
+        self.first_ordinal = self.first_ordinal.min(ordinal);
+        keep(&mut self.censored, RecentRun { ordinal, elapsed });
         Ok(())
     }
 
@@ -149,6 +167,14 @@ impl Tested {
         self.failed = self.failed.saturating_add(1);
         self.first_ordinal = self.first_ordinal.min(ordinal);
     }
+}
+
+/// Adds a run to a list in the order of their ordinals, of which the latest stay.
+fn keep(runs: &mut Vec<RecentRun>, run: RecentRun) {
+    let place = runs.partition_point(|other| other.ordinal <= run.ordinal);
+    runs.insert(place, run);
+    let surplus = runs.len().saturating_sub(RECENT_RUNS);
+    runs.drain(..surplus);
 }
 
 /// How many runs of the epoch ended, by role, whether they counted or not.
@@ -179,7 +205,8 @@ pub struct History {
     pub tally: Tally,
 }
 
-/// One run in flight, of this epoch: started, and not ended yet.
+/// Runs in flight of this epoch, started and not ended yet, that are alike: an array of a thousand
+/// tasks is a few of these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pending {
@@ -189,6 +216,15 @@ pub struct Pending {
     pub phase: Phase,
     /// Why it was started.
     pub role: Role,
+    /// How many such runs there are.
+    #[serde(default = "Pending::one")]
+    pub count: u64,
+}
+
+impl Pending {
+    fn one() -> u64 {
+        1
+    }
 }
 
 /// Where a study's epoch stands.

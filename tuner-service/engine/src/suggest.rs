@@ -25,7 +25,7 @@ use crate::view::View;
 ///
 /// `history` is what is known of the epoch, `pending` its runs in flight, `seed` one number for the
 /// whole epoch. The design depends on the space, the settings and the seed alone; every other random
-/// choice also on the run's ordinal, `history.tally.total + pending.len()`. Same inputs, same answer.
+/// choice also on the run's ordinal, `history.tally.total` plus the runs in flight. Same inputs, same answer.
 ///
 /// The rules, in order:
 ///
@@ -115,17 +115,13 @@ impl Chooser<'_> {
 
     /// The epoch's runs so far, those in flight included.
     fn runs(&self) -> u64 {
-        let in_flight = self.pending.len() as u64;
+        let in_flight = count(self.pending.iter());
         self.history.tally.total.saturating_add(in_flight)
     }
 
     fn baseline(&self) -> Option<Suggestion> {
         let default = self.view.default_known();
-        let in_flight = self
-            .pending
-            .iter()
-            .filter(|run| run.role == Role::Baseline)
-            .count() as u64;
+        let in_flight = count(self.pending.iter().filter(|run| run.role == Role::Baseline));
         // Failed runs tell nothing of the default's time. An application that always fails stays
         // here, with the default, which harms nobody.
         let runs = default.count().saturating_add(in_flight);
@@ -205,10 +201,11 @@ impl Chooser<'_> {
     }
 
     fn in_flight(&self, role: Role) -> u64 {
-        self.pending
-            .iter()
-            .filter(|run| run.phase == Phase::Settled && run.role == role)
-            .count() as u64
+        count(
+            self.pending
+                .iter()
+                .filter(|run| run.phase == Phase::Settled && run.role == role),
+        )
     }
 
     fn has_settled(&self) -> bool {
@@ -249,4 +246,8 @@ impl Chooser<'_> {
             },
         }
     }
+}
+
+fn count<'a>(pending: impl Iterator<Item = &'a Pending>) -> u64 {
+    pending.fold(0, |runs, run| runs.saturating_add(run.count))
 }

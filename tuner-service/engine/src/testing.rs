@@ -69,6 +69,7 @@ pub(crate) fn started(suggestion: &Suggestion) -> Pending {
         parametrization: suggestion.parametrization.clone(),
         phase: suggestion.phase,
         role: suggestion.role,
+        count: 1,
     }
 }
 

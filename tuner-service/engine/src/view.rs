@@ -92,11 +92,15 @@ impl<'a> View<'a> {
             known.first_ordinal = known.first_ordinal.min(tested.first_ordinal);
         }
         for run in pending {
-            view.exploring += u64::from(run.role.explores());
+            if run.role.explores() {
+                view.exploring = view.exploring.saturating_add(run.count);
+            }
             if let Ok(point) = space.validate(&run.parametrization) {
                 let known = view.known.entry(point).or_default();
-                known.in_flight += 1;
-                known.search_in_flight += u64::from(run.role == Role::Search);
+                known.in_flight = known.in_flight.saturating_add(run.count);
+                if run.role == Role::Search {
+                    known.search_in_flight = known.search_in_flight.saturating_add(run.count);
+                }
             }
         }
         view

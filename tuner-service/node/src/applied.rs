@@ -77,6 +77,7 @@ mod tests {
             step_id: 0,
             duration_ns: Some(1),
             wait_status: 0,
+            nodes: 1,
             variables,
         }
     }

@@ -83,6 +83,7 @@ fn report(
         job: start.job,
         request: node_job.request,
         steps,
+        epilog: None,
         measures: Default::default(),
     })
 }

@@ -61,6 +61,7 @@ pub(crate) fn parse(text: &str) -> Result<Step, StampError> {
         step_id,
         duration_ns,
         wait_status,
+        nodes: 1,
         variables,
     })
 }

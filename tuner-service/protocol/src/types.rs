@@ -124,6 +124,9 @@ pub struct Step {
     pub duration_ns: Option<u64>,
     /// The first wait status of its tasks that is not 0, else 0.
     pub wait_status: i32,
+    /// How many nodes the step has; each of them reports its part.
+    #[serde(default = "Step::one_node")]
+    pub nodes: u32,
     /// What became of each variable.
     pub variables: BTreeMap<String, VariableState>,
 }
@@ -131,6 +134,24 @@ pub struct Step {
 impl Step {
     /// The batch step's id (SLURM_BATCH_SCRIPT in slurm.h).
     pub const BATCH: u32 = 0xffff_fffb;
+
+    fn one_node() -> u32 {
+        1
+    }
+}
+
+/// What slurmd tells the epilog of how the job ended. It is not Slurm's last word: cancelled,
+/// timed out and preempted jobs mostly read as if all were well.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EpilogWord {
+    /// SLURM_JOB_EXIT_CODE2: the batch script's exit code and signal, such as `0:0`.
+    pub exit_code: String,
+    /// SLURM_JOB_DERIVED_EC: the highest exit code of its steps.
+    pub derived_exit_code: String,
+    /// The job's time limit in seconds, where this Slurm tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_seconds: Option<u64>,
 }
 
 /// What was really applied to a job on one node: the finish, not the start, decides which
@@ -176,6 +197,9 @@ pub struct FinishRequest {
     pub applied: Applied,
     /// The steps that ran on this node.
     pub steps: Vec<Step>,
+    /// What slurmd told the epilog, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epilog: Option<EpilogWord>,
     /// Positive numbers the job left: bytes written, an application's own figure of merit.
     #[serde(default)]
     pub measures: BTreeMap<String, f64>,
@@ -188,6 +212,60 @@ pub struct FinishAnswer {
     pub run_id: i64,
     /// Whether it had been stored before; it counts once.
     pub duplicate: bool,
+}
+
+/// Slurm's word for how one launch of a job ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outcome {
+    /// Slurm's job id.
+    pub job_id: u32,
+    /// Slurm's word, such as `COMPLETED`; `REQUEUED` for a launch that was put back into the queue.
+    pub state: String,
+    /// The exit code and signal, such as `0:0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<String>,
+    /// The restart count, where the source knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_count: Option<u32>,
+    /// When the launch began, by slurmctld's clock; absent for a job that never began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub started_at: Option<Timestamp>,
+    /// When it ended, by slurmctld's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub ended_at: Option<Timestamp>,
+    /// For how long it was suspended, where the source knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended_seconds: Option<u64>,
+    /// Its time limit, where it has one and the source knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_seconds: Option<u64>,
+}
+
+/// `POST /v1/outcomes`: the collector delivers what Slurm's job-completion script has written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutcomesRequest {
+    /// Slurm's ClusterName.
+    pub cluster: String,
+    /// The outcomes, at most [`OutcomesRequest::MOST`].
+    pub outcomes: Vec<Outcome>,
+}
+
+impl OutcomesRequest {
+    /// How many outcomes one request may carry.
+    pub const MOST: usize = 1000;
+}
+
+/// The answer to [`OutcomesRequest`]: they are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OutcomesAnswer {
+    /// How many were new.
+    pub stored: u64,
+    /// How many had been stored before.
+    pub duplicates: u64,
 }
 
 /// `GET /v1/accelerators`.
@@ -287,6 +365,10 @@ pub struct StudySummary {
     pub why: String,
     /// Set while the study is pinned.
     pub pin: Option<PinSummary>,
+    /// What is wrong with the study as a whole, and what to do: its runs are too different to be
+    /// one application's, for instance.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// Where a run is in its life.
@@ -297,6 +379,8 @@ pub enum RunState {
     InFlight,
     /// It counts for a parametrization.
     Counted,
+    /// Its time limit cut it short: its elapsed is a lower bound.
+    Censored,
     /// It ended and does not count; the reason says why.
     NotCounted,
 }
@@ -383,7 +467,75 @@ pub struct PinRequest {
     pub why: String,
 }
 
-/// `POST /v1/studies/{id}/unpin` and `/reset`.
+/// One suggestion recomputed from its stored inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Suggested {
+    /// The phase.
+    #[schema(value_type = String)]
+    pub phase: Phase,
+    /// The run's part in it.
+    #[schema(value_type = String)]
+    pub role: Role,
+    /// What the run gets.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub parametrization: Parametrization,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// `GET /v1/runs/{job_id}/replay`: for each launch, whether the stored inputs give the suggestion
+/// that the run was given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Replay {
+    /// The run.
+    pub run_id: i64,
+    /// The restart count.
+    pub restart_count: u32,
+    /// What the run was given.
+    pub given: Suggested,
+    /// What the engine says now; absent where the run has no suggestion, or one that cannot be
+    /// recomputed.
+    pub recomputed: Option<Suggested>,
+    /// Whether they are the same.
+    pub same: bool,
+    /// What to know about it: another engine version, for instance, or why there is nothing to
+    /// recompute.
+    pub note: Option<String>,
+}
+
+/// How a check of `doctor` went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckState {
+    /// All is well.
+    Ok,
+    /// Something deserves a look.
+    Warning,
+    /// Something is wrong.
+    Failed,
+}
+
+/// One check of `doctor`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Check {
+    /// What was checked.
+    pub name: String,
+    /// How it went.
+    pub state: CheckState,
+    /// What was found, and what to do about it.
+    pub detail: String,
+}
+
+/// `GET /v1/doctor`: what the service says of itself. For admins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Diagnosis {
+    /// The service's version.
+    pub version: String,
+    /// The checks.
+    pub checks: Vec<Check>,
+}
+
+/// `POST /v1/studies/{id}/unpin`, `/reset` and `/accept`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhyRequest {

@@ -71,7 +71,8 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         phase: next.phase,
         counted: row.counted,
         not_counted: row.not_counted,
-        in_flight: i64::try_from(state.pending.len()).unwrap_or(i64::MAX),
+        in_flight: i64::try_from(state.pending.iter().map(|run| run.count).sum::<u64>())
+            .unwrap_or(i64::MAX),
         explored: (state.history.tally.explored, service.settings.budget),
         default: comparison.default,
         control: comparison.control,
@@ -89,6 +90,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
             at: pin.at,
             why: pin.why,
         }),
+        warnings: Vec::new(),
     })
 }
 
@@ -173,6 +175,7 @@ pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
         reason: row.reason,
         state: match row.state.as_str() {
             "counted" => RunState::Counted,
+            "censored" => RunState::Censored,
             "not_counted" => RunState::NotCounted,
             _ => RunState::InFlight,
         },

@@ -58,8 +58,9 @@ pub(crate) async fn load(
     .await
     .named(name)?;
     let pending = sqlx::query!(
-        r#"select parametrization as "parametrization: Json<Parametrization>", phase, role
-           from runs where epoch_id = $1 and state = 'in_flight' order by id"#,
+        r#"select parametrization as "parametrization: Json<Parametrization>", phase, role, count(*) as "count!"
+           from runs where epoch_id = $1 and state = 'in_flight'
+           group by parametrization, phase, role order by min(id)"#,
         epoch.id
     )
     .fetch_all(&mut *connection)
@@ -77,6 +78,7 @@ pub(crate) async fn load(
                 parametrization: row.parametrization.0,
                 phase: word(name, &row.phase)?,
                 role: word(name, &row.role)?,
+                count: number(name, row.count)?,
             })
         })
         .collect::<Result<_, StoreError>>()?;
@@ -129,6 +131,7 @@ impl TestedRow {
                 m2: self.log_m2,
             },
             recent: self.recent.0,
+            censored: Vec::new(),
             failed: number(name, self.failed)?,
             first_ordinal: self.first_run,
         })

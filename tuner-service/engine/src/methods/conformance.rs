@@ -62,6 +62,7 @@ fn random_life(method: &dyn Method, space: &Space, seed: u64) {
                     parametrization: space.default(),
                     phase: Phase::Search,
                     role: Role::BestKnown,
+                    count: 1,
                 });
                 continue;
             };
@@ -94,6 +95,7 @@ fn start(
             parametrization: space.parametrization(point),
             phase,
             role,
+            count: 1,
         };
         if let Some((_, point)) = context.next_design_point() {
             return Some(run(point, Phase::Design, Role::Design));

@@ -46,7 +46,8 @@ prop_compose! {
         level in prop::option::of(any::<u32>()),
     ) -> (Tested, Option<u32>) {
         let recent = vec![RecentRun { ordinal: first_ordinal, elapsed: elapsed.mean }];
-        (Tested { parametrization, elapsed, log_elapsed, recent, failed, first_ordinal }, level)
+        let censored = vec![RecentRun { ordinal: first_ordinal, elapsed: log_elapsed.mean }];
+        (Tested { parametrization, elapsed, log_elapsed, recent, censored, failed, first_ordinal }, level)
     }
 }
 
@@ -125,6 +126,7 @@ proptest! {
                 parametrization,
                 phase: Phase::ALL[phase as usize % Phase::ALL.len()],
                 role: Role::ALL[role as usize % Role::ALL.len()],
+                count: 1,
             })
             .collect();
         let suggestion = suggest(&space, &history, &pending, &settings, seed);

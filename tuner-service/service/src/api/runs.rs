@@ -320,6 +320,7 @@ mod tests {
             step_id,
             duration_ns,
             wait_status,
+            nodes: 1,
             variables: Default::default(),
         }
     }

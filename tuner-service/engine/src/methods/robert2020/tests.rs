@@ -44,6 +44,7 @@ fn searching(space: &Space, point: &Point) -> Pending {
         parametrization: space.parametrization(point),
         phase: Phase::Search,
         role: Role::Search,
+        count: 1,
     }
 }
 
