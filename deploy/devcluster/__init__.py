@@ -15,6 +15,7 @@ From a shell: ``PYTHONPATH=deploy python3 -m devcluster up``. From a test::
 from devcluster.cluster import DEFAULT_ROOT, DEFAULT_STAGE, Cluster, PartStatus
 from devcluster.errors import ClusterError, CommandFailed, PartFailed
 from devcluster.paths import Paths
+from devcluster.variant import Variant
 
 __all__ = [
     "DEFAULT_ROOT",
@@ -25,4 +26,5 @@ __all__ = [
     "PartFailed",
     "PartStatus",
     "Paths",
+    "Variant",
 ]

@@ -6,11 +6,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from devcluster import accounts, users
+from devcluster import accounts, record, users
 from devcluster.cluster import DEFAULT_NODES, DEFAULT_ROOT, DEFAULT_STAGE, Cluster, PartStatus
 from devcluster.errors import ClusterError
+from devcluster.paths import Paths
+from devcluster.variant import PARTITIONS, SOURCES, Variant
 
 NOT_RUNNING = 3
 """Exit status of ``status`` when a part does not run, as init scripts have it (LSB)."""
@@ -94,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="override a setting of studies in service.toml; KEY= drops the override",
     )
+    _add_variant(up)
     commands.add_parser("down", parents=[common], help="cancel all jobs and end everything")
     commands.add_parser("status", parents=[common], help="show the parts")
     commands.add_parser(
@@ -109,14 +113,56 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+_SWITCHES = {
+    "jobcomp": "Slurm runs the job-completion script, and the collector delivers",
+    "accounting": "slurmdbd with a database; 'deploy/install-deps accounting' installs both",
+    "memory": "hold jobs to --mem by control groups",
+    "preemption": f"add the partitions {', '.join(PARTITIONS)}, which yield to the others",
+}
+
+
+def _add_variant(up: argparse.ArgumentParser) -> None:
+    """Add an option for each of a variant's fields."""
+    for name, text in _SWITCHES.items():
+        action = argparse.BooleanOptionalAction
+        up.add_argument(f"--{name}", action=action, default=None, help=f"{text} (new cluster: no)")
+    plain = Variant()
+    for name in ("slurmd_timeout", "min_job_age"):
+        setting = {"slurmd_timeout": "SlurmdTimeout", "min_job_age": "MinJobAge"}[name]
+        up.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=int,
+            metavar="SECONDS",
+            help=f"Slurm's {setting} (new cluster: {getattr(plain, name)})",
+        )
+    up.add_argument(
+        "--sources",
+        metavar="LIST",
+        help=f"the service's sources of Slurm's word, of {', '.join(SOURCES)}, or 'none'"
+        " (default: what --jobcomp and --accounting bring, else squeue)",
+    )
+
+
+def variant_of(options: argparse.Namespace, known: Variant) -> Variant:
+    """Return the variant after the options that were given."""
+    names = (*_SWITCHES, "slurmd_timeout", "min_job_age")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if options.sources is not None:
+        words = options.sources.split(",")
+        given["sources"] = () if words == ["none"] else tuple(word.strip() for word in words)
+    return replace(known, **given)
+
+
 def _cluster(options: argparse.Namespace) -> Cluster:
     def say(message: str) -> None:
         print(message, flush=True)
 
     if options.command != "up":
         return Cluster(options.root, say=say)
+    known = record.load(Paths(options.root.absolute().resolve()).record)
     return Cluster(
         options.root,
+        variant=variant_of(options, Variant() if known is None else known.variant),
         stage=options.stage,
         nodes=options.nodes,
         prolog_alloc=options.prolog_alloc,

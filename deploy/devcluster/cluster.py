@@ -13,6 +13,7 @@ from pathlib import Path
 
 from devcluster import (
     accounts,
+    cgroups,
     command,
     control,
     files,
@@ -33,6 +34,7 @@ from devcluster.parts import postgres
 from devcluster.paths import Paths, check_root
 from devcluster.record import Record
 from devcluster.supervisor import Supervisor
+from devcluster.variant import Variant
 
 DEFAULT_ROOT = Path("/var/lib/io-autotune-dev")
 """Root directory of the cluster that ``make cluster`` starts."""
@@ -68,13 +70,15 @@ class Cluster:
         nodes: int | None = None,
         prolog_alloc: bool | None = None,
         study_settings: Iterable[str] = (),
+        variant: Variant | None = None,
         say: Callable[[str], None] = lambda _message: None,
     ) -> None:
         """Describe a cluster without touching anything.
 
         ``stage`` is the build's output; ``nodes`` the number of nodes (default 2);
         ``prolog_alloc`` whether Slurm has ``PrologFlags=Alloc`` (default true); ``study_settings``
-        are ``key=value`` overrides for io-autotuned; ``say`` hears a line at each step.
+        are ``key=value`` overrides for io-autotuned; ``variant`` how it differs from the plain
+        cluster; ``say`` hears a line at each step.
 
         Raises:
             ClusterError: the caller is not root.
@@ -88,6 +92,7 @@ class Cluster:
         self._nodes = nodes
         self._prolog_alloc = prolog_alloc
         self._study_settings = list(study_settings)
+        self._variant = variant
         self._say = say
         self._supervisor = Supervisor(self.paths.processes, say)
         self._network = network.Namespace(self.root)
@@ -115,7 +120,7 @@ class Cluster:
 
     def _up(self, nodes: int) -> bool:
         wanted = self._remembered(nodes)
-        layout.make(self.paths, wanted.node_names())
+        layout.make(self.paths, wanted)
         wanted = self._install(wanted)
         record.save(self.paths.record, wanted)
         self._configure(wanted)
@@ -265,12 +270,15 @@ class Cluster:
         """
         files.directory(self.paths.etc, 0o755)
         with registry.opened() as shared:
-            created = users.ensure()
-            shared.users.update(created)
             others = {root for root in shared.roots if root != self.root}
-            records = [record.load(Paths(root).record) for root in others]
-            taken = {port for item in records if item is not None for port in item.ports.all()}
+            loaded = {root: record.load(Paths(root).record) for root in others}
+            records = {root: item for root, item in loaded.items() if item is not None}
+            taken = {port for item in records.values() for port in item.ports.all()}
             wanted = self._wanted(nodes, taken)
+            if wanted.variant.memory:
+                _check_memory(records)
+            created = users.ensure(users.needed(collector=wanted.variant.jobcomp))
+            shared.users.update(created)
             record.save(self.paths.record, wanted)
             shared.roots.add(self.root)
         if created:
@@ -285,6 +293,7 @@ class Cluster:
                 nodes=nodes,
                 prolog_alloc=self._prolog_alloc is not False,
                 ports=ports.allocate(nodes, taken),
+                variant=self._variant or Variant(),
                 study_settings=settings.merge({}, self._study_settings),
             )
         known_ports = known.ports
@@ -297,6 +306,7 @@ class Cluster:
             nodes=nodes,
             prolog_alloc=alloc,
             ports=ports.resize(known_ports, nodes, taken),
+            variant=known.variant if self._variant is None else self._variant,
             study_settings=settings.merge(known.study_settings, self._study_settings),
         )
 
@@ -316,13 +326,21 @@ class Cluster:
             self.paths.plugstack_conf: render.plugstack_conf(
                 self.paths, with_plugin=self.paths.plugin.exists()
             ),
-            self.paths.cgroup_conf: render.cgroup_conf(),
+            self.paths.cgroup_conf: render.cgroup_conf(wanted.variant),
             self.paths.client_toml: render.client_toml(self.paths, wanted),
             self.paths.postgresql_conf: render.postgresql_conf(self.paths, wanted),
             self.paths.pg_hba_conf: render.pg_hba_conf(),
         }
         for path, text in texts.items():
             files.write(path, text, mode=0o644)
+        if wanted.variant.jobcomp:
+            files.write(self.paths.jobcomp, render.jobcomp(self.paths), mode=0o755)
+        if wanted.variant.accounting:
+            files.write(self.paths.mariadb_conf, render.mariadb_conf(self.paths), mode=0o644)
+            # slurmdbd refuses a file that is another's, or readable by others.
+            slurm = accounts.find(users.SLURM_USER)
+            text = render.slurmdbd_conf(self.paths, wanted)
+            files.write(self.paths.slurmdbd_conf, text, mode=0o600, uid=slurm.uid, gid=slurm.gid)
         # Readable by the service alone, as on a real site.
         text = render.service_toml(self.paths, wanted)
         files.write(self.paths.service_toml, text, mode=0o640, gid=service.gid)
@@ -341,6 +359,9 @@ class Cluster:
         leftovers = control.end_leftovers(self.paths)
         if leftovers:
             self._say(f"killed {leftovers} slurmstepd that had outlived their slurmd")
+        known = record.load(self.paths.record)
+        if known is not None and known.variant.memory:
+            cgroups.remove_leftovers(known.node_names())
         if ended:
             self._say(f"ended {', '.join(reversed(ended))}")
         else:
@@ -363,3 +384,19 @@ class Cluster:
                 self._say(f"waiting for another command that works on {self.root}")
                 fcntl.flock(held, fcntl.LOCK_EX)
             yield
+
+
+def _check_memory(others: Mapping[Path, Record]) -> None:
+    """Check that jobs can be held to their memory, and that no other cluster does so.
+
+    Slurm 22.05 names its control groups by the node's name alone, and every cluster has an n1.
+    """
+    problem = cgroups.memory_problem()
+    if problem is not None:
+        raise ClusterError(f"a cluster that holds jobs to their memory was asked for: {problem}")
+    for root, item in others.items():
+        if item.variant.memory:
+            raise ClusterError(
+                "a cluster that holds jobs to their memory was asked for, and this host can have"
+                f" only one, which is in {root}; destroy that one first"
+            )

@@ -17,8 +17,8 @@ SECONDS = 30.0
 """Default deadline of a command, in seconds."""
 
 
-def find(name: str) -> str:
-    """Return a program's path.
+def find(name: str, group: str = "cluster") -> str:
+    """Return the path of a program, which ``group`` of ``deploy/install-deps`` installs.
 
     Raises:
         ClusterError: it is not installed.
@@ -28,7 +28,7 @@ def find(name: str) -> str:
     if found is None:
         raise ClusterError(
             f"the program '{name}' is needed and is not in {PATH};"
-            " run 'deploy/install-deps cluster', which installs it"
+            f" run 'deploy/install-deps {group}', which installs it"
         )
     return found
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from devcluster import accounts, files, users
 from devcluster.paths import Paths
+from devcluster.record import Record
 
 
-def make(paths: Paths, nodes: list[str]) -> None:
+def make(paths: Paths, record: Record) -> None:
     """Make every directory of the root, with its mode and owner."""
     service = accounts.find(users.SERVICE_USER)
     slurm = accounts.find(users.SLURM_USER)
@@ -20,7 +21,7 @@ def make(paths: Paths, nodes: list[str]) -> None:
         paths.log,
         paths.spool,
         paths.homes,
-        *(paths.slurmd_spool(node) for node in nodes),
+        *(paths.slurmd_spool(node) for node in record.node_names()),
     ):
         files.directory(path, 0o755)
     # io-autotuned makes its socket here; sticky, so that it cannot touch that of munged.
@@ -32,6 +33,13 @@ def make(paths: Paths, nodes: list[str]) -> None:
     files.directory(paths.slurmctld_spool, 0o700, slurm.uid, slurm.gid)
     files.directory(paths.plugin_spool, 0o700)
     files.directory(paths.scratch, 0o1777)
+    if record.variant.accounting:
+        files.directory(paths.mariadb_run, 0o755, slurm.uid, slurm.gid)
+    if record.variant.jobcomp:
+        collector = accounts.find(users.COLLECTOR_USER)
+        # SlurmUser appends; the collector reads, and removes what is delivered.
+        files.directory(paths.jobcomp_spool, 0o2770, slurm.uid, collector.gid)
+        files.directory(paths.collector_spool, 0o700, collector.uid, collector.gid)
     for name in users.JOB_USERS:
         account = accounts.find(name)
         files.directory(paths.home(name), 0o755, account.uid, account.gid)

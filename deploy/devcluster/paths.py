@@ -62,6 +62,21 @@ class Paths:
         return self.etc / "cgroup.conf"
 
     @property
+    def slurmdbd_conf(self) -> Path:
+        """Configuration of slurmdbd, which looks for it beside slurm.conf."""
+        return self.etc / "slurmdbd.conf"
+
+    @property
+    def mariadb_conf(self) -> Path:
+        """Configuration of slurmdbd's database."""
+        return self.etc / "mariadb.cnf"
+
+    @property
+    def jobcomp(self) -> Path:
+        """Slurm's job-completion script (``JobCompLoc``)."""
+        return self.etc / "jobcomp"
+
+    @property
     def munge_key(self) -> Path:
         """The cluster's own munge key."""
         return self.etc / "munge.key"
@@ -127,6 +142,16 @@ class Paths:
         return self.run / "pg"
 
     @property
+    def mariadb_run(self) -> Path:
+        """The run directory of slurmdbd and its database, SlurmUser's own."""
+        return self.run / "slurmdbd"
+
+    @property
+    def mariadb_socket(self) -> Path:
+        """The socket of slurmdbd's database."""
+        return self.mariadb_run / "mariadb.sock"
+
+    @property
     def plugin_run(self) -> Path:
         """The plugin's run directory (its ``run_dir``)."""
         return self.run / "io-autotune"
@@ -155,6 +180,21 @@ class Paths:
     def plugin_spool(self) -> Path:
         """The node helper's spool (the plugin's ``spool_dir``)."""
         return self.spool / "io-autotune"
+
+    @property
+    def jobcomp_spool(self) -> Path:
+        """Where the job-completion script appends, and the collector reads."""
+        return self.spool / "jobcomp"
+
+    @property
+    def collector_spool(self) -> Path:
+        """Where the collector keeps how far it has got."""
+        return self.spool / "collector"
+
+    @property
+    def mariadb_data(self) -> Path:
+        """The data of slurmdbd's database."""
+        return self.root / "mariadb"
 
     @property
     def pg_data(self) -> Path:
@@ -192,7 +232,13 @@ class Paths:
         node = f"n{nodes}"
         # slurmstepd's socket is NODE_JOB.STEP in the spool directory, both numbers of 32 bits.
         step = self.slurmd_spool(node) / f"{node}_4294967295.4294967295"
-        return [self.munge_socket, self.service_socket, self.pg_sockets / ".s.PGSQL.65535", step]
+        return [
+            self.munge_socket,
+            self.service_socket,
+            self.pg_sockets / ".s.PGSQL.65535",
+            self.mariadb_socket,
+            step,
+        ]
 
 
 def check_root(root: Path, nodes: int) -> None:

@@ -43,15 +43,17 @@ def candidates(ephemeral_low: int, taken: Collection[int], rng: random.Random) -
 
 def allocate(nodes: int, taken: Collection[int]) -> Ports:
     """Pick free ports for a cluster of ``nodes`` nodes; those ``taken`` are somebody else's."""
-    found = _free(3 + nodes, taken)
-    return Ports(service=found[0], slurmctld=found[1], postgresql=found[2], slurmd=tuple(found[3:]))
+    service, slurmctld, postgresql, slurmdbd, *slurmd = _free(4 + nodes, taken)
+    return Ports(service, slurmctld, postgresql, tuple(slurmd), slurmdbd)
 
 
 def resize(ports: Ports, nodes: int, taken: Collection[int]) -> Ports:
     """Return the same ports for another number of nodes, with new ones where some are missing."""
     kept = ports.slurmd[:nodes]
-    new = _free(nodes - len(kept), {*taken, *ports.all()})
-    return Ports(ports.service, ports.slurmctld, ports.postgresql, (*kept, *new))
+    lacks_slurmdbd = ports.slurmdbd is None
+    new = _free(nodes - len(kept) + lacks_slurmdbd, {*taken, *ports.all()})
+    slurmdbd = new.pop() if lacks_slurmdbd else ports.slurmdbd
+    return Ports(ports.service, ports.slurmctld, ports.postgresql, (*kept, *new), slurmdbd)
 
 
 def _free(count: int, taken: Collection[int]) -> list[int]:

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from devcluster import files
+from devcluster import files, variant
 from devcluster.errors import ClusterError
 from devcluster.settings import Setting
+from devcluster.variant import Variant
 
 VERSION = 1
 """Version of the file's format."""
@@ -28,10 +29,13 @@ class Ports:
     slurmctld: int
     postgresql: int
     slurmd: tuple[int, ...]
+    slurmdbd: int | None = None
+    """None in the record of a cluster that was made without."""
 
     def all(self) -> list[int]:
         """Return every port."""
-        return [self.service, self.slurmctld, self.postgresql, *self.slurmd]
+        own = [] if self.slurmdbd is None else [self.slurmdbd]
+        return [self.service, self.slurmctld, self.postgresql, *self.slurmd, *own]
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Record:
     nodes: int
     prolog_alloc: bool
     ports: Ports
+    variant: Variant = field(default_factory=Variant)
     study_settings: Mapping[str, Setting] = field(default_factory=dict)
     installed: Mapping[str, str] = field(default_factory=dict)
     """Files copied from the stage: path in the root directory -> SHA-256 of its content."""
@@ -75,7 +80,8 @@ def check_nodes(nodes: int) -> None:
 
 def dump(record: Record) -> str:
     """Return the record as JSON."""
-    return json.dumps({"version": VERSION, **asdict(record)}, indent=2, sort_keys=True) + "\n"
+    data = {"version": VERSION, **asdict(record), "variant": variant.to_json(record.variant)}
+    return json.dumps(data, indent=2, sort_keys=True) + "\n"
 
 
 def parse(text: str, source: Path) -> Record:
@@ -100,7 +106,9 @@ def parse(text: str, source: Path) -> Record:
                 slurmctld=int(ports["slurmctld"]),
                 postgresql=int(ports["postgresql"]),
                 slurmd=tuple(int(port) for port in ports["slurmd"]),
+                slurmdbd=None if ports.get("slurmdbd") is None else int(ports["slurmdbd"]),
             ),
+            variant=variant.from_json(data.get("variant", {})),
             study_settings=dict(data["study_settings"]),
             installed=dict(data["installed"]),
         )

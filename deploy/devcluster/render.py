@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from devcluster.cgroups import MOUNTPOINT
 from devcluster.paths import Paths
 from devcluster.ports import HOST
 from devcluster.record import Record
 from devcluster.settings import Setting, quote, to_toml
-from devcluster.users import SERVICE_USER, SLURM_USER
+from devcluster.users import COLLECTOR_USER, SERVICE_USER, SLURM_USER
+from devcluster.variant import Variant
 
 CPUS_PER_NODE = 8
 """CPUs that each node declares; more than the host need have (``config_overrides``)."""
 MEMORY_PER_NODE = 16384
-"""Memory that each node declares, in MiB; it is not consumed by jobs (``CR_CPU``)."""
+"""Memory that each node declares, in MiB; jobs consume it where they are held to it."""
+MEMORY_PER_CPU = 256
+"""Memory that a job gets per CPU without ``--mem``, in MiB, where it is held to it."""
 DATABASE = "io_autotune"
 """The database's name."""
 
@@ -56,18 +60,15 @@ SlurmdDebug=info
 PlugStackConfig={paths.plugstack_conf}
 
 MpiDefault=pmi2
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
+{_tracking(record.variant)}JobAcctGatherType=jobacct_gather/none
 {prolog}
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,sched_interval=2,sched_min_interval=200000,batch_sched_delay=0
 
 ReturnToService=2
-MinJobAge=300
+MinJobAge={record.variant.min_job_age}
 EpilogMsgTime=10
 CompleteWait=0
 KillWait=5
@@ -75,11 +76,57 @@ InactiveLimit=0
 JobRequeue=1
 MailProg=/bin/true
 SlurmctldTimeout=60
-SlurmdTimeout=60
+SlurmdTimeout={record.variant.slurmd_timeout}
+{_completion(paths, record)}
+{nodes}{_partitions(names, record.variant)}"""
 
-{nodes}PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
-PartitionName=other Nodes={names} Default=NO MaxTime=INFINITE State=UP
-"""
+
+def _tracking(variant: Variant) -> str:
+    """Return how Slurm follows a job's processes, and what of a node a job consumes."""
+    if not variant.memory:
+        return (
+            "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSelectTypeParameters=CR_CPU\n"
+        )
+    return (
+        "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n"
+        f"SelectTypeParameters=CR_CPU_Memory\nDefMemPerCPU={MEMORY_PER_CPU}\n"
+    )
+
+
+def _completion(paths: Paths, record: Record) -> str:
+    """Return to whom Slurm says how jobs ended."""
+    lines = ""
+    if record.variant.jobcomp:
+        lines += f"JobCompType=jobcomp/script\nJobCompLoc={paths.jobcomp}\n"
+    if record.variant.accounting:
+        lines += (
+            "AccountingStorageType=accounting_storage/slurmdbd\n"
+            f"AccountingStorageHost={HOST}\nAccountingStoragePort={record.ports.slurmdbd}\n"
+            # With munge the password is the socket's path (slurm.conf(5)).
+            f"AccountingStoragePass={paths.munge_socket}\n"
+        )
+    return lines
+
+
+def _partitions(names: str, variant: Variant) -> str:
+    """Return the partitions; with preemption, main and other stand above those that yield."""
+    if not variant.preemption:
+        return (
+            f"PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP\n"
+            f"PartitionName=other Nodes={names} Default=NO MaxTime=INFINITE State=UP\n"
+        )
+    high = "MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF"
+    low = "MaxTime=INFINITE State=UP PriorityTier=1"
+    return (
+        # The cluster's mode allows each partition its own (slurm.conf(5), PreemptMode).
+        "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\nSchedulerTimeSlice=5\n"
+        f"PartitionName=main Nodes={names} Default=YES {high}\n"
+        f"PartitionName=other Nodes={names} Default=NO {high}\n"
+        f"PartitionName=low-requeue Nodes={names} Default=NO {low} PreemptMode=REQUEUE\n"
+        f"PartitionName=low-cancel Nodes={names} Default=NO {low} PreemptMode=CANCEL\n"
+        f"PartitionName=low-suspend Nodes={names} Default=NO {low} PreemptMode=SUSPEND"
+        " OverSubscribe=FORCE:1\n"
+    )
 
 
 def plugstack_conf(paths: Paths, *, with_plugin: bool) -> str:
@@ -93,13 +140,58 @@ def plugstack_conf(paths: Paths, *, with_plugin: bool) -> str:
     )
 
 
-def cgroup_conf() -> str:
+def cgroup_conf(variant: Variant) -> str:
     """Return cgroup.conf (cgroup.conf(5)).
 
-    No cgroups are used. The plugin is named because slurmd loads one all the same: left to detect,
-    it ends on hosts with both versions mounted, and cgroup/v2 asks systemd for a scope.
+    The plugin is named even where no cgroups are used, because slurmd loads one all the same: left
+    to detect, it ends on hosts with both versions mounted, and cgroup/v2 asks systemd for a scope.
     """
-    return f"{_NOTICE}CgroupPlugin=cgroup/v1\n"
+    plugin = f"{_NOTICE}CgroupPlugin=cgroup/v1\n"
+    if not variant.memory:
+        return plugin
+    # A job that may swap instead of ending would only be slow.
+    return f"{plugin}CgroupMountpoint={MOUNTPOINT}\nConstrainRAMSpace=yes\nMinRAMSpace=16\n"
+
+
+def jobcomp(paths: Paths) -> str:
+    """Return the program that Slurm runs at a job's end: the script, told where its spool is."""
+    return f"#!/bin/bash\n{_NOTICE}exec {paths.bin}/io-autotune-jobcomp {paths.jobcomp_spool}\n"
+
+
+def slurmdbd_conf(paths: Paths, record: Record) -> str:
+    """Return slurmdbd.conf (slurmdbd.conf(5)); the database knows SlurmUser by its socket."""
+    return f"""{_NOTICE}
+AuthType=auth/munge
+AuthInfo=socket={paths.munge_socket}
+DbdHost=localhost
+DbdAddr={HOST}
+DbdPort={record.ports.slurmdbd}
+SlurmUser={SLURM_USER}
+DebugLevel=info
+LogFile={paths.log_of("slurmdbd")}
+PidFile={paths.mariadb_run}/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser={SLURM_USER}
+StorageLoc=slurm_acct_db
+"""
+
+
+def mariadb_conf(paths: Paths) -> str:
+    """Return the configuration of slurmdbd's database: one Unix socket and no network."""
+    return f"""{_NOTICE}
+[mariadbd]
+datadir = {paths.mariadb_data}
+socket = {paths.mariadb_socket}
+pid_file = {paths.mariadb_run}/mariadbd.pid
+skip_networking
+innodb_buffer_pool_size = 32M
+innodb_log_file_size = 16M
+innodb_lock_wait_timeout = 900
+# As with PostgreSQL: the data survives the death of any process, not of the machine.
+innodb_flush_log_at_trx_commit = 0
+innodb_doublewrite = 0
+"""
 
 
 def client_toml(paths: Paths, record: Record) -> str:
@@ -132,7 +224,7 @@ socket = {quote(str(paths.munge_socket))}
 [access]
 admin_uids = [0]
 admin_groups = []
-
+{_collectors(record.variant)}
 [accelerators]
 directory = {quote(str(paths.accelerators))}
 default = "romio"
@@ -140,7 +232,7 @@ default = "romio"
 [slurm]
 cluster = {quote(record.name)}
 conf = {quote(str(paths.slurm_conf))}
-
+{_sources(record.variant)}
 [reconcile]
 # Runs here take seconds, and the next start wants to know how the last one ended.
 poll_seconds = 0.25
@@ -148,6 +240,16 @@ sweep_seconds = 5.0
 
 [study]
 {_settings(record.study_settings)}"""
+
+
+def _collectors(variant: Variant) -> str:
+    return f"collectors = {to_toml([COLLECTOR_USER])}\n" if variant.jobcomp else ""
+
+
+def _sources(variant: Variant) -> str:
+    """Return the service's sources, where they are not its own choice."""
+    sources = variant.effective_sources()
+    return "" if sources == ("squeue",) else f"sources = {to_toml(list(sources))}\n"
 
 
 def postgresql_conf(paths: Paths, record: Record) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pwd
+from collections.abc import Iterable
 from pathlib import Path
 
 from devcluster import command
@@ -12,22 +13,24 @@ SERVICE_USER = "io-autotune"
 JOB_USERS = ("io-alice", "io-bob")
 """Submit jobs."""
 SLURM_USER = "slurm"
-"""Runs slurmctld; Debian's package makes it."""
+"""Runs slurmctld, and slurmdbd with its database; Debian's package makes it."""
+COLLECTOR_USER = "io-autotune-collector"
+"""Runs the collector, where there is one."""
 
 # Job users have a shell because sbatch --export=NONE reads their environment by `su - USER`; with
 # their passwords locked they cannot log in.
-_SHELLS = {SERVICE_USER: "/usr/sbin/nologin", SLURM_USER: "/usr/sbin/nologin"}
+_SHELLS = dict.fromkeys((SERVICE_USER, SLURM_USER, COLLECTOR_USER), "/usr/sbin/nologin")
 
 
-def all_users() -> list[str]:
-    """Return the names of the users that a cluster needs."""
-    return [SLURM_USER, SERVICE_USER, *JOB_USERS]
+def needed(*, collector: bool) -> list[str]:
+    """Return the names of the users that a cluster needs, with a collector or without."""
+    return [SLURM_USER, SERVICE_USER, *JOB_USERS, *([COLLECTOR_USER] if collector else [])]
 
 
-def ensure() -> list[str]:
-    """Create the users that are missing and return their names."""
+def ensure(names: Iterable[str]) -> list[str]:
+    """Create those of the users that are missing and return their names."""
     created = []
-    for name in all_users():
+    for name in names:
         try:
             pwd.getpwnam(name)
         except KeyError:

@@ -10,6 +10,7 @@ from devcluster import __main__ as command_line
 from devcluster import command
 from devcluster.cluster import Cluster, PartStatus
 from devcluster.errors import ClusterError, CommandFailed, PartFailed
+from devcluster.variant import Variant
 
 
 def test_table_columns_are_aligned() -> None:
@@ -51,6 +52,17 @@ def test_nothing_to_end_is_no_error(
     assert command_line.main([name, "--root", str(tmp_path)]) == 0
     assert "there is no cluster" in capsys.readouterr().out
     assert tmp_path.is_dir()
+
+
+def test_options_of_a_variant_are_added_to_what_is_known() -> None:
+    parser = command_line._parser()
+    known = Variant(jobcomp=True, slurmd_timeout=6)
+    options = parser.parse_args(["up", "--memory", "--sources", "jobcomp, squeue"])
+    assert command_line.variant_of(options, known) == Variant(
+        jobcomp=True, memory=True, slurmd_timeout=6, sources=("jobcomp", "squeue")
+    )
+    options = parser.parse_args(["up", "--no-jobcomp", "--sources", "none"])
+    assert command_line.variant_of(options, known) == Variant(slurmd_timeout=6, sources=())
 
 
 def test_environment_is_only_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

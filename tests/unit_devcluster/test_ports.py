@@ -11,7 +11,7 @@ from devcluster import ports
 def test_allocated_ports_are_free_and_different() -> None:
     made = ports.allocate(4, taken=set())
     assert len(made.slurmd) == 4
-    assert len(set(made.all())) == 7
+    assert len(set(made.all())) == 8
     assert all(ports.is_free(port) for port in made.all())
 
 

@@ -9,12 +9,14 @@ import pytest
 from devcluster import record
 from devcluster.errors import ClusterError
 from devcluster.record import Ports, Record
+from devcluster.variant import Variant
 
 RECORD = Record(
     name="dev",
     nodes=2,
     prolog_alloc=False,
-    ports=Ports(service=10241, slurmctld=10242, postgresql=10243, slurmd=(10244, 10245)),
+    ports=Ports(10241, 10242, 10243, slurmd=(10244, 10245), slurmdbd=10246),
+    variant=Variant(jobcomp=True, sources=("jobcomp", "squeue")),
     study_settings={"p": 0.1, "levels": [1, 2]},
     installed={"bin/io-autotuned": "ab"},
 )
@@ -40,7 +42,7 @@ def test_round_trip() -> None:
 
 
 def test_ports_are_all_there() -> None:
-    assert sorted(RECORD.ports.all()) == [10241, 10242, 10243, 10244, 10245]
+    assert sorted(RECORD.ports.all()) == [10241, 10242, 10243, 10244, 10245, 10246]
 
 
 def damaged(**changes: object) -> str:
@@ -49,11 +51,30 @@ def damaged(**changes: object) -> str:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", damaged(version=2), damaged(nodes=3), damaged(ports=[]), damaged(nodes="x")],
+    [
+        "",
+        "[]",
+        "{}",
+        damaged(version=2),
+        damaged(nodes=3),
+        damaged(ports=[]),
+        damaged(nodes="x"),
+        damaged(variant={"jobcomp": True, "magic": 1}),
+        damaged(variant=3),
+    ],
 )
 def test_damage_is_an_error_that_names_the_file(text: str) -> None:
     with pytest.raises(ClusterError, match=r"^cluster\.json cannot be read"):
         record.parse(text, Path("cluster.json"))
+
+
+def test_a_record_from_before_the_variants_is_a_plain_clusters() -> None:
+    data = json.loads(record.dump(RECORD))
+    del data["variant"]
+    del data["ports"]["slurmdbd"]
+    known = record.parse(json.dumps(data), Path("cluster.json"))
+    assert known.variant == Variant()
+    assert known.ports.slurmdbd is None
 
 
 @pytest.mark.parametrize("nodes", [-1, 0, 65])

@@ -10,13 +10,14 @@ from urllib.parse import parse_qs, urlsplit
 from devcluster import render
 from devcluster.paths import Paths
 from devcluster.record import Ports, Record
+from devcluster.variant import PARTITIONS, Variant
 
 PATHS = Paths(Path("/var/lib/io-autotune-dev"))
 RECORD = Record(
     name="dev",
     nodes=2,
     prolog_alloc=True,
-    ports=Ports(service=10241, slurmctld=10242, postgresql=10243, slurmd=(10244, 10245)),
+    ports=Ports(10241, 10242, 10243, slurmd=(10244, 10245), slurmdbd=10246),
     study_settings={"method": "robert2020", "design_points": 6},
 )
 
@@ -26,9 +27,9 @@ def slurm_lines(record: Record = RECORD) -> list[str]:
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
-def slurm_keys() -> dict[str, str]:
+def slurm_keys(record: Record = RECORD) -> dict[str, str]:
     repeated = ("NodeName", "PartitionName")
-    plain = [line for line in slurm_lines() if not line.startswith(repeated)]
+    plain = [line for line in slurm_lines(record) if not line.startswith(repeated)]
     keys = dict(line.split("=", 1) for line in plain)
     assert len(keys) == len(plain), "a key is set twice"
     return keys
@@ -68,6 +69,97 @@ def test_prolog_flags_follow_the_option() -> None:
     assert "PrologFlags=Alloc" in slurm_lines()
     without = slurm_lines(replace(RECORD, prolog_alloc=False))
     assert not [line for line in without if line.startswith("PrologFlags")]
+
+
+def of(variant: Variant) -> Record:
+    return replace(RECORD, variant=variant)
+
+
+def test_the_plain_cluster_is_light() -> None:
+    keys = slurm_keys()
+    assert keys["ProctrackType"] == "proctrack/linuxproc"
+    assert keys["SelectTypeParameters"] == "CR_CPU"
+    assert (keys["MinJobAge"], keys["SlurmdTimeout"]) == ("300", "60")
+    others = ("JobComp", "Accounting", "Preempt", "DefMem")
+    assert not [key for key in keys if key.startswith(others)]
+    assert render.cgroup_conf(Variant()).splitlines()[1:] == ["CgroupPlugin=cgroup/v1"]
+
+
+def test_jobcomp_runs_the_script_on_the_clusters_spool() -> None:
+    keys = slurm_keys(of(Variant(jobcomp=True)))
+    assert keys["JobCompType"] == "jobcomp/script"
+    assert keys["JobCompLoc"] == str(PATHS.jobcomp)
+    first, *_, last = render.jobcomp(PATHS).splitlines()
+    assert first == "#!/bin/bash"
+    assert last.split() == [
+        "exec",
+        "/var/lib/io-autotune-dev/bin/io-autotune-jobcomp",
+        "/var/lib/io-autotune-dev/spool/jobcomp",
+    ]
+
+
+def test_accounting_is_the_clusters_own() -> None:
+    keys = slurm_keys(of(Variant(accounting=True)))
+    assert keys["AccountingStorageType"] == "accounting_storage/slurmdbd"
+    assert keys["AccountingStoragePort"] == "10246"
+    assert keys["AccountingStoragePass"] == str(PATHS.munge_socket)
+    daemon = render.slurmdbd_conf(PATHS, RECORD).splitlines()
+    assert "DbdPort=10246" in daemon
+    assert f"AuthInfo=socket={PATHS.munge_socket}" in daemon
+    database = render.mariadb_conf(PATHS).splitlines()
+    assert "skip_networking" in database
+    assert f"socket = {PATHS.mariadb_socket}" in database
+
+
+def test_memory_is_held_by_cgroups() -> None:
+    variant = Variant(memory=True)
+    keys = slurm_keys(of(variant))
+    assert keys["TaskPlugin"] == "task/cgroup"
+    assert keys["SelectTypeParameters"] == "CR_CPU_Memory"
+    assert "ConstrainRAMSpace=yes" in render.cgroup_conf(variant).splitlines()
+
+
+def test_preemption_has_a_partition_for_each_way_to_yield() -> None:
+    lines = slurm_lines(of(Variant(preemption=True)))
+    assert "PreemptType=preempt/partition_prio" in lines
+    partitions = {
+        words[0].partition("=")[2]: dict(word.split("=", 1) for word in words[1:])
+        for words in (line.split() for line in lines if line.startswith("PartitionName="))
+    }
+    assert [partitions[name]["PreemptMode"] for name in PARTITIONS] == [
+        "REQUEUE",
+        "CANCEL",
+        "SUSPEND",
+    ]
+    low = max(int(partitions[name]["PriorityTier"]) for name in PARTITIONS)
+    assert int(partitions["main"]["PriorityTier"]) > low
+    assert partitions["main"]["Default"] == "YES"
+
+
+def test_slurms_patience_follows_the_options() -> None:
+    keys = slurm_keys(of(Variant(slurmd_timeout=6, min_job_age=10)))
+    assert (keys["SlurmdTimeout"], keys["MinJobAge"]) == ("6", "10")
+
+
+def test_the_service_learns_its_sources_where_they_are_not_its_own_choice() -> None:
+    def slurm(variant: Variant) -> dict[str, object]:
+        return tomllib.loads(render.service_toml(PATHS, of(variant)))["slurm"]
+
+    assert "sources" not in slurm(Variant())
+    assert slurm(Variant(sources=()))["sources"] == []
+    assert slurm(Variant(accounting=True))["sources"] == ["sacct"]
+    assert slurm(Variant(jobcomp=True, sources=("jobcomp", "squeue")))["sources"] == [
+        "jobcomp",
+        "squeue",
+    ]
+
+
+def test_the_collector_is_let_in_only_where_there_is_one() -> None:
+    def access(variant: Variant) -> dict[str, object]:
+        return tomllib.loads(render.service_toml(PATHS, of(variant)))["access"]
+
+    assert "collectors" not in access(Variant())
+    assert access(Variant(jobcomp=True))["collectors"] == ["io-autotune-collector"]
 
 
 def test_plugstack_names_the_plugin_only_when_it_is_installed() -> None:

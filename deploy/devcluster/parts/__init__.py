@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from devcluster.parts import flusher, munge, postgres, slurm, tuner
+from devcluster.parts import accounting, collector, flusher, munge, postgres, slurm, tuner
 from devcluster.parts.part import Part
 from devcluster.paths import Paths
 from devcluster.record import Record
@@ -16,7 +16,11 @@ def in_order(paths: Paths, record: Record, skipped: Callable[[str], None]) -> li
     """Return the parts that can run; ``skipped`` hears about each whose program is not staged."""
     parts = [munge.part(paths), postgres.part(paths, record)]
     parts += _staged(tuner.part(paths, record), skipped)
+    if record.variant.accounting:
+        parts += accounting.parts(paths, record)
     parts += slurm.parts(paths, record)
+    if record.variant.jobcomp:
+        parts += _staged(collector.part(paths, record), skipped)
     parts += _staged(flusher.part(paths), skipped)
     return parts
 

@@ -1,0 +1,90 @@
+"""What a cluster is made of beyond the plain one: Slurm's word by other ways, memory, preemption.
+
+The plain cluster is the lightest. Everything here is off unless it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from devcluster.errors import ClusterError
+
+SOURCES = ("jobcomp", "squeue", "sacct")
+"""The service's sources of Slurm's word on how a job ended."""
+
+PARTITIONS = ("low-requeue", "low-cancel", "low-suspend")
+"""Partitions of a cluster with ``preemption``, by what becomes of their jobs."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How a cluster differs from the plain one.
+
+    Raises:
+        ClusterError: options that do not go together, or a value that makes no sense.
+
+    """
+
+    jobcomp: bool = False
+    """Slurm runs the job-completion script, and the collector delivers what it writes."""
+    accounting: bool = False
+    """slurmdbd with a database of its own; ``deploy/install-deps accounting`` installs both."""
+    memory: bool = False
+    """Jobs are held to ``--mem`` by cgroups (``cgroups.memory_problem`` tells whether they can be).
+    """
+    preemption: bool = False
+    """``main`` and ``other`` preempt the jobs of ``PARTITIONS``."""
+    slurmd_timeout: int = 60
+    """Seconds after which a silent node is down (``SlurmdTimeout``)."""
+    min_job_age: int = 300
+    """Seconds for which Slurm knows a job after its end (``MinJobAge``)."""
+    sources: tuple[str, ...] | None = None
+    """The service's ``[slurm] sources``, () for none. By default what the other options bring:
+    ``jobcomp``, ``sacct``, or else ``squeue``."""
+
+    def __post_init__(self) -> None:
+        """Check that the options go together."""
+        for name in ("slurmd_timeout", "min_job_age"):
+            if getattr(self, name) < 1:
+                raise ClusterError(f"{name} = {getattr(self, name)}: give whole seconds, 1 or more")
+        needs = {"jobcomp": self.jobcomp, "sacct": self.accounting}
+        for source in self.sources or ():
+            if source not in SOURCES:
+                raise ClusterError(
+                    f"'{source}' is no source of Slurm's word; the sources are {', '.join(SOURCES)}"
+                )
+            if not needs.get(source, True):
+                option = "jobcomp" if source == "jobcomp" else "accounting"
+                raise ClusterError(
+                    f"the source '{source}' was asked for, and the cluster has nothing to fill it;"
+                    f" ask for '{option}' as well"
+                )
+
+    def effective_sources(self) -> tuple[str, ...]:
+        """Return the service's sources: those asked for, else what the other options bring."""
+        if self.sources is not None:
+            return self.sources
+        brought = [
+            source
+            for source, there in (("jobcomp", self.jobcomp), ("sacct", self.accounting))
+            if there
+        ]
+        return tuple(brought) or ("squeue",)
+
+
+def to_json(variant: Variant) -> dict[str, Any]:
+    """Return a variant as JSON's types."""
+    return asdict(variant)
+
+
+def from_json(data: Mapping[str, Any]) -> Variant:
+    """Return the variant that ``to_json`` made; what it lacks is as in the plain cluster.
+
+    Raises:
+        TypeError: it holds something else.
+
+    """
+    sources = data.get("sources")
+    return Variant(**{**data, "sources": None if sources is None else tuple(sources)})
