@@ -22,7 +22,8 @@ build: ## Build everything into build/stage
 	$(MAKE) --no-print-directory -C spank-plugin all
 	$(MAKE) --no-print-directory -C tests/workloads
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
-	install -m 755 target/release/io-autotuned target/release/io-autotune target/release/io-autotune-node $(STAGE)/bin/
+	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
+	install -m 755 deploy/jobcomp/io-autotune-jobcomp $(STAGE)/bin/
 	install -m 644 deploy/accelerators.d/*.toml $(STAGE)/share/accelerators.d/
 
 demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
@@ -80,7 +81,7 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	$(MAKE) --no-print-directory -C spank-plugin lint
 	$(VENV)/bin/ruff check deploy tests
 	$(VENV)/bin/ruff format --check deploy tests
-	shellcheck deploy/install-deps tests/with-postgres tests/describe-queries .ci/run
+	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp tests/with-postgres tests/describe-queries .ci/run
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
