@@ -106,6 +106,8 @@ fn decision(occasion: &Occasion<'_>, state: &StudyState, suggestion: Suggestion)
             "engine_version": ENGINE_VERSION,
             "seed": state.seed.to_string(),
             "settings": occasion.settings,
+            "epoch": state.epoch,
+            "judged": state.judged,
             "tally": state.history.tally,
             "pending": state.pending,
         }),
@@ -164,9 +166,11 @@ mod tests {
             epoch: 1,
             seed: 7,
             space: accelerator().space,
+            judged: 4,
             history,
             pending: Vec::new(),
             pin,
+            accepts_mixed: false,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use io_autotune_store::{AwaitedRun, Store, StoreError};
+use io_autotune_store::{AwaitedRun, Judged, Source, Store, StoreError, Word};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -82,15 +82,20 @@ async fn round(
     sweeping: bool,
     patience: Patience,
 ) -> Result<(), ReconcileError> {
-    let runs = store
-        .awaited_runs(source.cluster(), sweeping, RUNS_PER_ROUND)
-        .await?;
-    if runs.is_empty() {
+    store.claim_outcomes(source.cluster()).await?;
+    let awaited = || store.awaited_runs(source.cluster(), true, RUNS_PER_ROUND);
+    let runs = awaited().await?;
+    // Of those that nobody has spoken of yet, Slurm is asked on a sweep.
+    if !runs.iter().any(|run| sweeping || run.reported) {
         return Ok(());
     }
     let jobs = source.jobs().await?;
-    for mut run in runs {
-        if let Err(error) = reconcile(store, &jobs, &mut run, patience).await {
+    let words: Vec<Word> = runs.iter().filter_map(|run| said(&jobs, run)).collect();
+    store
+        .record_outcomes(Source::Squeue, source.cluster(), &words)
+        .await?;
+    for run in awaited().await? {
+        if let Err(error) = judge(store, &jobs, &run, patience).await {
             // One study that is busy must not hold up all others.
             tracing::warn!(run_id = run.run_id, %error, "a run has to wait for its verdict");
         }
@@ -98,29 +103,43 @@ async fn round(
     Ok(())
 }
 
-async fn reconcile(
+/// Slurm's word for the end of a run that has none yet.
+fn said(jobs: &HashMap<u32, JobState>, run: &AwaitedRun) -> Option<Word> {
+    if run.outcome.is_some() {
+        return None;
+    }
+    let state = jobs
+        .get(&run.job.job_id)?
+        .outcome_of(run.job.restart_count)?;
+    Some(Word {
+        job_id: run.job.job_id,
+        state: state.to_owned(),
+        exit_code: None,
+        restart_count: Some(run.job.restart_count),
+        started_at: None,
+        ended_at: None,
+        suspended_seconds: None,
+        limit_seconds: None,
+    })
+}
+
+async fn judge(
     store: &Store,
     jobs: &HashMap<u32, JobState>,
-    run: &mut AwaitedRun,
+    run: &AwaitedRun,
     patience: Patience,
 ) -> Result<(), StoreError> {
-    let job = jobs.get(&run.job.job_id);
-    if run.outcome.is_none()
-        && let Some(outcome) = job.and_then(|job| job.outcome_of(run.job.restart_count))
-    {
-        store.record_outcome(run.run_id, outcome).await?;
-        run.outcome = Some(outcome.to_owned());
-        run.outcome_age = Some(0.0);
-    }
-    if let Some(verdict) = verdict(run, &run.default, job.is_some(), patience)
-        && store.judge_run(run.run_id, &verdict).await?
-    {
-        tracing::info!(
-            run_id = run.run_id,
-            job_id = run.job.job_id,
-            ?verdict,
-            "run judged"
-        );
+    let known = jobs.contains_key(&run.job.job_id);
+    if let Some(verdict) = verdict(run, &run.default, known, patience) {
+        match store.judge_run(run.run_id, run.news, &verdict).await? {
+            Judged::First | Judged::Revised => tracing::info!(
+                run_id = run.run_id,
+                job_id = run.job.job_id,
+                ?verdict,
+                "run judged"
+            ),
+            Judged::Unchanged | Judged::Outdated => {}
+        }
     }
     Ok(())
 }

@@ -71,8 +71,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         phase: next.phase,
         counted: row.counted,
         not_counted: row.not_counted,
-        in_flight: i64::try_from(state.pending.iter().map(|run| run.count).sum::<u64>())
-            .unwrap_or(i64::MAX),
+        in_flight: row.in_flight,
         explored: (state.history.tally.explored, service.settings.budget),
         default: comparison.default,
         control: comparison.control,

@@ -57,7 +57,7 @@ fn complete(run: &AwaitedRun, default: &Parametrization, outcome: &str) -> Verdi
     if outcome != COMPLETED {
         return Verdict::NotCounted {
             why: format!("Slurm says {outcome}"),
-            failed: FAILURES.contains(&outcome),
+            failed: FAILURES.contains(&outcome).then(|| run.launched.clone()),
         };
     }
     let request: Option<Request> = serde_json::from_value(run.request.clone()).ok();
@@ -70,7 +70,7 @@ fn complete(run: &AwaitedRun, default: &Parametrization, outcome: &str) -> Verdi
         // A job without a batch step ends as its user's shell does, whatever its steps did.
         return Verdict::NotCounted {
             why: format!("Slurm says {COMPLETED}, but a step ended with wait status {status}"),
-            failed: true,
+            failed: Some(run.launched.clone()),
         };
     }
     let Some(elapsed) = run.elapsed else {
@@ -112,7 +112,7 @@ fn complete(run: &AwaitedRun, default: &Parametrization, outcome: &str) -> Verdi
 fn not_counted(why: &str) -> Verdict {
     Verdict::NotCounted {
         why: why.to_owned(),
-        failed: false,
+        failed: None,
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use io_autotune_engine::Value;
-    use io_autotune_store::JobKey;
+    use io_autotune_store::{JobKey, Source};
     use serde_json::json;
 
     use super::*;
@@ -146,13 +146,21 @@ mod tests {
             launched: point(4),
             default: point(1),
             request: json!({ "app": "ocean" }),
+            state: "in_flight".into(),
+            released: false,
+            news: 2,
             reported: true,
+            missing: None,
             elapsed: Some(2.0),
             wait_status: Some(0),
             applied: Some(json!(Applied::Parametrization {
                 parametrization: point(4)
             })),
+            epilog: None,
             outcome: Some("COMPLETED".into()),
+            outcome_source: Some(Source::Squeue),
+            suspended: false,
+            limit_seconds: None,
             age: 10.0,
             reported_age: Some(1.0),
             outcome_age: Some(1.0),
@@ -230,7 +238,7 @@ mod tests {
             };
             match judged(&ended) {
                 Some(Verdict::NotCounted { failed, .. }) => {
-                    assert_eq!(failed, expected, "{outcome}")
+                    assert_eq!(failed.is_some(), expected, "{outcome}")
                 }
                 other => panic!("{outcome}: {other:?}"),
             }
@@ -245,7 +253,10 @@ mod tests {
         };
         assert!(matches!(
             judged(&failed),
-            Some(Verdict::NotCounted { failed: true, .. })
+            Some(Verdict::NotCounted {
+                failed: Some(_),
+                ..
+            })
         ));
     }
 

@@ -11,7 +11,7 @@ use io_autotune_protocol::{
     StartRequest, Step,
 };
 use io_autotune_store::{
-    Finish, JobKey, Lock, NewRun, RunFilter, StartedRun, StoreError, StudyKey,
+    Finish, JobKey, Merged, NewRun, RunFilter, StartedRun, StoreError, StudyKey,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -55,9 +55,7 @@ pub(super) async fn start(
     };
     let started = match service
         .store
-        .start_run(&new, Lock::Wait(LOCK_WAIT), |state| {
-            decide(&occasion, state)
-        })
+        .start_run(&new, LOCK_WAIT, |state| decide(&occasion, state))
         .await
     {
         Err(StoreError::Busy { .. }) => {
@@ -65,9 +63,10 @@ pub(super) async fn start(
                 busy: true,
                 ..occasion
             };
+            let state = service.store.state_of(&study, &accelerator.space).await?;
             service
                 .store
-                .start_run(&new, Lock::None, |state| decide(&busy, state))
+                .start_unlocked(&new, &state, |state| decide(&busy, state))
                 .await?
         }
         other => other?,
@@ -123,21 +122,21 @@ pub(super) async fn finish(
             .map(|why| format!(" ({why})"))
             .unwrap_or_default()
     );
+    let (known, report) = (merged(&finish)?, as_json(&finish)?);
     let finished = service
         .store
-        .finish_run(&Finish {
-            job: &key,
-            node: &finish.job.node,
-            study: &study,
-            request: as_json(&finish.request)?,
-            space: &accelerator.space,
-            no_start: &no_start,
-            elapsed: elapsed(&finish.steps),
-            wait_status: wait_status(&finish.steps),
-            applied: as_json(&finish.applied)?,
-            measures: &finish.measures,
-            report: as_json(&finish)?,
-        })
+        .finish_run(
+            &Finish {
+                job: &key,
+                node: &finish.job.node,
+                study: &study,
+                request: as_json(&finish.request)?,
+                space: &accelerator.space,
+                no_start: &no_start,
+                report,
+            },
+            |reports| first_of(reports).unwrap_or(known),
+        )
         .await?;
     tracing::info!(
         run_id = finished.run_id,
@@ -282,6 +281,24 @@ fn study_key(job: &Job, request: &Request, accelerator: &str) -> StudyKey {
 
 fn as_json<T: serde::Serialize>(value: &T) -> Result<serde_json::Value, ApiError> {
     serde_json::to_value(value).map_err(|error| ApiError::bad_request(error.to_string()))
+}
+
+/// The first report decides: the node that was given the parametrization is the only one that
+/// reports.
+fn first_of(reports: &[serde_json::Value]) -> Option<Merged> {
+    let first: FinishRequest = serde_json::from_value(reports.first()?.clone()).ok()?;
+    merged(&first).ok()
+}
+
+fn merged(finish: &FinishRequest) -> Result<Merged, ApiError> {
+    Ok(Merged {
+        elapsed: elapsed(&finish.steps),
+        wait_status: wait_status(&finish.steps),
+        applied: as_json(&finish.applied)?,
+        measures: finish.measures.clone(),
+        missing: None,
+        epilog: finish.epilog.as_ref().map(as_json).transpose()?,
+    })
 }
 
 /// A batch job: its batch step's duration, as inner steps run inside it. A job without one: the
