@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod design;
+mod estimate;
 pub mod history;
 mod methods;
 pub mod reason;
