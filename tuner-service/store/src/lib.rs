@@ -8,6 +8,7 @@
 
 mod admin;
 mod awaited;
+mod clock;
 mod doctor;
 mod error;
 mod finish;
