@@ -11,10 +11,13 @@ Examples:
   io-autotune status ocean                    one application's, in full
   io-autotune history ocean --limit 20        its newest runs
   io-autotune explain 4711                    why job 4711 got what it got
+  io-autotune explain 4711 --replay           would it get the same again?
   io-autotune pin ocean --why \"good enough\"   from now on what is recommended now
   io-autotune pin 12 cb_nodes=2 --why test    study 12, these values, the others at their default
   io-autotune unpin ocean --why \"new input\"
   io-autotune reset ocean --why \"new file system\"
+  io-autotune accept ocean                    its runs differ, and are one application's all the same
+  io-autotune doctor                          is everything well, as seen from this host?
 
 Users see and steer their own studies, admins everyone's.";
 
@@ -72,10 +75,15 @@ pub(crate) enum Command {
         output: Output,
     },
     /// Why a job got its parametrization, what was applied, and whether it counts.
-    #[command(after_help = "Example:\n  io-autotune explain 4711")]
+    #[command(
+        after_help = "Examples:\n  io-autotune explain 4711\n  io-autotune explain 4711 --replay    exit status 0: the same; 1: not the same"
+    )]
     Explain {
         /// Slurm's job id.
         job_id: u32,
+        /// Have the suggestion computed again from its stored inputs, and compare.
+        #[arg(long)]
+        replay: bool,
         #[command(flatten)]
         output: Output,
     },
@@ -106,6 +114,19 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Let a study go on that is only observed because its runs look like different work.
+    #[command(
+        after_help = "Example:\n  io-autotune accept ocean --why \"the input varies from run to run\""
+    )]
+    Accept {
+        /// A study's number, or the name of an application that has one study.
+        target: Target,
+        /// Why, for the audit table.
+        #[arg(long, default_value = "its runs are one application's")]
+        why: String,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Start a study afresh in a new epoch, and remove its pin. Its history is kept.
     #[command(after_help = "Example:\n  io-autotune reset ocean --why \"new file system\"")]
     Reset {
@@ -114,6 +135,17 @@ pub(crate) enum Command {
         /// Why, for the audit table.
         #[arg(long)]
         why: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Is everything well, as seen from this host? Admins are told of the service's inside too.
+    #[command(
+        after_help = "Example:\n  io-autotune doctor    exit status 1: a check failed\n\nOn a compute node, as root, the spool is examined too."
+    )]
+    Doctor {
+        /// Where this node keeps reports that the service could not take.
+        #[arg(long, default_value = "/var/spool/io-autotune")]
+        spool_dir: PathBuf,
         #[command(flatten)]
         output: Output,
     },
@@ -166,6 +198,16 @@ mod tests {
                 .unwrap_or_default();
             assert!(help.contains("io-autotune "), "{}", command.get_name());
         }
+    }
+
+    #[test]
+    fn accepting_needs_no_reason_and_resetting_does() {
+        let parsed = |words: &str| Arguments::try_parse_from(words.split(' '));
+        let accepted = parsed("io-autotune accept ocean").unwrap().command;
+        assert!(matches!(accepted, Command::Accept { why, .. } if !why.is_empty()));
+        assert!(parsed("io-autotune reset ocean").is_err());
+        let replayed = parsed("io-autotune explain 4711 --replay").unwrap().command;
+        assert!(matches!(replayed, Command::Explain { replay: true, .. }));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod doctor;
 mod render;
 mod service;
 
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     let result = runtime.block_on(run(&arguments));
     runtime.shutdown_background();
     match result {
-        Ok(text) => print(&text),
+        Ok(answer) => print(&answer),
         Err(error) => failed(&error.to_string()),
     }
 }
@@ -39,14 +40,31 @@ fn failed(message: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn print(text: &str) -> ExitCode {
-    // A pager that was closed early is no failure.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    ExitCode::SUCCESS
+/// What is printed, and whether it is good news.
+struct Answer {
+    text: String,
+    good: bool,
 }
 
-async fn run(arguments: &Arguments) -> Result<String, CliError> {
-    let service = Service::new(&arguments.config)?;
+impl Answer {
+    /// The same answer, for a question that can be answered with bad news.
+    fn good_if(self, good: bool) -> Self {
+        Self { good, ..self }
+    }
+}
+
+fn print(answer: &Answer) -> ExitCode {
+    // A pager that was closed early is no failure.
+    let _ = std::io::stdout().lock().write_all(answer.text.as_bytes());
+    if answer.good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
+    let service = || Service::new(&arguments.config);
     match &arguments.command {
         Command::Status {
             application,
@@ -54,7 +72,7 @@ async fn run(arguments: &Arguments) -> Result<String, CliError> {
             accelerator,
             output,
         } => {
-            let studies = service
+            let studies = service()?
                 .studies(application.as_deref(), *study, accelerator.as_deref())
                 .await?;
             output_of(output.json, &studies, |studies| render::studies(studies))
@@ -65,11 +83,25 @@ async fn run(arguments: &Arguments) -> Result<String, CliError> {
             limit,
             output,
         } => {
-            let runs = service.runs(application.as_deref(), *study, *limit).await?;
+            let runs = service()?
+                .runs(application.as_deref(), *study, *limit)
+                .await?;
             output_of(output.json, &runs, |runs| render::runs(runs))
         }
-        Command::Explain { job_id, output } => {
-            let details = service.explain(*job_id).await?;
+        Command::Explain {
+            job_id,
+            replay: true,
+            output,
+        } => {
+            let replays = service()?.replay(*job_id).await?;
+            let same = replays.iter().all(|replay| replay.same);
+            let answer = output_of(output.json, &replays, |replays| {
+                render::replays(*job_id, replays)
+            })?;
+            Ok(answer.good_if(same))
+        }
+        Command::Explain { job_id, output, .. } => {
+            let details = service()?.explain(*job_id).await?;
             output_of(output.json, &details, |details| render::explain(details))
         }
         Command::Pin {
@@ -83,7 +115,7 @@ async fn run(arguments: &Arguments) -> Result<String, CliError> {
                 values,
                 why: why.clone(),
             };
-            steer(&service, target, "pin", &body, output.json, "pinned").await
+            steer(&service()?, target, "pin", &body, output.json, "pinned").await
         }
         Command::Unpin {
             target,
@@ -91,7 +123,23 @@ async fn run(arguments: &Arguments) -> Result<String, CliError> {
             output,
         } => {
             let body = WhyRequest { why: why.clone() };
-            steer(&service, target, "unpin", &body, output.json, "unpinned").await
+            steer(&service()?, target, "unpin", &body, output.json, "unpinned").await
+        }
+        Command::Accept {
+            target,
+            why,
+            output,
+        } => {
+            let body = WhyRequest { why: why.clone() };
+            let done = "accepted: its runs are one application's, however they differ";
+            steer(&service()?, target, "accept", &body, output.json, done).await
+        }
+        Command::Doctor { spool_dir, output } => {
+            let report = doctor::examine(&arguments.config, spool_dir).await;
+            let answer = output_of(output.json, &report, |report| {
+                render::checks(&report.checks)
+            })?;
+            Ok(answer.good_if(!report.has_failed()))
         }
         Command::Reset {
             target,
@@ -100,7 +148,7 @@ async fn run(arguments: &Arguments) -> Result<String, CliError> {
         } => {
             let body = WhyRequest { why: why.clone() };
             steer(
-                &service,
+                &service()?,
                 target,
                 "reset",
                 &body,
@@ -119,7 +167,7 @@ async fn steer<B: Serialize>(
     body: &B,
     json: bool,
     done: &str,
-) -> Result<String, CliError> {
+) -> Result<Answer, CliError> {
     let study_id = service.resolve(target).await?;
     let study = service.steer(study_id, action, body).await?;
     output_of(json, &study, |study| {
@@ -131,12 +179,11 @@ fn output_of<T: Serialize>(
     json: bool,
     value: &T,
     render: impl FnOnce(&T) -> String,
-) -> Result<String, CliError> {
-    if json {
-        let mut text = serde_json::to_string_pretty(value)?;
-        text.push('\n');
-        Ok(text)
+) -> Result<Answer, CliError> {
+    let text = if json {
+        serde_json::to_string_pretty(value)? + "\n"
     } else {
-        Ok(render(value))
-    }
+        render(value)
+    };
+    Ok(Answer { text, good: true })
 }

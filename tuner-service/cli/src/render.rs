@@ -1,10 +1,16 @@
 //! From the API's answers to text for people.
 
+mod checks;
+mod replay;
+
 use comfy_table::{CellAlignment, Table, presets};
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
     Applied, Elapsed, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
 };
+
+pub(crate) use checks::checks;
+pub(crate) use replay::replays;
 
 /// All studies: one in full, several as a list.
 pub(crate) fn studies(studies: &[StudySummary]) -> String {
@@ -48,9 +54,15 @@ fn list(studies: &[StudySummary]) -> String {
     for column in [0, 6, 7, 8, 9] {
         right(&mut table, column);
     }
-    format!(
+    let mut text = format!(
         "{table}\n\nElapsed in seconds, means. `io-autotune status --study N` shows one in full.\n"
-    )
+    );
+    for study in studies {
+        for warning in &study.warnings {
+            text.push_str(&format!("warning: study {}: {warning}\n", study.study_id));
+        }
+    }
+    text
 }
 
 /// One study, in full.
@@ -119,6 +131,9 @@ pub(crate) fn study(study: &StudySummary) -> String {
             pin.parametrization, pin.uid, pin.at, pin.why
         ));
     }
+    for warning in &study.warnings {
+        text.push_str(&format!("warning      {warning}\n"));
+    }
     text
 }
 
@@ -148,8 +163,7 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
             run.epoch.to_string(),
             run.phase.to_string(),
             run.role.to_string(),
-            run.elapsed
-                .map_or_else(|| "-".into(), |seconds| format!("{seconds:.3}")),
+            elapsed(run).unwrap_or_else(|| "-".into()),
             counts(run),
             differing(&run.differs),
         ]);
@@ -181,9 +195,7 @@ fn explain_one(detail: &RunDetail) -> String {
         }
         Some(Applied::Incomplete { detail }) => format!("not everywhere: {detail}"),
     };
-    let elapsed = run
-        .elapsed
-        .map_or_else(|| "unknown".into(), |seconds| format!("{seconds:.3} s"));
+    let elapsed = elapsed(run).map_or_else(|| "unknown".into(), |seconds| format!("{seconds} s"));
     let verdict = run
         .verdict
         .as_deref()
@@ -250,17 +262,30 @@ fn phase(study: &StudySummary) -> String {
 }
 
 fn job(run: &RunSummary) -> String {
-    match run.restart_count {
-        0 => run.job_id.to_string(),
-        restarts => format!("{} (restart {restarts})", run.job_id),
+    launch(run.job_id, run.restart_count)
+}
+
+fn launch(job_id: u32, restart_count: u32) -> String {
+    match restart_count {
+        0 => job_id.to_string(),
+        restarts => format!("{job_id} (restart {restarts})"),
     }
+}
+
+/// Seconds; of a run that its time limit cut short a lower bound.
+fn elapsed(run: &RunSummary) -> Option<String> {
+    let seconds = run.elapsed?;
+    Some(match run.state {
+        RunState::Censored => format!("at least {seconds:.3}"),
+        _ => format!("{seconds:.3}"),
+    })
 }
 
 fn counts(run: &RunSummary) -> String {
     match run.state {
         RunState::InFlight => "in flight".to_owned(),
         RunState::Counted => "yes".to_owned(),
-        RunState::Censored => "at least".to_owned(),
+        RunState::Censored => "lower bound".to_owned(),
         RunState::NotCounted => "no".to_owned(),
     }
 }
@@ -307,6 +332,11 @@ fn long_gain(gain: &GainSummary) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use io_autotune_engine::{Phase, Role};
+    use io_autotune_protocol::Delivery;
+
     use super::*;
 
     fn gain(gain: f64, low: f64, high: f64) -> GainSummary {
@@ -326,6 +356,56 @@ mod tests {
         assert!(long_gain(&gain(0.05, -0.1, 0.2)).starts_with("none that can be told from noise"));
         assert!(long_gain(&gain(-0.2, -0.3, -0.1)).starts_with("a loss: 20.0 % more time"));
         assert_eq!(short_gain(&gain(0.05, -0.1, 0.2)), "(5.0 %)");
+    }
+
+    fn run(state: RunState) -> RunSummary {
+        RunSummary {
+            run_id: 17,
+            study_id: 3,
+            application: "ocean".to_owned(),
+            uid: 1000,
+            epoch: 1,
+            cluster: "c".to_owned(),
+            job_id: 4711,
+            restart_count: 1,
+            node: "n1".to_owned(),
+            phase: Phase::Search,
+            role: Role::Search,
+            parametrization: Parametrization::default(),
+            differs: Parametrization::default(),
+            reason: "child".to_owned(),
+            state,
+            verdict: Some("its time limit ended it".to_owned()),
+            outcome: Some("TIMEOUT".to_owned()),
+            applied: None,
+            elapsed: Some(60.0),
+            wait_status: None,
+            measures: BTreeMap::new(),
+            started_at: jiff::Timestamp::UNIX_EPOCH,
+            finished_at: None,
+        }
+    }
+
+    #[test]
+    fn a_run_cut_short_is_shown_as_a_lower_bound() {
+        let detail = RunDetail {
+            run: run(RunState::Censored),
+            suggestion: serde_json::Value::Null,
+            delivery: Delivery::default(),
+            reports: Vec::new(),
+        };
+        let text = explain(&[detail]);
+        assert!(
+            text.contains("ended        TIMEOUT, elapsed at least 60.000 s\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("counts       lower bound: its time limit ended it\n"),
+            "{text}"
+        );
+        let text = runs(&[run(RunState::Censored), run(RunState::Counted)]);
+        assert_eq!(text.matches("at least 60.000").count(), 1);
+        assert_eq!(text.matches("60.000").count(), 2);
     }
 
     #[test]

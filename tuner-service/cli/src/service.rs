@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use io_autotune_protocol::{
-    Call, Client, ClientConfig, ClientError, ConfigError, Method, RunDetail, RunSummary,
-    StudySummary,
+    Call, Client, ClientConfig, ClientError, ConfigError, Diagnosis, Method, Replay, RunDetail,
+    RunSummary, StudySummary,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -38,8 +38,12 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn new(config: &Path) -> Result<Self, CliError> {
+        Self::of(&ClientConfig::load(config)?)
+    }
+
+    pub(crate) fn of(config: &ClientConfig) -> Result<Self, CliError> {
         Ok(Self {
-            client: Client::new(&ClientConfig::load(config)?)?,
+            client: Client::new(config)?,
         })
     }
 
@@ -75,6 +79,14 @@ impl Service {
 
     pub(crate) async fn explain(&self, job_id: u32) -> Result<Vec<RunDetail>, CliError> {
         self.get(&format!("/v1/runs/{job_id}")).await
+    }
+
+    pub(crate) async fn replay(&self, job_id: u32) -> Result<Vec<Replay>, CliError> {
+        self.get(&format!("/v1/runs/{job_id}/replay")).await
+    }
+
+    pub(crate) async fn doctor(&self) -> Result<Diagnosis, CliError> {
+        self.get("/v1/doctor").await
     }
 
     pub(crate) async fn steer<B: Serialize>(

@@ -106,8 +106,9 @@ pub struct Tested {
     pub log_elapsed: Moments,
     /// The latest runs that count, oldest first, at most [`RECENT_RUNS`].
     pub recent: Vec<RecentRun>,
-    /// The latest runs that were cut short by their time limit, oldest first, at most
-    /// [`RECENT_RUNS`]: their seconds are lower bounds of what they would have taken.
+    /// Runs that were cut short by their time limit, oldest first: their seconds are lower bounds of
+    /// what they would have taken. At most [`RECENT_RUNS`], those of the longest bounds: a short one
+    /// says nothing beside them, and whatever the order in which they came, the same ones stay.
     #[serde(default)]
     pub censored: Vec<RecentRun>,
     /// How many runs failed in a way that may be the parametrization's doing.
@@ -142,7 +143,9 @@ impl Tested {
         // The logarithm of a finite positive number is finite, so this cannot fail half way.
         self.log_elapsed.push(elapsed.ln())?;
         self.first_ordinal = self.first_ordinal.min(ordinal);
-        keep(&mut self.recent, RecentRun { ordinal, elapsed });
+        insert(&mut self.recent, RecentRun { ordinal, elapsed });
+        let surplus = self.recent.len().saturating_sub(RECENT_RUNS);
+        self.recent.drain(..surplus);
         Ok(())
     }
 
@@ -158,7 +161,16 @@ impl Tested {
             return Err(SampleError::NotPositive(elapsed));
         }
         self.first_ordinal = self.first_ordinal.min(ordinal);
-        keep(&mut self.censored, RecentRun { ordinal, elapsed });
+        insert(&mut self.censored, RecentRun { ordinal, elapsed });
+        if self.censored.len() > RECENT_RUNS {
+            let shortest = self
+                .censored
+                .iter()
+                .enumerate()
+                .min_by(|(_, a), (_, b)| a.elapsed.total_cmp(&b.elapsed))
+                .map(|(place, _)| place);
+            self.censored.remove(shortest.unwrap_or_default());
+        }
         Ok(())
     }
 
@@ -169,12 +181,10 @@ impl Tested {
     }
 }
 
-/// Adds a run to a list in the order of their ordinals, of which the latest stay.
-fn keep(runs: &mut Vec<RecentRun>, run: RecentRun) {
+/// Adds a run to a list in the order of their ordinals.
+fn insert(runs: &mut Vec<RecentRun>, run: RecentRun) {
     let place = runs.partition_point(|other| other.ordinal <= run.ordinal);
     runs.insert(place, run);
-    let surplus = runs.len().saturating_sub(RECENT_RUNS);
-    runs.drain(..surplus);
 }
 
 /// How many runs of the epoch ended, by role, whether they counted or not.
@@ -394,6 +404,28 @@ mod tests {
         assert_eq!((tested.first_ordinal, tested.failed), (-1, 1));
         assert_eq!(tested.elapsed.count, 100);
         assert_eq!(tested.log_elapsed.count, 100);
+    }
+
+    #[test]
+    fn the_longest_bounds_stay_whatever_the_order() {
+        let bound = |ordinal: i64| 1.0 + (ordinal * 37 % 50) as f64;
+        let mut forwards = Tested::new(Parametrization::default(), 0);
+        let mut backwards = forwards.clone();
+        for ordinal in 0..50 {
+            forwards.record_censored(ordinal, bound(ordinal)).unwrap();
+            backwards
+                .record_censored(49 - ordinal, bound(49 - ordinal))
+                .unwrap();
+        }
+        assert_eq!(forwards, backwards);
+        assert_eq!(forwards.censored.len(), RECENT_RUNS);
+        assert!(forwards.censored.is_sorted_by_key(|run| run.ordinal));
+        assert!(forwards.censored.iter().all(|run| run.elapsed > 18.0));
+        assert_eq!((forwards.elapsed.count, forwards.recent.len()), (0, 0));
+        let before = forwards.clone();
+        assert!(forwards.record_censored(50, f64::NAN).is_err());
+        assert!(forwards.record_censored(50, 0.0).is_err());
+        assert_eq!(forwards, before);
     }
 
     #[test]

@@ -13,8 +13,10 @@
 #![forbid(unsafe_code)]
 
 mod design;
+mod estimate;
 pub mod history;
 mod methods;
+mod mixture;
 pub mod reason;
 pub mod recommend;
 pub mod settings;
@@ -27,6 +29,7 @@ mod view;
 
 pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 pub use history::{RECENT_RUNS, SampleError, UnknownWord};
+pub use mixture::{Mixture, mixture};
 pub use reason::{BestKnownBecause, Reason, Suggestion};
 pub use recommend::{Recommendation, best_known, recommend};
 pub use settings::{Crossover, MethodName, Robert2020, Selection, Settings, SettingsError};

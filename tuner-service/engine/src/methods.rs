@@ -38,11 +38,11 @@ impl<'a> MethodContext<'a> {
     }
 
     /// The next point of the design to run, with its number from 0: the first that is not the
-    /// default, has no run that counts and none in flight, and is not given up.
+    /// default, of whose time nothing is known, that has no run in flight and is not given up.
     pub(crate) fn next_design_point(&self) -> Option<(usize, &'a Point)> {
         self.design.iter().enumerate().find(|(_, point)| {
             let open =
-                |known: &Known| known.count() == 0 && known.in_flight == 0 && !known.given_up();
+                |known: &Known| known.mean().is_none() && known.in_flight == 0 && !known.given_up();
             **point != self.view.default && self.view.get(point).is_none_or(open)
         })
     }

@@ -105,6 +105,15 @@ pub enum Reason {
     Pinned,
     /// Nothing is applied; the run is only measured.
     Observe,
+    /// Nothing is applied, because the study's runs are too different to be one application's.
+    Mixed {
+        /// The coefficient of variation of the latest runs of the default.
+        cv: f64,
+        /// How many they are.
+        runs: u64,
+        /// The two times they gather around, if they do.
+        modes: Option<(f64, f64)>,
+    },
 }
 
 /// Why a run gets the best known parametrization and explores nothing.
@@ -213,8 +222,26 @@ impl fmt::Display for Reason {
             }
             Reason::Pinned => f.write_str("the study is pinned to this parametrization"),
             Reason::Observe => f.write_str("observed only: nothing is applied"),
+            Reason::Mixed { cv, runs, modes } => mixed(f, *cv, *runs, *modes),
         }
     }
+}
+
+fn mixed(f: &mut fmt::Formatter<'_>, cv: f64, runs: u64, modes: Option<(f64, f64)>) -> fmt::Result {
+    write!(f, "observed only: the last {runs} runs of the default ")?;
+    match modes {
+        Some((quick, slow)) => write!(
+            f,
+            "gather around two times, {} and {}",
+            seconds(quick),
+            seconds(slow)
+        )?,
+        None => write!(f, "vary by {:.0} %", 100.0 * cv)?,
+    }
+    f.write_str(
+        ", which looks like different work under one name: give each its own with app=NAME, \
+         or confirm that they are one application with `io-autotune accept APP`",
+    )
 }
 
 fn settled(
@@ -302,5 +329,28 @@ mod tests {
         );
         let json = serde_json::to_string(&full).unwrap();
         assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), full);
+        for (modes, words) in [
+            (
+                Some((10.0, 21.5)),
+                "gather around two times, 10 s and 21.5 s",
+            ),
+            (None, "vary by 83 %"),
+        ] {
+            let mixed = Reason::Mixed {
+                cv: 0.83,
+                runs: 8,
+                modes,
+            };
+            let text = mixed.to_string();
+            assert!(
+                text.starts_with(&format!(
+                    "observed only: the last 8 runs of the default {words}, "
+                )),
+                "{text}"
+            );
+            assert!(text.contains("app=NAME") && text.contains("`io-autotune accept APP`"));
+            let json = serde_json::to_string(&mixed).unwrap();
+            assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), mixed);
+        }
     }
 }

@@ -16,23 +16,29 @@ pub(crate) const MIN_RUNS: u64 = 2;
 pub struct Recommendation {
     /// The parametrization.
     pub parametrization: Parametrization,
-    /// Its mean elapsed, seconds.
+    /// Its mean elapsed, seconds, raised by runs that were cut short.
     pub mean: f64,
-    /// How many runs the mean rests on, at least 2.
+    /// How many runs count for it, at least 2.
     pub n: u64,
-    /// The standard error of the mean, seconds.
+    /// How many of its runs were cut short by their time limit.
+    pub censored: u64,
+    /// The standard error of the mean of the runs that count, seconds.
     pub standard_error: f64,
-    /// The mean elapsed of the default, seconds; none if no run of it counted.
+    /// The mean elapsed of the default, seconds, raised by runs that were cut short; none if no run of
+    /// it counted.
     pub default_mean: Option<f64>,
     /// How many runs of the default counted.
     pub default_n: u64,
+    /// How many runs of the default were cut short by their time limit.
+    pub default_censored: u64,
 }
 
 /// The parametrization with the lowest mean elapsed among those that at least two runs counted
 /// for: the optimum is the best on average and not the quickest run (robert2020, section IV).
 ///
-/// A parametrization under which more runs failed than counted, twice at least, is not recommended,
-/// unless it is the default. None before any has two runs. Entries that do not fit the space are
+/// A run that was cut short by its time limit never makes a parametrization recommended: it is not
+/// one of the two, and it can only raise the mean. A parametrization under which more runs failed or
+/// were cut short than counted, twice at least, is not recommended, unless it is the default. None before any has two runs. Entries that do not fit the space are
 /// ignored.
 pub fn recommend(space: &Space, history: &History) -> Option<Recommendation> {
     recommend_in(&View::new(space, history, &[]))
@@ -45,9 +51,11 @@ pub(crate) fn recommend_in(view: &View<'_>) -> Option<Recommendation> {
         parametrization: view.space.parametrization(point),
         mean,
         n: known.count(),
+        censored: known.censored(),
         standard_error: known.elapsed.standard_error()?,
         default_mean: default.mean(),
         default_n: default.count(),
+        default_censored: default.censored(),
     })
 }
 

@@ -26,6 +26,9 @@ pub struct Settings {
     pub exploring: u32,
     /// Once settled, one run in so many is a control run; at least 2.
     pub control_every: u32,
+    /// The largest coefficient of variation, standard deviation over mean, that the default's runs may
+    /// have before they are taken for different work under one name.
+    pub max_baseline_cv: f64,
     /// The settings of the method `robert2020`.
     pub robert2020: Robert2020,
 }
@@ -39,6 +42,7 @@ impl Default for Settings {
             budget: 50,
             exploring: 8,
             control_every: 10,
+            max_baseline_cv: 0.5,
             robert2020: Robert2020::default(),
         }
     }
@@ -135,6 +139,14 @@ impl Settings {
         whole("budget", self.budget, self.design_points, 100_000)?;
         whole("exploring", self.exploring, 1, 100_000)?;
         whole("control_every", self.control_every, 2, 1_000_000)?;
+        let cv = self.max_baseline_cv;
+        if !(cv > 0.0 && cv <= 100.0) {
+            return Err(SettingsError {
+                setting: "max_baseline_cv",
+                value: cv.to_string(),
+                allowed: "above 0 and at most 100, as a share of the mean".to_owned(),
+            });
+        }
         self.robert2020.validate()
     }
 }
@@ -216,12 +228,13 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 9] = [
+        let edits: [(&str, Edit); 10] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("budget", |s| s.budget = s.design_points - 1),
             ("exploring", |s| s.exploring = 0),
             ("control_every", |s| s.control_every = 1),
+            ("max_baseline_cv", |s| s.max_baseline_cv = f64::NAN),
             ("pool_size", |s| {
                 s.robert2020.selection = Selection::Tournament { pool_size: 0 }
             }),

@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod anything;
 #[cfg(test)]
+mod censoring;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod settling;
 #[cfg(test)]
 mod simulation;

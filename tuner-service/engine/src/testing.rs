@@ -100,6 +100,9 @@ pub(crate) fn finish(history: &mut History, run: &Pending, outcome: Outcome) {
         });
     match outcome {
         Outcome::Elapsed(elapsed) => history.tested[place].record(ordinal, elapsed).unwrap(),
+        Outcome::Censored(bound) => history.tested[place]
+            .record_censored(ordinal, bound)
+            .unwrap(),
         _ => history.tested[place].record_failure(ordinal),
     }
 }
@@ -109,6 +112,8 @@ pub(crate) fn finish(history: &mut History, run: &Pending, outcome: Outcome) {
 pub(crate) enum Outcome {
     /// It counts, with so many seconds.
     Elapsed(f64),
+    /// Its time limit cut it short after so many seconds.
+    Censored(f64),
     /// It failed.
     Failed,
     /// It does not count.

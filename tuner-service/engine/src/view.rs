@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::estimate::with_bounds;
 use crate::history::{History, Moments, Pending, Role};
 use crate::space::{Point, Space};
 
@@ -10,6 +11,10 @@ use crate::space::{Point, Space};
 pub(crate) struct Known {
     /// Moments of the elapsed seconds of the runs that count.
     pub(crate) elapsed: Moments,
+    /// After how many seconds runs were cut short by their time limit, the longest first.
+    bounds: Vec<f64>,
+    /// The mean elapsed, with the bounds.
+    mean: Option<f64>,
     /// How many runs failed.
     pub(crate) failed: u64,
     /// The ordinal of the first run; `i64::MAX` if none has ended.
@@ -24,6 +29,8 @@ impl Default for Known {
     fn default() -> Self {
         Known {
             elapsed: Moments::default(),
+            bounds: Vec::new(),
+            mean: None,
             failed: 0,
             first_ordinal: i64::MAX,
             in_flight: 0,
@@ -38,30 +45,50 @@ impl Known {
         self.elapsed.count
     }
 
-    /// The mean elapsed, seconds (the paper's estimator of f, robert2020 section VI-A); none
-    /// without a run that counts.
-    pub(crate) fn mean(&self) -> Option<f64> {
-        (self.elapsed.count > 0).then_some(self.elapsed.mean)
+    /// How many runs were cut short by their time limit, as far as the history keeps them.
+    pub(crate) fn censored(&self) -> u64 {
+        self.bounds.len() as u64
     }
 
-    /// Runs that count, that failed, and that are in flight.
+    /// The mean elapsed, seconds (the paper's estimator of f, robert2020 section VI-A), raised by
+    /// the runs that were cut short. Where all were, the longest bound, if that exceeds the mean of
+    /// the default: the parametrization is slower, whatever it takes. None where nothing is known.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        self.mean
+    }
+
+    /// Runs that count, that were cut short, that failed, and that are in flight.
     pub(crate) fn runs(&self) -> u64 {
         self.elapsed
             .count
+            .saturating_add(self.censored())
             .saturating_add(self.failed)
             .saturating_add(self.in_flight)
     }
 
-    /// Whether jobs fail under it more often than not, twice at least: it is given up.
+    /// Whether jobs fail or are cut short under it more often than not, twice at least: it is given
+    /// up.
     pub(crate) fn given_up(&self) -> bool {
-        self.failed >= 2 && self.failed > self.elapsed.count
+        let lost = self.failed.saturating_add(self.censored());
+        lost >= 2 && lost > self.elapsed.count
+    }
+
+    /// Estimates the mean, once all that is known has been taken in.
+    fn estimate(&mut self, default: Option<f64>) {
+        self.mean = if self.elapsed.count > 0 {
+            let Moments { count, mean, .. } = self.elapsed;
+            Some(with_bounds(count, mean, &self.bounds))
+        } else {
+            let longest = self.bounds.first().copied();
+            longest.filter(|bound| default.is_some_and(|mean| *bound > mean))
+        };
     }
 }
 
 /// An epoch's history and runs in flight by point.
 ///
 /// Entries whose parametrization does not fit the space (any more) are left out, and so are
-/// moments that no series of positive times can have. The order of the history does not matter.
+/// moments and bounds that no series of positive times can have. The order of the history does not matter.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub(crate) space: &'a Space,
@@ -88,6 +115,10 @@ impl<'a> View<'a> {
             if sound(&tested.elapsed) && sound(&merged) {
                 known.elapsed = merged;
             }
+            let bounds = tested.censored.iter().map(|run| run.elapsed);
+            known
+                .bounds
+                .extend(bounds.filter(|bound| bound.is_finite() && *bound > 0.0));
             known.failed = known.failed.saturating_add(tested.failed);
             known.first_ordinal = known.first_ordinal.min(tested.first_ordinal);
         }
@@ -103,7 +134,23 @@ impl<'a> View<'a> {
                 }
             }
         }
+        view.estimate();
         view
+    }
+
+    fn estimate(&mut self) {
+        for known in self.known.values_mut() {
+            known.bounds.sort_by(|a, b| b.total_cmp(a));
+        }
+        let default = self.known.get_mut(&self.default).and_then(|known| {
+            known.estimate(None);
+            known.mean
+        });
+        for (point, known) in &mut self.known {
+            if *point != self.default {
+                known.estimate(default);
+            }
+        }
     }
 
     /// What is known of a point; none if it never ran.
@@ -126,8 +173,8 @@ impl<'a> View<'a> {
         self.exploring
     }
 
-    /// The point with the lowest mean among those that rest on at least `runs` runs and are not
-    /// given up. The default is never given up: it is what the job would have had without us. At
+    /// The point with the lowest mean among those that at least `runs` runs count for and that are not
+    /// given up. A run that was cut short is none of these, and only raises the mean. The default is never given up: it is what the job would have had without us. At
     /// equal means the default wins, then the point that is known better.
     pub(crate) fn lowest(&self, runs: u64) -> Option<(&Point, &Known, f64)> {
         self.iter()

@@ -192,7 +192,10 @@ impl Client {
                 Err(ClientError::Unreachable(
                     failures
                         .iter()
-                        .map(|(endpoint, error)| format!("{endpoint}: {error}"))
+                        .map(|(endpoint, error)| match error {
+                            ClientError::Unreachable(problem) => format!("{endpoint}: {problem}"),
+                            error => format!("{endpoint}: {error}"),
+                        })
                         .collect::<Vec<_>>()
                         .join("; "),
                 ))

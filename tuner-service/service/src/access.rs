@@ -1,5 +1,6 @@
 //! Who may do what.
 
+use io_autotune_protocol::ServiceAccount;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::Deserialize;
 
@@ -11,6 +12,8 @@ pub(crate) struct AccessConfig {
     admin_uids: Vec<u32>,
     /// Admins, by group name.
     admin_groups: Vec<String>,
+    /// Who delivers what Slurm's job-completion script has written, by login name or uid.
+    collectors: Vec<ServiceAccount>,
 }
 
 /// The caller of a request, by MUNGE's word.
@@ -52,6 +55,25 @@ impl Access {
             .unwrap_or(false)
     }
 
+    /// Whether `caller` may deliver outcomes. Root of a node may say how any job ended anyway.
+    pub(crate) async fn is_collector(&self, caller: Caller) -> bool {
+        if caller.is_root() {
+            return true;
+        }
+        let collectors = self.config.collectors.clone();
+        tokio::task::spawn_blocking(move || {
+            collectors.iter().any(|account| match account {
+                ServiceAccount::Uid(uid) => *uid == caller.uid,
+                ServiceAccount::Name(name) => User::from_name(name)
+                    .ok()
+                    .flatten()
+                    .is_some_and(|user| user.uid.as_raw() == caller.uid),
+            })
+        })
+        .await
+        .unwrap_or(false)
+    }
+
     /// Whose studies `caller` may see: everyone's, or only their own.
     pub(crate) async fn visible_owner(&self, caller: Caller) -> Option<u32> {
         if self.is_admin(caller).await {
@@ -86,7 +108,7 @@ mod tests {
     async fn admins_are_those_configured_by_uid_or_group() {
         let by_uid = Access::new(AccessConfig {
             admin_uids: vec![42],
-            admin_groups: vec![],
+            ..AccessConfig::default()
         });
         assert!(by_uid.is_admin(Caller { uid: 42 }).await);
         assert!(!by_uid.is_admin(Caller { uid: 43 }).await);
@@ -95,10 +117,26 @@ mod tests {
             "root of a node is no admin by itself"
         );
         let by_group = Access::new(AccessConfig {
-            admin_uids: vec![],
             admin_groups: vec!["root".into()],
+            ..AccessConfig::default()
         });
         assert!(by_group.is_admin(Caller { uid: 0 }).await);
         assert!(!by_group.is_admin(Caller { uid: 65534 }).await);
+    }
+
+    #[tokio::test]
+    async fn collectors_are_root_and_whoever_is_named_by_name_or_uid() {
+        let access = Access::new(AccessConfig {
+            collectors: vec![
+                ServiceAccount::Uid(42),
+                ServiceAccount::Name("nobody".into()),
+                ServiceAccount::Name("no-such-account".into()),
+            ],
+            ..AccessConfig::default()
+        });
+        for (uid, expected) in [(0, true), (42, true), (65534, true), (43, false)] {
+            assert_eq!(access.is_collector(Caller { uid }).await, expected, "{uid}");
+        }
+        assert!(!access.is_admin(Caller { uid: 42 }).await);
     }
 }

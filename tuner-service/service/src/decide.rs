@@ -2,10 +2,12 @@
 
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
-    BestKnownBecause, ENGINE_VERSION, Reason, Role, Settings, Suggestion, best_known, suggest,
+    BestKnownBecause, ENGINE_VERSION, History, Mixture, Parametrization, Pending, Reason, Role,
+    Settings, Space, Suggestion, best_known, mixture, suggest,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Jobs without any name share this application; they are never tuned.
@@ -23,20 +25,44 @@ pub(crate) struct Occasion<'a> {
     pub(crate) restart_count: u32,
     pub(crate) accelerator: &'a Accelerator,
     pub(crate) settings: &'a Settings,
-    /// The study's row could not be locked in time: nothing may be explored, because that has to
+    /// The study could not be had to itself in time: nothing may be explored, because that has to
     /// be serialised.
     pub(crate) busy: bool,
 }
 
-impl Occasion<'_> {
-    /// Whether the run is only measured.
-    fn is_observed(&self) -> bool {
-        self.request.mode == Mode::Observe
-            || self.request.note.is_some()
-            || self.request.app.is_none()
+/// What overrides the engine's suggestion, as it is kept with the decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Overrides {
+    /// How often the job was restarted.
+    pub(crate) restart_count: u32,
+    /// Nothing may be explored, because the study was busy.
+    pub(crate) busy: bool,
+    /// The run is only measured.
+    pub(crate) observed: bool,
+    /// Set while the study is pinned.
+    pub(crate) pin: Option<Parametrization>,
+    /// Its runs were said to be one application's, however much they differ.
+    pub(crate) accepts_mixed: bool,
+    /// The catalogue cannot deliver what was chosen: it has left the epoch's space.
+    pub(crate) undeliverable: bool,
+}
+
+impl Overrides {
+    fn of(occasion: &Occasion<'_>, state: &StudyState) -> Self {
+        let request = occasion.request;
+        Self {
+            restart_count: occasion.restart_count,
+            busy: occasion.busy,
+            observed: request.mode == Mode::Observe
+                || request.note.is_some()
+                || request.app.is_none(),
+            pin: state.pin.clone(),
+            accepts_mixed: state.accepts_mixed,
+            undeliverable: false,
+        }
     }
 
-    /// Why this run explores nothing, if it does not.
+    /// Why the run explores nothing, if it does not.
     fn bar_to_exploring(&self) -> Option<BestKnownBecause> {
         if self.restart_count > 0 {
             Some(BestKnownBecause::Restarted)
@@ -48,29 +74,43 @@ impl Occasion<'_> {
     }
 }
 
-/// Decides what a run gets.
-pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
-    let suggested = match occasion.bar_to_exploring() {
-        Some(because) => best_known(&state.space, &state.history, because),
-        None => suggest(
-            &state.space,
-            &state.history,
-            &state.pending,
-            occasion.settings,
-            state.seed,
-        ),
+/// What a decision is made from: all of it is kept, so that it can be made again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) space: &'a Space,
+    pub(crate) history: &'a History,
+    pub(crate) pending: &'a [Pending],
+    pub(crate) settings: &'a Settings,
+    pub(crate) seed: u64,
+    pub(crate) overrides: &'a Overrides,
+}
+
+/// What a run gets. The same inputs give the same.
+pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
+    let Inputs {
+        space,
+        history,
+        pending,
+        settings,
+        seed,
+        overrides,
+    } = *inputs;
+    let suggested = match overrides.bar_to_exploring() {
+        Some(because) => best_known(space, history, because),
+        None => suggest(space, history, pending, settings, seed),
     };
-    let pin = state
+    let observed = |reason| Suggestion {
+        role: Role::Observe,
+        parametrization: space.default(),
+        reason,
+        ..suggested.clone()
+    };
+    let pin = overrides
         .pin
         .as_ref()
-        .filter(|pin| state.space.validate(pin).is_ok());
-    let suggestion = if occasion.is_observed() {
-        Suggestion {
-            role: Role::Observe,
-            parametrization: state.space.default(),
-            reason: Reason::Observe,
-            ..suggested
-        }
+        .filter(|pin| space.validate(pin).is_ok());
+    let chosen = if overrides.observed {
+        observed(Reason::Observe)
     } else if let Some(pin) = pin {
         Suggestion {
             role: Role::Pinned,
@@ -78,24 +118,58 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             reason: Reason::Pinned,
             ..suggested
         }
+    } else if let Some(mixed) = mixed(space, history, settings, overrides.accepts_mixed) {
+        observed(mixed.into())
     } else {
         suggested
     };
-    decision(occasion, state, suggestion)
+    if overrides.undeliverable {
+        Suggestion {
+            parametrization: space.default(),
+            ..chosen
+        }
+    } else {
+        chosen
+    }
 }
 
-fn decision(occasion: &Occasion<'_>, state: &StudyState, suggestion: Suggestion) -> Decision {
-    let (suggestion, delivery) = match occasion.accelerator.render(&suggestion.parametrization) {
-        Ok(delivery) if suggestion.role != Role::Observe => (suggestion, delivery),
-        Ok(_) => (suggestion, occasion.accelerator.render_nothing()),
+/// What makes a study's runs too different to be tuned together, unless that was accepted.
+pub(crate) fn mixed(
+    space: &Space,
+    history: &History,
+    settings: &Settings,
+    accepted: bool,
+) -> Option<Mixture> {
+    if accepted {
+        None
+    } else {
+        mixture(space, history, settings)
+    }
+}
+
+/// Decides what a run gets.
+pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
+    let mut overrides = Overrides::of(occasion, state);
+    let chosen = |overrides: &Overrides| {
+        choose(&Inputs {
+            space: &state.space,
+            history: &state.history,
+            pending: &state.pending,
+            settings: occasion.settings,
+            seed: state.seed,
+            overrides,
+        })
+    };
+    let mut suggestion = chosen(&overrides);
+    let delivery = match occasion.accelerator.render(&suggestion.parametrization) {
+        Ok(delivery) if suggestion.role != Role::Observe => delivery,
+        Ok(_) => occasion.accelerator.render_nothing(),
         // Only without the lock can the epoch still have a space that the catalogue has left.
-        Err(_) => (
-            Suggestion {
-                parametrization: occasion.accelerator.space.default(),
-                ..suggestion
-            },
-            occasion.accelerator.render_nothing(),
-        ),
+        Err(_) => {
+            overrides.undeliverable = true;
+            suggestion = chosen(&overrides);
+            occasion.accelerator.render_nothing()
+        }
     };
     Decision {
         phase: suggestion.phase,
@@ -106,8 +180,11 @@ fn decision(occasion: &Occasion<'_>, state: &StudyState, suggestion: Suggestion)
             "engine_version": ENGINE_VERSION,
             "seed": state.seed.to_string(),
             "settings": occasion.settings,
+            "epoch": state.epoch,
+            "judged": state.judged,
             "tally": state.history.tally,
             "pending": state.pending,
+            "overrides": overrides,
         }),
         delivery: json!(delivery),
         parametrization: suggestion.parametrization,
@@ -118,7 +195,7 @@ fn decision(occasion: &Occasion<'_>, state: &StudyState, suggestion: Suggestion)
 mod tests {
     use std::collections::BTreeMap;
 
-    use io_autotune_engine::{History, Parametrization, Value};
+    use io_autotune_engine::Value;
     use io_autotune_protocol::Delivery;
 
     use super::*;
@@ -164,9 +241,11 @@ mod tests {
             epoch: 1,
             seed: 7,
             space: accelerator().space,
+            judged: 4,
             history,
             pending: Vec::new(),
             pin,
+            accepts_mixed: false,
         }
     }
 
@@ -230,5 +309,59 @@ mod tests {
             decided("app=ocean", 0, false, &state(Some(point(3)))).role,
             Role::Pinned
         );
+    }
+
+    #[test]
+    fn a_study_of_different_work_is_observed_until_that_is_accepted() {
+        let mut mixed = state(None);
+        let mut default = io_autotune_engine::Tested::new(point(2), 1);
+        for (ordinal, elapsed) in [1.0, 10.0, 1.01, 10.2, 1.02, 10.1, 0.99, 9.9]
+            .iter()
+            .enumerate()
+        {
+            default.record(ordinal as i64 + 1, *elapsed).unwrap();
+        }
+        mixed.history.tested = vec![default];
+        let observed = decided("app=ocean", 0, false, &mixed);
+        assert_eq!(
+            (observed.role, observed.parametrization),
+            (Role::Observe, point(2))
+        );
+        assert!(observed.reason.contains("app="), "{}", observed.reason);
+        let busy = decided("app=ocean", 0, true, &mixed);
+        assert_eq!(busy.role, Role::Observe);
+        mixed.pin = Some(point(8));
+        assert_eq!(decided("app=ocean", 0, false, &mixed).role, Role::Pinned);
+        mixed.pin = None;
+        mixed.accepts_mixed = true;
+        assert_ne!(decided("app=ocean", 0, false, &mixed).role, Role::Observe);
+    }
+
+    #[test]
+    fn what_the_catalogue_cannot_deliver_is_the_default_and_is_kept_as_such() {
+        let mut elsewhere = state(Some(point(8)));
+        elsewhere.space = Accelerator::parse(
+            r#"
+            name = "x"
+            title = "x"
+            [[parameters]]
+            name = "other"
+            kind = "ordered"
+            values = [1, 2]
+            default = 1
+            [[delivery.files]]
+            name = "hints"
+            variable = "HINTS"
+            line = "{name} {value}"
+            omit_default = true
+            parameters = ["other"]
+            "#,
+        )
+        .unwrap()
+        .space;
+        elsewhere.history = History::default();
+        let decision = decided("app=ocean", 0, true, &elsewhere);
+        assert_eq!(decision.parametrization, elsewhere.space.default());
+        assert_eq!(decision.suggestion["overrides"]["undeliverable"], true);
     }
 }

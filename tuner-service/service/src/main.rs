@@ -6,8 +6,11 @@ mod access;
 mod api;
 mod config;
 mod decide;
+mod gate;
 mod listen;
+mod merge;
 mod reconcile;
+mod replay;
 mod signing;
 mod slurm;
 mod summary;
@@ -29,6 +32,7 @@ use tracing_subscriber::EnvFilter;
 use crate::access::Access;
 use crate::api::Service;
 use crate::config::{Config, StartupError};
+use crate::gate::Gates;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
 #[derive(Parser)]
@@ -99,6 +103,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         return Ok(());
     }
 
+    let sources = Arc::new(config.slurm.into_sources());
     let service = Arc::new(Service {
         store: store.clone(),
         catalogue,
@@ -108,11 +113,14 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         credentials: Arc::new(Munge {
             socket: config.munge.socket,
         }),
+        sources: Arc::clone(&sources),
+        stuck_after: config.reconcile.lost_after(),
+        gates: Gates::default(),
     });
     let (stop, stopping) = watch::channel(false);
     let reconciler = tokio::spawn(reconcile::run(
         store.clone(),
-        config.slurm.into_source(),
+        sources,
         config.reconcile,
         stopping.clone(),
     ));

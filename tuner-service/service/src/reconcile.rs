@@ -1,15 +1,18 @@
-//! Joins what nodes report with what Slurm says, and gives each run its verdict.
+//! Joins what nodes report with what Slurm says, gives each run its verdict, and revises it when
+//! the truth arrives late.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use io_autotune_store::{AwaitedRun, Store, StoreError};
+use io_autotune_store::{AwaitedRun, Judged, Store, StoreError};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::slurm::{JobState, OutcomeError, OutcomeSource};
-use crate::verdict::{Patience, verdict};
+use crate::merge;
+use crate::slurm::{Launch, Sources, word};
+use crate::verdict::{Asked, Facts, Next, Patience, next};
 
 /// `[reconcile]` of the configuration.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -19,10 +22,15 @@ pub(crate) struct ReconcileConfig {
     poll_seconds: f64,
     /// How often it is asked for runs that nobody has reported.
     sweep_seconds: f64,
-    /// How long Slurm's word is waited for once the report has come.
+    /// How long Slurm's word is waited for once a report has come.
     outcome_patience_seconds: u64,
-    /// How long the report is waited for once Slurm has said that the job ended, or knows it no longer.
+    /// How long reports are waited for once Slurm has said that the job ended well.
     report_patience_seconds: u64,
+    /// When a run whose job is over gives its place among the exploring runs to another, and when one
+    /// that neither Slurm nor any node knows of is given up.
+    release_patience_seconds: u64,
+    /// When a run that nobody has reported is given up, where nobody can be asked about its job.
+    lost_after_seconds: u64,
 }
 
 impl Default for ReconcileConfig {
@@ -32,33 +40,44 @@ impl Default for ReconcileConfig {
             sweep_seconds: 60.0,
             outcome_patience_seconds: 600,
             report_patience_seconds: 3600,
+            release_patience_seconds: 60,
+            lost_after_seconds: 7 * 86_400,
         }
+    }
+}
+
+impl ReconcileConfig {
+    fn patience(&self) -> Patience {
+        Patience {
+            outcome: Duration::from_secs(self.outcome_patience_seconds),
+            report: Duration::from_secs(self.report_patience_seconds),
+            release: Duration::from_secs(self.release_patience_seconds),
+            lost: self.lost_after(),
+        }
+    }
+
+    /// When a run that nobody speaks of is given up, and when a word that meets no run is forgotten.
+    pub(crate) fn lost_after(&self) -> Duration {
+        Duration::from_secs(self.lost_after_seconds)
     }
 }
 
 /// No round takes more runs; the next one takes the rest.
 const RUNS_PER_ROUND: i64 = 5000;
 
-#[derive(Debug, thiserror::Error)]
-enum ReconcileError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Outcome(#[from] OutcomeError),
-}
-
 /// Reconciles until told to stop. A failed round is logged and the next one tries again.
 pub(crate) async fn run(
     store: Store,
-    source: impl OutcomeSource,
+    sources: Arc<Sources>,
     config: ReconcileConfig,
     mut stopping: watch::Receiver<bool>,
 ) {
     let poll = Duration::from_secs_f64(config.poll_seconds.clamp(0.1, 3600.0));
     let sweep = Duration::from_secs_f64(config.sweep_seconds.clamp(0.1, 86400.0));
-    let patience = Patience {
-        outcome: Duration::from_secs(config.outcome_patience_seconds),
-        report: Duration::from_secs(config.report_patience_seconds),
+    let reconciler = Reconciler {
+        store,
+        sources,
+        patience: config.patience(),
     };
     let mut next_sweep = Instant::now();
     loop {
@@ -70,57 +89,188 @@ pub(crate) async fn run(
         if sweeping {
             next_sweep = Instant::now() + sweep;
         }
-        if let Err(error) = round(&store, &source, sweeping, patience).await {
+        if let Err(error) = reconciler.round(sweeping).await {
             tracing::warn!(%error, "reconciliation has to wait");
         }
     }
 }
 
-async fn round(
-    store: &Store,
-    source: &impl OutcomeSource,
-    sweeping: bool,
+struct Reconciler {
+    store: Store,
+    sources: Arc<Sources>,
     patience: Patience,
-) -> Result<(), ReconcileError> {
-    let runs = store
-        .awaited_runs(source.cluster(), sweeping, RUNS_PER_ROUND)
-        .await?;
-    if runs.is_empty() {
-        return Ok(());
-    }
-    let jobs = source.jobs().await?;
-    for mut run in runs {
-        if let Err(error) = reconcile(store, &jobs, &mut run, patience).await {
-            // One study that is busy must not hold up all others.
-            tracing::warn!(run_id = run.run_id, %error, "a run has to wait for its verdict");
-        }
-    }
-    Ok(())
 }
 
-async fn reconcile(
-    store: &Store,
-    jobs: &HashMap<u32, JobState>,
-    run: &mut AwaitedRun,
-    patience: Patience,
-) -> Result<(), StoreError> {
-    let job = jobs.get(&run.job.job_id);
-    if run.outcome.is_none()
-        && let Some(outcome) = job.and_then(|job| job.outcome_of(run.job.restart_count))
-    {
-        store.record_outcome(run.run_id, outcome).await?;
-        run.outcome = Some(outcome.to_owned());
-        run.outcome_age = Some(0.0);
+impl Reconciler {
+    /// One round; when `sweeping`, over runs too that nobody has spoken of yet.
+    async fn round(&self, sweeping: bool) -> Result<(), StoreError> {
+        if sweeping {
+            self.store.forget_unclaimed(self.patience.lost).await?;
+        }
+        self.store.claim_outcomes(&self.sources.cluster).await?;
+        let runs = self.awaited(sweeping).await?;
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let inquiry = self.inquire(&runs).await?;
+        let runs = if inquiry.news {
+            self.awaited(sweeping).await?
+        } else {
+            runs
+        };
+        for run in runs {
+            if let Err(error) = self.judge(&run, inquiry.asked(&self.sources, &run)).await {
+                // One study that is busy must not hold up all others.
+                tracing::warn!(run_id = run.run_id, %error, "a run has to wait for its verdict");
+            }
+        }
+        Ok(())
     }
-    if let Some(verdict) = verdict(run, &run.default, job.is_some(), patience)
-        && store.judge_run(run.run_id, &verdict).await?
-    {
-        tracing::info!(
-            run_id = run.run_id,
-            job_id = run.job.job_id,
-            ?verdict,
-            "run judged"
-        );
+
+    async fn awaited(&self, unheard: bool) -> Result<Vec<AwaitedRun>, StoreError> {
+        self.store
+            .awaited_runs(&self.sources.cluster, unheard, RUNS_PER_ROUND)
+            .await
     }
-    Ok(())
+
+    /// Asks for the launches whose end is not known, one source after the other: a later one for
+    /// what the earlier ones did not tell. What they say is kept.
+    async fn inquire(&self, runs: &[AwaitedRun]) -> Result<Inquiry, StoreError> {
+        let mut launches: Vec<Launch> = runs
+            .iter()
+            .filter(|run| run.outcome.is_none())
+            .map(|run| Launch {
+                job_id: run.job.job_id,
+                restart_count: run.job.restart_count,
+                age: seconds(run.age),
+            })
+            .collect();
+        let mut inquiry = Inquiry {
+            asked: launches
+                .iter()
+                .map(|launch| (launch.job_id, launch.restart_count))
+                .collect(),
+            ..Inquiry::default()
+        };
+        for source in &self.sources.asked {
+            if launches.is_empty() {
+                break;
+            }
+            match source.ask(&launches).await {
+                Ok(answer) => {
+                    let words: Vec<_> = answer.outcomes.iter().map(word).collect();
+                    if !words.is_empty() {
+                        let recorded = self
+                            .store
+                            .record_outcomes(source.name(), &self.sources.cluster, &words)
+                            .await?;
+                        inquiry.news |= recorded.stored > 0;
+                    }
+                    let told: HashSet<u32> = words.iter().map(|word| word.job_id).collect();
+                    launches.retain(|launch| {
+                        !told.contains(&launch.job_id) && !answer.alive.contains(&launch.job_id)
+                    });
+                    inquiry.alive.extend(answer.alive);
+                }
+                Err(error) => {
+                    tracing::warn!(source = source.name().as_str(), %error, "Slurm's word has to wait");
+                    inquiry.without_answer = true;
+                }
+            }
+        }
+        Ok(inquiry)
+    }
+
+    async fn judge(&self, run: &AwaitedRun, asked: Asked) -> Result<(), StoreError> {
+        let waits = run.outcome.is_none() && matches!(asked, Asked::Alive | Asked::NoAnswer);
+        if waits {
+            return Ok(());
+        }
+        let reported = if run.reported {
+            Some(merge::merge_stored(&self.store.reports(run.run_id).await?))
+        } else {
+            None
+        };
+        let facts = Facts {
+            launched: &run.launched,
+            default: &run.default,
+            request: serde_json::from_value(run.request.clone()).ok(),
+            reported,
+            outcome: run.outcome.as_deref(),
+            suspended: run.suspended,
+            limit_seconds: run.limit_seconds,
+            age: seconds(run.age),
+            reported_age: seconds(run.reported_age.unwrap_or(0.0)),
+            outcome_age: seconds(run.outcome_age.unwrap_or(0.0)),
+            asked,
+        };
+        match next(&facts, self.patience) {
+            Next::Wait => {}
+            Next::Release => {
+                if run.state == "in_flight" && !run.released {
+                    self.store.release_run(run.run_id).await?;
+                    tracing::info!(
+                        run_id = run.run_id,
+                        job_id = run.job.job_id,
+                        "the run's place is free: its job is over, and its verdict has to wait"
+                    );
+                }
+            }
+            Next::Judge(verdict) => {
+                let judged = self.store.judge_run(run.run_id, run.news, &verdict).await?;
+                let (run_id, job_id) = (run.run_id, run.job.job_id);
+                match judged {
+                    Judged::First => tracing::info!(run_id, job_id, ?verdict, "run judged"),
+                    Judged::Revised => {
+                        tracing::info!(
+                            run_id,
+                            job_id,
+                            ?verdict,
+                            was = run.state,
+                            "verdict revised"
+                        );
+                    }
+                    Judged::Unchanged | Judged::Outdated => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What asking gave.
+#[derive(Debug, Default)]
+struct Inquiry {
+    /// The launches asked for: job id and restart count.
+    asked: HashSet<(u32, u32)>,
+    /// Jobs that have not ended.
+    alive: HashSet<u32>,
+    /// Some source did not answer.
+    without_answer: bool,
+    /// Something was said that had not been known.
+    news: bool,
+}
+
+impl Inquiry {
+    fn asked(&self, sources: &Sources, run: &AwaitedRun) -> Asked {
+        if sources.names.is_empty() {
+            Asked::NoSource
+        } else if sources.asked.is_empty() {
+            Asked::Nobody
+        } else if self.alive.contains(&run.job.job_id) {
+            Asked::Alive
+        } else if self.without_answer
+            || !self
+                .asked
+                .contains(&(run.job.job_id, run.job.restart_count))
+        {
+            Asked::NoAnswer
+        } else {
+            Asked::Unknown
+        }
+    }
+}
+
+fn seconds(age: f64) -> Duration {
+    Duration::try_from_secs_f64(age).unwrap_or_default()
 }

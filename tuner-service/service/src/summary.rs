@@ -1,14 +1,16 @@
 //! From the store's rows to what the API shows.
 
 use io_autotune_engine::{
-    MeanInterval, Parametrization, Phase, Role, Space, gain, mean_interval, recommend, suggest,
+    MeanInterval, Parametrization, Phase, Reason, Role, Settings, Space, gain, mean_interval,
+    recommend, suggest,
 };
 use io_autotune_protocol::{Elapsed, GainSummary, PinSummary, RunState, RunSummary, StudySummary};
-use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow};
+use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{ApiError, Service};
+use crate::decide::mixed;
 
 /// Comparisons are made of the newest so many runs.
 const COMPARED_RUNS: i64 = 5000;
@@ -71,8 +73,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         phase: next.phase,
         counted: row.counted,
         not_counted: row.not_counted,
-        in_flight: i64::try_from(state.pending.iter().map(|run| run.count).sum::<u64>())
-            .unwrap_or(i64::MAX),
+        in_flight: row.in_flight,
         explored: (state.history.tally.explored, service.settings.budget),
         default: comparison.default,
         control: comparison.control,
@@ -90,8 +91,16 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
             at: pin.at,
             why: pin.why,
         }),
-        warnings: Vec::new(),
+        warnings: warnings(&state, &service.settings),
     })
+}
+
+/// What is wrong with a study as a whole.
+fn warnings(state: &StudyState, settings: &Settings) -> Vec<String> {
+    mixed(&state.space, &state.history, settings, state.accepts_mixed)
+        .map(|mixture| Reason::from(mixture).to_string())
+        .into_iter()
+        .collect()
 }
 
 /// Tuned runs against the control runs interleaved with them.

@@ -1,309 +1,648 @@
-//! Whether a run counts. Only what Slurm calls COMPLETED counts, and only for what was really
-//! applied.
+//! Whether a run counts, and for what. Only what Slurm calls COMPLETED counts as it is, and only
+//! for what was really applied; a timeout is a lower bound; no other end ever looks fast.
 
 use std::time::Duration;
 
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{Applied, Note, Request};
-use io_autotune_store::{AwaitedRun, Verdict};
+use io_autotune_store::Verdict;
 
-/// Slurm's word for a job that ended well.
-const COMPLETED: &str = "COMPLETED";
+use crate::merge::MergedRun;
 
-/// Ends that may be the parametrization's doing.
-const FAILURES: [&str; 3] = ["FAILED", "OUT_OF_MEMORY", "TIMEOUT"];
+/// No time limit is shorter (the limit's unit in Slurm is the minute), so that an elapsed below is
+/// below any limit.
+const SHORTEST_LIMIT_SECONDS: f64 = 60.0;
 
-/// How long a run is waited for once the other half of the truth is there.
+/// How long things are waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// For Slurm's word, once the report has come.
+    /// For Slurm's word, once a report has come.
     pub(crate) outcome: Duration,
-    /// For the report, once Slurm has said that the job ended, or knows the job no longer.
+    /// For what is missing of the reports, once Slurm has said that the job ended well.
     pub(crate) report: Duration,
+    /// Until a run whose job is over gives its place among the exploring runs to another, and one
+    /// that neither Slurm nor any node knows of is given up.
+    pub(crate) release: Duration,
+    /// Until a run that nobody has reported is given up, where nobody can be asked about its job.
+    pub(crate) lost: Duration,
 }
 
-/// The verdict on a run, or `None` while there is still something to wait for.
-///
-/// `known_to_slurm`: whether Slurm still lists the job.
-pub(crate) fn verdict(
-    run: &AwaitedRun,
-    default: &Parametrization,
-    known_to_slurm: bool,
-    patience: Patience,
-) -> Option<Verdict> {
-    match (&run.outcome, run.reported) {
-        (Some(outcome), true) => Some(complete(run, default, outcome)),
-        (None, true) => {
-            let waited = run.reported_age.unwrap_or(0.0) > patience.outcome.as_secs_f64();
-            (waited && !known_to_slurm)
-                .then(|| not_counted("Slurm no longer knows how the job ended"))
+/// What asking for a job gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// It has not ended.
+    Alive,
+    /// No source that can be asked knows it.
+    Unknown,
+    /// A source did not answer, so that nothing follows from silence.
+    NoAnswer,
+    /// No source can be asked; one tells by itself.
+    Nobody,
+    /// There is no source at all.
+    NoSource,
+}
+
+/// What is known of a run's end.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts<'a> {
+    /// What the run was launched under.
+    pub(crate) launched: &'a Parametrization,
+    /// The default of its epoch's space.
+    pub(crate) default: &'a Parametrization,
+    /// What its user asked for, where that can be read.
+    pub(crate) request: Option<Request>,
+    /// What its nodes have reported.
+    pub(crate) reported: Option<MergedRun>,
+    /// Slurm's word.
+    pub(crate) outcome: Option<&'a str>,
+    /// Whether Slurm says that it was suspended.
+    pub(crate) suspended: bool,
+    /// Its time limit in seconds, where Slurm has told it.
+    pub(crate) limit_seconds: Option<u64>,
+    /// Since its start.
+    pub(crate) age: Duration,
+    /// Since its first report.
+    pub(crate) reported_age: Duration,
+    /// Since Slurm's word.
+    pub(crate) outcome_age: Duration,
+    /// What asking for its job gave.
+    pub(crate) asked: Asked,
+}
+
+/// What is to be done with a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Next {
+    /// There is something to wait for.
+    Wait,
+    /// There is, but its job is over: its place among the exploring runs can go to another.
+    Release,
+    /// It gets this verdict.
+    Judge(Verdict),
+}
+
+/// What is to be done with a run now.
+pub(crate) fn next(facts: &Facts<'_>, patience: Patience) -> Next {
+    match (facts.outcome, &facts.reported) {
+        (Some("COMPLETED"), Some(run)) => completed(facts, run, patience),
+        (Some("COMPLETED"), None) => wait_for_reports(
+            facts.outcome_age,
+            patience,
+            "Slurm says COMPLETED, and no node reported the run",
+        ),
+        (Some("TIMEOUT"), reported) => Next::Judge(cut_short(facts, reported.as_ref())),
+        (Some(word @ ("FAILED" | "OUT_OF_MEMORY")), _) => {
+            Next::Judge(failed(facts, format!("Slurm says {word}")))
         }
-        (Some(outcome), false) => {
-            let waited = run.outcome_age.unwrap_or(0.0) > patience.report.as_secs_f64();
-            waited.then(|| {
-                not_counted(&format!(
-                    "Slurm says {outcome}, and no node reported the run"
-                ))
-            })
-        }
-        (None, false) => {
-            let waited = run.age > patience.report.as_secs_f64();
-            (waited && !known_to_slurm).then(|| not_counted("the job was never heard of again"))
-        }
+        (Some(word), _) => Next::Judge(not_counted(format!("Slurm says {word}"))),
+        (None, Some(run)) => without_a_word(facts, run, patience),
+        (None, None) => silent(facts, patience),
     }
 }
 
-fn complete(run: &AwaitedRun, default: &Parametrization, outcome: &str) -> Verdict {
-    if outcome != COMPLETED {
-        return Verdict::NotCounted {
-            why: format!("Slurm says {outcome}"),
-            failed: FAILURES.contains(&outcome),
-        };
+fn completed(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
+    if let Some(missing) = &run.missing {
+        return wait_for_reports(facts.reported_age, patience, missing);
     }
-    let request: Option<Request> = serde_json::from_value(run.request.clone()).ok();
-    if request
-        .is_none_or(|request| request.note == Some(Note::MeaninglessName) || request.app.is_none())
-    {
-        return not_counted("the job's name says nothing about the application");
+    if run.may_lack_steps && facts.reported_age < patience.release {
+        return Next::Wait;
     }
-    if let Some(status) = run.wait_status.filter(|status| *status != 0) {
+    if let Some(why) = says_nothing(facts) {
+        return Next::Judge(not_counted(why));
+    }
+    if run.wait_status != 0 {
         // A job without a batch step ends as its user's shell does, whatever its steps did.
-        return Verdict::NotCounted {
-            why: format!("Slurm says {COMPLETED}, but a step ended with wait status {status}"),
-            failed: true,
-        };
+        let status = run.wait_status;
+        let why = format!("Slurm says COMPLETED, but a step ended with wait status {status}");
+        return Next::Judge(failed(facts, why));
+    }
+    if facts.suspended {
+        return Next::Judge(not_counted("it was suspended for a while".into()));
+    }
+    Next::Judge(sample(facts, run, ""))
+}
+
+/// Waits for what is missing of the reports of a job that ended well.
+fn wait_for_reports(waited: Duration, patience: Patience, missing: &str) -> Next {
+    if waited >= patience.report {
+        Next::Judge(not_counted(missing.to_owned()))
+    } else if waited >= patience.release {
+        Next::Release
+    } else {
+        Next::Wait
+    }
+}
+
+/// The time limit ended it: what it took is a lower bound of what it would have taken.
+fn cut_short(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Verdict {
+    const WORD: &str = "Slurm says TIMEOUT";
+    let Some(run) = reported else {
+        return not_counted(format!(
+            "{WORD}, and no node has reported how long the run took"
+        ));
+    };
+    if let Some(why) = says_nothing(facts) {
+        return not_counted(format!("{WORD}; {why}"));
+    }
+    if facts.suspended {
+        return not_counted(format!("{WORD}; it was suspended for a while"));
+    }
+    if let Some(missing) = &run.missing {
+        return not_counted(format!("{WORD}; {missing}"));
     }
     let Some(elapsed) = run.elapsed else {
-        return not_counted("no step was seen to start and end");
+        return not_counted(format!("{WORD}; no step was seen to start and end"));
     };
-    let applied: Option<Applied> = run
-        .applied
-        .clone()
-        .and_then(|applied| serde_json::from_value(applied).ok());
-    match applied {
-        Some(Applied::Default) => {
-            let why = if run.launched == *default {
-                format!("completed in {elapsed:.3} s with the default")
+    match had(facts, &run.applied) {
+        Ok(parametrization) => Verdict::Censored {
+            parametrization,
+            why: format!("{WORD}: it would have taken longer than {elapsed:.3} s"),
+        },
+        Err(why) => not_counted(format!("{WORD}; {why}")),
+    }
+}
+
+/// A failure speaks against what the run had; where that is not known, against what it was launched
+/// under.
+fn failed(facts: &Facts<'_>, why: String) -> Verdict {
+    let nameless = says_nothing(facts).is_some();
+    let blamed = match facts.reported.as_ref().map(|run| &run.applied) {
+        _ if nameless => None,
+        Some(Applied::User { .. }) => None,
+        Some(Applied::Default) => Some(facts.default),
+        Some(Applied::Parametrization { parametrization }) => Some(parametrization),
+        Some(Applied::Incomplete { .. }) | None => Some(facts.launched),
+    };
+    Verdict::NotCounted {
+        why,
+        failed: blamed.cloned(),
+    }
+}
+
+/// Reports have come, and Slurm has said nothing.
+fn without_a_word(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
+    match facts.asked {
+        Asked::Alive | Asked::NoAnswer => Next::Wait,
+        Asked::Unknown | Asked::Nobody if facts.reported_age < patience.outcome => {
+            if facts.reported_age >= patience.release {
+                Next::Release
             } else {
-                format!(
-                    "completed in {elapsed:.3} s; our answer came too late, so it counts for the default"
-                )
-            };
-            Verdict::Counted {
-                parametrization: default.clone(),
-                why,
+                Next::Wait
             }
         }
-        Some(Applied::Parametrization { parametrization }) => Verdict::Counted {
-            parametrization,
-            why: format!("completed in {elapsed:.3} s"),
-        },
-        Some(Applied::User { variables }) => not_counted(&format!(
+        Asked::Unknown | Asked::Nobody | Asked::NoSource => fallback(facts, run, patience),
+    }
+}
+
+/// Where Slurm's word cannot be had, a run counts only if nothing at all speaks against it: the
+/// batch step ended with wait status 0, the epilogs were told 0:0, and the limit was not reached.
+fn fallback(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
+    if let Some(missing) = &run.missing {
+        return wait_for_reports(facts.reported_age, patience, missing);
+    }
+    if let Some(why) = says_nothing(facts) {
+        return Next::Judge(not_counted(why));
+    }
+    let verdict = match doubt(facts, run) {
+        Some(doubt) => not_counted(format!("Slurm's word could not be had, and {doubt}")),
+        None => sample(facts, run, "; Slurm's word could not be had"),
+    };
+    Next::Judge(verdict)
+}
+
+fn doubt(facts: &Facts<'_>, run: &MergedRun) -> Option<String> {
+    if !run.has_batch_step {
+        return Some("there was no batch step whose wait status could speak for it".into());
+    }
+    if run.wait_status != 0 {
+        let status = run.wait_status;
+        return Some(format!("the batch step ended with wait status {status}"));
+    }
+    let Some(epilog) = &run.epilog else {
+        return Some("the epilog was told no exit code".into());
+    };
+    for code in [&epilog.exit_code, &epilog.derived_exit_code] {
+        if code != "0:0" {
+            return Some(format!("the epilog was told exit code {code}"));
+        }
+    }
+    let elapsed = run.elapsed?;
+    let limit = facts.limit_seconds.or(epilog.limit_seconds);
+    #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
+    let limit = limit.map(|limit| limit as f64);
+    match limit {
+        Some(limit) if elapsed >= limit => Some(format!(
+            "{elapsed:.3} s are not below the time limit of {limit:.0} s"
+        )),
+        None if elapsed >= SHORTEST_LIMIT_SECONDS => Some("the time limit is not known".into()),
+        _ => None,
+    }
+}
+
+/// Neither Slurm nor any node has said anything.
+fn silent(facts: &Facts<'_>, patience: Patience) -> Next {
+    let patience = match facts.asked {
+        Asked::Alive | Asked::NoAnswer => return Next::Wait,
+        Asked::Unknown => patience.release,
+        Asked::Nobody | Asked::NoSource => patience.lost,
+    };
+    if facts.age >= patience {
+        Next::Judge(not_counted("the job was never heard of again".into()))
+    } else {
+        Next::Wait
+    }
+}
+
+/// Why a run says nothing of any application, if it does not.
+fn says_nothing(facts: &Facts<'_>) -> Option<String> {
+    let nameless = facts
+        .request
+        .as_ref()
+        .is_none_or(|request| request.note == Some(Note::MeaninglessName) || request.app.is_none());
+    nameless.then(|| "the job's name says nothing about the application".to_owned())
+}
+
+/// What a run had, or why it counts for nothing.
+fn had(facts: &Facts<'_>, applied: &Applied) -> Result<Parametrization, String> {
+    match applied {
+        Applied::Default => Ok(facts.default.clone()),
+        Applied::Parametrization { parametrization } => Ok(parametrization.clone()),
+        Applied::User { variables } => Err(format!(
             "the user's own {} was left alone",
             variables.join(", ")
         )),
-        Some(Applied::Incomplete { detail }) => not_counted(&format!(
+        Applied::Incomplete { detail } => Err(format!(
             "the parametrization did not reach every step: {detail}"
         )),
-        None => not_counted("nothing is known of what was applied"),
     }
 }
 
-fn not_counted(why: &str) -> Verdict {
-    Verdict::NotCounted {
-        why: why.to_owned(),
-        failed: false,
+fn sample(facts: &Facts<'_>, run: &MergedRun, remark: &str) -> Verdict {
+    let Some(elapsed) = run.elapsed else {
+        return not_counted("no step was seen to start and end".into());
+    };
+    let manner = match &run.applied {
+        Applied::Default if facts.launched == facts.default => " with the default",
+        Applied::Default => "; our answer came too late, so it counts for the default",
+        _ => "",
+    };
+    match had(facts, &run.applied) {
+        Ok(parametrization) => Verdict::Counted {
+            parametrization,
+            why: format!("completed in {elapsed:.3} s{manner}{remark}"),
+        },
+        Err(why) => not_counted(why),
     }
+}
+
+fn not_counted(why: String) -> Verdict {
+    Verdict::NotCounted { why, failed: None }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::LazyLock;
 
     use io_autotune_engine::Value;
-    use io_autotune_store::JobKey;
-    use serde_json::json;
+    use io_autotune_protocol::EpilogWord;
 
     use super::*;
 
     const PATIENCE: Patience = Patience {
         outcome: Duration::from_secs(600),
         report: Duration::from_secs(3600),
+        release: Duration::from_secs(60),
+        lost: Duration::from_secs(604_800),
     };
 
     fn point(value: i64) -> Parametrization {
         Parametrization(BTreeMap::from([("size".to_owned(), Value::Integer(value))]))
     }
 
-    fn run() -> AwaitedRun {
-        AwaitedRun {
-            run_id: 1,
-            job: JobKey {
-                cluster: "c".into(),
-                job_id: 1,
-                restart_count: 0,
-            },
-            launched: point(4),
-            default: point(1),
-            request: json!({ "app": "ocean" }),
-            reported: true,
+    static LAUNCHED: LazyLock<Parametrization> = LazyLock::new(|| point(4));
+    static DEFAULT: LazyLock<Parametrization> = LazyLock::new(|| point(1));
+
+    fn merged() -> MergedRun {
+        MergedRun {
             elapsed: Some(2.0),
-            wait_status: Some(0),
-            applied: Some(json!(Applied::Parametrization {
-                parametrization: point(4)
-            })),
-            outcome: Some("COMPLETED".into()),
-            age: 10.0,
-            reported_age: Some(1.0),
-            outcome_age: Some(1.0),
+            wait_status: 0,
+            applied: Applied::Parametrization {
+                parametrization: point(4),
+            },
+            measures: BTreeMap::new(),
+            epilog: Some(EpilogWord {
+                exit_code: "0:0".into(),
+                derived_exit_code: "0:0".into(),
+                limit_seconds: None,
+            }),
+            missing: None,
+            may_lack_steps: false,
+            has_batch_step: true,
         }
     }
 
-    fn judged(run: &AwaitedRun) -> Option<Verdict> {
-        verdict(run, &run.default, true, PATIENCE)
+    fn facts(outcome: Option<&'static str>, reported: Option<MergedRun>) -> Facts<'static> {
+        Facts {
+            launched: &LAUNCHED,
+            default: &DEFAULT,
+            request: Some("app=ocean".parse().unwrap()),
+            reported,
+            outcome,
+            suspended: false,
+            limit_seconds: None,
+            age: Duration::from_secs(10),
+            reported_age: Duration::from_secs(1),
+            outcome_age: Duration::from_secs(1),
+            asked: Asked::Unknown,
+        }
     }
 
-    fn counts_for(run: &AwaitedRun) -> Option<Parametrization> {
-        match judged(run) {
-            Some(Verdict::Counted {
+    fn completed_with(reported: MergedRun) -> Facts<'static> {
+        facts(Some("COMPLETED"), Some(reported))
+    }
+
+    fn with(applied: Applied) -> MergedRun {
+        MergedRun {
+            applied,
+            ..merged()
+        }
+    }
+
+    fn user() -> Applied {
+        Applied::User {
+            variables: vec!["ROMIO_HINTS".into()],
+        }
+    }
+
+    fn partial() -> Applied {
+        Applied::Incomplete {
+            detail: "step 3".into(),
+        }
+    }
+
+    fn judged(facts: &Facts<'_>) -> Verdict {
+        match next(facts, PATIENCE) {
+            Next::Judge(verdict) => verdict,
+            other => panic!("{other:?}: {facts:?}"),
+        }
+    }
+
+    fn counts_for(facts: &Facts<'_>) -> Option<Parametrization> {
+        match judged(facts) {
+            Verdict::Counted {
                 parametrization, ..
-            }) => Some(parametrization),
+            } => Some(parametrization),
             _ => None,
         }
     }
 
-    #[test]
-    fn a_completed_run_counts_for_what_was_applied() {
-        assert_eq!(counts_for(&run()), Some(point(4)));
+    fn is_bound(facts: &Facts<'_>) -> bool {
+        matches!(judged(facts), Verdict::Censored { .. })
+    }
+
+    /// The parametrization that a failure speaks against.
+    fn blamed(facts: &Facts<'_>) -> Option<Parametrization> {
+        match judged(facts) {
+            Verdict::NotCounted { failed, .. } => failed,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn why(facts: &Facts<'_>) -> String {
+        match judged(facts) {
+            Verdict::NotCounted { why, .. }
+            | Verdict::Counted { why, .. }
+            | Verdict::Censored { why, .. } => why,
+        }
     }
 
     #[test]
-    fn what_the_finish_says_beats_what_the_start_meant() {
-        let late = AwaitedRun {
-            applied: Some(json!(Applied::Default)),
-            ..run()
-        };
+    fn a_completed_run_counts_for_what_was_applied_and_not_for_what_was_meant() {
+        assert_eq!(counts_for(&completed_with(merged())), Some(point(4)));
+        let late = completed_with(with(Applied::Default));
         assert_eq!(counts_for(&late), Some(point(1)));
-        let user = Applied::User {
-            variables: vec!["ROMIO_HINTS".into()],
-        };
-        assert_eq!(
-            counts_for(&AwaitedRun {
-                applied: Some(json!(user)),
-                ..run()
-            }),
-            None
-        );
-        let partial = Applied::Incomplete {
-            detail: "step 3".into(),
-        };
-        assert_eq!(
-            counts_for(&AwaitedRun {
-                applied: Some(json!(partial)),
-                ..run()
-            }),
-            None
-        );
-        assert_eq!(
-            counts_for(&AwaitedRun {
-                applied: None,
-                ..run()
-            }),
-            None
-        );
+        assert!(why(&late).contains("came too late"));
+        for applied in [user(), partial()] {
+            let run = completed_with(with(applied));
+            assert_eq!(counts_for(&run), None);
+            assert_eq!(blamed(&run), None);
+        }
     }
 
     #[test]
-    fn no_other_end_counts_and_failures_are_remembered() {
-        for (outcome, expected) in [
-            ("FAILED", true),
-            ("OUT_OF_MEMORY", true),
-            ("TIMEOUT", true),
-            ("CANCELLED", false),
-            ("PREEMPTED", false),
-            ("NODE_FAIL", false),
-            ("REQUEUED", false),
-        ] {
-            let ended = AwaitedRun {
-                outcome: Some(outcome.into()),
-                ..run()
+    fn a_run_without_a_measured_step_or_a_meaningful_name_does_not_count() {
+        let unmeasured = MergedRun {
+            elapsed: None,
+            ..merged()
+        };
+        assert_eq!(counts_for(&completed_with(unmeasured)), None);
+        for text in ["app=wrap,note=meaningless_name", "mode=tune"] {
+            let nameless = |outcome| Facts {
+                request: Some(text.parse().unwrap()),
+                ..facts(Some(outcome), Some(merged()))
             };
-            match judged(&ended) {
-                Some(Verdict::NotCounted { failed, .. }) => {
-                    assert_eq!(failed, expected, "{outcome}")
-                }
-                other => panic!("{outcome}: {other:?}"),
+            assert_eq!(counts_for(&nameless("COMPLETED")), None);
+            assert_eq!(blamed(&nameless("FAILED")), None);
+            assert!(!is_bound(&nameless("TIMEOUT")));
+        }
+    }
+
+    #[test]
+    fn failures_speak_against_what_the_run_had() {
+        for word in ["FAILED", "OUT_OF_MEMORY"] {
+            let of = |reported| facts(Some(word), reported);
+            assert_eq!(blamed(&of(Some(merged()))), Some(point(4)));
+            assert_eq!(blamed(&of(Some(with(Applied::Default)))), Some(point(1)));
+            assert_eq!(blamed(&of(Some(with(user())))), None);
+            assert_eq!(blamed(&of(Some(with(partial())))), Some(point(4)));
+            assert_eq!(blamed(&of(None)), Some(point(4)), "no report is needed");
+        }
+        let step_failed = MergedRun {
+            wait_status: 256,
+            ..merged()
+        };
+        assert_eq!(blamed(&completed_with(step_failed)), Some(point(4)));
+    }
+
+    #[test]
+    fn other_ends_say_nothing_and_need_no_report() {
+        for word in [
+            "CANCELLED",
+            "PREEMPTED",
+            "NODE_FAIL",
+            "REQUEUED",
+            "BOOT_FAIL",
+            "DEADLINE",
+            "REVOKED",
+        ] {
+            for reported in [None, Some(merged())] {
+                let run = facts(Some(word), reported);
+                assert_eq!(blamed(&run), None, "{word}");
+                assert_eq!(why(&run), format!("Slurm says {word}"));
             }
         }
     }
 
     #[test]
-    fn a_job_whose_step_failed_is_not_taken_for_a_fast_one() {
-        let failed = AwaitedRun {
-            wait_status: Some(256),
-            ..run()
+    fn a_timeout_is_a_lower_bound_whatever_the_script_made_of_its_signal() {
+        let run = facts(Some("TIMEOUT"), Some(merged()));
+        assert!(is_bound(&run));
+        let killed = MergedRun {
+            wait_status: 15,
+            ..merged()
         };
-        assert!(matches!(
-            judged(&failed),
-            Some(Verdict::NotCounted { failed: true, .. })
-        ));
-    }
-
-    #[test]
-    fn a_run_without_a_measured_step_or_a_meaningful_name_does_not_count() {
-        assert_eq!(
-            counts_for(&AwaitedRun {
-                elapsed: None,
-                ..run()
-            }),
-            None
-        );
-        let note = json!({ "app": "wrap", "note": "meaningless_name" });
-        assert_eq!(
-            counts_for(&AwaitedRun {
-                request: note,
-                ..run()
-            }),
-            None
-        );
-    }
-
-    #[test]
-    fn each_half_of_the_truth_is_waited_for_and_not_for_ever() {
-        let no_outcome = AwaitedRun {
-            outcome: None,
-            outcome_age: None,
-            ..run()
-        };
-        assert_eq!(judged(&no_outcome), None);
-        let long = AwaitedRun {
-            reported_age: Some(601.0),
-            ..no_outcome.clone()
-        };
-        assert_eq!(judged(&long), None, "Slurm still lists the job");
-        assert!(verdict(&long, &long.default, false, PATIENCE).is_some());
-
-        let no_report = AwaitedRun {
-            reported: false,
-            applied: None,
-            elapsed: None,
-            ..run()
-        };
-        assert_eq!(judged(&no_report), None);
+        assert!(is_bound(&facts(Some("TIMEOUT"), Some(killed))));
         assert!(
-            judged(&AwaitedRun {
-                outcome_age: Some(3601.0),
-                ..no_report.clone()
-            })
-            .is_some()
+            !is_bound(&facts(Some("TIMEOUT"), None)),
+            "until a report tells how long"
         );
-
-        let silent = AwaitedRun {
-            outcome: None,
-            age: 3601.0,
-            ..no_report
+        assert!(!is_bound(&facts(Some("TIMEOUT"), Some(with(user())))));
+        let suspended = Facts {
+            suspended: true,
+            ..run
         };
-        assert_eq!(judged(&silent), None, "it may be a long job");
-        assert!(verdict(&silent, &silent.default, false, PATIENCE).is_some());
+        assert!(!is_bound(&suspended));
+    }
+
+    #[test]
+    fn a_run_that_was_suspended_does_not_count() {
+        let suspended = Facts {
+            suspended: true,
+            ..completed_with(merged())
+        };
+        assert_eq!(counts_for(&suspended), None);
+        assert!(why(&suspended).contains("suspended"));
+    }
+
+    #[test]
+    fn the_report_of_a_job_that_completed_is_waited_for_without_its_place_and_not_for_ever() {
+        let after = |seconds| Facts {
+            outcome_age: Duration::from_secs(seconds),
+            ..facts(Some("COMPLETED"), None)
+        };
+        assert_eq!(next(&after(59), PATIENCE), Next::Wait);
+        assert_eq!(next(&after(60), PATIENCE), Next::Release);
+        assert_eq!(counts_for(&after(3600)), None);
+    }
+
+    #[test]
+    fn the_part_of_a_node_is_waited_for_without_a_place_and_not_for_ever() {
+        let missing = MergedRun {
+            missing: Some("step 0 ran on 2 nodes, and only n1 reported it".into()),
+            ..merged()
+        };
+        let after = |seconds| Facts {
+            reported_age: Duration::from_secs(seconds),
+            ..completed_with(missing.clone())
+        };
+        assert_eq!(next(&after(59), PATIENCE), Next::Wait);
+        assert_eq!(next(&after(60), PATIENCE), Next::Release);
+        assert!(why(&after(3600)).contains("only n1"));
+        let timeout = facts(Some("TIMEOUT"), Some(missing));
+        assert!(!is_bound(&timeout));
+    }
+
+    #[test]
+    fn steps_that_may_have_run_elsewhere_are_waited_for_a_short_while() {
+        let quiet = MergedRun {
+            may_lack_steps: true,
+            ..merged()
+        };
+        let after = |seconds| Facts {
+            reported_age: Duration::from_secs(seconds),
+            ..completed_with(quiet.clone())
+        };
+        assert_eq!(next(&after(59), PATIENCE), Next::Wait);
+        assert_eq!(counts_for(&after(60)), Some(point(4)));
+    }
+
+    #[test]
+    fn slurms_word_is_waited_for_while_it_may_come() {
+        let after = |asked, seconds| Facts {
+            asked,
+            reported_age: Duration::from_secs(seconds),
+            ..facts(None, Some(merged()))
+        };
+        for asked in [Asked::Unknown, Asked::Nobody] {
+            assert_eq!(next(&after(asked, 59), PATIENCE), Next::Wait);
+            assert_eq!(next(&after(asked, 599), PATIENCE), Next::Release);
+            assert_eq!(counts_for(&after(asked, 600)), Some(point(4)));
+        }
+        for asked in [Asked::Alive, Asked::NoAnswer] {
+            assert_eq!(next(&after(asked, 1_000_000), PATIENCE), Next::Wait);
+        }
+        assert_eq!(counts_for(&after(Asked::NoSource, 0)), Some(point(4)));
+    }
+
+    #[test]
+    fn without_slurms_word_a_run_counts_only_if_nothing_speaks_against_it() {
+        let alone = |run: MergedRun| Facts {
+            asked: Asked::NoSource,
+            ..facts(None, Some(run))
+        };
+        let epilog = |exit: &str, derived: &str, limit_seconds| {
+            Some(EpilogWord {
+                exit_code: exit.into(),
+                derived_exit_code: derived.into(),
+                limit_seconds,
+            })
+        };
+        let changes: [(fn(&mut MergedRun), &str); 6] = [
+            (|run| run.has_batch_step = false, "no batch step"),
+            (|run| run.wait_status = 15, "wait status 15"),
+            (|run| run.epilog = None, "no exit code"),
+            (|run| run.elapsed = Some(60.0), "limit is not known"),
+            (|run| run.elapsed = None, "no step"),
+            (|run| run.applied = user(), "ROMIO_HINTS"),
+        ];
+        for (change, expected) in changes {
+            let mut run = merged();
+            change(&mut run);
+            let run = alone(run);
+            assert_eq!(counts_for(&run), None, "{expected}");
+            assert_eq!(blamed(&run), None);
+            assert!(why(&run).contains(expected), "{}", why(&run));
+        }
+        for (exit, derived) in [("0:125", "0:0"), ("0:0", "3:0")] {
+            let mut run = merged();
+            run.epilog = epilog(exit, derived, None);
+            assert_eq!(counts_for(&alone(run)), None);
+        }
+        for (elapsed, limit, counts) in [
+            (59.0, None, true),
+            (100.0, Some(120), true),
+            (120.0, Some(120), false),
+        ] {
+            let mut run = merged();
+            run.elapsed = Some(elapsed);
+            run.epilog = epilog("0:0", "0:0", limit);
+            assert_eq!(
+                counts_for(&alone(run)).is_some(),
+                counts,
+                "{elapsed} of {limit:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_job_that_nobody_knows_any_more_is_given_up() {
+        let after = |asked, seconds| Facts {
+            asked,
+            age: Duration::from_secs(seconds),
+            ..facts(None, None)
+        };
+        assert_eq!(next(&after(Asked::Unknown, 59), PATIENCE), Next::Wait);
+        assert!(why(&after(Asked::Unknown, 60)).contains("never heard of again"));
+        for asked in [Asked::Alive, Asked::NoAnswer] {
+            assert_eq!(next(&after(asked, 10_000_000), PATIENCE), Next::Wait);
+        }
+        for asked in [Asked::Nobody, Asked::NoSource] {
+            assert_eq!(
+                next(&after(asked, 604_799), PATIENCE),
+                Next::Wait,
+                "it may be long"
+            );
+            assert!(why(&after(asked, 604_800)).contains("never heard of again"));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Pin, unpin and reset. Each leaves a line in the audit table, in the same transaction.
+//! Pin, unpin, reset and accept. Each leaves a line in the audit table, in the same transaction.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct Audit<'a> {
 pub struct AuditEntry {
     /// Who.
     pub uid: u32,
-    /// `pin`, `unpin` or `reset`.
+    /// `pin`, `unpin`, `reset` or `accept`.
     pub action: String,
     /// What exactly.
     pub detail: Value,
@@ -121,6 +121,30 @@ impl Store {
         write(&mut transaction, NAME, study_id, audit, detail).await?;
         transaction.commit().await.named(NAME)?;
         Ok(epoch)
+    }
+
+    /// Takes the runs of a study for one application's, however much they differ, from now on.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn accept_mixed(&self, study_id: i64, audit: Audit<'_>) -> Result<(), StoreError> {
+        const NAME: &str = "accept";
+        let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
+        lock_study(&mut transaction, NAME, study_id).await?;
+        let result = sqlx::query!(
+            "update studies set mixed_accepted_at = now(), mixed_accepted_by = $2, mixed_accepted_why = $3
+             where id = $1",
+            study_id,
+            i64::from(audit.uid),
+            audit.why
+        )
+        .execute(&mut *transaction)
+        .await
+        .named(NAME)?;
+        one_row(NAME, &result)?;
+        write(&mut transaction, NAME, study_id, audit, json!({})).await?;
+        transaction.commit().await.named(NAME)
     }
 
     /// The audit table's lines of a study, oldest first.

@@ -1,13 +1,17 @@
 //! What can go wrong in the store.
 
+use std::fmt;
+
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The study is locked by another request, and waiting any longer would cost the job.
-    #[error("{transaction}: the study is busy")]
+    /// Waiting any longer would cost the job.
+    #[error("{transaction}: {scarce} is busy")]
     Busy {
         /// The transaction's name.
         transaction: &'static str,
+        /// What was waited for.
+        scarce: Scarce,
     },
     /// PostgreSQL failed or could not be reached.
     #[error("{transaction}: {source}")]
@@ -48,6 +52,24 @@ pub enum StoreError {
     },
 }
 
+/// What there was not enough of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scarce {
+    /// The study, or one of its runs, is locked by another request.
+    Study,
+    /// No connection came free, or none could be made: the database may be down.
+    Connections,
+}
+
+impl fmt::Display for Scarce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Study => "the study",
+            Self::Connections => "every connection to the database",
+        })
+    }
+}
+
 impl StoreError {
     /// PostgreSQL's `lock_not_available`, raised when `lock_timeout` passes.
     const LOCK_NOT_AVAILABLE: &str = "55P03";
@@ -56,6 +78,10 @@ impl StoreError {
     #[must_use]
     pub fn is_outage(&self) -> bool {
         let source = match self {
+            Self::Busy {
+                scarce: Scarce::Connections,
+                ..
+            } => return true,
             Self::Database { source, .. } => source,
             Self::Migrate(sqlx::migrate::MigrateError::Execute(source)) => source,
             _ => return false,
@@ -90,8 +116,15 @@ impl StoreError {
             sqlx::Error::Database(error)
                 if error.code().as_deref() == Some(Self::LOCK_NOT_AVAILABLE) =>
             {
-                Self::Busy { transaction }
+                Self::Busy {
+                    transaction,
+                    scarce: Scarce::Study,
+                }
             }
+            sqlx::Error::PoolTimedOut => Self::Busy {
+                transaction,
+                scarce: Scarce::Connections,
+            },
             _ => Self::Database {
                 transaction,
                 source,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use io_autotune_engine::Space;
 use serde_json::Value;
+use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
@@ -27,6 +28,13 @@ pub struct Finish<'a> {
     pub space: &'a Space,
     /// Why there is no start, in one sentence.
     pub no_start: &'a str,
+    /// The report as it came.
+    pub report: Value,
+}
+
+/// What all reports of a run say together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merged {
     /// Seconds; `None` where no step was seen to end.
     pub elapsed: Option<f64>,
     /// The first wait status of the job's steps that is not 0, else 0.
@@ -34,9 +42,11 @@ pub struct Finish<'a> {
     /// What was really applied, as it is kept.
     pub applied: Value,
     /// Positive numbers the job left.
-    pub measures: &'a BTreeMap<String, f64>,
-    /// The report as it came.
-    pub report: Value,
+    pub measures: BTreeMap<String, f64>,
+    /// What is still to be reported, in one sentence; `None`: the reports are complete.
+    pub missing: Option<String>,
+    /// What slurmd told the epilog, as it is kept.
+    pub epilog: Option<Value>,
 }
 
 /// A report that is stored.
@@ -49,31 +59,32 @@ pub struct Finished {
 }
 
 impl Store {
-    /// Stores a report. A run that never started is recorded as one of the default; its node did
-    /// not have our answer, so nothing was applied to it.
+    /// Stores a node's report, and what all reports of its run say together: `merge` is told them
+    /// in the order in which they came. A run that never started is recorded as one of the default;
+    /// its node did not have our answer, so nothing was applied to it.
     ///
     /// # Errors
     ///
     /// When the database fails; the caller then keeps the report.
-    pub async fn finish_run(&self, finish: &Finish<'_>) -> Result<Finished, StoreError> {
+    pub async fn finish_run(
+        &self,
+        finish: &Finish<'_>,
+        merge: impl FnOnce(&[Value]) -> Merged,
+    ) -> Result<Finished, StoreError> {
         const NAME: &str = "finish_run";
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-        let found = sqlx::query_scalar!(
-            "select id from runs where cluster = $1 and job_id = $2 and restart_count = $3",
-            finish.job.cluster,
-            i64::from(finish.job.job_id),
-            finish.job.restart_count.cast_signed()
-        )
-        .fetch_optional(&mut *transaction)
-        .await
-        .named(NAME)?;
-        let run_id = match found {
+        let run_id = match lock_run(&mut transaction, NAME, finish.job).await? {
             Some(run_id) => run_id,
             None => {
                 drop(transaction);
-                let run_id = self.record_unstarted(finish).await?;
+                self.record_unstarted(finish).await?;
                 transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-                run_id
+                lock_run(&mut transaction, NAME, finish.job)
+                    .await?
+                    .ok_or_else(|| StoreError::Invariant {
+                        transaction: NAME,
+                        problem: "a run was recorded and cannot be read".into(),
+                    })?
             }
         };
         let stored = sqlx::query!(
@@ -92,20 +103,30 @@ impl Store {
                 duplicate: true,
             });
         }
-        // The first report decides; the node that was given the parametrization is the only one
-        // that reports. A run judged lost before its report came stays judged.
-        sqlx::query!(
-            "update runs set finished_at = now(), elapsed = $2, wait_status = $3, applied = $4, measures = $5
-             where id = $1 and finished_at is null",
+        let reports = sqlx::query_scalar!(
+            "select body from reports where run_id = $1 order by id",
+            run_id
+        )
+        .fetch_all(&mut *transaction)
+        .await
+        .named(NAME)?;
+        let merged = merge(&reports);
+        let result = sqlx::query!(
+            "update runs set finished_at = coalesce(finished_at, now()), elapsed = $2, wait_status = $3, applied = $4,
+                             measures = $5, missing = $6, epilog = $7, news = news + 1
+             where id = $1",
             run_id,
-            finish.elapsed,
-            finish.wait_status,
-            finish.applied,
-            Json(finish.measures) as _
+            merged.elapsed,
+            merged.wait_status,
+            merged.applied,
+            Json(&merged.measures) as _,
+            merged.missing,
+            merged.epilog
         )
         .execute(&mut *transaction)
         .await
         .named(NAME)?;
+        one_row(NAME, &result)?;
         transaction.commit().await.named(NAME)?;
         Ok(Finished {
             run_id,
@@ -114,18 +135,17 @@ impl Store {
     }
 
     /// A run whose start never arrived, recorded as an observed run of the default.
-    async fn record_unstarted(&self, finish: &Finish<'_>) -> Result<i64, StoreError> {
+    async fn record_unstarted(&self, finish: &Finish<'_>) -> Result<(), StoreError> {
         const NAME: &str = "record_unstarted";
         let study_id = self.ensure_study(finish.study, finish.space).await?;
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
         let state = state::load(&mut transaction, NAME, study_id).await?;
-        let run_id = sqlx::query_scalar!(
+        // Where another node's report was first, its run is this one's too.
+        sqlx::query!(
             "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                               parametrization, reason, suggestion, delivery)
-             values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11)
-             on conflict (cluster, job_id, restart_count)
-                 do update set cluster = excluded.cluster
-             returning id",
+                               parametrization, reason, suggestion, delivery, unstarted)
+             values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11, true)
+             on conflict (cluster, job_id, restart_count) do nothing",
             state.epoch_id,
             finish.job.cluster,
             i64::from(finish.job.job_id),
@@ -138,28 +158,26 @@ impl Store {
             serde_json::json!({ "no_start": finish.no_start }),
             serde_json::json!({ "files": [], "watch": [] }),
         )
-        .fetch_one(&mut *transaction)
+        .execute(&mut *transaction)
         .await
         .named(NAME)?;
-        transaction.commit().await.named(NAME)?;
-        Ok(run_id)
+        transaction.commit().await.named(NAME)
     }
+}
 
-    /// Keeps Slurm's word for how a run's job ended.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails, or there is no such run.
-    pub async fn record_outcome(&self, run_id: i64, outcome: &str) -> Result<(), StoreError> {
-        const NAME: &str = "record_outcome";
-        let result = sqlx::query!(
-            "update runs set outcome = $2, outcome_at = coalesce(outcome_at, now()) where id = $1",
-            run_id,
-            outcome
-        )
-        .execute(&self.pool)
-        .await
-        .named(NAME)?;
-        one_row(NAME, &result)
-    }
+/// Locks the run of a job, if there is one, so that its reports are merged one after the other.
+async fn lock_run(
+    connection: &mut PgConnection,
+    name: &'static str,
+    job: &JobKey,
+) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar!(
+        "select id from runs where cluster = $1 and job_id = $2 and restart_count = $3 for no key update",
+        job.cluster,
+        i64::from(job.job_id),
+        job.restart_count.cast_signed()
+    )
+    .fetch_optional(connection)
+    .await
+    .named(name)
 }

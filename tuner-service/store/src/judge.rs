@@ -1,16 +1,17 @@
-//! A run's verdict enters the study's caches, once.
+//! A run's verdict enters the study's caches, and is revised when the truth arrives late.
 
 use std::time::Duration;
 
-use io_autotune_engine::{Parametrization, Phase, RecentRun, Role, Tested};
+use io_autotune_engine::{Parametrization, Tally, Tested};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
+use crate::judgements::{Effect, fold, tally_of};
 use crate::pool::{Store, one_row};
 use crate::records::{number, word};
 use crate::start::lock_study;
-use crate::state::TestedRow;
+use crate::tested;
 
 /// Whether a run counts, and for what.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,30 +23,91 @@ pub enum Verdict {
         /// Why, in one sentence.
         why: String,
     },
+    /// Its time limit cut it short: its elapsed is a lower bound for what was really applied.
+    Censored {
+        /// What was really applied.
+        parametrization: Parametrization,
+        /// Why, in one sentence.
+        why: String,
+    },
     /// It does not count.
     NotCounted {
         /// Why, in one sentence.
         why: String,
-        /// Whether the job failed under the parametrization it was launched with.
-        failed: bool,
+        /// The parametrization under which the job failed, if that may be the parametrization's
+        /// doing.
+        failed: Option<Parametrization>,
     },
 }
 
-struct Judged {
-    epoch_id: i64,
-    phase: Phase,
-    role: Role,
-    launched: Parametrization,
-    elapsed: Option<f64>,
+impl Verdict {
+    fn state(&self) -> &'static str {
+        match self {
+            Self::Counted { .. } => "counted",
+            Self::Censored { .. } => "censored",
+            Self::NotCounted { .. } => "not_counted",
+        }
+    }
+
+    fn why(&self) -> &str {
+        match self {
+            Self::Counted { why, .. }
+            | Self::Censored { why, .. }
+            | Self::NotCounted { why, .. } => why,
+        }
+    }
+
+    /// What it does to the caches for a run of `elapsed` seconds; `None`: it needs an elapsed.
+    fn effect(&self, elapsed: Option<f64>) -> Option<Effect> {
+        match self {
+            Self::Counted {
+                parametrization, ..
+            } => Some(Effect::Sample(parametrization.clone(), elapsed?)),
+            Self::Censored {
+                parametrization, ..
+            } => Some(Effect::Censored(parametrization.clone(), elapsed?)),
+            Self::NotCounted {
+                failed: Some(parametrization),
+                ..
+            } => Some(Effect::Failure(parametrization.clone())),
+            Self::NotCounted { failed: None, .. } => Some(Effect::Nothing),
+        }
+    }
+}
+
+/// What became of a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// It is the run's first.
+    First,
+    /// It takes the place of an earlier one.
+    Revised,
+    /// It is the one that the run has.
+    Unchanged,
+    /// Something new was heard of the run since: nothing changed, and it is to be judged again.
+    Outdated,
+}
+
+/// The judgement of a run that holds.
+#[derive(PartialEq)]
+struct Standing {
+    effect: Effect,
+    why: String,
 }
 
 impl Store {
-    /// Gives a run its verdict and adds it to the caches of its epoch. `false`: it has one already.
+    /// Gives a run its verdict and enters it into the caches of its epoch, or puts it in the place
+    /// of the one it has. `news` is the run's when the verdict was made.
     ///
     /// # Errors
     ///
     /// When the database fails or the verdict does not fit the run.
-    pub async fn judge_run(&self, run_id: i64, verdict: &Verdict) -> Result<bool, StoreError> {
+    pub async fn judge_run(
+        &self,
+        run_id: i64,
+        news: i64,
+        verdict: &Verdict,
+    ) -> Result<Judged, StoreError> {
         const NAME: &str = "judge_run";
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
         let study_id = sqlx::query_scalar!(
@@ -56,156 +118,157 @@ impl Store {
         .await
         .named(NAME)?;
         lock_study(&mut transaction, NAME, study_id).await?;
-        let row = sqlx::query!(
-            r#"select epoch_id, phase, role, elapsed,
-                      parametrization as "parametrization: Json<Parametrization>"
-               from runs where id = $1 and state = 'in_flight'"#,
+        let run = sqlx::query!(
+            "select epoch_id, phase, role, elapsed, news from runs where id = $1 for no key update",
             run_id
         )
-        .fetch_optional(&mut *transaction)
+        .fetch_one(&mut *transaction)
         .await
         .named(NAME)?;
-        let Some(row) = row else { return Ok(false) };
-        let judged = Judged {
-            epoch_id: row.epoch_id,
-            phase: word(NAME, &row.phase)?,
-            role: word(NAME, &row.role)?,
-            launched: row.parametrization.0,
-            elapsed: row.elapsed,
+        if run.news != news {
+            return Ok(Judged::Outdated);
+        }
+        let judgement = Standing {
+            effect: verdict.effect(run.elapsed).ok_or(StoreError::Invariant {
+                transaction: NAME,
+                problem: "a run without elapsed cannot count".into(),
+            })?,
+            why: verdict.why().to_owned(),
         };
-        let ordinal = add_to_tally(&mut transaction, NAME, &judged).await?;
-        let (state, why) = match verdict {
-            Verdict::Counted { why, .. } => ("counted", why),
-            Verdict::NotCounted { why, .. } => ("not_counted", why),
+        let standing = standing(&mut transaction, NAME, run_id).await?;
+        if standing.as_ref() == Some(&judgement) {
+            let result = sqlx::query!("update runs set judged_news = news where id = $1", run_id)
+                .execute(&mut *transaction)
+                .await
+                .named(NAME)?;
+            one_row(NAME, &result)?;
+            transaction.commit().await.named(NAME)?;
+            return Ok(Judged::Unchanged);
+        }
+        let tally = match &standing {
+            None => tally_of(word(NAME, &run.phase)?, word(NAME, &run.role)?),
+            Some(_) => Tally::default(),
         };
+        let ordinal = add_judgement(&mut transaction, NAME, run.epoch_id, tally).await?;
         let result = sqlx::query!(
-            "update runs set state = $2, verdict = $3, judged_at = now(), judged_ordinal = $4
-             where id = $1 and state = 'in_flight'",
+            "insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, verdict)
+             values ($1, $2, $3, $4, $5, $6, $7)",
+            run.epoch_id,
+            ordinal,
             run_id,
-            state,
-            why,
+            judgement.effect.word(),
+            judgement.effect.parametrization().map(Json) as _,
+            judgement.effect.elapsed(),
+            judgement.why
+        )
+        .execute(&mut *transaction)
+        .await
+        .named(NAME)?;
+        one_row(NAME, &result)?;
+        let result = sqlx::query!(
+            "update runs set state = $2, verdict = $3, judged_at = now(), judged_ordinal = $4, judged_news = news
+             where id = $1",
+            run_id,
+            verdict.state(),
+            judgement.why,
             ordinal
         )
         .execute(&mut *transaction)
         .await
         .named(NAME)?;
         one_row(NAME, &result)?;
-        match verdict {
-            Verdict::Counted {
-                parametrization, ..
-            } => {
-                let elapsed = judged.elapsed.ok_or(StoreError::Invariant {
-                    transaction: NAME,
-                    problem: "a run without elapsed cannot count".into(),
-                })?;
-                add_run(
+        match &standing {
+            None => {
+                enter(
                     &mut transaction,
                     NAME,
-                    judged.epoch_id,
+                    run.epoch_id,
                     run_id,
-                    parametrization,
-                    Some(elapsed),
+                    &judgement.effect,
                 )
                 .await?;
             }
-            Verdict::NotCounted { failed: true, .. } => {
-                add_run(
-                    &mut transaction,
-                    NAME,
-                    judged.epoch_id,
-                    run_id,
-                    &judged.launched,
-                    None,
-                )
-                .await?;
+            // Neither said anything of any parametrization.
+            Some(standing)
+                if standing.effect == Effect::Nothing && judgement.effect == Effect::Nothing => {}
+            // A mean cannot be taken back without rounding; adding up anew gives the same caches as
+            // if the earlier verdict had never been.
+            Some(_) => {
+                let fold = fold(&mut transaction, NAME, run.epoch_id, ordinal).await?;
+                tested::replace(&mut transaction, NAME, run.epoch_id, &fold.tested).await?;
             }
-            Verdict::NotCounted { failed: false, .. } => {}
         }
         transaction.commit().await.named(NAME)?;
-        Ok(true)
+        Ok(match standing {
+            None => Judged::First,
+            Some(_) => Judged::Revised,
+        })
     }
 }
 
-/// Adds a run to its epoch's tally and returns its place among the judged runs, from 1.
-async fn add_to_tally(
+/// The judgement of a run that holds, if it was judged.
+async fn standing(
     connection: &mut PgConnection,
     name: &'static str,
-    judged: &Judged,
+    run_id: i64,
+) -> Result<Option<Standing>, StoreError> {
+    let row = sqlx::query!(
+        r#"select effect, elapsed, verdict, parametrization as "parametrization: Json<Parametrization>"
+           from judgements where run_id = $1 order by ordinal desc limit 1"#,
+        run_id
+    )
+    .fetch_optional(connection)
+    .await
+    .named(name)?;
+    row.map(|row| {
+        let parametrization = row.parametrization.map(|json| json.0);
+        Ok(Standing {
+            effect: Effect::read(name, &row.effect, parametrization, row.elapsed)?,
+            why: row.verdict,
+        })
+    })
+    .transpose()
+}
+
+/// Counts a judgement in its epoch, whose tally grows by what its run adds; returns its ordinal.
+async fn add_judgement(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+    tally: Tally,
 ) -> Result<i64, StoreError> {
-    let settled = judged.phase == Phase::Settled;
-    let one = |condition: bool| i64::from(condition);
+    let number = |count: u64| number::<u64, i64>(name, count);
     sqlx::query_scalar!(
-        "update epochs set baseline = baseline + $2, explored = explored + $3, controls = controls + $4,
-                settled = settled + $5, settled_controls = settled_controls + $6, total = total + 1
-         where id = $1 returning total",
-        judged.epoch_id,
-        one(judged.role == Role::Baseline),
-        one(judged.role.explores()),
-        one(judged.role == Role::Control && !settled),
-        one(judged.role == Role::Settled),
-        one(judged.role == Role::Control && settled)
+        "update epochs set judgements = judgements + 1, baseline = baseline + $2, explored = explored + $3,
+                controls = controls + $4, settled = settled + $5, settled_controls = settled_controls + $6,
+                total = total + $7
+         where id = $1 returning judgements",
+        epoch_id,
+        number(tally.baseline)?,
+        number(tally.explored)?,
+        number(tally.controls)?,
+        number(tally.settled)?,
+        number(tally.settled_controls)?,
+        number(tally.total)?
     )
     .fetch_one(connection)
     .await
     .named(name)
 }
 
-/// Adds a run of `elapsed` seconds to a parametrization's cache, or a failure where there is none.
-async fn add_run(
+/// Enters a run into the cache of the parametrization that its judgement speaks of.
+async fn enter(
     connection: &mut PgConnection,
     name: &'static str,
     epoch_id: i64,
     run_id: i64,
-    parametrization: &Parametrization,
-    elapsed: Option<f64>,
+    effect: &Effect,
 ) -> Result<(), StoreError> {
-    let key = parametrization.key();
-    let known = sqlx::query_as!(
-        TestedRow,
-        r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
-                  log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>", failed, first_run
-           from tested where epoch_id = $1 and key = $2"#,
-        epoch_id,
-        key
-    )
-    .fetch_optional(&mut *connection)
-    .await
-    .named(name)?;
-    let mut tested = match known {
-        Some(row) => row.tested(name)?,
-        None => Tested::new(parametrization.clone(), run_id),
+    let Some(parametrization) = effect.parametrization() else {
+        return Ok(());
     };
-    match elapsed {
-        Some(elapsed) => tested
-            .record(run_id, elapsed)
-            .map_err(|error| StoreError::Invariant {
-                transaction: name,
-                problem: error.to_string(),
-            })?,
-        None => tested.record_failure(run_id),
-    }
-    let result = sqlx::query!(
-        "insert into tested (epoch_id, key, parametrization, count, mean, m2, log_mean, log_m2, recent, failed,
-                             first_run)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-         on conflict (epoch_id, key) do update
-             set count = excluded.count, mean = excluded.mean, m2 = excluded.m2, log_mean = excluded.log_mean,
-                 log_m2 = excluded.log_m2, recent = excluded.recent, failed = excluded.failed,
-                 first_run = excluded.first_run",
-        epoch_id,
-        key,
-        Json(&tested.parametrization) as _,
-        number::<u64, i64>(name, tested.elapsed.count)?,
-        tested.elapsed.mean,
-        tested.elapsed.m2,
-        tested.log_elapsed.mean,
-        tested.log_elapsed.m2,
-        Json(&tested.recent) as _,
-        number::<u64, i64>(name, tested.failed)?,
-        tested.first_ordinal
-    )
-    .execute(connection)
-    .await
-    .named(name)?;
-    one_row(name, &result)
+    let known = tested::one(connection, name, epoch_id, &parametrization.key()).await?;
+    let mut entry = known.unwrap_or_else(|| Tested::new(parametrization.clone(), run_id));
+    effect.enter(name, &mut entry, run_id)?;
+    tested::write(connection, name, epoch_id, &entry).await
 }

@@ -7,23 +7,30 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod awaited;
+mod clock;
+mod doctor;
 mod error;
 mod finish;
 mod judge;
+mod judgements;
 mod outcome;
 mod pool;
 mod records;
 mod start;
 mod state;
+mod tested;
 mod views;
 
 pub use admin::{Audit, AuditEntry};
-pub use error::StoreError;
-pub use finish::{Finish, Finished};
-pub use judge::Verdict;
-pub use outcome::AwaitedRun;
+pub use awaited::AwaitedRun;
+pub use doctor::{CacheFault, StuckRun};
+pub use error::{Scarce, StoreError};
+pub use finish::{Finish, Finished, Merged};
+pub use judge::{Judged, Verdict};
+pub use outcome::{Recorded, Source, Word};
 pub use pool::Store;
 pub use records::{JobKey, StudyKey};
-pub use start::{Decision, Lock, NewRun, StartedRun};
-pub use state::StudyState;
+pub use start::{Decision, NewRun, StartedRun};
+pub use state::{EpochInputs, StudyState};
 pub use views::{ComparedRun, PinRow, RunFilter, RunRow, StudyFilter, StudyRow};

@@ -1,99 +1,398 @@
-//! Runs that wait for Slurm's word or for their report.
+//! Slurm's words for how jobs ended, and the runs they speak of.
 
-use serde_json::Value;
-use sqlx::types::Json;
+mod matching;
 
-use io_autotune_engine::{Parametrization, Space};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::PgConnection;
 
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
-use crate::records::{JobKey, number};
+use crate::records::word;
+use matching::{RunAt, Said, Truth, claims, truth};
 
-/// A run in flight, with what is known of its end.
-#[derive(Clone, Debug)]
-pub struct AwaitedRun {
-    /// The run.
-    pub run_id: i64,
-    /// The job.
-    pub job: JobKey,
-    /// What it was launched under.
-    pub launched: Parametrization,
-    /// The default of its epoch's space.
-    pub default: Parametrization,
-    /// What the user asked for, as it was kept.
-    pub request: Value,
-    /// Whether its report has come.
-    pub reported: bool,
-    /// Seconds.
-    pub elapsed: Option<f64>,
-    /// The first wait status of its steps that is not 0, else 0.
-    pub wait_status: Option<i32>,
-    /// What was really applied, as it was kept.
-    pub applied: Option<Value>,
-    /// Slurm's word, where it is known.
-    pub outcome: Option<String>,
-    /// Seconds since its start, by the database's clock.
-    pub age: f64,
-    /// Seconds since its report, by the database's clock.
-    pub reported_age: Option<f64>,
-    /// Seconds since Slurm's word, by the database's clock.
-    pub outcome_age: Option<f64>,
+/// Where a word of Slurm's is from. The later ones are worth more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// slurmctld's memory, asked after the end.
+    Squeue,
+    /// Slurm's accounting, asked after the end.
+    Sacct,
+    /// The job-completion script, told at the end.
+    Jobcomp,
 }
 
+impl Source {
+    /// Every source.
+    pub const ALL: [Self; 3] = [Self::Squeue, Self::Sacct, Self::Jobcomp];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Squeue => "squeue",
+            Self::Sacct => "sacct",
+            Self::Jobcomp => "jobcomp",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Source {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        let named = |source: &Self| source.as_str() == name;
+        Self::ALL.into_iter().find(named).ok_or(())
+    }
+}
+
+/// Slurm's word for how one launch of a job ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Word {
+    /// Slurm's job id.
+    pub job_id: u32,
+    /// Slurm's state, such as `COMPLETED`; `REQUEUED` for a launch that was put back into the queue.
+    pub state: String,
+    /// The exit code and signal, such as `0:0`.
+    pub exit_code: Option<String>,
+    /// The restart count, where the source knows it.
+    pub restart_count: Option<u32>,
+    /// When the launch began, by slurmctld's clock; `None` for a job that never began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended, by slurmctld's clock.
+    pub ended_at: Option<Timestamp>,
+    /// For how long it was suspended, where the source knows it.
+    pub suspended_seconds: Option<u64>,
+    /// Its time limit, where it has one and the source knows it.
+    pub limit_seconds: Option<u64>,
+}
+
+/// What became of some words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// How many were new.
+    pub stored: u64,
+    /// How many had been stored before.
+    pub duplicates: u64,
+}
+
+/// So many jobs are looked at in one go when words wait for runs.
+const JOBS_AT_ONCE: i64 = 1000;
+
 impl Store {
-    /// Runs of a cluster in flight, oldest first, at most `limit`: those whose report has come, and, if
-    /// `unreported`, those too whose report has not.
+    /// Keeps words of Slurm's, each once, and joins them to the runs they speak of. One that meets
+    /// no run is kept for one that is reported later.
     ///
     /// # Errors
     ///
     /// When the database fails.
-    pub async fn awaited_runs(
+    pub async fn record_outcomes(
         &self,
+        source: Source,
         cluster: &str,
-        unreported: bool,
-        limit: i64,
-    ) -> Result<Vec<AwaitedRun>, StoreError> {
-        const NAME: &str = "awaited_runs";
-        let rows = sqlx::query!(
-            r#"select r.id, cluster, job_id, restart_count, request, elapsed, wait_status, applied, outcome,
-                      e.space as "space: Json<Space>",
-                      parametrization as "parametrization: Json<Parametrization>",
-                      finished_at is not null as "reported!",
-                      extract(epoch from now() - started_at)::double precision as "age!",
-                      extract(epoch from now() - finished_at)::double precision as reported_age,
-                      extract(epoch from now() - outcome_at)::double precision as outcome_age
-               from runs r join epochs e on e.id = r.epoch_id
-               where state = 'in_flight' and cluster = $1 and (finished_at is not null or $2)
-               order by r.id limit $3"#,
+        words: &[Word],
+    ) -> Result<Recorded, StoreError> {
+        const NAME: &str = "record_outcomes";
+        // In one order, so that two deliveries of the same words do not wait for each other.
+        let mut words: Vec<&Word> = words.iter().collect();
+        words.sort_by_key(|word| (word.job_id, word.started_at, word.ended_at));
+        let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
+        let mut jobs = insert(&mut transaction, NAME, source, cluster, &words).await?;
+        let stored = jobs.len() as u64;
+        jobs.dedup();
+        join(&mut transaction, NAME, cluster, &jobs).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(Recorded {
+            stored,
+            duplicates: words.len() as u64 - stored,
+        })
+    }
+
+    /// Joins words that came before their runs to runs that wait for their verdict. Returns how many
+    /// jobs were looked at.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn claim_outcomes(&self, cluster: &str) -> Result<usize, StoreError> {
+        const NAME: &str = "claim_outcomes";
+        let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
+        let jobs = sqlx::query_scalar!(
+            "select distinct r.job_id from runs r
+             where r.cluster = $1 and (r.state = 'in_flight' or r.news > r.judged_news)
+               and exists (select from outcomes o where o.cluster = r.cluster and o.job_id = r.job_id
+                           and o.run_id is null)
+             order by r.job_id limit $2",
             cluster,
-            unreported,
-            limit
+            JOBS_AT_ONCE
         )
-        .fetch_all(&self.pool)
+        .fetch_all(&mut *transaction)
         .await
         .named(NAME)?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(AwaitedRun {
-                    run_id: row.id,
-                    job: JobKey {
-                        cluster: row.cluster,
-                        job_id: number(NAME, row.job_id)?,
-                        restart_count: number(NAME, row.restart_count)?,
-                    },
-                    launched: row.parametrization.0,
-                    default: row.space.0.default(),
-                    request: row.request,
-                    reported: row.reported,
-                    elapsed: row.elapsed,
-                    wait_status: row.wait_status,
-                    applied: row.applied,
-                    outcome: row.outcome,
-                    age: row.age,
-                    reported_age: row.reported_age,
-                    outcome_age: row.outcome_age,
-                })
-            })
-            .collect()
+        join(&mut transaction, NAME, cluster, &jobs).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(jobs.len())
     }
+
+    /// Forgets words that met no run for so long. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn forget_unclaimed(&self, older_than: Duration) -> Result<u64, StoreError> {
+        const NAME: &str = "forget_unclaimed";
+        let result = sqlx::query!(
+            "delete from outcomes
+             where run_id is null and received_at < now() - $1 * interval '1 second'",
+            older_than.as_secs_f64()
+        )
+        .execute(&self.pool)
+        .await
+        .named(NAME)?;
+        Ok(result.rows_affected())
+    }
+}
+
+/// Inserts words; returns the jobs of the new ones, in order.
+async fn insert(
+    connection: &mut PgConnection,
+    name: &'static str,
+    source: Source,
+    cluster: &str,
+    words: &[&Word],
+) -> Result<Vec<i64>, StoreError> {
+    fn column<T>(words: &[&Word], of: impl Fn(&Word) -> T) -> Vec<T> {
+        words.iter().map(|word| of(word)).collect()
+    }
+    let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
+    // A number that no column can hold is as good as the largest.
+    let seconds = |seconds: Option<u64>| seconds.map(|s| i64::try_from(s).unwrap_or(i64::MAX));
+    let mut jobs = sqlx::query_scalar!(
+        r#"insert into outcomes (source, cluster, job_id, state, exit_code, restart_count, started_at, ended_at,
+                                 suspended_seconds, limit_seconds)
+           select $1, $2, job_id, state, exit_code, restart_count,
+                  timestamptz 'epoch' + started_at * interval '1 microsecond',
+                  timestamptz 'epoch' + ended_at * interval '1 microsecond', suspended_seconds, limit_seconds
+           from unnest($3::bigint[], $4::text[], $5::text[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[],
+                       $10::bigint[])
+               as w (job_id, state, exit_code, restart_count, started_at, ended_at, suspended_seconds, limit_seconds)
+           on conflict do nothing returning job_id"#,
+        source.as_str(),
+        cluster,
+        &column(words, |word| i64::from(word.job_id)),
+        &column(words, |word| word.state.clone()),
+        &column(words, |word| word.exit_code.clone()) as &[Option<String>],
+        &column(words, |word| word.restart_count.map(u32::cast_signed)) as &[Option<i32>],
+        &column(words, |word| micros(word.started_at)) as &[Option<i64>],
+        &column(words, |word| micros(word.ended_at)) as &[Option<i64>],
+        &column(words, |word| seconds(word.suspended_seconds)) as &[Option<i64>],
+        &column(words, |word| seconds(word.limit_seconds)) as &[Option<i64>]
+    )
+    .fetch_all(connection)
+    .await
+    .named(name)?;
+    jobs.sort_unstable();
+    Ok(jobs)
+}
+
+/// A run as its row is now.
+struct RunNow {
+    at: RunAt,
+    truth: Option<Truth>,
+}
+
+/// Joins all words of some jobs to the runs they speak of, and gives each run what its words come
+/// to. The runs are locked in the order of their ids.
+async fn join(
+    connection: &mut PgConnection,
+    name: &'static str,
+    cluster: &str,
+    jobs: &[i64],
+) -> Result<(), StoreError> {
+    let runs = runs_of(connection, name, cluster, jobs).await?;
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let jobs: Vec<i64> = runs.keys().copied().collect();
+    let mut joined = Vec::new();
+    let mut changed = Vec::new();
+    for (job_id, words) in words_of(connection, name, cluster, &jobs).await? {
+        let Some(runs) = runs.get(&job_id) else {
+            continue;
+        };
+        let at: Vec<_> = runs.iter().map(|run| run.at.clone()).collect();
+        let (known, words): (Vec<_>, Vec<_>) = words.into_iter().unzip();
+        let claims = claims(&words, &at);
+        for ((word, known), claim) in words.iter().zip(&known).zip(&claims) {
+            if known != claim {
+                joined.push((word.id, *claim));
+            }
+        }
+        for run in runs {
+            let spoke = |claim: &Option<i64>| *claim == Some(run.at.run_id);
+            // An outcome from before words were kept has none; it stands until there is one.
+            if !known.iter().any(spoke) && !claims.iter().any(spoke) {
+                continue;
+            }
+            let own: Vec<_> = words
+                .iter()
+                .zip(&claims)
+                .filter(|(_, claim)| spoke(claim))
+                .map(|(word, _)| word)
+                .collect();
+            let now = truth(&run.at, &own);
+            if now != run.truth {
+                changed.push((run, now));
+            }
+        }
+    }
+    write_claims(connection, name, &joined).await?;
+    for (run, now) in changed {
+        write_truth(connection, name, run, now.as_ref()).await?;
+    }
+    Ok(())
+}
+
+async fn runs_of(
+    connection: &mut PgConnection,
+    name: &'static str,
+    cluster: &str,
+    jobs: &[i64],
+) -> Result<BTreeMap<i64, Vec<RunNow>>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select id, job_id, restart_count, unstarted, outcome, outcome_source, suspended, limit_seconds,
+                  (extract(epoch from started_at) * 1000000)::bigint as "started_at!"
+           from runs where cluster = $1 and job_id = any($2) order by id for no key update"#,
+        cluster,
+        jobs
+    )
+    .fetch_all(connection)
+    .await
+    .named(name)?;
+    let mut runs: BTreeMap<i64, Vec<RunNow>> = BTreeMap::new();
+    for row in rows {
+        let truth = match (row.outcome, row.outcome_source) {
+            (Some(outcome), Some(source)) => Some(Truth {
+                outcome,
+                source: word(name, &source)?,
+                suspended: row.suspended,
+                limit_seconds: row.limit_seconds,
+            }),
+            _ => None,
+        };
+        let at = RunAt {
+            run_id: row.id,
+            restart_count: row.restart_count,
+            started_at: row.started_at,
+            unstarted: row.unstarted,
+        };
+        runs.entry(row.job_id)
+            .or_default()
+            .push(RunNow { at, truth });
+    }
+    Ok(runs)
+}
+
+/// The words of some jobs, each with the run that it is joined to.
+async fn words_of(
+    connection: &mut PgConnection,
+    name: &'static str,
+    cluster: &str,
+    jobs: &[i64],
+) -> Result<BTreeMap<i64, Vec<(Option<i64>, Said)>>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select id, job_id, source, state, restart_count, limit_seconds, run_id,
+                  (extract(epoch from started_at) * 1000000)::bigint as started_at,
+                  (extract(epoch from ended_at) * 1000000)::bigint as ended_at,
+                  coalesce(suspended_seconds > 0, false) as "suspended!"
+           from outcomes where cluster = $1 and job_id = any($2) order by id"#,
+        cluster,
+        jobs
+    )
+    .fetch_all(connection)
+    .await
+    .named(name)?;
+    let mut words: BTreeMap<i64, Vec<(Option<i64>, Said)>> = BTreeMap::new();
+    for row in rows {
+        let said = Said {
+            id: row.id,
+            source: word(name, &row.source)?,
+            state: row.state,
+            restart_count: row.restart_count,
+            started_at: row.started_at,
+            ended_at: row.ended_at,
+            suspended: row.suspended,
+            limit_seconds: row.limit_seconds,
+        };
+        words
+            .entry(row.job_id)
+            .or_default()
+            .push((row.run_id, said));
+    }
+    Ok(words)
+}
+
+async fn write_claims(
+    connection: &mut PgConnection,
+    name: &'static str,
+    joined: &[(i64, Option<i64>)],
+) -> Result<(), StoreError> {
+    if joined.is_empty() {
+        return Ok(());
+    }
+    let (words, runs): (Vec<i64>, Vec<Option<i64>>) = joined.iter().copied().unzip();
+    let result = sqlx::query!(
+        "update outcomes o set run_id = c.run_id
+         from unnest($1::bigint[], $2::bigint[]) as c (id, run_id) where o.id = c.id",
+        &words,
+        &runs as &[Option<i64>]
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    if result.rows_affected() == words.len() as u64 {
+        return Ok(());
+    }
+    Err(StoreError::Invariant {
+        transaction: name,
+        problem: "a word of Slurm's is gone".into(),
+    })
+}
+
+/// Gives a run what its words come to now. It is news if it says something else of its end.
+async fn write_truth(
+    connection: &mut PgConnection,
+    name: &'static str,
+    run: &RunNow,
+    now: Option<&Truth>,
+) -> Result<(), StoreError> {
+    let said = |truth: Option<&Truth>| {
+        truth.map(|truth| (truth.outcome.clone(), truth.suspended, truth.limit_seconds))
+    };
+    let news = i64::from(said(run.truth.as_ref()) != said(now));
+    let result = sqlx::query!(
+        "update runs set outcome = $2, outcome_source = $3, suspended = $4, limit_seconds = $5, news = news + $6,
+                         outcome_at = case when $2::text is not null then coalesce(outcome_at, now()) end
+         where id = $1",
+        run.at.run_id,
+        now.map(|truth| &truth.outcome),
+        now.map(|truth| truth.source.as_str()),
+        now.is_some_and(|truth| truth.suspended),
+        now.and_then(|truth| truth.limit_seconds),
+        news
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    crate::pool::one_row(name, &result)
 }

@@ -14,6 +14,9 @@ static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
 /// No statement of ours runs longer; a client that needs one has been given up by its caller.
 const STATEMENT_TIMEOUT: &str = "10s";
 
+/// A free connection is waited for so long: who asks in a prolog has two seconds for everything.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(900);
+
 /// The store.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -37,7 +40,7 @@ impl Store {
             ]);
         let pool = PgPoolOptions::new()
             .max_connections(connections)
-            .acquire_timeout(Duration::from_secs(2))
+            .acquire_timeout(ACQUIRE_TIMEOUT)
             // A `begin` whose future is dropped (client gone, deadline) can leave the connection
             // inside a transaction; the next borrower must not find itself in it.
             .after_release(|connection, _| {
@@ -72,7 +75,11 @@ impl Store {
     }
 
     /// The newest migration in the database; 0 if there is none.
-    async fn schema_version(&self) -> Result<i64, StoreError> {
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn schema_version(&self) -> Result<i64, StoreError> {
         const NAME: &str = "schema_version";
         let exists: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
             .fetch_one(&self.pool)
@@ -112,18 +119,37 @@ impl Store {
         name: &'static str,
         lock_wait: Duration,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let mut transaction = self.pool.begin().await.named(name)?;
-        sqlx::query(
-            "select set_config('application_name', 'io-autotuned ' || $1, true), \
-                    set_config('lock_timeout', $2 || 'ms', true)",
-        )
-        .bind(name)
-        .bind(lock_wait.as_millis().max(1).to_string())
-        .execute(&mut *transaction)
-        .await
-        .named(name)?;
-        Ok(transaction)
+        let transaction = self.pool.begin().await.named(name)?;
+        name_it(transaction, name, lock_wait).await
     }
+
+    /// A transaction called `name` that only reads, and whose statements all see the same moment. It
+    /// ends when it is dropped.
+    pub(crate) async fn snapshot(
+        &self,
+        name: &'static str,
+    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let begin = "begin isolation level repeatable read read only";
+        let transaction = self.pool.begin_with(begin).await.named(name)?;
+        name_it(transaction, name, ACQUIRE_TIMEOUT).await
+    }
+}
+
+async fn name_it(
+    mut transaction: Transaction<'static, Postgres>,
+    name: &'static str,
+    lock_wait: Duration,
+) -> Result<Transaction<'static, Postgres>, StoreError> {
+    sqlx::query(
+        "select set_config('application_name', 'io-autotuned ' || $1, true), \
+                set_config('lock_timeout', $2 || 'ms', true)",
+    )
+    .bind(name)
+    .bind(lock_wait.as_millis().max(1).to_string())
+    .execute(&mut *transaction)
+    .await
+    .named(name)?;
+    Ok(transaction)
 }
 
 fn known_schema_version() -> i64 {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::error::StoreError;
 
 /// One launch of one job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JobKey {
     /// Slurm's ClusterName.
     pub cluster: String,
@@ -19,7 +19,7 @@ pub struct JobKey {
 }
 
 /// What identifies a study.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StudyKey {
     /// The application's owner.
     pub owner_uid: u32,

@@ -62,18 +62,10 @@ pub struct StartedRun {
     pub delivery: Value,
 }
 
-/// How a decision is serialised against others of its study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lock {
-    /// Wait at most so long for the study's row.
-    Wait(Duration),
-    /// Do not lock: for a decision that explores nothing.
-    None,
-}
-
 impl Store {
     /// Starts the run of a job. The first asking decides, by `decide`, inside the transaction that
-    /// holds the study's row lock; every other asking gets the first one's answer.
+    /// holds the study's row lock, which is waited for so long at most; every other asking gets the
+    /// first one's answer.
     ///
     /// # Errors
     ///
@@ -81,24 +73,22 @@ impl Store {
     pub async fn start_run(
         &self,
         new: &NewRun<'_>,
-        lock: Lock,
+        wait: Duration,
         decide: impl FnOnce(&StudyState) -> Decision,
     ) -> Result<StartedRun, StoreError> {
         const NAME: &str = "start_run";
-        let study_id = self.ensure_study(new.study, new.space).await?;
-        let wait = match lock {
-            Lock::Wait(wait) => wait,
-            Lock::None => Duration::from_secs(1),
-        };
-        let mut transaction = self.begin(NAME, wait).await?;
-        if lock != Lock::None {
-            lock_study(&mut transaction, NAME, study_id).await?;
+        // Every node of a job asks: all but the first need not wait for the study.
+        if let Some(started) = self.started(NAME, new.job).await? {
+            return Ok(started);
         }
+        let study_id = self.ensure_study(new.study, new.space).await?;
+        let mut transaction = self.begin(NAME, wait).await?;
+        lock_study(&mut transaction, NAME, study_id).await?;
         if let Some(started) = existing(&mut transaction, NAME, new.job).await? {
             return Ok(started);
         }
         let mut state = state::load(&mut transaction, NAME, study_id).await?;
-        if lock != Lock::None && state.space != *new.space {
+        if state.space != *new.space {
             let why = "the accelerator's parameters changed";
             open_epoch(
                 &mut transaction,
@@ -112,29 +102,39 @@ impl Store {
             state = state::load(&mut transaction, NAME, study_id).await?;
         }
         let decision = decide(&state);
-        let inserted = sqlx::query_scalar!(
-            "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                               parametrization, reason, suggestion, delivery)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-             on conflict (cluster, job_id, restart_count) do nothing returning id",
-            state.epoch_id,
-            new.job.cluster,
-            i64::from(new.job.job_id),
-            new.job.restart_count.cast_signed(),
-            i64::from(new.study.owner_uid),
-            new.node,
-            new.request,
-            decision.phase.to_string(),
-            decision.role.to_string(),
-            Json(&decision.parametrization) as _,
-            decision.reason,
-            decision.suggestion,
-            decision.delivery,
-        )
-        .fetch_optional(&mut *transaction)
-        .await
-        .named(NAME)?;
+        let inserted = insert(&mut transaction, NAME, new, state.epoch_id, &decision).await?;
         transaction.commit().await.named(NAME)?;
+        self.answer(NAME, new.job, inserted, decision).await
+    }
+
+    /// Starts the run of a job without the study's lock: for a decision that explores nothing, made
+    /// from a state that may be some moments old. Every other asking gets the first one's answer.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn start_unlocked(
+        &self,
+        new: &NewRun<'_>,
+        state: &StudyState,
+        decide: impl FnOnce(&StudyState) -> Decision,
+    ) -> Result<StartedRun, StoreError> {
+        const NAME: &str = "start_unlocked";
+        let decision = decide(state);
+        let mut connection = self.pool.acquire().await.named(NAME)?;
+        let inserted = insert(&mut connection, NAME, new, state.epoch_id, &decision).await?;
+        drop(connection);
+        self.answer(NAME, new.job, inserted, decision).await
+    }
+
+    /// The answer to a start whose run was inserted now, or, where it was not, earlier.
+    async fn answer(
+        &self,
+        name: &'static str,
+        job: &JobKey,
+        inserted: Option<i64>,
+        decision: Decision,
+    ) -> Result<StartedRun, StoreError> {
         match inserted {
             Some(run_id) => Ok(StartedRun {
                 run_id,
@@ -144,17 +144,23 @@ impl Store {
                 reason: decision.reason,
                 delivery: decision.delivery,
             }),
-            // Asked at the same moment under another study's lock, or under none.
-            None => {
-                let mut connection = self.pool.acquire().await.named(NAME)?;
-                existing(&mut connection, NAME, new.job)
-                    .await?
-                    .ok_or_else(|| StoreError::Invariant {
-                        transaction: NAME,
-                        problem: "a run exists and cannot be read".into(),
-                    })
-            }
+            None => self
+                .started(name, job)
+                .await?
+                .ok_or_else(|| StoreError::Invariant {
+                    transaction: name,
+                    problem: "a run exists and cannot be read".into(),
+                }),
         }
+    }
+
+    async fn started(
+        &self,
+        name: &'static str,
+        job: &JobKey,
+    ) -> Result<Option<StartedRun>, StoreError> {
+        let mut connection = self.pool.acquire().await.named(name)?;
+        existing(&mut connection, name, job).await
     }
 
     /// The study of a key, made with its first epoch where there is none.
@@ -262,6 +268,39 @@ pub(crate) async fn open_epoch(
     .named(name)?;
     crate::pool::one_row(name, &result)?;
     Ok(ordinal)
+}
+
+/// Inserts a run; `None`: the job has one already, of an asking at the same moment under another
+/// study's lock or under none.
+async fn insert(
+    connection: &mut PgConnection,
+    name: &'static str,
+    new: &NewRun<'_>,
+    epoch_id: i64,
+    decision: &Decision,
+) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar!(
+        "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
+                           parametrization, reason, suggestion, delivery)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         on conflict (cluster, job_id, restart_count) do nothing returning id",
+        epoch_id,
+        new.job.cluster,
+        i64::from(new.job.job_id),
+        new.job.restart_count.cast_signed(),
+        i64::from(new.study.owner_uid),
+        new.node,
+        new.request,
+        decision.phase.to_string(),
+        decision.role.to_string(),
+        Json(&decision.parametrization) as _,
+        decision.reason,
+        decision.suggestion,
+        decision.delivery,
+    )
+    .fetch_optional(connection)
+    .await
+    .named(name)
 }
 
 async fn existing(

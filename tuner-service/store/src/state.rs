@@ -1,13 +1,13 @@
 //! What a suggestion is made from: a study's epoch, its history, its runs in flight.
 
-use io_autotune_engine::{
-    History, Moments, Parametrization, Pending, RecentRun, Space, Tally, Tested,
-};
+use io_autotune_engine::{History, Parametrization, Pending, Space, Tally};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
-use crate::records::{number, word};
+use crate::pool::Store;
+use crate::records::{StudyKey, number, word};
+use crate::tested;
 
 /// A study at one moment.
 #[derive(Clone, Debug)]
@@ -24,53 +24,105 @@ pub struct StudyState {
     pub space: Space,
     /// Runs that ended.
     pub history: History,
-    /// Runs in flight.
+    /// How many judgements that history is made of: [`Store::history_at`] gives it again.
+    pub judged: i64,
+    /// Runs in flight that hold their place.
     pub pending: Vec<Pending>,
     /// Set while the study is pinned.
     pub pin: Option<Parametrization>,
+    /// Its runs were said to be one application's, however much they differ.
+    pub accepts_mixed: bool,
 }
 
-/// Loads the current epoch of a study.
+/// What an epoch was opened with, and never changes.
+#[derive(Clone, Debug)]
+pub struct EpochInputs {
+    /// The epoch's row.
+    pub epoch_id: i64,
+    /// Its space.
+    pub space: Space,
+    /// Its seed.
+    pub seed: u64,
+}
+
+impl Store {
+    /// The state of a study that a suggestion would be made from now.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn study_state(&self, study_id: i64) -> Result<StudyState, StoreError> {
+        const NAME: &str = "study_state";
+        let mut snapshot = self.snapshot(NAME).await?;
+        load(&mut snapshot, NAME, study_id).await
+    }
+
+    /// The state of the study of a key, which is made, with an epoch of `space`, where there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn state_of(
+        &self,
+        study: &StudyKey,
+        space: &Space,
+    ) -> Result<StudyState, StoreError> {
+        let study_id = self.ensure_study(study, space).await?;
+        self.study_state(study_id).await
+    }
+
+    /// What the epoch of a run was opened with; `None`: there is no such run.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn epoch_inputs(&self, run_id: i64) -> Result<Option<EpochInputs>, StoreError> {
+        const NAME: &str = "epoch_inputs";
+        let row = sqlx::query!(
+            r#"select e.id, e.seed, e.space as "space: Json<Space>"
+               from runs r join epochs e on e.id = r.epoch_id where r.id = $1"#,
+            run_id
+        )
+        .fetch_optional(&self.pool)
+        .await
+        .named(NAME)?;
+        Ok(row.map(|row| EpochInputs {
+            epoch_id: row.id,
+            space: row.space.0,
+            seed: row.seed.cast_unsigned(),
+        }))
+    }
+}
+
+/// Loads the current epoch of a study. Several statements: of one moment only under the study's lock
+/// or in a snapshot.
 pub(crate) async fn load(
     connection: &mut PgConnection,
     name: &'static str,
     study_id: i64,
 ) -> Result<StudyState, StoreError> {
     let epoch = sqlx::query!(
-        r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>",
+        r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements,
                   e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
+                  s.mixed_accepted_at is not null as "accepts_mixed!",
                   p.parametrization as "pin?: Json<Parametrization>"
-           from epochs e left join pins p on p.study_id = e.study_id
+           from epochs e join studies s on s.id = e.study_id left join pins p on p.study_id = s.id
            where e.study_id = $1 order by e.ordinal desc limit 1"#,
         study_id
     )
     .fetch_one(&mut *connection)
     .await
     .named(name)?;
-    let tested = sqlx::query_as!(
-        TestedRow,
-        r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
-                  log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>", failed, first_run
-           from tested where epoch_id = $1 order by first_run, key"#,
-        epoch.id
-    )
-    .fetch_all(&mut *connection)
-    .await
-    .named(name)?;
+    let tested = tested::all(connection, name, epoch.id).await?;
     let pending = sqlx::query!(
         r#"select parametrization as "parametrization: Json<Parametrization>", phase, role, count(*) as "count!"
-           from runs where epoch_id = $1 and state = 'in_flight'
+           from runs where epoch_id = $1 and state = 'in_flight' and not released
            group by parametrization, phase, role order by min(id)"#,
         epoch.id
     )
     .fetch_all(&mut *connection)
     .await
     .named(name)?;
-
-    let tested = tested
-        .into_iter()
-        .map(|row| row.tested(name))
-        .collect::<Result<_, StoreError>>()?;
     let pending = pending
         .into_iter()
         .map(|row| {
@@ -97,43 +149,9 @@ pub(crate) async fn load(
         seed: epoch.seed.cast_unsigned(),
         space: epoch.space.0,
         history: History { tested, tally },
+        judged: epoch.judgements,
         pending,
         pin: epoch.pin.map(|pin| pin.0),
+        accepts_mixed: epoch.accepts_mixed,
     })
-}
-
-/// A row of the table `tested`.
-pub(crate) struct TestedRow {
-    pub(crate) parametrization: Json<Parametrization>,
-    pub(crate) count: i64,
-    pub(crate) mean: f64,
-    pub(crate) m2: f64,
-    pub(crate) log_mean: f64,
-    pub(crate) log_m2: f64,
-    pub(crate) recent: Json<Vec<RecentRun>>,
-    pub(crate) failed: i64,
-    pub(crate) first_run: i64,
-}
-
-impl TestedRow {
-    pub(crate) fn tested(self, name: &'static str) -> Result<Tested, StoreError> {
-        let count = number(name, self.count)?;
-        Ok(Tested {
-            parametrization: self.parametrization.0,
-            elapsed: Moments {
-                count,
-                mean: self.mean,
-                m2: self.m2,
-            },
-            log_elapsed: Moments {
-                count,
-                mean: self.log_mean,
-                m2: self.log_m2,
-            },
-            recent: self.recent.0,
-            censored: Vec::new(),
-            failed: number(name, self.failed)?,
-            first_ordinal: self.first_run,
-        })
-    }
 }

@@ -10,7 +10,6 @@ use sqlx::types::Json;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{JobKey, number, timestamp, word};
-use crate::state::{self, StudyState};
 
 /// Which studies.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +41,12 @@ pub struct StudyRow {
     pub context: BTreeMap<String, String>,
     /// Runs of the current epoch that counted.
     pub counted: i64,
+    /// Runs of the current epoch that their time limit cut short.
+    pub censored: i64,
     /// Runs of the current epoch that ended and did not count.
     pub not_counted: i64,
+    /// Runs of the current epoch in flight, whether they hold their place or not.
+    pub in_flight: i64,
     /// The pin, while there is one.
     pub pin: Option<PinRow>,
 }
@@ -107,7 +110,7 @@ pub struct RunRow {
     pub suggestion: Value,
     /// How the parametrization was delivered.
     pub delivery: Value,
-    /// `in_flight`, `counted` or `not_counted`.
+    /// `in_flight`, `counted`, `censored` or `not_counted`.
     pub state: String,
     /// Why it counts or does not.
     pub verdict: Option<String>,
@@ -151,12 +154,15 @@ impl Store {
                       s.context as "context: Json<BTreeMap<String, String>>",
                       p.parametrization as "pin?: Json<Parametrization>", p.uid as "pin_uid?", p.why as "pin_why?",
                       (extract(epoch from p.pinned_at) * 1000000)::bigint as pinned_at,
-                      n.counted as "counted!", n.not_counted as "not_counted!"
+                      n.counted as "counted!", n.censored as "censored!", n.not_counted as "not_counted!",
+                      n.in_flight as "in_flight!"
                from studies s
                join applications a on a.id = s.application_id
                left join pins p on p.study_id = s.id
                join lateral (select id from epochs e where e.study_id = s.id order by ordinal desc limit 1) e on true
                join lateral (select count(*) filter (where state = 'counted') as counted,
+                                    count(*) filter (where state = 'censored') as censored,
+                                    count(*) filter (where state = 'in_flight') as in_flight,
                                     count(*) filter (where state = 'not_counted') as not_counted
                              from runs r where r.epoch_id = e.id) n on true
                where ($1::bigint is null or a.owner_uid = $1) and ($2::bigint is null or s.id = $2)
@@ -189,22 +195,13 @@ impl Store {
                     accelerator: row.accelerator,
                     context: row.context.0,
                     counted: row.counted,
+                    censored: row.censored,
                     not_counted: row.not_counted,
+                    in_flight: row.in_flight,
                     pin,
                 })
             })
             .collect()
-    }
-
-    /// The state of a study that a suggestion would be made from now.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
-    pub async fn study_state(&self, study_id: i64) -> Result<StudyState, StoreError> {
-        const NAME: &str = "study_state";
-        let mut connection = self.pool.acquire().await.named(NAME)?;
-        state::load(&mut connection, NAME, study_id).await
     }
 
     /// The counted runs of an epoch that comparisons are made of, newest first, at most `limit`:
@@ -221,11 +218,12 @@ impl Store {
     ) -> Result<Vec<ComparedRun>, StoreError> {
         const NAME: &str = "compared_runs";
         let rows = sqlx::query!(
-            r#"select phase, role, elapsed as "elapsed!" from runs
-               where epoch_id = $1 and state = 'counted'
-                 and role in ('baseline', 'control', 'observe', 'settled')
-                 and not (applied ->> 'kind' = 'default' and jsonb_array_length(delivery -> 'files') > 0)
-               order by id desc limit $2"#,
+            r#"select r.phase, r.role, j.elapsed as "elapsed!"
+               from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
+               where r.epoch_id = $1 and r.state = 'counted'
+                 and r.role in ('baseline', 'control', 'observe', 'settled')
+                 and not (r.applied ->> 'kind' = 'default' and jsonb_array_length(r.delivery -> 'files') > 0)
+               order by r.id desc limit $2"#,
             epoch_id,
             limit
         )

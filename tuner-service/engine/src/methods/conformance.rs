@@ -42,8 +42,8 @@ pub(crate) fn conforms(method: &dyn Method) {
     }
 }
 
-/// A life of random starts and ends, with at most eight runs in flight; some fail, some do not
-/// count. Every proposal on the way is checked.
+/// A life of random starts and ends, with at most eight runs in flight; some fail, some are
+/// cut short, some do not count. Every proposal on the way is checked.
 fn random_life(method: &dyn Method, space: &Space, seed: u64) {
     let settings = Settings::default();
     let mut world = ChaCha8Rng::seed_from_u64(seed ^ 0xfeed);
@@ -72,6 +72,7 @@ fn random_life(method: &dyn Method, space: &Space, seed: u64) {
             let outcome = match world.random_range(0..10) {
                 0 => Outcome::Failed,
                 1 => Outcome::Ignored,
+                2 => Outcome::Censored(12.0 * (0.4 * normal(&mut world)).exp()),
                 _ => Outcome::Elapsed(10.0 * (0.4 * normal(&mut world)).exp()),
             };
             finish(&mut history, &run, outcome);

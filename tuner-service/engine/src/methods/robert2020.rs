@@ -43,8 +43,8 @@ impl Method for Robert2020Method {
     }
 }
 
-/// Whether a point may be run as a new child: one that never ran, or a design point that ran once.
-/// The default has its control runs, and every other tested point has been through SEDR.
+/// Whether a point may be run as a new child: one of whose time nothing is known, or a design point
+/// that ran once. The default has its control runs, and every other tested point has been through SEDR.
 fn is_new(context: &MethodContext<'_>, point: &Point) -> bool {
     if *point == context.view.default {
         return false;
@@ -52,7 +52,7 @@ fn is_new(context: &MethodContext<'_>, point: &Point) -> bool {
     context.view.get(point).is_none_or(|known| {
         known.in_flight == 0
             && !known.given_up()
-            && (known.count() == 0 || (known.count() == 1 && context.in_design(point)))
+            && (known.mean().is_none() || (known.count() == 1 && context.in_design(point)))
     })
 }
 
@@ -95,7 +95,7 @@ fn new_child(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
 fn neighbour(context: &MethodContext<'_>, child: &Point, rng: &mut ChaCha8Rng) -> Option<Point> {
     let space = context.space();
     if space.size() <= SMALL {
-        let tested = |point: &Point| context.view.get(point).is_some_and(|k| k.count() > 0);
+        let tested = |point: &Point| context.view.get(point).is_some_and(|k| k.mean().is_some());
         let metric = space.metric();
         return enumerate(space)
             .filter(|point| is_new(context, point))

@@ -1,13 +1,16 @@
 //! The HTTP API.
 
 mod accelerators;
+mod doctor;
 mod error;
 mod health;
+mod outcomes;
 mod preview;
 mod runs;
 mod studies;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware;
@@ -15,13 +18,15 @@ use axum::routing::{get, post};
 use io_autotune_catalogue::{Accelerator, Catalogue};
 use io_autotune_engine::Settings;
 use io_autotune_protocol::munge::Credentials;
-use io_autotune_store::Store;
+use io_autotune_store::{Store, StudyState};
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
 
 pub(crate) use self::error::ApiError;
 use crate::access::Access;
+use crate::gate::Gates;
 use crate::signing;
+use crate::slurm::Sources;
 
 /// What handlers work with.
 pub(crate) struct Service {
@@ -31,6 +36,12 @@ pub(crate) struct Service {
     pub(crate) settings: Settings,
     pub(crate) access: Access,
     pub(crate) credentials: Arc<dyn Credentials>,
+    /// Where outcomes come from.
+    pub(crate) sources: Arc<Sources>,
+    /// A run in flight for longer deserves a look.
+    pub(crate) stuck_after: Duration,
+    /// Who waits for a study.
+    pub(crate) gates: Gates<StudyState>,
 }
 
 impl Service {
@@ -58,10 +69,14 @@ impl Service {
         runs::finish,
         runs::history,
         runs::explain,
+        runs::replay,
+        outcomes::store,
         studies::list,
         studies::pin,
         studies::unpin,
         studies::reset,
+        studies::accept,
+        doctor::doctor,
         health::health,
         health::ready,
         health::openapi,
@@ -83,10 +98,14 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .route("/v1/runs/finish", post(runs::finish))
         .route("/v1/runs", get(runs::history))
         .route("/v1/runs/{job_id}", get(runs::explain))
+        .route("/v1/runs/{job_id}/replay", get(runs::replay))
+        .route("/v1/outcomes", post(outcomes::store))
+        .route("/v1/doctor", get(doctor::doctor))
         .route("/v1/studies", get(studies::list))
         .route("/v1/studies/{study_id}/pin", post(studies::pin))
         .route("/v1/studies/{study_id}/unpin", post(studies::unpin))
         .route("/v1/studies/{study_id}/reset", post(studies::reset))
+        .route("/v1/studies/{study_id}/accept", post(studies::accept))
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_path)
         .layer(middleware::from_fn_with_state(

@@ -1,5 +1,6 @@
 //! Runs: start, finish, history, explain.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,11 +8,11 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_protocol::{
-    ErrorBody, FinishAnswer, FinishRequest, Job, Request, RunDetail, RunSummary, StartAnswer,
-    StartRequest, Step,
+    ErrorBody, FinishAnswer, FinishRequest, Job, Replay, Request, RunDetail, RunSummary,
+    StartAnswer, StartRequest,
 };
 use io_autotune_store::{
-    Finish, JobKey, Lock, NewRun, RunFilter, StartedRun, StoreError, StudyKey,
+    Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -19,10 +20,12 @@ use utoipa::IntoParams;
 use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::decide::{Occasion, application_name, decide};
+use crate::merge::merge_stored;
+use crate::replay::{self, Kept};
 use crate::summary;
 
-/// How long a start waits for its study: well inside the prolog's deadline of two seconds.
-const LOCK_WAIT: Duration = Duration::from_millis(700);
+/// How long a start waits for its study's row, which another replica, or a verdict, may hold.
+const LOCK_WAIT: Duration = Duration::from_millis(400);
 
 /// Starts the run of a job. Every question about one launch of one job has the same answer.
 #[utoipa::path(post, path = "/v1/runs/start", request_body = StartRequest, responses(
@@ -53,30 +56,41 @@ pub(super) async fn start(
         settings: &service.settings,
         busy: false,
     };
-    let started = match service
-        .store
-        .start_run(&new, Lock::Wait(LOCK_WAIT), |state| {
-            decide(&occasion, state)
-        })
-        .await
-    {
-        Err(StoreError::Busy { .. }) => {
-            let busy = Occasion {
-                busy: true,
-                ..occasion
-            };
-            service
-                .store
-                .start_run(&new, Lock::None, |state| decide(&busy, state))
-                .await?
-        }
-        other => other?,
-    };
+    let started = started(&service, &new, &occasion).await?;
     tracing::info!(
         run_id = started.run_id, cluster = job.cluster, job_id = job.job_id, restart_count = job.restart_count,
         phase = %started.phase, role = %started.role, "run started"
     );
     Ok(Json(answer(started)?))
+}
+
+/// In turn with the others of its study, or, where that would take too long, without the lock: then
+/// nothing is explored, and what the study was within the last second is good enough.
+async fn started(
+    service: &Service,
+    new: &NewRun<'_>,
+    occasion: &Occasion<'_>,
+) -> Result<StartedRun, ApiError> {
+    let gate = service.gates.of(new.study);
+    if let Some(_turn) = gate.turn().await {
+        let decide = |state: &StudyState| decide(occasion, state);
+        match service.store.start_run(new, LOCK_WAIT, decide).await {
+            Err(StoreError::Busy { .. }) => {}
+            other => return Ok(other?),
+        }
+    }
+    let busy = Occasion {
+        busy: true,
+        ..*occasion
+    };
+    let state = gate
+        .snapshot(service.store.state_of(new.study, new.space))
+        .await?;
+    let started = service
+        .store
+        .start_unlocked(new, &state, |state| decide(&busy, state))
+        .await?;
+    Ok(started)
 }
 
 fn answer(started: StartedRun) -> Result<StartAnswer, ApiError> {
@@ -103,13 +117,7 @@ pub(super) async fn finish(
     only_root(caller)?;
     finish.request.validate()?;
     validate(&finish.job)?;
-    for (name, value) in &finish.measures {
-        if !(value.is_finite() && *value > 0.0) {
-            return Err(ApiError::bad_request(format!(
-                "measure {name:?} is {value}: it must be positive"
-            )));
-        }
-    }
+    validate_report(&finish)?;
     let accelerator = service.accelerator(finish.request.accelerator.as_deref())?;
     let (key, study) = (
         job_key(&finish.job),
@@ -123,21 +131,21 @@ pub(super) async fn finish(
             .map(|why| format!(" ({why})"))
             .unwrap_or_default()
     );
+    let report = as_json(&finish)?;
     let finished = service
         .store
-        .finish_run(&Finish {
-            job: &key,
-            node: &finish.job.node,
-            study: &study,
-            request: as_json(&finish.request)?,
-            space: &accelerator.space,
-            no_start: &no_start,
-            elapsed: elapsed(&finish.steps),
-            wait_status: wait_status(&finish.steps),
-            applied: as_json(&finish.applied)?,
-            measures: &finish.measures,
-            report: as_json(&finish)?,
-        })
+        .finish_run(
+            &Finish {
+                job: &key,
+                node: &finish.job.node,
+                study: &study,
+                request: as_json(&finish.request)?,
+                space: &accelerator.space,
+                no_start: &no_start,
+                report,
+            },
+            |reports| merge_stored(reports).into(),
+        )
         .await?;
     tracing::info!(
         run_id = finished.run_id,
@@ -197,16 +205,7 @@ pub(super) async fn explain(
     path: Result<Path<u32>, PathRejection>,
 ) -> Result<Json<Vec<RunDetail>>, ApiError> {
     let Path(job_id) = path?;
-    let filter = RunFilter {
-        owner_uid: service.access.visible_owner(caller).await,
-        job_id: Some(job_id),
-        limit: 100,
-        ..RunFilter::default()
-    };
-    let runs = service.store.runs(&filter).await?;
-    if runs.is_empty() {
-        return Err(ApiError::not_found(&format!("run of a job {job_id}")));
-    }
+    let runs = launches(&service, caller, job_id).await?;
     let mut details = Vec::with_capacity(runs.len());
     for row in runs {
         let reports = service.store.reports(row.run_id).await?;
@@ -218,6 +217,50 @@ pub(super) async fn explain(
         });
     }
     Ok(Json(details))
+}
+
+/// For each launch of a job, whether what was kept gives what it was given.
+#[utoipa::path(get, path = "/v1/runs/{job_id}/replay", params(("job_id" = u32, Path, description = "Slurm's job id")),
+    responses((status = 200, body = Vec<Replay>), (status = 404, body = ErrorBody)))]
+pub(super) async fn replay(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    path: Result<Path<u32>, PathRejection>,
+) -> Result<Json<Vec<Replay>>, ApiError> {
+    let Path(job_id) = path?;
+    let mut replays = Vec::new();
+    for row in launches(&service, caller, job_id).await? {
+        let kept = match Kept::read(&row.suggestion) {
+            Ok(kept) => match service.store.epoch_inputs(row.run_id).await? {
+                Some(epoch) => {
+                    let history = service
+                        .store
+                        .history_at(epoch.epoch_id, kept.judged)
+                        .await?;
+                    Ok((kept, epoch, history))
+                }
+                None => return Err(ApiError::not_found(&format!("run of a job {job_id}"))),
+            },
+            Err(nothing) => Err(nothing),
+        };
+        replays.push(replay::replay(&row, kept));
+    }
+    Ok(Json(replays))
+}
+
+/// The launches of one job that the caller may see; there is at least one.
+async fn launches(service: &Service, caller: Caller, job_id: u32) -> Result<Vec<RunRow>, ApiError> {
+    let filter = RunFilter {
+        owner_uid: service.access.visible_owner(caller).await,
+        job_id: Some(job_id),
+        limit: 100,
+        ..RunFilter::default()
+    };
+    let runs = service.store.runs(&filter).await?;
+    if runs.is_empty() {
+        return Err(ApiError::not_found(&format!("run of a job {job_id}")));
+    }
+    Ok(runs)
 }
 
 fn only_root(caller: Caller) -> Result<(), ApiError> {
@@ -233,18 +276,12 @@ fn only_root(caller: Caller) -> Result<(), ApiError> {
 /// Root speaks, but of a job whose name and environment are its user's.
 fn validate(job: &Job) -> Result<(), ApiError> {
     for (name, value) in [
-        ("cluster", &job.cluster),
-        ("node", &job.node),
-        ("partition", &job.partition),
-        ("cpus_per_node", &job.cpus_per_node),
+        ("job.cluster", &job.cluster),
+        ("job.node", &job.node),
+        ("job.partition", &job.partition),
+        ("job.cpus_per_node", &job.cpus_per_node),
     ] {
-        let plain =
-            !value.is_empty() && value.len() <= 256 && value.chars().all(|c| c.is_ascii_graphic());
-        if !plain {
-            return Err(ApiError::bad_request(format!(
-                "job.{name} = {value:?}: 1 to 256 printable ASCII characters are expected"
-            )));
-        }
+        plain_name(name, value)?;
     }
     if job.job_id == 0 || job.nodes == 0 || job.restart_count > i32::MAX.cast_unsigned() {
         return Err(ApiError::bad_request(
@@ -252,6 +289,62 @@ fn validate(job: &Job) -> Result<(), ApiError> {
         ));
     }
     Ok(())
+}
+
+/// What a node may report of steps: none runs on more nodes than there are in any cluster, and no job
+/// has more steps than slurmctld hands out numbers for.
+fn validate_report(finish: &FinishRequest) -> Result<(), ApiError> {
+    let mut seen = HashSet::new();
+    for step in &finish.steps {
+        if step.nodes == 0 || !seen.insert(step.step_id) {
+            return Err(ApiError::bad_request(format!(
+                "step {} has no node or is told twice",
+                step.step_id
+            )));
+        }
+    }
+    if let Some(epilog) = &finish.epilog {
+        for (name, code) in [
+            ("exit_code", &epilog.exit_code),
+            ("derived_exit_code", &epilog.derived_exit_code),
+        ] {
+            if !is_exit_code(code) {
+                return Err(ApiError::bad_request(format!(
+                    "epilog.{name} is {code:?}: an exit code and a signal are expected, such as 0:0"
+                )));
+            }
+        }
+    }
+    for (name, value) in &finish.measures {
+        if !(value.is_finite() && *value > 0.0) {
+            return Err(ApiError::bad_request(format!(
+                "measure {name:?} is {value}: it must be positive"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether `text` is an exit code and a signal as Slurm writes them, such as `0:125`.
+pub(super) fn is_exit_code(text: &str) -> bool {
+    let number = |text: &str| {
+        (1..=10).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    text.split_once(':')
+        .is_some_and(|(code, signal)| number(code) && number(signal))
+}
+
+/// A name of Slurm's.
+pub(super) fn plain_name(what: &str, value: &str) -> Result<(), ApiError> {
+    let plain =
+        !value.is_empty() && value.len() <= 256 && value.chars().all(|c| c.is_ascii_graphic());
+    if plain {
+        Ok(())
+    } else {
+        Err(ApiError::bad_request(format!(
+            "{what} = {value:?}: 1 to 256 printable ASCII characters are expected"
+        )))
+    }
 }
 
 fn job_key(job: &Job) -> JobKey {
@@ -284,65 +377,26 @@ fn as_json<T: serde::Serialize>(value: &T) -> Result<serde_json::Value, ApiError
     serde_json::to_value(value).map_err(|error| ApiError::bad_request(error.to_string()))
 }
 
-/// A batch job: its batch step's duration, as inner steps run inside it. A job without one: the
-/// sum of its steps' durations, because a person's thinking time does not count.
-fn elapsed(steps: &[Step]) -> Option<f64> {
-    let nanoseconds = match steps.iter().find(|step| step.step_id == Step::BATCH) {
-        Some(batch) => batch.duration_ns?,
-        None => steps
-            .iter()
-            .map(|step| step.duration_ns)
-            .sum::<Option<u64>>()?,
-    };
-    #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days")]
-    let seconds = nanoseconds as f64 / 1e9;
-    (nanoseconds > 0).then_some(seconds)
-}
-
-fn wait_status(steps: &[Step]) -> i32 {
-    match steps.iter().find(|step| step.step_id == Step::BATCH) {
-        Some(batch) => batch.wait_status,
-        None => steps
-            .iter()
-            .map(|step| step.wait_status)
-            .find(|status| *status != 0)
-            .unwrap_or(0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn step(step_id: u32, seconds: Option<u64>, wait_status: i32) -> Step {
-        let duration_ns = seconds.map(|seconds| seconds * 1_000_000_000);
-        Step {
-            step_id,
-            duration_ns,
-            wait_status,
-            nodes: 1,
-            variables: Default::default(),
+    #[test]
+    fn exit_codes_are_two_numbers() {
+        for good in ["0:0", "0:125", "3:0"] {
+            assert!(is_exit_code(good), "{good}");
         }
-    }
-
-    #[test]
-    fn inner_steps_of_a_batch_job_do_not_count_twice() {
-        let steps = [step(0, Some(3), 256), step(Step::BATCH, Some(5), 0)];
-        assert_eq!(elapsed(&steps), Some(5.0));
-        assert_eq!(wait_status(&steps), 0);
-    }
-
-    #[test]
-    fn without_a_batch_step_the_steps_are_added() {
-        let steps = [step(0, Some(3), 0), step(1, Some(4), 9)];
-        assert_eq!(elapsed(&steps), Some(7.0));
-        assert_eq!(wait_status(&steps), 9);
-    }
-
-    #[test]
-    fn a_step_whose_end_was_not_seen_leaves_no_elapsed() {
-        assert_eq!(elapsed(&[step(Step::BATCH, None, 0)]), None);
-        assert_eq!(elapsed(&[step(0, Some(3), 0), step(1, None, 0)]), None);
-        assert_eq!(elapsed(&[]), None);
+        for bad in [
+            "",
+            "0",
+            ":",
+            "0:",
+            "-1:0",
+            "0:0:0",
+            "00000000000:0",
+            "0:0\n",
+        ] {
+            assert!(!is_exit_code(bad), "{bad:?}");
+        }
     }
 }

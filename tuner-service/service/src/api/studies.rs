@@ -1,4 +1,4 @@
-//! Studies: status, pin, unpin, reset.
+//! Studies: status, pin, unpin, reset, accept.
 
 use std::sync::Arc;
 
@@ -59,6 +59,7 @@ pub(super) async fn pin(
     let audit = steering(&service, caller, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
     service.store.pin(study_id, &parametrization, audit).await?;
+    service.gates.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
@@ -104,6 +105,7 @@ pub(super) async fn unpin(
             "study {study_id} is not pinned"
         )));
     }
+    service.gates.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, "study unpinned");
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
@@ -122,7 +124,31 @@ pub(super) async fn reset(
     let Json(body) = body?;
     let audit = steering(&service, caller, study_id, &body.why).await?;
     let epoch = service.store.reset(study_id, audit).await?;
+    service.gates.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
+    Ok(Json(one_study(&service, caller, study_id).await?))
+}
+
+/// Says that a study's runs are one application's, however much they differ: it is tuned again.
+#[utoipa::path(post, path = "/v1/studies/{study_id}/accept", request_body = WhyRequest,
+    params(("study_id" = i64, Path, description = "The study")),
+    responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn accept(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    path: Result<Path<i64>, PathRejection>,
+    body: Result<Json<WhyRequest>, JsonRejection>,
+) -> Result<Json<StudySummary>, ApiError> {
+    let Path(study_id) = path?;
+    let Json(body) = body?;
+    let audit = steering(&service, caller, study_id, &body.why).await?;
+    service.store.accept_mixed(study_id, audit).await?;
+    service.gates.forget_snapshots().await;
+    tracing::info!(
+        study_id,
+        uid = caller.uid,
+        "study accepted as one application's"
+    );
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
 

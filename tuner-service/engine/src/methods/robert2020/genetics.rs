@@ -27,7 +27,7 @@ pub(super) struct Child {
     pub(super) mutated: Vec<String>,
 }
 
-/// The population: every point that a run counted for, in the order of the points.
+/// The population: every point whose mean is known, in the order of the points.
 pub(super) fn population<'a>(view: &'a View<'_>) -> Vec<Individual<'a>> {
     view.iter()
         .filter_map(|(point, known)| known.mean().map(|mean| Individual { point, mean }))

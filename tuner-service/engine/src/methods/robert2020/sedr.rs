@@ -10,7 +10,7 @@ const LEAST_RUNS: u64 = 2;
 
 /// The standard error that suffices, `th_se = p * mean of the design` (section VI-A-c), in seconds.
 ///
-/// The mean is that of the means of the design points that have finished. If none has and none can,
+/// The mean is that of the means of the design points that are known. If none has and none can,
 /// the default's mean stands in; none if that is not known either, or while exploring runs are in
 /// flight that may still give one.
 pub(super) fn threshold(context: &MethodContext<'_>) -> Option<f64> {
@@ -55,7 +55,7 @@ pub(super) fn resample(context: &MethodContext<'_>, threshold: f64) -> Option<Pr
 /// Whether a point is a child, and not only a design point that ran once, or the default, which has
 /// its control runs.
 fn is_child(context: &MethodContext<'_>, point: &Point, known: &Known) -> bool {
-    let ended = known.count() > 0 || known.failed > 0;
+    let ended = known.count() > 0 || known.censored() > 0 || known.failed > 0;
     *point != context.view.default
         && (known.search_in_flight > 0
             || known.count() >= LEAST_RUNS
@@ -64,9 +64,11 @@ fn is_child(context: &MethodContext<'_>, point: &Point, known: &Known) -> bool {
 
 /// "The parametrization is reevaluated until the standard error of the mean is below a fixed
 /// threshold" (section VI-A-b). Runs in flight count towards the first two runs; beyond these they
-/// are waited for, because they may bring the standard error down.
+/// are waited for, because they may bring the standard error down. A child all of whose runs were cut
+/// short, later than the default ends, is known to be slower: to run it again costs a user one more.
 fn is_due(known: &Known, threshold: f64) -> bool {
-    if known.given_up() {
+    let only_slower = known.count() == 0 && known.mean().is_some();
+    if known.given_up() || only_slower {
         return false;
     }
     if known.count().saturating_add(known.in_flight) < LEAST_RUNS {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use io_autotune_engine::{Parametrization, Phase, Point, Role, Space};
 use io_autotune_store::{
-    Decision, Finish, Finished, JobKey, Lock, NewRun, StartedRun, Store, StoreError, StudyKey,
-    StudyState,
+    Decision, Finish, Finished, JobKey, Judged, Merged, NewRun, Source, StartedRun, Store,
+    StoreError, StudyKey, StudyState, Verdict, Word,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The cluster of every job that says no other.
 pub(crate) const CLUSTER: &str = "alpha";
@@ -82,6 +82,15 @@ pub(crate) struct Start {
     pub(crate) lock: Lock,
 }
 
+/// How a start waits for its study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lock {
+    /// At most so long.
+    Wait(Duration),
+    /// Not at all: it decides on the study's state of a moment before.
+    None,
+}
+
 impl Start {
     /// A job's first start, of the application `solver` of user 1000.
     pub(crate) fn of(job_id: u32) -> Self {
@@ -106,7 +115,13 @@ impl Start {
             request: json!({ "mode": "tune" }),
             space: &self.space,
         };
-        store.start_run(&new, self.lock, decide).await
+        match self.lock {
+            Lock::Wait(wait) => store.start_run(&new, wait, decide).await,
+            Lock::None => {
+                let state = store.state_of(&self.study, &self.space).await?;
+                store.start_unlocked(&new, &state, decide).await
+            }
+        }
     }
 
     /// Asks the store, and launches under a parametrization as a search run.
@@ -159,17 +174,86 @@ impl Report {
             request: json!({ "mode": "tune" }),
             space: &self.space,
             no_start: "the service did not answer in the prolog",
-            elapsed: self.elapsed,
-            wait_status: 0,
-            applied: match &self.applied {
-                None => json!({ "kind": "default" }),
-                Some(applied) => json!({ "kind": "parametrization", "parametrization": applied }),
-            },
-            measures: &self.measures,
-            report: json!({ "node": self.node, "elapsed": self.elapsed }),
+            report: json!({
+                "node": self.node,
+                "elapsed": self.elapsed.filter(|elapsed| elapsed.is_finite()),
+                "applied": self.applied,
+                "measures": self.measures,
+            }),
         };
-        store.finish_run(&finish).await
+        // JSON has no such numbers, and what is merged is the caller's.
+        let unusual = self.elapsed.filter(|elapsed| !elapsed.is_finite());
+        let merge = |reports: &[Value]| {
+            let merged = merged(reports);
+            Merged {
+                elapsed: unusual.or(merged.elapsed),
+                ..merged
+            }
+        };
+        store.finish_run(&finish, merge).await
     }
+}
+
+/// What reports say together: the longest of their elapsed, what the first says was applied, and the
+/// sum of each measure. `n3` is waited for if `n2` has reported.
+pub(crate) fn merged(reports: &[Value]) -> Merged {
+    let elapsed = reports
+        .iter()
+        .filter_map(|report| report["elapsed"].as_f64());
+    let applied = match &reports[0]["applied"] {
+        Value::Null => json!({ "kind": "default" }),
+        applied => json!({ "kind": "parametrization", "parametrization": applied }),
+    };
+    let mut measures = BTreeMap::new();
+    for report in reports {
+        for (name, value) in report["measures"].as_object().unwrap() {
+            *measures.entry(name.clone()).or_insert(0.0) += value.as_f64().unwrap();
+        }
+    }
+    let from = |node: &str| reports.iter().any(|report| report["node"] == node);
+    Merged {
+        elapsed: elapsed.reduce(f64::max),
+        wait_status: 0,
+        applied,
+        measures,
+        missing: (from("n2") && !from("n3")).then(|| "n3 has not reported".to_owned()),
+        epilog: Some(json!({ "nodes": reports.len() })),
+    }
+}
+
+/// squeue's word for the end of a job's first launch.
+pub(crate) fn word(job_id: u32, state: &str) -> Word {
+    Word {
+        job_id,
+        state: state.into(),
+        exit_code: None,
+        restart_count: Some(0),
+        started_at: None,
+        ended_at: None,
+        suspended_seconds: None,
+        limit_seconds: None,
+    }
+}
+
+/// Has squeue say how a job's first launch ended.
+pub(crate) async fn say(store: &Store, job_id: u32, state: &str) {
+    let words = [word(job_id, state)];
+    store
+        .record_outcomes(Source::Squeue, CLUSTER, &words)
+        .await
+        .unwrap();
+}
+
+/// Judges a run on all that is known of it now.
+pub(crate) async fn judge(
+    store: &Store,
+    run_id: i64,
+    verdict: &Verdict,
+) -> Result<Judged, StoreError> {
+    let awaited = store.awaited_runs(CLUSTER, true, 10_000).await?;
+    let news = awaited.iter().find(|run| run.run_id == run_id);
+    let news = news.expect("a run that waits for its verdict").news;
+    store.judge_run(run_id, news, verdict).await
 }
 
 /// A job from its start to Slurm's word, not yet judged: a search run under `parametrization` that
@@ -188,6 +272,6 @@ pub(crate) async fn launch(
     report.elapsed = Some(elapsed);
     report.applied = Some(parametrization);
     report.deliver(store).await.unwrap();
-    store.record_outcome(run_id, "COMPLETED").await.unwrap();
+    say(store, job_id, "COMPLETED").await;
     run_id
 }

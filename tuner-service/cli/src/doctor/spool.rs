@@ -1,0 +1,169 @@
+//! The spool of this node: reports that the service has not taken yet, or never will.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use io_autotune_protocol::Check;
+
+use super::{failed, ok, warning};
+
+const NAME: &str = "spool";
+/// A timer delivers once a minute: what has waited longer is stuck.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// So many refused reports are named.
+const NAMED: usize = 3;
+
+/// What a spool holds.
+#[derive(Debug, Default, PartialEq)]
+struct Spool {
+    waiting: usize,
+    /// How long the oldest report has waited.
+    oldest: Duration,
+    /// The names of those that the service refused.
+    refused: Vec<String>,
+}
+
+/// The check of a spool. None where there is none, or it is not the caller's to see: only compute
+/// nodes have one, and it is root's.
+pub(super) fn check(directory: &Path) -> Option<Check> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a person is told how old a file is; nothing is decided by it"
+    )]
+    let now = SystemTime::now();
+    match look(directory, now) {
+        Ok(spool) => Some(judge(directory, &spool)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => None,
+            _ => Some(failed(
+                NAME,
+                format!("{} cannot be read: {error}", directory.display()),
+            )),
+        },
+    }
+}
+
+fn look(directory: &Path, now: SystemTime) -> io::Result<Spool> {
+    let mut spool = Spool::default();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".refused") {
+            spool.refused.push(name);
+        } else if name.ends_with(".json") {
+            let written = match entry.metadata().and_then(|metadata| metadata.modified()) {
+                // It was delivered meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                written => written?,
+            };
+            spool.waiting += 1;
+            spool.oldest = spool
+                .oldest
+                .max(now.duration_since(written).unwrap_or_default());
+        }
+    }
+    spool.refused.sort();
+    Ok(spool)
+}
+
+fn judge(directory: &Path, spool: &Spool) -> Check {
+    let directory = directory.display();
+    let waiting = match spool.waiting {
+        0 => "no report waits".to_owned(),
+        1 => format!("1 report has waited for {}", age(spool.oldest)),
+        more => format!("{more} reports wait, the oldest for {}", age(spool.oldest)),
+    };
+    if !spool.refused.is_empty() {
+        let named = spool.refused.len().min(NAMED);
+        let more = match spool.refused.len() - named {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        return failed(
+            NAME,
+            format!(
+                "{directory}: the service has refused {}{more} for good, and its log says why: after the cure rename them to .json, or remove them; {waiting}",
+                spool.refused[..named].join(", ")
+            ),
+        );
+    }
+    if spool.oldest > PATIENCE {
+        return warning(
+            NAME,
+            format!(
+                "{directory}: {waiting}; `io-autotune-node flush` delivers them or says what is in the way, and io-autotune-flush.timer should do so every minute"
+            ),
+        );
+    }
+    ok(NAME, format!("{directory}: {waiting}"))
+}
+
+/// A time in its largest unit, rounded down.
+fn age(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ ..7200 => format!("{} min", seconds / 60),
+        seconds @ ..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use io_autotune_protocol::CheckState;
+
+    use super::*;
+
+    #[test]
+    fn a_spool_is_looked_through() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        assert_eq!(check(&path.join("none")), None);
+        assert_eq!(check(path).unwrap().state, CheckState::Ok);
+        for name in ["c.2.0.n1.refused", "c.1.0.n1.refused", "c.3.0.n1.json"] {
+            std::fs::write(path.join(name), "{}").unwrap();
+        }
+        let written = path.join("c.3.0.n1.json").metadata().unwrap().modified();
+        let later = written.unwrap() + Duration::from_secs(7300);
+        let spool = look(path, later).unwrap();
+        assert_eq!((spool.waiting, spool.oldest.as_secs()), (1, 7300));
+        assert_eq!(spool.refused, ["c.1.0.n1.refused", "c.2.0.n1.refused"]);
+        let check = judge(path, &spool);
+        assert_eq!(check.state, CheckState::Failed);
+        assert!(check.detail.contains("c.2.0.n1.refused for good"));
+        assert!(check.detail.contains("1 report has waited for 2 h"));
+        assert!(super::check(&path.join("c.3.0.n1.json")).is_some());
+    }
+
+    #[test]
+    fn a_report_on_its_way_is_no_problem_and_one_that_is_stuck_is() {
+        let spool = |seconds| Spool {
+            waiting: 2,
+            oldest: Duration::from_secs(seconds),
+            ..Spool::default()
+        };
+        let judged = |seconds| judge(Path::new("/spool"), &spool(seconds));
+        assert_eq!(judged(59).state, CheckState::Ok);
+        let stuck = judged(600);
+        assert_eq!(stuck.state, CheckState::Warning);
+        assert!(
+            stuck
+                .detail
+                .contains("2 reports wait, the oldest for 10 min")
+        );
+        assert!(stuck.detail.contains("io-autotune-node flush"));
+    }
+
+    #[test]
+    fn ages_are_short() {
+        for (seconds, text) in [
+            (5, "5 s"),
+            (3600, "60 min"),
+            (90_000, "25 h"),
+            (172_800, "2 days"),
+        ] {
+            assert_eq!(age(Duration::from_secs(seconds)), text);
+        }
+    }
+}

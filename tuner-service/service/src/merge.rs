@@ -1,0 +1,424 @@
+//! What the nodes of a job report, merged into what its run was.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use io_autotune_protocol::{Applied, EpilogWord, FinishRequest, Step};
+use io_autotune_store::Merged;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A run, as all reports that have come tell it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MergedRun {
+    /// Seconds; `None` where a step's end was not seen, or there was no step.
+    pub(crate) elapsed: Option<f64>,
+    /// The batch step's wait status; without one the first of a step that is not 0, else 0.
+    pub(crate) wait_status: i32,
+    /// What was really applied.
+    pub(crate) applied: Applied,
+    /// Positive numbers the job left.
+    pub(crate) measures: BTreeMap<String, f64>,
+    /// What slurmd told the epilog: the worst of the nodes' words.
+    pub(crate) epilog: Option<EpilogWord>,
+    /// What is still missing for certain, in one sentence.
+    pub(crate) missing: Option<String>,
+    /// Whether other nodes may have run steps that nobody has told of: a job of several nodes
+    /// without a batch step, of which not all have reported.
+    pub(crate) may_lack_steps: bool,
+    /// Whether a batch step was seen.
+    pub(crate) has_batch_step: bool,
+}
+
+impl From<MergedRun> for Merged {
+    fn from(run: MergedRun) -> Self {
+        Self {
+            elapsed: run.elapsed,
+            wait_status: run.wait_status,
+            applied: json!(run.applied),
+            measures: run.measures,
+            missing: run.missing,
+            epilog: run.epilog.map(|epilog| json!(epilog)),
+        }
+    }
+}
+
+/// Merges the reports of one run; their order does not matter.
+///
+/// A node that saw no step has nothing to say where another saw some.
+pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
+    let mut sorted: Vec<&FinishRequest> = reports.iter().collect();
+    sorted.sort_by(|a, b| a.job.node.cmp(&b.job.node));
+    let steps = Steps::of(&sorted);
+    let (speaking, silent): (Vec<&FinishRequest>, Vec<_>) = sorted
+        .iter()
+        .copied()
+        .partition(|report| !report.steps.is_empty());
+    let speaking = if speaking.is_empty() {
+        silent
+    } else {
+        speaking
+    };
+    let nodes = sorted.iter().map(|report| report.job.nodes).max();
+    let heard: BTreeSet<&str> = sorted.iter().map(|r| r.job.node.as_str()).collect();
+    let unheard = nodes.is_some_and(|nodes| heard.len() < nodes as usize);
+    let mut measures = BTreeMap::new();
+    for report in &sorted {
+        for (name, value) in &report.measures {
+            measures.entry(name.clone()).or_insert(*value);
+        }
+    }
+    MergedRun {
+        elapsed: steps.elapsed(),
+        wait_status: steps.wait_status(),
+        applied: applied(&speaking),
+        measures,
+        epilog: epilog(&sorted),
+        missing: steps.missing(),
+        may_lack_steps: unheard && steps.batch().is_none(),
+        has_batch_step: steps.batch().is_some(),
+    }
+}
+
+/// Merges reports as the store keeps them. One that cannot be read does not speak.
+pub(crate) fn merge_stored(reports: &[Value]) -> MergedRun {
+    let readable: Vec<FinishRequest> = reports
+        .iter()
+        .filter_map(|report| {
+            FinishRequest::deserialize(report)
+                .map_err(|error| tracing::error!(%error, "a stored report cannot be read"))
+                .ok()
+        })
+        .collect();
+    merge(&readable)
+}
+
+/// The parts of each step, by node.
+struct Steps<'a>(BTreeMap<u32, BTreeMap<&'a str, &'a Step>>);
+
+impl<'a> Steps<'a> {
+    fn of(reports: &[&'a FinishRequest]) -> Self {
+        let mut steps = BTreeMap::<u32, BTreeMap<&str, &Step>>::new();
+        for report in reports {
+            for step in &report.steps {
+                let parts = steps.entry(step.step_id).or_default();
+                parts.entry(&report.job.node).or_insert(step);
+            }
+        }
+        Self(steps)
+    }
+
+    fn batch(&self) -> Option<&'a Step> {
+        self.0.get(&Step::BATCH)?.values().next().copied()
+    }
+
+    /// A batch job: its batch step's duration, as inner steps run inside it. A job without one:
+    /// the sum of its steps' durations, each the longest over its nodes, because a person's
+    /// thinking time does not count.
+    fn elapsed(&self) -> Option<f64> {
+        let nanoseconds = match self.batch() {
+            Some(batch) => batch.duration_ns?,
+            None => {
+                let mut sum = 0_u64;
+                for parts in self.0.values() {
+                    let mut longest = 0;
+                    for part in parts.values() {
+                        longest = part.duration_ns?.max(longest);
+                    }
+                    sum = sum.checked_add(longest)?;
+                }
+                sum
+            }
+        };
+        #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days")]
+        let seconds = nanoseconds as f64 / 1e9;
+        (nanoseconds > 0).then_some(seconds)
+    }
+
+    fn wait_status(&self) -> i32 {
+        match self.batch() {
+            Some(batch) => batch.wait_status,
+            None => self
+                .0
+                .values()
+                .flat_map(BTreeMap::values)
+                .map(|part| part.wait_status)
+                .find(|status| *status != 0)
+                .unwrap_or(0),
+        }
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.0.iter().find_map(|(step_id, parts)| {
+            let of = parts.values().map(|part| part.nodes).max()?;
+            let heard: Vec<&str> = parts.keys().copied().collect();
+            ((heard.len() as u64) < u64::from(of)).then(|| {
+                format!(
+                    "step {step_id} ran on {of} nodes, and only {} reported it",
+                    listed(&heard)
+                )
+            })
+        })
+    }
+}
+
+/// A few names; a job may have thousands of nodes.
+fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 4;
+    match names.len().checked_sub(SHOWN) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..SHOWN].join(", ")),
+    }
+}
+
+/// What was applied, where the nodes agree on it.
+fn applied(reports: &[&FinishRequest]) -> Applied {
+    let users: BTreeSet<&str> = reports
+        .iter()
+        .filter_map(|report| match &report.applied {
+            Applied::User { variables } => Some(variables),
+            _ => None,
+        })
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    if !users.is_empty() {
+        return Applied::User {
+            variables: users.into_iter().map(str::to_owned).collect(),
+        };
+    }
+    let incomplete = reports.iter().find_map(|report| match &report.applied {
+        Applied::Incomplete { detail } => Some((report, detail)),
+        _ => None,
+    });
+    match (reports, incomplete) {
+        ([], _) => Applied::Incomplete {
+            detail: "no node reported".into(),
+        },
+        ([_], Some((_, detail))) => Applied::Incomplete {
+            detail: detail.clone(),
+        },
+        (_, Some((report, detail))) => Applied::Incomplete {
+            detail: format!("{}: {detail}", report.job.node),
+        },
+        ([first, rest @ ..], None) => {
+            match rest.iter().find(|other| other.applied != first.applied) {
+                None => first.applied.clone(),
+                Some(other) => Applied::Incomplete {
+                    detail: format!(
+                        "{} had {}, {} had {}",
+                        first.job.node,
+                        in_words(&first.applied),
+                        other.job.node,
+                        in_words(&other.applied)
+                    ),
+                },
+            }
+        }
+    }
+}
+
+fn in_words(applied: &Applied) -> &'static str {
+    match applied {
+        Applied::Default => "the default",
+        Applied::Parametrization { .. } => "a parametrization of its own",
+        Applied::User { .. } => "the user's settings",
+        Applied::Incomplete { .. } => "a part of it",
+    }
+}
+
+/// The worst of what the epilogs were told; a limit that any of them knows.
+fn epilog(reports: &[&FinishRequest]) -> Option<EpilogWord> {
+    let words = || reports.iter().filter_map(|report| report.epilog.as_ref());
+    let worst = |field: fn(&EpilogWord) -> &String| {
+        let text = words().map(field).find(|code| *code != "0:0");
+        text.or_else(|| words().map(field).next()).cloned()
+    };
+    Some(EpilogWord {
+        exit_code: worst(|word| &word.exit_code)?,
+        derived_exit_code: worst(|word| &word.derived_exit_code)?,
+        limit_seconds: words().find_map(|word| word.limit_seconds),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use io_autotune_engine::Parametrization;
+    use io_autotune_engine::Value;
+    use io_autotune_protocol::Job;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn step(step_id: u32, nodes: u32, seconds: u64) -> Step {
+        Step {
+            step_id,
+            duration_ns: Some(seconds * SECOND),
+            wait_status: 0,
+            nodes,
+            variables: BTreeMap::new(),
+        }
+    }
+
+    fn given(size: i64) -> Applied {
+        Applied::Parametrization {
+            parametrization: Parametrization(BTreeMap::from([(
+                "size".to_owned(),
+                Value::Integer(size),
+            )])),
+        }
+    }
+
+    fn report(node: &str, nodes: u32, applied: Applied, steps: &[Step]) -> FinishRequest {
+        FinishRequest {
+            job: Job {
+                cluster: "c".into(),
+                job_id: 1,
+                restart_count: 0,
+                uid: 1000,
+                gid: 1000,
+                user: None,
+                node: node.into(),
+                nodes,
+                partition: "main".into(),
+                cpus_per_node: "8".into(),
+            },
+            request: Default::default(),
+            run_id: Some(1),
+            start_failure: None,
+            applied,
+            steps: steps.to_vec(),
+            epilog: None,
+            measures: BTreeMap::new(),
+        }
+    }
+
+    fn incomplete(detail: &str) -> Applied {
+        Applied::Incomplete {
+            detail: detail.into(),
+        }
+    }
+
+    #[test]
+    fn inner_steps_of_a_batch_job_do_not_count_twice() {
+        let mut inner = step(0, 1, 3);
+        inner.wait_status = 256;
+        let run = merge(&[report("n1", 1, given(4), &[inner, step(Step::BATCH, 1, 5)])]);
+        assert_eq!(run.elapsed, Some(5.0));
+        assert_eq!(
+            run.wait_status, 0,
+            "the script decides what a failed step means"
+        );
+        assert_eq!((run.applied, run.missing), (given(4), None));
+        assert!(!run.may_lack_steps);
+    }
+
+    #[test]
+    fn without_a_batch_step_the_steps_are_added_without_the_pauses_between() {
+        let mut failed = step(1, 1, 4);
+        failed.wait_status = 9;
+        let run = merge(&[report("n1", 1, Applied::Default, &[step(0, 1, 3), failed])]);
+        assert_eq!((run.elapsed, run.wait_status), (Some(7.0), 9));
+    }
+
+    #[test]
+    fn a_step_on_two_nodes_takes_as_long_as_its_slower_node() {
+        let first = report("n1", 2, given(4), &[step(0, 2, 3)]);
+        let second = report("n2", 2, given(4), &[step(0, 2, 5)]);
+        let run = merge(&[second, first]);
+        assert_eq!(run.elapsed, Some(5.0));
+        assert_eq!((run.applied, run.missing), (given(4), None));
+    }
+
+    #[test]
+    fn a_step_seen_on_fewer_nodes_than_it_has_is_waited_for() {
+        let first = report("n1", 2, given(4), &[step(0, 2, 3), step(Step::BATCH, 1, 6)]);
+        let run = merge(std::slice::from_ref(&first));
+        assert_eq!(
+            run.missing.as_deref(),
+            Some("step 0 ran on 2 nodes, and only n1 reported it")
+        );
+        let second = report("n2", 2, given(4), &[step(0, 2, 3)]);
+        assert_eq!(merge(&[first, second]).missing, None);
+    }
+
+    #[test]
+    fn steps_on_a_node_that_has_not_reported_are_possible_unless_a_batch_step_was_seen() {
+        let steps = [step(0, 1, 3)];
+        assert!(merge(&[report("n2", 2, given(4), &steps)]).may_lack_steps);
+        let batch = [step(0, 1, 3), step(Step::BATCH, 1, 6)];
+        assert!(!merge(&[report("n1", 2, given(4), &batch)]).may_lack_steps);
+        let both = [
+            report("n2", 2, given(4), &steps),
+            report("n1", 2, incomplete("no step started on this node"), &[]),
+        ];
+        assert!(!merge(&both).may_lack_steps);
+    }
+
+    #[test]
+    fn a_node_without_steps_does_not_speak_where_another_has_some() {
+        let idle = report("n1", 2, incomplete("no step started on this node"), &[]);
+        let busy = report("n2", 2, given(4), &[step(0, 1, 3)]);
+        let run = merge(&[idle.clone(), busy]);
+        assert_eq!((run.elapsed, run.applied), (Some(3.0), given(4)));
+        let alone = merge(&[idle]);
+        assert_eq!(alone.elapsed, None);
+        assert_eq!(alone.applied, incomplete("no step started on this node"));
+    }
+
+    #[test]
+    fn nodes_that_disagree_leave_nothing_to_count_for() {
+        let on = |node: &str, applied: Applied| report(node, 2, applied, &[step(0, 2, 3)]);
+        let disagree = merge(&[on("n1", given(4)), on("n2", Applied::Default)]);
+        let detail = "n1 had a parametrization of its own, n2 had the default";
+        assert_eq!(disagree.applied, incomplete(detail));
+        let part = merge(&[on("n1", given(4)), on("n2", incomplete("step 0"))]);
+        assert_eq!(part.applied, incomplete("n2: step 0"));
+        let user = |variable: &str| Applied::User {
+            variables: vec![variable.into()],
+        };
+        let users = merge(&[on("n1", user("B")), on("n2", user("A"))]);
+        let both = Applied::User {
+            variables: vec!["A".into(), "B".into()],
+        };
+        assert_eq!(users.applied, both);
+        let one = merge(&[on("n1", given(4)), on("n2", user("A"))]);
+        assert_eq!(one.applied, user("A"));
+        let default = merge(&[on("n1", Applied::Default), on("n2", Applied::Default)]);
+        assert_eq!(default.applied, Applied::Default);
+    }
+
+    #[test]
+    fn a_step_whose_end_was_not_seen_leaves_no_elapsed() {
+        let unseen = |step_id| Step {
+            duration_ns: None,
+            ..step(step_id, 1, 0)
+        };
+        for steps in [
+            vec![unseen(Step::BATCH)],
+            vec![step(0, 1, 3), unseen(1)],
+            vec![],
+            vec![step(0, 1, u64::MAX / SECOND), step(1, 1, u64::MAX / SECOND)],
+        ] {
+            let run = merge(&[report("n1", 1, Applied::Default, &steps)]);
+            assert_eq!(run.elapsed, None, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn the_worst_word_of_an_epilog_is_kept() {
+        let word = |code: &str, limit| {
+            Some(EpilogWord {
+                exit_code: code.into(),
+                derived_exit_code: "0:0".into(),
+                limit_seconds: limit,
+            })
+        };
+        let mut first = report("n1", 2, Applied::Default, &[step(Step::BATCH, 1, 3)]);
+        let mut second = report("n2", 2, Applied::Default, &[]);
+        assert_eq!(merge(&[first.clone(), second.clone()]).epilog, None);
+        first.epilog = word("0:0", Some(60));
+        second.epilog = word("0:125", None);
+        assert_eq!(merge(&[first, second]).epilog, word("0:125", Some(60)));
+    }
+}

@@ -1,0 +1,126 @@
+//! Making a decision again from what was kept with it.
+
+use io_autotune_engine::{ENGINE_VERSION, History, Pending, Settings, Suggestion};
+use io_autotune_protocol::{Replay, Suggested};
+use io_autotune_store::{EpochInputs, RunRow};
+use serde::Deserialize;
+
+use crate::decide::{Inputs, Overrides, choose};
+
+/// What was kept with a decision.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Kept {
+    engine_version: String,
+    seed: String,
+    settings: Settings,
+    pub(crate) judged: i64,
+    pending: Vec<Pending>,
+    overrides: Overrides,
+}
+
+/// Why a decision cannot be made again.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum NothingToReplay {
+    #[error("the run had no start: there was nothing to decide")]
+    NoStart,
+    #[error("it was decided by an earlier version, which did not keep all that it was made from")]
+    Earlier,
+    #[error("what it was made from cannot be read: {0}")]
+    Unreadable(String),
+}
+
+impl Kept {
+    /// Reads what was kept with a run.
+    pub(crate) fn read(suggestion: &serde_json::Value) -> Result<Self, NothingToReplay> {
+        if suggestion.get("no_start").is_some() {
+            return Err(NothingToReplay::NoStart);
+        }
+        if suggestion.get("judged").is_none() || suggestion.get("overrides").is_none() {
+            return Err(NothingToReplay::Earlier);
+        }
+        Self::deserialize(suggestion)
+            .map_err(|error| NothingToReplay::Unreadable(error.to_string()))
+    }
+
+    fn choose(&self, epoch: &EpochInputs, history: &History) -> Suggestion {
+        choose(&Inputs {
+            space: &epoch.space,
+            history,
+            pending: &self.pending,
+            settings: &self.settings,
+            seed: epoch.seed,
+            overrides: &self.overrides,
+        })
+    }
+
+    fn note(&self, epoch: &EpochInputs) -> Option<String> {
+        if self.engine_version != ENGINE_VERSION {
+            return Some(format!(
+                "it was decided by {} and recomputed by {ENGINE_VERSION}: another version may answer otherwise",
+                self.engine_version
+            ));
+        }
+        (self.seed != epoch.seed.to_string()).then(|| {
+            format!(
+                "it was made from the seed {} and its epoch's is {}",
+                self.seed, epoch.seed
+            )
+        })
+    }
+}
+
+/// Compares what a run was given with what its stored inputs give now. `kept` and the epoch's
+/// history as it was then, or why there is nothing to compare with.
+pub(crate) fn replay(
+    run: &RunRow,
+    kept: Result<(Kept, EpochInputs, History), NothingToReplay>,
+) -> Replay {
+    let given = Suggested {
+        phase: run.phase,
+        role: run.role,
+        parametrization: run.parametrization.clone(),
+        reason: run.reason.clone(),
+    };
+    let (recomputed, note) = match kept {
+        Ok((kept, epoch, history)) => {
+            let suggestion = kept.choose(&epoch, &history);
+            let recomputed = Suggested {
+                phase: suggestion.phase,
+                role: suggestion.role,
+                parametrization: suggestion.parametrization,
+                reason: suggestion.reason.to_string(),
+            };
+            (Some(recomputed), kept.note(&epoch))
+        }
+        Err(nothing) => (None, Some(nothing.to_string())),
+    };
+    Replay {
+        run_id: run.run_id,
+        restart_count: run.job.restart_count,
+        same: recomputed.as_ref() == Some(&given),
+        given,
+        recomputed,
+        note,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(suggestion: serde_json::Value) -> NothingToReplay {
+        Kept::read(&suggestion).unwrap_err()
+    }
+
+    #[test]
+    fn what_was_not_decided_or_not_kept_cannot_be_replayed() {
+        let no_start = json!({ "no_start": "the start had no answer" });
+        assert_eq!(refused(no_start), NothingToReplay::NoStart);
+        let earlier = json!({ "seed": "7", "settings": {}, "pending": [], "tally": {} });
+        assert_eq!(refused(earlier), NothingToReplay::Earlier);
+        let broken = json!({ "judged": "x", "overrides": {} });
+        assert!(matches!(refused(broken), NothingToReplay::Unreadable(_)));
+    }
+}

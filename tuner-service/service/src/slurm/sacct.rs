@@ -1,0 +1,187 @@
+//! slurmdbd's records, by one `sacct` for many jobs.
+//!
+//! sacct knows no restart count; with `--duplicates` it tells each launch of a job with its own
+//! start and end, and the store joins them to runs by interval.
+
+use std::time::Duration;
+
+use io_autotune_protocol::Outcome;
+use io_autotune_store::Source;
+
+use super::command::Program;
+use super::notation::{END_OF_A_LAUNCH_PUT_BACK, is_end, seconds, time};
+use super::{Answer, Asking, Launch, OutcomeSource};
+
+/// So many job ids stand in one command line.
+const JOBS_PER_CALL: usize = 1000;
+
+/// Job ids come round again: records that ended so long before the oldest launch are another job's.
+const SLACK: Duration = Duration::from_secs(3600);
+
+/// slurmdbd's records.
+#[derive(Debug)]
+pub(super) struct Sacct {
+    program: Program,
+}
+
+impl Sacct {
+    pub(super) fn new(program: Program) -> Self {
+        Self { program }
+    }
+}
+
+impl OutcomeSource for Sacct {
+    fn name(&self) -> Source {
+        Source::Sacct
+    }
+
+    fn ask<'a>(&'a self, launches: &'a [Launch]) -> Asking<'a> {
+        Box::pin(async move {
+            let mut all = Answer::default();
+            for launches in launches.chunks(JOBS_PER_CALL) {
+                let text = self.program.output(&arguments(launches)).await?;
+                let part = answer(&text);
+                all.outcomes.extend(part.outcomes);
+                all.alive.extend(part.alive);
+            }
+            Ok(all)
+        })
+    }
+}
+
+fn arguments(launches: &[Launch]) -> Vec<String> {
+    let mut ids: Vec<u32> = launches.iter().map(|launch| launch.job_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+    let oldest = launches.iter().map(|launch| launch.age).max();
+    let since = oldest.unwrap_or_default() + SLACK;
+    let mut arguments = [
+        "--allusers",
+        "--allocations",
+        "--duplicates",
+        "--noheader",
+        "--parsable2",
+        "--format=JobIDRaw,State,ExitCode,Start,End,Suspended,Timelimit",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    arguments.push(format!("--starttime=now-{}seconds", since.as_secs()));
+    arguments.push(format!("--jobs={}", ids.join(",")));
+    arguments
+}
+
+fn answer(text: &str) -> Answer {
+    let mut answer = Answer::default();
+    for line in text.lines() {
+        match record(line) {
+            Some(Record::Ended(outcome)) => answer.outcomes.push(outcome),
+            Some(Record::Alive(job_id)) => {
+                answer.alive.insert(job_id);
+            }
+            None => {}
+        }
+    }
+    answer
+}
+
+#[derive(Debug, PartialEq)]
+enum Record {
+    Ended(Outcome),
+    Alive(u32),
+}
+
+fn record(line: &str) -> Option<Record> {
+    let columns: Vec<&str> = line.split('|').collect();
+    let [job_id, state, exit_code, start, end, suspended, limit] = columns.as_slice() else {
+        return None;
+    };
+    let job_id = job_id.parse().ok()?;
+    // `CANCELLED by 1000`
+    let state = state.split_ascii_whitespace().next()?;
+    let ended_at = time(end);
+    // A launch that was put back has an end of its own; the job goes on in another record.
+    let put_back = state == END_OF_A_LAUNCH_PUT_BACK && ended_at.is_some();
+    if !is_end(state) && !put_back {
+        return Some(Record::Alive(job_id));
+    }
+    Some(Record::Ended(Outcome {
+        job_id,
+        state: state.to_owned(),
+        exit_code: Some((*exit_code).to_owned()),
+        restart_count: None,
+        started_at: time(start),
+        ended_at,
+        suspended_seconds: seconds(suspended),
+        limit_seconds: seconds(limit),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(line: &str) -> Outcome {
+        match record(line) {
+            Some(Record::Ended(outcome)) => outcome,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_record_is_told_with_its_times_limit_and_suspension() {
+        let outcome =
+            ended("17|COMPLETED|0:0|2026-11-21T12:04:44|2026-11-21T12:04:47|00:00:02|00:01:00");
+        assert_eq!((outcome.job_id, outcome.state.as_str()), (17, "COMPLETED"));
+        assert_eq!(outcome.exit_code.as_deref(), Some("0:0"));
+        assert_eq!(outcome.suspended_seconds, Some(2));
+        assert_eq!(outcome.limit_seconds, Some(60));
+        assert_eq!(outcome.restart_count, None);
+        assert_eq!(
+            outcome.ended_at.unwrap().to_string(),
+            "2026-11-21T12:04:47Z"
+        );
+    }
+
+    #[test]
+    fn who_cancelled_is_no_part_of_the_state_and_a_job_that_never_began_has_no_start() {
+        let outcome = ended("18|CANCELLED by 1000|0:0|None|2026-11-21T12:04:47|00:00:00|UNLIMITED");
+        assert_eq!(outcome.state, "CANCELLED");
+        assert_eq!((outcome.started_at, outcome.limit_seconds), (None, None));
+    }
+
+    #[test]
+    fn each_launch_of_a_requeued_job_has_a_record() {
+        let text = "\
+19|REQUEUED|0:0|2026-11-21T12:04:44|2026-11-21T12:04:47|00:00:00|Partition_Limit
+19|RUNNING|0:0|2026-11-21T12:06:44|Unknown|00:00:00|Partition_Limit
+";
+        let answer = answer(text);
+        assert_eq!(answer.outcomes.len(), 1);
+        assert_eq!(answer.alive, [19].into());
+    }
+
+    #[test]
+    fn what_is_no_record_is_left_out() {
+        for line in [
+            "",
+            "17.batch|COMPLETED",
+            "x|COMPLETED|0:0|a|b|c|d",
+            "17||0:0|a|b|c|d",
+        ] {
+            assert_eq!(record(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn one_call_names_every_job_once_and_reaches_back_beyond_the_oldest_launch() {
+        let launch = |job_id, restart_count, age| Launch {
+            job_id,
+            restart_count,
+            age: Duration::from_secs(age),
+        };
+        let arguments = arguments(&[launch(9, 0, 10), launch(7, 0, 500), launch(9, 1, 5)]);
+        assert!(arguments.contains(&"--jobs=7,9".to_owned()));
+        assert!(arguments.contains(&"--starttime=now-4100seconds".to_owned()));
+    }
+}

@@ -1,0 +1,198 @@
+//! slurmctld's memory, by one `squeue` for all jobs: within MinJobAge it still lists jobs that
+//! ended.
+//!
+//! squeue and not `scontrol show job`, because its columns can be chosen: no text that a user
+//! wrote (a job's name or comment) stands in what is parsed.
+
+use std::collections::HashMap;
+
+use io_autotune_protocol::Outcome;
+use io_autotune_store::Source;
+use jiff::Timestamp;
+
+use super::command::Program;
+use super::notation::{END_OF_A_LAUNCH_PUT_BACK, is_end, seconds, time};
+use super::{Answer, Asking, Launch, OutcomeSource};
+
+/// slurmctld's memory.
+#[derive(Debug)]
+pub(super) struct Squeue {
+    program: Program,
+}
+
+impl Squeue {
+    pub(super) fn new(program: Program) -> Self {
+        Self { program }
+    }
+}
+
+impl OutcomeSource for Squeue {
+    fn name(&self) -> Source {
+        Source::Squeue
+    }
+
+    fn ask<'a>(&'a self, launches: &'a [Launch]) -> Asking<'a> {
+        Box::pin(async move {
+            let arguments = [
+                "--all",
+                "--array",
+                "--noheader",
+                "--states=all",
+                "--Format=JobID:.20,State:.32,RestartCnt:.12,StartTime:.24,EndTime:.24,TimeUsed:.24,TimeLimit:.24",
+            ]
+            .map(str::to_owned);
+            let text = self.program.output(&arguments).await?;
+            Ok(answer(&text, launches))
+        })
+    }
+}
+
+/// A job as squeue lists it.
+#[derive(Debug)]
+struct Listed<'a> {
+    job_id: u32,
+    state: &'a str,
+    restart_count: u32,
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    /// Seconds that it ran, without those it was suspended for.
+    used: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl<'a> Listed<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut columns = line.split_ascii_whitespace();
+        Some(Self {
+            job_id: columns.next()?.parse().ok()?,
+            state: columns.next()?,
+            restart_count: columns.next()?.parse().ok()?,
+            started_at: time(columns.next()?),
+            ended_at: time(columns.next()?),
+            used: seconds(columns.next()?),
+            limit: seconds(columns.next()?),
+        })
+    }
+
+    /// What is neither used nor before the start nor after the end: whole seconds, as slurmctld
+    /// counts, so nothing is lost in rounding.
+    fn suspended(&self) -> Option<u64> {
+        let span = self.ended_at?.as_second() - self.started_at?.as_second();
+        Some(u64::try_from(span).ok()?.saturating_sub(self.used?))
+    }
+
+    /// How the launch with this restart count ended, if it has.
+    fn outcome_of(&self, restart_count: u32) -> Option<Outcome> {
+        if self.restart_count > restart_count {
+            return Some(Outcome {
+                job_id: self.job_id,
+                state: END_OF_A_LAUNCH_PUT_BACK.to_owned(),
+                exit_code: None,
+                restart_count: Some(restart_count),
+                started_at: None,
+                ended_at: None,
+                suspended_seconds: None,
+                limit_seconds: None,
+            });
+        }
+        let ended = self.restart_count == restart_count && is_end(self.state);
+        ended.then(|| Outcome {
+            job_id: self.job_id,
+            state: self.state.to_owned(),
+            exit_code: None,
+            restart_count: Some(restart_count),
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+            suspended_seconds: self.suspended(),
+            limit_seconds: self.limit,
+        })
+    }
+}
+
+fn answer(text: &str, launches: &[Launch]) -> Answer {
+    let jobs: HashMap<u32, Listed<'_>> = text
+        .lines()
+        .filter_map(Listed::parse)
+        .map(|job| (job.job_id, job))
+        .collect();
+    let mut answer = Answer::default();
+    for launch in launches {
+        let Some(job) = jobs.get(&launch.job_id) else {
+            continue;
+        };
+        match job.outcome_of(launch.restart_count) {
+            Some(outcome) => answer.outcomes.push(outcome),
+            None => {
+                answer.alive.insert(job.job_id);
+            }
+        }
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn launch(job_id: u32, restart_count: u32) -> Launch {
+        Launch {
+            job_id,
+            restart_count,
+            age: Duration::from_secs(60),
+        }
+    }
+
+    /// As 22.05.8 prints them.
+    const LISTED: &str = "\
+                  12                       COMPLETED           0     2026-11-21T12:04:44     2026-11-21T12:04:47                    0:03                    1:00
+                  13                         RUNNING           0     2026-11-21T12:04:44     2026-11-21T13:04:44                    0:03               UNLIMITED
+                  14                         PENDING           1     2026-11-21T12:06:44                     N/A                    0:00              1-00:00:00
+                  15                       COMPLETED           0     2026-11-21T12:04:44     2026-11-21T12:04:47                    0:01                    1:00
+                  16                      COMPLETING           0     2026-11-21T12:04:44     2026-11-21T12:04:47                    0:03                    1:00
+noise
+";
+
+    #[test]
+    fn an_ended_job_is_told_with_its_times_and_limit() {
+        let answer = answer(LISTED, &[launch(12, 0)]);
+        let [outcome] = answer.outcomes.as_slice() else {
+            panic!("{answer:?}")
+        };
+        assert_eq!(
+            (outcome.state.as_str(), outcome.restart_count),
+            ("COMPLETED", Some(0))
+        );
+        assert_eq!(
+            outcome.started_at.unwrap().to_string(),
+            "2026-11-21T12:04:44Z"
+        );
+        assert_eq!(outcome.suspended_seconds, Some(0));
+        assert_eq!(outcome.limit_seconds, Some(60));
+        assert!(answer.alive.is_empty());
+    }
+
+    #[test]
+    fn time_that_was_not_used_was_spent_suspended() {
+        let answer = answer(LISTED, &[launch(15, 0)]);
+        assert_eq!(answer.outcomes[0].suspended_seconds, Some(2));
+    }
+
+    #[test]
+    fn a_running_or_completing_job_has_not_ended_and_an_earlier_launch_was_put_back() {
+        let told = answer(LISTED, &[launch(13, 0), launch(16, 0), launch(14, 1)]);
+        assert!(told.outcomes.is_empty());
+        assert_eq!(told.alive, [13, 14, 16].into());
+        let earlier = answer(LISTED, &[launch(14, 0)]);
+        assert_eq!(earlier.outcomes[0].state, "REQUEUED");
+        assert_eq!(earlier.outcomes[0].restart_count, Some(0));
+        assert!(earlier.alive.is_empty());
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_job_that_is_not_listed_or_was_not_asked_for() {
+        assert_eq!(answer(LISTED, &[launch(99, 0)]), Answer::default());
+        assert_eq!(answer(LISTED, &[]), Answer::default());
+    }
+}

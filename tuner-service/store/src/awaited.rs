@@ -1,0 +1,168 @@
+//! Runs whose verdict is still to be given, or to be revised.
+
+use std::collections::BTreeMap;
+
+use io_autotune_engine::{Parametrization, Space};
+use serde_json::Value;
+use sqlx::types::Json;
+
+use crate::error::{Named, StoreError};
+use crate::outcome::Source;
+use crate::pool::{Store, one_row};
+use crate::records::{JobKey, number, word};
+
+/// A run, with what is known of its end.
+#[derive(Clone, Debug)]
+pub struct AwaitedRun {
+    /// The run.
+    pub run_id: i64,
+    /// The job.
+    pub job: JobKey,
+    /// What it was launched under.
+    pub launched: Parametrization,
+    /// The default of its epoch's space.
+    pub default: Parametrization,
+    /// What the user asked for, as it was kept.
+    pub request: Value,
+    /// `in_flight`, `counted`, `censored` or `not_counted`.
+    pub state: String,
+    /// In flight without holding a place among the exploring runs.
+    pub released: bool,
+    /// How often something new was heard of it; a verdict says which it knew.
+    pub news: i64,
+    /// Whether a report has come.
+    pub reported: bool,
+    /// What is still to be reported, in one sentence; `None`: the reports are complete.
+    pub missing: Option<String>,
+    /// Seconds.
+    pub elapsed: Option<f64>,
+    /// The first wait status of its steps that is not 0, else 0.
+    pub wait_status: Option<i32>,
+    /// What was really applied, as it was kept.
+    pub applied: Option<Value>,
+    /// What slurmd told the epilog, as it was kept.
+    pub epilog: Option<Value>,
+    /// Slurm's word, where it is known.
+    pub outcome: Option<String>,
+    /// Where that word is from.
+    pub outcome_source: Option<Source>,
+    /// Whether Slurm says that it was suspended for a while.
+    pub suspended: bool,
+    /// The job's time limit in seconds, where Slurm has told it.
+    pub limit_seconds: Option<u64>,
+    /// Seconds since its start, by the database's clock.
+    pub age: f64,
+    /// Seconds since its first report, by the database's clock.
+    pub reported_age: Option<f64>,
+    /// Seconds since Slurm's first word, by the database's clock.
+    pub outcome_age: Option<f64>,
+}
+
+impl Store {
+    /// Runs of a cluster that are in flight, or of which something new was heard since they were
+    /// judged; oldest first, at most `limit`. Those in flight of which nothing was heard at all only
+    /// if `unheard`.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn awaited_runs(
+        &self,
+        cluster: &str,
+        unheard: bool,
+        limit: i64,
+    ) -> Result<Vec<AwaitedRun>, StoreError> {
+        const NAME: &str = "awaited_runs";
+        let rows = sqlx::query!(
+            r#"select id, epoch_id, cluster, job_id, restart_count, request, state, released, news, missing,
+                      elapsed, wait_status, applied, epilog, outcome, outcome_source, suspended, limit_seconds,
+                      parametrization as "parametrization: Json<Parametrization>",
+                      finished_at is not null as "reported!",
+                      extract(epoch from now() - started_at)::double precision as "age!",
+                      extract(epoch from now() - finished_at)::double precision as reported_age,
+                      extract(epoch from now() - outcome_at)::double precision as outcome_age
+               from runs
+               where cluster = $1 and (news > judged_news or (state = 'in_flight' and $2))
+               order by id limit $3"#,
+            cluster,
+            unheard,
+            limit
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        let epochs: Vec<i64> = rows.iter().map(|row| row.epoch_id).collect();
+        let defaults = self.defaults(NAME, &epochs).await?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(AwaitedRun {
+                    run_id: row.id,
+                    job: JobKey {
+                        cluster: row.cluster,
+                        job_id: number(NAME, row.job_id)?,
+                        restart_count: number(NAME, row.restart_count)?,
+                    },
+                    launched: row.parametrization.0,
+                    default: defaults.get(&row.epoch_id).cloned().unwrap_or_default(),
+                    request: row.request,
+                    state: row.state,
+                    released: row.released,
+                    news: row.news,
+                    reported: row.reported,
+                    missing: row.missing,
+                    elapsed: row.elapsed,
+                    wait_status: row.wait_status,
+                    applied: row.applied,
+                    epilog: row.epilog,
+                    outcome: row.outcome,
+                    outcome_source: row
+                        .outcome_source
+                        .map(|source| word(NAME, &source))
+                        .transpose()?,
+                    suspended: row.suspended,
+                    limit_seconds: row
+                        .limit_seconds
+                        .map(|seconds| number(NAME, seconds))
+                        .transpose()?,
+                    age: row.age,
+                    reported_age: row.reported_age,
+                    outcome_age: row.outcome_age,
+                })
+            })
+            .collect()
+    }
+
+    /// The defaults of some epochs' spaces: many runs are of few epochs.
+    async fn defaults(
+        &self,
+        name: &'static str,
+        epochs: &[i64],
+    ) -> Result<BTreeMap<i64, Parametrization>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select id, space as "space: Json<Space>" from epochs where id = any($1)"#,
+            epochs
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(name)?;
+        Ok(rows
+            .into_iter()
+            .map(|row| (row.id, row.space.0.default()))
+            .collect())
+    }
+
+    /// Takes a run's place among the exploring runs from it: its job is gone, though its verdict
+    /// has to wait.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails, or there is no such run.
+    pub async fn release_run(&self, run_id: i64) -> Result<(), StoreError> {
+        const NAME: &str = "release_run";
+        let result = sqlx::query!("update runs set released = true where id = $1", run_id)
+            .execute(&self.pool)
+            .await
+            .named(NAME)?;
+        one_row(NAME, &result)
+    }
+}

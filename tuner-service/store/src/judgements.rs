@@ -1,0 +1,207 @@
+//! The table `judgements`, and what its rows add up to: an epoch's history.
+
+use std::collections::BTreeMap;
+
+use io_autotune_engine::{History, Parametrization, Phase, Role, Tally, Tested};
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+use crate::records::word;
+
+/// So many rows are read at once: an epoch's judgements are as many as its runs.
+const PAGE: i64 = 1000;
+
+/// What a judgement does to what is known of a parametrization.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// A run of so many seconds counts for it.
+    Sample(Parametrization, f64),
+    /// A run of it was cut short after so many seconds.
+    Censored(Parametrization, f64),
+    /// A run of it failed.
+    Failure(Parametrization),
+    /// Nothing.
+    Nothing,
+}
+
+impl Effect {
+    /// The word in the table.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Sample(..) => "sample",
+            Self::Censored(..) => "censored",
+            Self::Failure(_) => "failure",
+            Self::Nothing => "nothing",
+        }
+    }
+
+    /// What it speaks of.
+    pub(crate) fn parametrization(&self) -> Option<&Parametrization> {
+        match self {
+            Self::Sample(parametrization, _)
+            | Self::Censored(parametrization, _)
+            | Self::Failure(parametrization) => Some(parametrization),
+            Self::Nothing => None,
+        }
+    }
+
+    /// Seconds.
+    pub(crate) fn elapsed(&self) -> Option<f64> {
+        match self {
+            Self::Sample(_, elapsed) | Self::Censored(_, elapsed) => Some(*elapsed),
+            Self::Failure(_) | Self::Nothing => None,
+        }
+    }
+
+    /// Reads a row.
+    pub(crate) fn read(
+        name: &'static str,
+        effect: &str,
+        parametrization: Option<Parametrization>,
+        elapsed: Option<f64>,
+    ) -> Result<Self, StoreError> {
+        match (effect, parametrization, elapsed) {
+            ("sample", Some(parametrization), Some(elapsed)) => {
+                Ok(Self::Sample(parametrization, elapsed))
+            }
+            ("censored", Some(parametrization), Some(elapsed)) => {
+                Ok(Self::Censored(parametrization, elapsed))
+            }
+            ("failure", Some(parametrization), None) => Ok(Self::Failure(parametrization)),
+            ("nothing", None, None) => Ok(Self::Nothing),
+            (effect, ..) => Err(StoreError::Invariant {
+                transaction: name,
+                problem: format!("a judgement's effect {effect:?} does not fit its other columns"),
+            }),
+        }
+    }
+
+    /// Enters a run into what is known of the parametrization that the effect speaks of.
+    pub(crate) fn enter(
+        &self,
+        name: &'static str,
+        tested: &mut Tested,
+        run_id: i64,
+    ) -> Result<(), StoreError> {
+        let entered = match self {
+            Self::Sample(_, elapsed) => tested.record(run_id, *elapsed),
+            Self::Censored(_, elapsed) => tested.record_censored(run_id, *elapsed),
+            Self::Failure(_) => {
+                tested.record_failure(run_id);
+                Ok(())
+            }
+            Self::Nothing => Ok(()),
+        };
+        entered.map_err(|error| StoreError::Invariant {
+            transaction: name,
+            problem: error.to_string(),
+        })
+    }
+}
+
+/// What one judged run adds to its epoch's tally.
+pub(crate) fn tally_of(phase: Phase, role: Role) -> Tally {
+    let settled = phase == Phase::Settled;
+    Tally {
+        explored: u64::from(role.explores()),
+        baseline: u64::from(role == Role::Baseline),
+        controls: u64::from(role == Role::Control && !settled),
+        settled: u64::from(role == Role::Settled),
+        settled_controls: u64::from(role == Role::Control && settled),
+        total: 1,
+    }
+}
+
+fn add(tally: &mut Tally, other: Tally) {
+    tally.explored += other.explored;
+    tally.baseline += other.baseline;
+    tally.controls += other.controls;
+    tally.settled += other.settled;
+    tally.settled_controls += other.settled_controls;
+    tally.total += other.total;
+}
+
+/// What the judgements of an epoch add up to.
+#[derive(Debug, Default)]
+pub(crate) struct Fold {
+    /// By the parametrizations' keys.
+    pub(crate) tested: BTreeMap<String, Tested>,
+    pub(crate) tally: Tally,
+}
+
+impl Fold {
+    fn history(self) -> History {
+        let mut tested: Vec<_> = self.tested.into_values().collect();
+        // No two have the same first run: a run speaks of one parametrization.
+        tested.sort_by_key(|tested| tested.first_ordinal);
+        History {
+            tested,
+            tally: self.tally,
+        }
+    }
+}
+
+/// Adds up the judgements of an epoch up to an ordinal: of each run the latest of them, in their
+/// order. That is the order in which the caches are kept, so the result is the same to the last bit.
+pub(crate) async fn fold(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+    up_to: i64,
+) -> Result<Fold, StoreError> {
+    let mut fold = Fold::default();
+    let mut last = 0;
+    loop {
+        let rows = sqlx::query!(
+            r#"select j.ordinal, j.run_id, j.effect, j.elapsed, r.phase, r.role,
+                      j.parametrization as "parametrization: Json<Parametrization>"
+               from judgements j join runs r on r.id = j.run_id
+               where j.epoch_id = $1 and j.ordinal > $2 and j.ordinal <= $3
+                 and not exists (select from judgements later where later.run_id = j.run_id
+                                 and later.ordinal > j.ordinal and later.ordinal <= $3)
+               order by j.ordinal limit $4"#,
+            epoch_id,
+            last,
+            up_to,
+            PAGE
+        )
+        .fetch_all(&mut *connection)
+        .await
+        .named(name)?;
+        let Some(end) = rows.last() else {
+            return Ok(fold);
+        };
+        last = end.ordinal;
+        for row in rows {
+            let parametrization = row.parametrization.map(|json| json.0);
+            let effect = Effect::read(name, &row.effect, parametrization, row.elapsed)?;
+            add(
+                &mut fold.tally,
+                tally_of(word(name, &row.phase)?, word(name, &row.role)?),
+            );
+            if let Some(parametrization) = effect.parametrization() {
+                let tested = fold
+                    .tested
+                    .entry(parametrization.key())
+                    .or_insert_with(|| Tested::new(parametrization.clone(), row.run_id));
+                effect.enter(name, tested, row.run_id)?;
+            }
+        }
+    }
+}
+
+impl Store {
+    /// The history of an epoch as it was after so many judgements: what a suggestion was made from
+    /// that says it knew `judged`.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn history_at(&self, epoch_id: i64, judged: i64) -> Result<History, StoreError> {
+        const NAME: &str = "history_at";
+        let mut snapshot = self.snapshot(NAME).await?;
+        Ok(fold(&mut snapshot, NAME, epoch_id, judged).await?.history())
+    }
+}

@@ -1,0 +1,263 @@
+//! Which run a word of Slurm's speaks of, and which of a run's words holds.
+
+use super::Source;
+
+/// Clocks of slurmctld and of the database differ by no more than so many microseconds, or so a
+/// site is expected to keep them; and a prolog begins soon after its job.
+const SLACK: i64 = 5_000_000;
+
+/// What is known of a job's run. Times are microseconds since 1970.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RunAt {
+    pub(super) run_id: i64,
+    pub(super) restart_count: i32,
+    pub(super) started_at: i64,
+    /// Its start never arrived: `started_at` is when it was reported.
+    pub(super) unstarted: bool,
+}
+
+/// A word, as far as it says which run it speaks of and how much it is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Said {
+    pub(super) id: i64,
+    pub(super) source: Source,
+    pub(super) state: String,
+    pub(super) restart_count: Option<i32>,
+    pub(super) started_at: Option<i64>,
+    pub(super) ended_at: Option<i64>,
+    pub(super) suspended: bool,
+    pub(super) limit_seconds: Option<i64>,
+}
+
+/// What the words of a run come to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Truth {
+    pub(super) outcome: String,
+    pub(super) source: Source,
+    pub(super) suspended: bool,
+    pub(super) limit_seconds: Option<i64>,
+}
+
+/// For each word the run of the same job that it speaks of, if it is known.
+///
+/// By the restart count, where the source knows it. Else it is the run that started inside the word's
+/// interval, nearest to its begin. A run whose start never arrived began at a time that nobody knows,
+/// before it was reported: a word is its own only if no other could be.
+pub(super) fn claims(words: &[Said], runs: &[RunAt]) -> Vec<Option<i64>> {
+    let mut claims: Vec<_> = words.iter().map(|word| claim(word, runs)).collect();
+    let mut unstarted = runs.iter().filter(|run| {
+        let has_word = claims.contains(&Some(run.run_id));
+        run.unstarted && !has_word
+    });
+    if let (Some(run), None) = (unstarted.next(), unstarted.next()) {
+        let run_id = run.run_id;
+        for source in Source::ALL {
+            let mut possible = words.iter().enumerate().filter(|(place, word)| {
+                claims[*place].is_none()
+                    && word.source == source
+                    && word.restart_count.is_none()
+                    && word.started_at.is_some()
+                    && word
+                        .ended_at
+                        .is_some_and(|end| end <= run.started_at + SLACK)
+            });
+            if let (Some((place, _)), None) = (possible.next(), possible.next()) {
+                claims[place] = Some(run_id);
+            }
+        }
+    }
+    claims
+}
+
+fn claim(word: &Said, runs: &[RunAt]) -> Option<i64> {
+    if let Some(restart_count) = word.restart_count {
+        let run = runs.iter().find(|run| run.restart_count == restart_count)?;
+        return Some(run.run_id);
+    }
+    let begin = word.started_at?.saturating_sub(SLACK);
+    let end = word.ended_at.unwrap_or(i64::MAX).saturating_add(SLACK);
+    runs.iter()
+        .filter(|run| !run.unstarted && (begin..=end).contains(&run.started_at))
+        .min_by_key(|run| distance(word, run))
+        .map(|run| run.run_id)
+}
+
+fn distance(word: &Said, run: &RunAt) -> u64 {
+    match (word.restart_count, word.started_at) {
+        (None, Some(begin)) => begin.abs_diff(run.started_at),
+        _ => 0,
+    }
+}
+
+/// What the words that speak of a run come to; `None`: there is none.
+///
+/// What slurmctld said when the job ended beats what was asked for later, and any word beats that a
+/// launch must have been requeued because there is a later one. Among words of one source the one
+/// whose begin is nearest to the run's holds, and the latest among equals.
+pub(super) fn truth(run: &RunAt, words: &[&Said]) -> Option<Truth> {
+    let worth = |word: &&&Said| {
+        let inferred = word.source == Source::Squeue && word.state == REQUEUED;
+        let nearness = std::cmp::Reverse(distance(word, run));
+        (!inferred, word.source, nearness, word.id)
+    };
+    let best = words.iter().max_by_key(worth)?;
+    let limit = |word: &&&Said| word.limit_seconds.is_some();
+    Some(Truth {
+        outcome: best.state.clone(),
+        source: best.source,
+        suspended: words.iter().any(|word| word.suspended),
+        limit_seconds: words
+            .iter()
+            .filter(limit)
+            .max_by_key(worth)
+            .and_then(|word| word.limit_seconds),
+    })
+}
+
+/// The word for a launch that was put back into the queue. squeue lists the last launch alone, so
+/// from there it is inferred.
+const REQUEUED: &str = "REQUEUED";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000;
+
+    fn run(restart_count: i32, started_at: i64) -> RunAt {
+        RunAt {
+            run_id: 100 + i64::from(restart_count),
+            restart_count,
+            started_at: started_at * SECOND,
+            unstarted: false,
+        }
+    }
+
+    fn reported(restart_count: i32, at: i64) -> RunAt {
+        RunAt {
+            unstarted: true,
+            ..run(restart_count, at)
+        }
+    }
+
+    fn said(source: Source, state: &str, from: i64, to: i64) -> Said {
+        Said {
+            id: from,
+            source,
+            state: state.into(),
+            restart_count: None,
+            started_at: Some(from * SECOND),
+            ended_at: Some(to * SECOND),
+            suspended: false,
+            limit_seconds: None,
+        }
+    }
+
+    fn counted(state: &str, restart_count: i32) -> Said {
+        Said {
+            restart_count: Some(restart_count),
+            ..said(Source::Squeue, state, 0, 0)
+        }
+    }
+
+    #[test]
+    fn a_word_speaks_of_the_launch_that_began_in_its_interval() {
+        // A job that was requeued twice, each launch a minute after the one before.
+        let runs = [run(0, 1000), run(1, 1060), run(2, 1120)];
+        let words = [
+            said(Source::Jobcomp, "REQUEUED", 1000, 1030),
+            said(Source::Jobcomp, "NODE_FAIL", 1059, 1090),
+            said(Source::Jobcomp, "COMPLETED", 1121, 1200),
+        ];
+        assert_eq!(claims(&words, &runs), [Some(100), Some(101), Some(102)]);
+        // Clocks that differ by less than the slack; and by more.
+        let early = said(Source::Jobcomp, "COMPLETED", 1004, 1006);
+        let late = said(Source::Jobcomp, "COMPLETED", 1007, 1009);
+        assert_eq!(claims(&[early, late], &runs), [Some(100), None]);
+    }
+
+    #[test]
+    fn the_restart_count_says_it_where_it_is_known() {
+        let runs = [run(0, 1000), run(1, 1060)];
+        assert_eq!(claims(&[counted("COMPLETED", 1)], &runs), [Some(101)]);
+        assert_eq!(claims(&[counted("COMPLETED", 2)], &runs), [None]);
+    }
+
+    #[test]
+    fn launches_that_are_close_together_get_the_nearer_word() {
+        let runs = [run(0, 1000), run(1, 1004)];
+        let words = [
+            said(Source::Jobcomp, "REQUEUED", 1000, 1002),
+            said(Source::Jobcomp, "COMPLETED", 1004, 1010),
+        ];
+        assert_eq!(claims(&words, &runs), [Some(100), Some(101)]);
+        // Before the second word has come, a launch that was never heard of may have left the first.
+        let second = &runs[1..];
+        assert_eq!(claims(&words, second), [Some(101), Some(101)]);
+        let both: Vec<_> = words.iter().collect();
+        assert_eq!(truth(&runs[1], &both).unwrap().outcome, "COMPLETED");
+    }
+
+    #[test]
+    fn a_job_that_never_began_speaks_of_no_run() {
+        let never = Said {
+            started_at: None,
+            ..said(Source::Jobcomp, "CANCELLED", 0, 1000)
+        };
+        let words = [never];
+        assert_eq!(claims(&words, &[run(0, 999)]), [None]);
+        assert_eq!(claims(&words, &[reported(0, 1001)]), [None]);
+    }
+
+    #[test]
+    fn a_run_without_a_start_takes_the_only_word_that_ended_before_its_report() {
+        let words = [said(Source::Jobcomp, "COMPLETED", 1000, 1500)];
+        assert_eq!(claims(&words, &[reported(0, 9000)]), [Some(100)]);
+        assert_eq!(claims(&words, &[reported(0, 1400)]), [None]);
+        // Two launches, one report: nobody knows which.
+        let two = [
+            words[0].clone(),
+            said(Source::Jobcomp, "FAILED", 1600, 1700),
+        ];
+        assert_eq!(claims(&two, &[reported(0, 9000)]), [None, None]);
+        // The other launch started as it should.
+        let runs = [reported(0, 9000), run(1, 1600)];
+        assert_eq!(claims(&two, &runs), [Some(100), Some(101)]);
+        // Two sources may speak of the same end.
+        let both = [
+            words[0].clone(),
+            said(Source::Sacct, "COMPLETED", 1000, 1500),
+        ];
+        assert_eq!(claims(&both, &runs[..1]), [Some(100), Some(100)]);
+    }
+
+    #[test]
+    fn the_better_word_holds() {
+        let outcome = |words: &[&Said]| truth(&run(0, 1000), words).map(|truth| truth.outcome);
+        let requeued = counted("REQUEUED", 0);
+        let squeue = counted("COMPLETED", 0);
+        let sacct = said(Source::Sacct, "NODE_FAIL", 1000, 1010);
+        let jobcomp = said(Source::Jobcomp, "PREEMPTED", 1000, 1010);
+        assert_eq!(outcome(&[]), None);
+        assert_eq!(outcome(&[&requeued]).unwrap(), "REQUEUED");
+        assert_eq!(outcome(&[&requeued, &squeue]).unwrap(), "COMPLETED");
+        assert_eq!(outcome(&[&sacct, &requeued, &squeue]).unwrap(), "NODE_FAIL");
+        assert_eq!(outcome(&[&jobcomp, &sacct, &squeue]).unwrap(), "PREEMPTED");
+        // A requeue that slurmctld itself told of is no inference.
+        let told = said(Source::Jobcomp, "REQUEUED", 1000, 1010);
+        assert_eq!(outcome(&[&told, &sacct]).unwrap(), "REQUEUED");
+    }
+
+    #[test]
+    fn what_one_source_does_not_know_another_may() {
+        let jobcomp = said(Source::Jobcomp, "COMPLETED", 1000, 1010);
+        let squeue = Said {
+            suspended: true,
+            limit_seconds: Some(60),
+            ..counted("COMPLETED", 0)
+        };
+        let truth = truth(&run(0, 1000), &[&jobcomp, &squeue]).unwrap();
+        assert_eq!(truth.source, Source::Jobcomp);
+        assert_eq!((truth.suspended, truth.limit_seconds), (true, Some(60)));
+    }
+}

@@ -1,0 +1,140 @@
+//! Rows of the table `tested`: what is known of one parametrization in one epoch.
+
+use std::collections::BTreeMap;
+
+use io_autotune_engine::{Moments, Parametrization, RecentRun, Tested};
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::error::{Named, StoreError};
+use crate::pool::one_row;
+use crate::records::number;
+
+struct Row {
+    parametrization: Json<Parametrization>,
+    count: i64,
+    mean: f64,
+    m2: f64,
+    log_mean: f64,
+    log_m2: f64,
+    recent: Json<Vec<RecentRun>>,
+    censored: Json<Vec<RecentRun>>,
+    failed: i64,
+    first_run: i64,
+}
+
+impl Row {
+    fn tested(self, name: &'static str) -> Result<Tested, StoreError> {
+        let count = number(name, self.count)?;
+        Ok(Tested {
+            parametrization: self.parametrization.0,
+            elapsed: Moments {
+                count,
+                mean: self.mean,
+                m2: self.m2,
+            },
+            log_elapsed: Moments {
+                count,
+                mean: self.log_mean,
+                m2: self.log_m2,
+            },
+            recent: self.recent.0,
+            censored: self.censored.0,
+            failed: number(name, self.failed)?,
+            first_ordinal: self.first_run,
+        })
+    }
+}
+
+/// All of an epoch, in the order of their first runs.
+pub(crate) async fn all(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+) -> Result<Vec<Tested>, StoreError> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
+                  log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>",
+                  censored as "censored: Json<Vec<RecentRun>>", failed, first_run
+           from tested where epoch_id = $1 order by first_run, key"#,
+        epoch_id
+    )
+    .fetch_all(connection)
+    .await
+    .named(name)?;
+    rows.into_iter().map(|row| row.tested(name)).collect()
+}
+
+/// One of an epoch, where anything is known of it.
+pub(crate) async fn one(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+    key: &str,
+) -> Result<Option<Tested>, StoreError> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
+                  log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>",
+                  censored as "censored: Json<Vec<RecentRun>>", failed, first_run
+           from tested where epoch_id = $1 and key = $2"#,
+        epoch_id,
+        key
+    )
+    .fetch_optional(connection)
+    .await
+    .named(name)?;
+    row.map(|row| row.tested(name)).transpose()
+}
+
+/// Writes one of an epoch.
+pub(crate) async fn write(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+    tested: &Tested,
+) -> Result<(), StoreError> {
+    let result = sqlx::query!(
+        "insert into tested (epoch_id, key, parametrization, count, mean, m2, log_mean, log_m2, recent, censored,
+                             failed, first_run)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+         on conflict (epoch_id, key) do update
+             set count = excluded.count, mean = excluded.mean, m2 = excluded.m2, log_mean = excluded.log_mean,
+                 log_m2 = excluded.log_m2, recent = excluded.recent, censored = excluded.censored,
+                 failed = excluded.failed, first_run = excluded.first_run",
+        epoch_id,
+        tested.parametrization.key(),
+        Json(&tested.parametrization) as _,
+        number::<u64, i64>(name, tested.elapsed.count)?,
+        tested.elapsed.mean,
+        tested.elapsed.m2,
+        tested.log_elapsed.mean,
+        tested.log_elapsed.m2,
+        Json(&tested.recent) as _,
+        Json(&tested.censored) as _,
+        number::<u64, i64>(name, tested.failed)?,
+        tested.first_ordinal
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    one_row(name, &result)
+}
+
+/// Puts others in the place of all of an epoch.
+pub(crate) async fn replace(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+    all: &BTreeMap<String, Tested>,
+) -> Result<(), StoreError> {
+    sqlx::query!("delete from tested where epoch_id = $1", epoch_id)
+        .execute(&mut *connection)
+        .await
+        .named(name)?;
+    for tested in all.values() {
+        write(connection, name, epoch_id, tested).await?;
+    }
+    Ok(())
+}
