@@ -30,8 +30,8 @@ char *ioat_stamp_format(const struct ioat_stamp *stamp, const struct ioat_job_en
             stamp->start_ns);
     if (stamp->ended)
         fprintf(stream, "end_ns %" PRId64 "\n", stamp->end_ns);
-    fprintf(stream, "tasks %" PRIu32 "\nexited %" PRIu32 "\nwait_status %d\n", stamp->tasks,
-            stamp->exited, stamp->wait_status);
+    fprintf(stream, "nodes %" PRIu32 "\ntasks %" PRIu32 "\nexited %" PRIu32 "\nwait_status %d\n",
+            stamp->nodes, stamp->tasks, stamp->exited, stamp->wait_status);
     for (size_t i = 0; i < file->count; i++)
         fprintf(stream, "variable %s %s\n", file->variables[i].name,
                 ioat_status_name(stamp->statuses[i]));

@@ -4,6 +4,7 @@
 //     step 4294967291
 //     start_ns 123456789        (CLOCK_MONOTONIC)
 //     end_ns 223456789          (left out while the step runs)
+//     nodes 2                   (of the step; each has a stamp)
 //     tasks 4                   (on this node)
 //     exited 4
 //     wait_status 0             (as wait(2) has it; the first that is not 0)
@@ -29,6 +30,7 @@ struct ioat_stamp {
     int64_t end_ns;
     /// Whether the step is over, so that end_ns is its end.
     bool ended;
+    uint32_t nodes;
     uint32_t tasks;
     uint32_t exited;
     int wait_status;

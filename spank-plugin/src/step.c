@@ -16,24 +16,44 @@
 #define NAME_SIZE 256
 
 // This node's name: slurmd hands it to slurmstepd in its own environment, which no user reaches.
-static const char *node_name(char buffer[NAME_SIZE])
+static const char *node_name(char *buffer, size_t size)
 {
     const char *name = getenv("SLURMD_NODENAME");
     if (name != NULL)
         return name;
-    if (gethostname(buffer, NAME_SIZE) != 0)
+    if (gethostname(buffer, size) != 0)
         buffer[0] = '\0';
-    buffer[NAME_SIZE - 1] = '\0';
+    buffer[size - 1] = '\0';
     buffer[strcspn(buffer, ".")] = '\0';
     return buffer;
 }
 
-static int open_dir(const struct ioat_arguments *arguments, spank_t spank, uint32_t job_id)
+static int open_dir(const struct ioat_place *place, spank_t spank)
 {
-    char cluster[NAME_SIZE], node[NAME_SIZE];
+    char cluster[NAME_SIZE];
     const bool named =
         spank_getenv(spank, "SLURM_CLUSTER_NAME", cluster, sizeof cluster) == ESPANK_SUCCESS;
-    return ioat_job_dir_open(arguments->run_dir, named ? cluster : NULL, node_name(node), job_id);
+    return ioat_job_dir_open(place->run_dir, named ? cluster : NULL, place->node, place->job_id);
+}
+
+static bool read_number(spank_t spank, const char *name, uint32_t *number)
+{
+    char text[16];
+    return spank_getenv(spank, name, text, sizeof text) == ESPANK_SUCCESS &&
+           ioat_text_parse_u32(text, strlen(text), number);
+}
+
+// The first component of a heterogeneous job. In a step of a later component S_JOB_ID is that
+// component's, and SLURM_JOB_ID the first one's; components are numbered in a row. A job that is
+// submitted from inside such a job inherits SLURM_HET_SIZE, but its own number is no part of the
+// row.
+static uint32_t leader_of(spank_t spank, uint32_t job_id)
+{
+    uint32_t leader = 0, size = 0;
+    if (read_number(spank, "SLURM_JOB_ID", &leader) &&
+        read_number(spank, "SLURM_HET_SIZE", &size) && leader < job_id && job_id - leader < size)
+        return leader;
+    return job_id;
 }
 
 // Why the job's directory or its file cannot be used; NULL when there simply is none.
@@ -66,7 +86,7 @@ static const char *read_file(struct ioat_step *step, uid_t uid)
     const char *wrong = ioat_job_env_parse(step->text, (size_t)length, &step->file);
     if (wrong != NULL)
         return wrong;
-    if (step->file.job_id != step->job_id || step->file.uid != (uint32_t)uid)
+    if (step->file.job_id != step->place.job_id || step->file.uid != (uint32_t)uid)
         return "it is another job's or another user's";
     step->tuned = true;
     return NULL;
@@ -86,20 +106,23 @@ void ioat_step_open(struct ioat_step *step, const struct ioat_arguments *argumen
 {
     uid_t uid = 0;
     *step = (struct ioat_step){.dir_fd = -1};
-    if (spank_get_item(spank, S_JOB_ID, &step->job_id) != ESPANK_SUCCESS ||
+    if (spank_get_item(spank, S_JOB_ID, &step->place.job_id) != ESPANK_SUCCESS ||
         spank_get_item(spank, S_JOB_STEPID, &step->stamp.step_id) != ESPANK_SUCCESS ||
         spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS ||
         step->stamp.step_id == EXTERN_STEP)
         return;
     step->known = true;
+    step->place.leader_id = leader_of(spank, step->place.job_id);
+    step->place.run_dir = arguments->run_dir;
+    step->place.node = node_name(step->host, sizeof step->host);
     const char *wrong = NULL;
-    step->dir_fd = open_dir(arguments, spank, step->job_id);
+    step->dir_fd = open_dir(&step->place, spank);
     if (step->dir_fd >= 0)
         wrong = read_file(step, uid);
     else
         wrong = explain(errno);
     if (wrong != NULL)
-        IOAT_ERROR("job %u: %s below %s is not used: %s", step->job_id, IOAT_JOB_ENV_NAME,
+        IOAT_ERROR("job %u: %s below %s is not used: %s", step->place.job_id, IOAT_JOB_ENV_NAME,
                    arguments->run_dir, wrong);
     if (!step->tuned)
         release(step);
@@ -109,10 +132,14 @@ void ioat_step_start(struct ioat_step *step, spank_t spank)
 {
     if (!step->known)
         return;
-    ioat_variables_apply(spank, step->job_id, step->tuned ? &step->file : NULL,
+    ioat_variables_apply(spank, &step->place, step->tuned ? &step->file : NULL,
                          step->stamp.statuses);
     if (!step->tuned)
         return;
+    // Slurm leaves it at 0 in the batch step, which has one.
+    if (spank_get_item(spank, S_JOB_NNODES, &step->stamp.nodes) != ESPANK_SUCCESS ||
+        step->stamp.nodes == 0)
+        step->stamp.nodes = 1;
     if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &step->stamp.tasks) != ESPANK_SUCCESS)
         step->stamp.tasks = 1;
     step->stamp.start_ns = ioat_now_ns();
@@ -126,7 +153,7 @@ static void write_stamp(struct ioat_step *step)
     char *text = ioat_stamp_format(&step->stamp, &step->file, &length);
     ioat_stamp_name(&step->stamp, name);
     if (text == NULL || ioat_job_dir_write(step->dir_fd, name, text, length) != 0)
-        IOAT_ERROR("job %u: %s cannot be written: %s", step->job_id, name,
+        IOAT_ERROR("job %u: %s cannot be written: %s", step->place.job_id, name,
                    text == NULL ? "memory is short" : strerrordesc_np(errno));
     free(text);
     step->stamped = true;

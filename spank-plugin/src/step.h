@@ -10,12 +10,15 @@
 #include "arguments.h"
 #include "job_env.h"
 #include "stamp.h"
+#include "variables.h"
 
 /// What one slurmstepd remembers of its step. Start with {0}.
 struct ioat_step {
     /// Whether this is a step to deal with: its ids are known, and it is not the extern step.
     bool known;
-    uint32_t job_id;
+    struct ioat_place place;
+    /// Holds place.node where that is the host's name.
+    char host[256];
     /// Whether the job has a file, and so the step gets a stamp.
     bool tuned;
     int dir_fd;

@@ -132,6 +132,7 @@ static void adopt(struct ioat_submission *submission, const char *value,
     if (replay && submission->asked)
         return;
     submission->asked = true;
+    submission->asked_here = true;
     submission->spec = *spec;
     if (replay)
         submission->spec.app[0] = '\0';
@@ -163,21 +164,66 @@ static const char *job_name(void)
     return getenv("SLURM_JOB_NAME");
 }
 
-static void preview(struct ioat_submission *submission, const struct ioat_arguments *arguments,
-                    const char *request)
+static void preview(struct ioat_submission *submission, const struct ioat_arguments *arguments)
 {
     char output[OUTPUT_MAX + 1];
     struct ioat_spawn_result result;
-    if (strcmp(submission->previewed, request) == 0)
-        return;
-    snprintf(submission->previewed, sizeof submission->previewed, "%s", request);
-    if (!run_helper(submission, arguments, "submit", "--request", request, &result, output,
-                    OUTPUT_MAX))
+    if (!run_helper(submission, arguments, "submit", "--request", submission->request, &result,
+                    output, OUTPUT_MAX))
         return;
     if (result.outcome == IOAT_EXITED && result.code == 0)
         ioat_text_lines(output, result.length, PREVIEW_LINES, say, NULL);
     else
         log_failure("submit", &result);
+}
+
+static bool is_same_spec(const struct ioat_spec *one, const struct ioat_spec *other)
+{
+    return one->mode == other->mode && strcmp(one->app, other->app) == 0 &&
+           strcmp(one->accelerator, other->accelerator) == 0;
+}
+
+static void explain_step(struct ioat_submission *submission)
+{
+    if (submission->explained)
+        return;
+    submission->explained = true;
+    IOAT_INFO("this step stays untuned: its job was submitted without --io-autotune or with "
+              "mode=off, and half a job is never tuned; give the option to sbatch or salloc "
+              "instead");
+}
+
+// What a later component of a heterogeneous job asks for has no effect.
+static void explain_component(struct ioat_submission *submission)
+{
+    const bool carried = submission->request[0] != '\0';
+    if (submission->explained ||
+        (carried && is_same_spec(&submission->spec, &submission->first_spec)))
+        return;
+    submission->explained = true;
+    if (carried)
+        IOAT_INFO("the first component of this job carries its run; what --io-autotune says for a "
+                  "later one is not used");
+    else
+        IOAT_INFO("this job stays untuned: the first component of a job carries its run, and "
+                  "--io-autotune was given for a later one only; give it for the first");
+}
+
+// The request travels with every component, or with none. False when it does not.
+static bool send(const struct ioat_submission *submission, spank_t spank)
+{
+    if (submission->request[0] == '\0') {
+        // An outer job's request must reach neither this job's prolog nor, through the job's
+        // environment, the steps inside it.
+        spank_job_control_unsetenv(spank, "IO_AUTOTUNE");
+        unsetenv(INHERITED_REQUEST);
+        return false;
+    }
+    const spank_err_t rc = spank_job_control_setenv(spank, "IO_AUTOTUNE", submission->request, 1);
+    if (rc != ESPANK_SUCCESS)
+        IOAT_ERROR("the request cannot be sent with the job, which stays untuned: %s",
+                   spank_strerror(rc));
+    return rc == ESPANK_SUCCESS;
 }
 
 void ioat_submission_post_opt(struct ioat_submission *submission,
@@ -187,27 +233,20 @@ void ioat_submission_post_opt(struct ioat_submission *submission,
         submission->asked ? submission->spec.mode != IOAT_MODE_OFF : arguments->default_on;
     if (is_part_of_job()) {
         if (on && submission->asked && getenv(INHERITED_REQUEST) == NULL)
-            IOAT_INFO(
-                "this step stays untuned: its job was submitted without --io-autotune or with "
-                "mode=off, and half a job is never tuned; give the option to sbatch or salloc "
-                "instead");
+            explain_step(submission);
         return;
     }
-    if (!on) {
-        // An outer job's request must reach neither this job's prolog nor, through the job's
-        // environment, the steps inside it.
-        spank_job_control_unsetenv(spank, "IO_AUTOTUNE");
-        unsetenv(INHERITED_REQUEST);
-        return;
+    const bool first = submission->components++ == 0;
+    if (first) {
+        submission->first_spec = submission->spec;
+        if (on) {
+            const struct ioat_request request = ioat_request_derive(&submission->spec, job_name());
+            ioat_request_format(&request, submission->request);
+        }
+    } else if (on && submission->asked_here) {
+        explain_component(submission);
     }
-    char text[IOAT_REQUEST_SIZE];
-    const struct ioat_request request = ioat_request_derive(&submission->spec, job_name());
-    ioat_request_format(&request, text);
-    const spank_err_t rc = spank_job_control_setenv(spank, "IO_AUTOTUNE", text, 1);
-    if (rc != ESPANK_SUCCESS) {
-        IOAT_ERROR("the request cannot be sent with the job, which stays untuned: %s",
-                   spank_strerror(rc));
-        return;
-    }
-    preview(submission, arguments, text);
+    submission->asked_here = false;
+    if (send(submission, spank) && first)
+        preview(submission, arguments);
 }

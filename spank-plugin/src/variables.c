@@ -76,8 +76,9 @@ static bool split(char *line, struct entry *entry)
 }
 
 // Reads the inherited record, which a user can forge: lines that are none of ours are dropped. Rule
-// 1: another job's variables go with their lines, unless they have been changed since.
-static void inherit(spank_t spank, uint32_t job_id, struct record *record)
+// 1: another job's variables go with their lines, unless they have been changed since. A
+// heterogeneous job is one job.
+static void inherit(spank_t spank, const struct ioat_place *place, struct record *record)
 {
     char *rest = NULL;
     record->text = malloc(RECORD_MAX);
@@ -89,19 +90,20 @@ static void inherit(spank_t spank, uint32_t job_id, struct record *record)
         return;
     for (char *line = strtok_r(record->text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
-        struct entry entry;
+        struct entry entry = {0};
         const bool valid = split(line, &entry);
-        if (valid && entry.job_id == job_id && record->count < IOAT_JOB_ENV_VARIABLES) {
+        const bool ours = entry.job_id == place->job_id || entry.job_id == place->leader_id;
+        if (valid && ours && record->count < IOAT_JOB_ENV_VARIABLES) {
             record->entries[record->count++] = entry;
             continue;
         }
         record->changed = true;
-        if (valid && entry.job_id != job_id && look(spank, entry.name, entry.value) == SAME)
+        if (valid && !ours && look(spank, entry.name, entry.value) == SAME)
             spank_unsetenv(spank, entry.name);
     }
 }
 
-static const struct entry *find(const struct record *record, const char *name)
+static struct entry *find(struct record *record, const char *name)
 {
     for (size_t i = record->count; i > 0; i--)
         if (strcmp(record->entries[i - 1].name, name) == 0)
@@ -109,30 +111,75 @@ static const struct entry *find(const struct record *record, const char *name)
     return NULL;
 }
 
-// Rule 2: a variable that we are to set.
+static bool is_set_by(const struct ioat_job_env *file, const char *name)
+{
+    for (size_t i = 0; file != NULL && i < file->count; i++)
+        if (file->variables[i].value != NULL && strcmp(file->variables[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+// Whether a value names a file in another node's directory, RUN/CLUSTER/NODE/...
+static bool is_elsewhere(const char *value, const struct ioat_place *place)
+{
+    size_t length = strlen(place->run_dir);
+    while (length > 0 && place->run_dir[length - 1] == '/')
+        length--;
+    if (strncmp(value, place->run_dir, length) != 0 || value[length] != '/')
+        return false;
+    const char *node = strchr(value + length + 1, '/');
+    const size_t name_length = strlen(place->node);
+    return node == NULL || strncmp(node + 1, place->node, name_length) != 0 ||
+           node[1 + name_length] != '/';
+}
+
+// Rule 2: a variable of ours that this node has no value for, because its start had no answer or
+// it belongs to a later component, goes if it names a file of another node: there is none here. Any
+// other value stays, so that all ranks agree.
+static void forget(spank_t spank, const struct ioat_place *place, const struct ioat_job_env *file,
+                   struct record *record)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < record->count; i++) {
+        const struct entry entry = record->entries[i];
+        if (!is_set_by(file, entry.name) && is_elsewhere(entry.value, place) &&
+            look(spank, entry.name, entry.value) == SAME) {
+            spank_unsetenv(spank, entry.name);
+            record->changed = true;
+        } else {
+            record->entries[kept++] = entry;
+        }
+    }
+    record->count = kept;
+}
+
+// Rule 3: a variable that we are to set. One that is there is the user's, unless the record tells
+// that it is ours: the value of an outer step, perhaps on another node, which ours replaces.
 static enum ioat_status set(spank_t spank, uint32_t job_id, const struct ioat_variable *variable,
                             struct record *record)
 {
-    const struct entry *ours = find(record, variable->name);
-    const enum presence presence = look(spank, variable->name, variable->value);
-    if (presence == SAME && ours != NULL && strcmp(ours->value, variable->value) == 0)
-        return IOAT_STATUS_SET;
-    if (presence != ABSENT || ours != NULL)
+    struct entry *ours = find(record, variable->name);
+    const enum presence presence =
+        look(spank, variable->name, ours != NULL ? ours->value : variable->value);
+    if (presence != (ours != NULL ? SAME : ABSENT))
         return IOAT_STATUS_USER;
-    const spank_err_t rc = spank_setenv(spank, variable->name, variable->value, 0);
+    if (ours != NULL && strcmp(ours->value, variable->value) == 0)
+        return IOAT_STATUS_SET;
+    const spank_err_t rc = spank_setenv(spank, variable->name, variable->value, 1);
     if (rc != ESPANK_SUCCESS) {
         IOAT_ERROR("%s cannot be set: %s", variable->name, spank_strerror(rc));
         return IOAT_STATUS_ABSENT;
     }
-    record->entries[record->count++] =
-        (struct entry){.job_id = job_id, .name = variable->name, .value = variable->value};
+    if (ours == NULL)
+        ours = &record->entries[record->count++];
+    *ours = (struct entry){.job_id = job_id, .name = variable->name, .value = variable->value};
     record->changed = true;
     return IOAT_STATUS_SET;
 }
 
-// Rule 3: a variable that is only watched. On the nodes beside the batch node it comes with the
-// job's environment, and so does the record.
-static enum ioat_status watch(spank_t spank, const char *name, const struct record *record)
+// Rule 4: a variable that is only watched. It may come with the job's environment from an outer
+// step, and so does the record.
+static enum ioat_status watch(spank_t spank, const char *name, struct record *record)
 {
     const struct entry *ours = find(record, name);
     if (ours != NULL && look(spank, name, ours->value) == SAME)
@@ -172,14 +219,15 @@ static void write_record(spank_t spank, const struct record *record)
     free(text);
 }
 
-void ioat_variables_apply(spank_t spank, uint32_t job_id, const struct ioat_job_env *file,
-                          enum ioat_status *statuses)
+void ioat_variables_apply(spank_t spank, const struct ioat_place *place,
+                          const struct ioat_job_env *file, enum ioat_status *statuses)
 {
     struct record record = {0};
-    inherit(spank, job_id, &record);
+    inherit(spank, place, &record);
+    forget(spank, place, file, &record);
     for (size_t i = 0; file != NULL && i < file->count; i++) {
         const struct ioat_variable *variable = &file->variables[i];
-        statuses[i] = variable->value != NULL ? set(spank, job_id, variable, &record)
+        statuses[i] = variable->value != NULL ? set(spank, place->job_id, variable, &record)
                                               : watch(spank, variable->name, &record);
     }
     if (record.changed)

@@ -187,6 +187,8 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
         *va_arg(arguments, uid_t *) = fake.uid;
     else if (item == S_JOB_GID)
         *va_arg(arguments, gid_t *) = fake.gid;
+    else if (item == S_JOB_NNODES)
+        *va_arg(arguments, uint32_t *) = fake.nodes;
     else if (item == S_JOB_LOCAL_TASK_COUNT)
         *va_arg(arguments, uint32_t *) = fake.local_tasks;
     else if (item == S_TASK_EXIT_STATUS)

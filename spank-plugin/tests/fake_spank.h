@@ -14,7 +14,7 @@ enum fake_level { FAKE_ERROR, FAKE_INFO, FAKE_DEBUG };
 /// What the fake answers with, and what was done to it.
 struct fake {
     spank_context_t context;
-    uint32_t job_id, step_id, local_tasks;
+    uint32_t job_id, step_id, local_tasks, nodes;
     uid_t uid;
     gid_t gid;
     int exit_status;

@@ -155,8 +155,11 @@ static void job_files(void **state)
 static void records(void **state)
 {
     (void)state;
-    static const char *const pieces[] = {"1234:", "7:", "ROMIO_HINTS", "=", "/a", "\n",
-                                         "PATH",  ":",  "LD_X",        "A", "1",  "99999999999"};
+    static const char *const pieces[] = {
+        "1234:", "7:", "ROMIO_HINTS", "=",     "/a",   "\n",     "PATH",    ":", "LD_X",
+        "A",     "1",  "99999999999", "1233:", "/run", "/c/n1/", "/c/n2/f", "/"};
+    static const struct ioat_place place = {
+        .job_id = 1234, .leader_id = 1233, .run_dir = "/run", .node = "n1"};
     static const struct ioat_job_env file = {
         .job_id = 1234, .count = 1, .variables = {{"ROMIO_HINTS", "/a"}}};
     for (int i = 0; i < ROUNDS / 10; i++) {
@@ -169,8 +172,8 @@ static void records(void **state)
         text[length] = '\0';
         fake_env(IOAT_RECORD_NAME, text);
         if (below(2) == 0)
-            fake_env("ROMIO_HINTS", "/a");
-        ioat_variables_apply(fake_handle(), 1234, &file, &status);
+            fake_env("ROMIO_HINTS", below(2) == 0 ? "/a" : "/run/c/n2/f");
+        ioat_variables_apply(fake_handle(), &place, &file, &status);
         // Whatever stood there, these are not ours to remove.
         assert_string_equal(fake_env_value("PATH"), "1");
         assert_string_equal(fake_env_value("LD_X"), "1");

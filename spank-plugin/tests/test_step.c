@@ -422,7 +422,7 @@ static void rule_1_leaves_this_jobs_lines(void **state)
     assert_env("IO_AUTOTUNE_SET", "1234:B=2");
 }
 
-static void rule_2_ours_already(void **state)
+static void rule_3_ours_already(void **state)
 {
     (void)state;
     job_file(TUNED);
@@ -434,7 +434,7 @@ static void rule_2_ours_already(void **state)
     assert_status("set");
 }
 
-static void rule_2_the_users_value(void **state)
+static void rule_3_the_users_value(void **state)
 {
     (void)state;
     const struct {
@@ -462,7 +462,7 @@ static void rule_2_the_users_value(void **state)
     }
 }
 
-static void rule_2_removed_by_the_user(void **state)
+static void rule_3_removed_by_the_user(void **state)
 {
     (void)state;
     job_file(TUNED);
@@ -473,7 +473,98 @@ static void rule_2_removed_by_the_user(void **state)
     assert_status("user");
 }
 
-static void rule_3_watched_only(void **state)
+static void rule_2_a_node_without_a_value_keeps_no_path_of_another(void **state)
+{
+    (void)state;
+    char there[4200], here[4200], longer[4200], record[9000];
+    snprintf(there, sizeof there, "%s", scratch_path("cluster/n2/1234/romio_hints"));
+    snprintf(here, sizeof here, "%s", scratch_path("cluster/n1/1234/romio_hints"));
+    snprintf(longer, sizeof longer, "%s", scratch_path("cluster/n11/1234/x"));
+    const struct {
+        const char *recorded, *found, *left, *status;
+    } cases[] = {
+        {there, there, NULL, "absent"},
+        {longer, longer, NULL, "absent"},
+        // This node's own file, a value that is no file of ours: both hold, so that all ranks
+        // agree.
+        {here, here, here, "set"},
+        {"4096", "4096", "4096", "set"},
+        // The user has changed it since.
+        {there, "/my/hints", "/my/hints", "user"},
+        {there, NULL, NULL, "absent"},
+    };
+    scratch_mkdir(DIR_NAME, 0711);
+    // The start had no answer; or the helper got nowhere.
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const size_t n = i / 2;
+        const bool answered = i % 2 == 0;
+        if (answered)
+            scratch_write(DIR_NAME "/job.env", HEAD "watch ROMIO_HINTS\n", 0440);
+        snprintf(record, sizeof record, "1234:ROMIO_HINTS=%s", cases[n].recorded);
+        fake_env("ROMIO_HINTS", cases[n].found);
+        fake_env("IO_AUTOTUNE_SET", record);
+        start();
+        assert_env("ROMIO_HINTS", cases[n].left);
+        const bool gone = cases[n].left == NULL && cases[n].found != NULL;
+        assert_env("IO_AUTOTUNE_SET", gone ? NULL : record);
+        if (answered) {
+            assert_status(cases[n].status);
+            assert_int_equal(unlink(scratch_path(DIR_NAME "/job.env")), 0);
+        }
+        close_step();
+    }
+}
+
+static void rule_3_another_nodes_value_gives_way(void **state)
+{
+    (void)state;
+    job_file(TUNED);
+    fake_env("ROMIO_HINTS", "/run/io-autotune/cluster/n2/1234/romio_hints");
+    fake_env("IO_AUTOTUNE_SET", "1234:ROMIO_HINTS=/run/io-autotune/cluster/n2/1234/romio_hints");
+    start();
+    assert_env("ROMIO_HINTS", HINTS);
+    assert_env("IO_AUTOTUNE_SET", RECORD);
+    assert_status("set");
+    // And a step launched from here, back to the other node, inherits a record that fits.
+    close_step();
+    start();
+    assert_status("set");
+}
+
+static void a_later_component_is_the_same_job(void **state)
+{
+    (void)state;
+    const struct {
+        const char *leader, *size, *left;
+    } cases[] = {
+        // Slurm tells the first component's number and the size; components are numbered in a row.
+        {"1234", "2", "4096"},
+        {"1233", "3", "4096"},
+        // A job that was submitted from inside such a job inherits the size, but is none of them.
+        {"1235", "2", NULL},
+        {"1200", "2", NULL},
+        {"1234", NULL, NULL},
+        {"1234", "-1", NULL},
+        {"1234", "99999999999999999999", NULL},
+        {"1236", "2", NULL},
+        {NULL, "2", NULL},
+    };
+    fake.job_id = 1235;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char record[64];
+        snprintf(record, sizeof record, "%s:A=4096",
+                 cases[i].leader == NULL ? "1234" : cases[i].leader);
+        fake_env("SLURM_JOB_ID", cases[i].leader);
+        fake_env("SLURM_HET_SIZE", cases[i].size);
+        fake_env("A", "4096");
+        fake_env("IO_AUTOTUNE_SET", strcmp(record, "1235:A=4096") == 0 ? "1234:A=4096" : record);
+        start();
+        assert_env("A", cases[i].left);
+        close_step();
+    }
+}
+
+static void rule_4_watched_only(void **state)
 {
     (void)state;
     const struct {
@@ -482,7 +573,7 @@ static void rule_3_watched_only(void **state)
         {NULL, NULL, "absent"},
         {"/my/hints", NULL, "user"},
         {"", NULL, "user"},
-        // Set on the batch node, and come here with the job's environment.
+        // Set by an outer step, and come here with the job's environment.
         {HINTS, RECORD, "set"},
         {"/my/hints", RECORD, "user"},
         {NULL, RECORD, "absent"},
@@ -618,6 +709,19 @@ static void a_stamp_from_start_to_end(void **state)
     snprintf(text, sizeof text, "%s", scratch_read(STAMP));
     close_step();
     assert_string_equal(scratch_read(STAMP), text);
+}
+
+static void a_stamp_tells_the_steps_nodes(void **state)
+{
+    (void)state;
+    job_file(TUNED);
+    // The batch step, where Slurm leaves it at 0.
+    start();
+    assert_int_equal(stamped("nodes"), 1);
+    close_step();
+    fake.nodes = 3;
+    start();
+    assert_int_equal(stamped("nodes"), 3);
 }
 
 static void the_users_mask_does_not_matter(void **state)
@@ -768,15 +872,19 @@ int main(void)
         CASE(rule_1_then_ours_is_set),
         CASE(rule_1_a_changed_variable_stays),
         CASE(rule_1_leaves_this_jobs_lines),
-        CASE(rule_2_ours_already),
-        CASE(rule_2_the_users_value),
-        CASE(rule_2_removed_by_the_user),
-        CASE(rule_3_watched_only),
+        CASE(rule_3_ours_already),
+        CASE(rule_3_the_users_value),
+        CASE(rule_3_removed_by_the_user),
+        CASE(rule_2_a_node_without_a_value_keeps_no_path_of_another),
+        CASE(rule_3_another_nodes_value_gives_way),
+        CASE(a_later_component_is_the_same_job),
+        CASE(rule_4_watched_only),
         CASE(several_variables),
         CASE(forged_records),
         CASE(a_huge_record),
         CASE(a_variable_that_cannot_be_set),
         CASE(a_stamp_from_start_to_end),
+        CASE(a_stamp_tells_the_steps_nodes),
         CASE(the_users_mask_does_not_matter),
         CASE(the_first_bad_wait_status_counts),
         CASE(tasks_that_nobody_told_of),

@@ -165,7 +165,8 @@ static void default_on(void **state)
     assert_int_equal(slurm_spank_init(fake_handle(), 2, on), 0);
     post_opt();
     assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
-    fake_control("IO_AUTOTUNE", NULL);
+    begin(S_CTX_ALLOCATOR, "echo line");
+    assert_int_equal(slurm_spank_init(fake_handle(), 2, on), 0);
     assert_int_equal(option("mode=off"), 0);
     post_opt();
     assert_null(fake_control_value("IO_AUTOTUNE"));
@@ -196,6 +197,8 @@ static void salloc_inside_a_job_has_no_name_of_its_own(void **state)
     program_invocation_short_name = real;
     assert_string_equal(fake_control_value("IO_AUTOTUNE"), "mode=observe,note=meaningless_name");
     // A nested sbatch has put its own name there.
+    begin(S_CTX_ALLOCATOR, "");
+    assert_int_equal(option(""), 0);
     post_opt();
     assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=outer,mode=tune");
 }
@@ -369,16 +372,54 @@ static void the_preview_is_clean_and_short(void **state)
     assert_int_equal(fake_logged(FAKE_INFO, "four"), 0);
 }
 
-static void each_component_carries_the_request_and_one_previews(void **state)
+static void each_component_carries_the_first_ones_request(void **state)
 {
     (void)state;
-    begin(S_CTX_ALLOCATOR, "echo line");
-    assert_int_equal(option("app=ocean"), 0);
-    post_opt();
-    fake_control("IO_AUTOTUNE", NULL);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
-    assert_int_equal(fake_logged(FAKE_INFO, "line"), 1);
+    // What is given for the components, what travels with both, and what is said beside the
+    // preview.
+    const struct {
+        const char *first, *second, *expected, *said;
+    } cases[] = {
+        {"app=ocean", NULL, "app=ocean,mode=tune", NULL},
+        {"app=ocean", "app=ocean", "app=ocean,mode=tune", NULL},
+        {"app=ocean", "mode=off", "app=ocean,mode=tune", NULL},
+        {"app=ocean", "app=atmosphere", "app=ocean,mode=tune", "a later one is not used"},
+        {NULL, "app=ocean", NULL, "give it for the first"},
+        {"mode=off", "app=ocean", NULL, "give it for the first"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(S_CTX_ALLOCATOR, "echo line");
+        if (cases[i].first != NULL)
+            assert_int_equal(option(cases[i].first), 0);
+        post_opt();
+        // The second component, and a third like it: each has a job-control environment of its own.
+        for (int component = 0; component < 2; component++) {
+            fake_control("IO_AUTOTUNE", "app=left,mode=tune");
+            if (cases[i].second != NULL)
+                assert_int_equal(option(cases[i].second), 0);
+            post_opt();
+            if (cases[i].expected == NULL)
+                assert_null(fake_control_value("IO_AUTOTUNE"));
+            else
+                assert_string_equal(fake_control_value("IO_AUTOTUNE"), cases[i].expected);
+        }
+        assert_int_equal(fake_logged(FAKE_INFO, "line"), cases[i].expected != NULL);
+        assert_int_equal(fake_logged(FAKE_INFO, "component"), cases[i].said != NULL);
+        if (cases[i].said != NULL)
+            assert_int_equal(fake_logged(FAKE_INFO, cases[i].said), 1);
+    }
+}
+
+static void a_step_of_several_components_is_explained_once(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_ID", "7", 1);
+    begin(S_CTX_LOCAL, "");
+    for (int component = 0; component < 3; component++) {
+        assert_int_equal(option("app=ocean"), 0);
+        post_opt();
+    }
+    assert_int_equal(fake_logged(FAKE_INFO, "half a job is never tuned"), 1);
 }
 
 static void the_deadline_is_for_all_calls_together(void **state)
@@ -439,7 +480,8 @@ int main(void)
         CASE(nothing_is_checked_inside_a_job),
         CASE(a_failed_preview_shows_nothing),
         CASE(the_preview_is_clean_and_short),
-        CASE(each_component_carries_the_request_and_one_previews),
+        CASE(each_component_carries_the_first_ones_request),
+        CASE(a_step_of_several_components_is_explained_once),
         CASE(the_deadline_is_for_all_calls_together),
         CASE(a_request_that_cannot_travel_is_not_previewed),
     };

@@ -46,6 +46,9 @@ pub(crate) struct StartRecord {
     pub(crate) answer: Option<StartAnswer>,
     /// Why there is none.
     pub(crate) failure: Option<String>,
+    /// The job's time limit in seconds, where the prolog was told it.
+    #[serde(default)]
+    pub(crate) limit_seconds: Option<u64>,
 }
 
 /// What the plugin is told, as `job.env`.
@@ -280,6 +283,7 @@ mod tests {
                 job: job(),
                 failure: Some("x".into()),
                 answer: None,
+                limit_seconds: None,
             })
             .unwrap();
         let second = JobDirectory::create(&run_dir, &job()).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use io_autotune_protocol::{Client, ConfigError, FinishRequest};
+use io_autotune_protocol::{Client, ConfigError, EpilogWord, FinishRequest};
 
 use crate::applied::applied;
 use crate::directory::{DirectoryError, JobDirectory, StartRecord};
@@ -28,6 +28,9 @@ pub(crate) async fn finish(
     deadline: Deadline,
 ) -> Result<(), FinishError> {
     let node_job = job::read(|name| std::env::var(name).ok())?;
+    if node_job.is_later_component {
+        return Ok(());
+    }
     let directory = JobDirectory::open(&places.run_dir, &node_job.job)?;
     if directory.is_none() && !node_job.is_first_node {
         return Ok(());
@@ -58,6 +61,7 @@ fn report(
         job: node_job.job.clone(),
         answer: None,
         failure: Some(failure),
+        limit_seconds: None,
     };
     let (start, stamps) = match directory {
         Some(directory) => {
@@ -76,6 +80,10 @@ fn report(
                 .ok()
         })
         .collect();
+    let epilog = node_job.epilog.map(|word| EpilogWord {
+        limit_seconds: start.limit_seconds,
+        ..word
+    });
     Ok(FinishRequest {
         applied: applied(start.answer.as_ref(), &steps),
         run_id: start.answer.map(|answer| answer.run_id),
@@ -83,7 +91,7 @@ fn report(
         job: start.job,
         request: node_job.request,
         steps,
-        epilog: None,
+        epilog,
         measures: Default::default(),
     })
 }

@@ -3,7 +3,7 @@
 //! slurmd's own variables are root's word. `SPANK_IO_AUTOTUNE` passed through the user's hands and
 //! is parsed as strictly as anything a user sends.
 
-use io_autotune_protocol::{Job, Request, RequestError};
+use io_autotune_protocol::{EpilogWord, Job, Request, RequestError};
 
 use crate::hostlist::first_host;
 
@@ -22,12 +22,20 @@ pub(crate) enum JobError {
     Request(#[from] RequestError),
 }
 
-/// A job, what its user asked for, and whether this node is the one that answers for it.
+/// A job on this node, and what its user asked for.
 #[derive(Debug)]
 pub(crate) struct NodeJob {
     pub(crate) job: Job,
     pub(crate) request: Request,
+    /// Whether this node reports even if nothing is known here of a start.
     pub(crate) is_first_node: bool,
+    /// Whether this is a later component of a heterogeneous job, whose run the first one carries.
+    pub(crate) is_later_component: bool,
+    /// In the prolog, the time that Slurm gives the job, in seconds; from Slurm 23.02 on. In the
+    /// epilog its end is no longer the planned one.
+    pub(crate) limit_seconds: Option<u64>,
+    /// In the epilog, how Slurm says the job ended.
+    pub(crate) epilog: Option<EpilogWord>,
 }
 
 /// Reads the environment through `variable`.
@@ -86,10 +94,31 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob,
         .as_deref()
         .and_then(first_host)
         .ok_or(JobError::Missing("SLURM_JOB_NODELIST"))?;
+    let leader = variable("SLURM_HET_JOB_ID")
+        .map(|id| number("SLURM_HET_JOB_ID", Some(id)))
+        .transpose()?;
     Ok(NodeJob {
         is_first_node: first == job.node,
+        is_later_component: leader.is_some_and(|leader| leader != job.job_id),
+        limit_seconds: limit_seconds(&variable),
+        epilog: epilog_word(&variable),
         job,
         request,
+    })
+}
+
+fn limit_seconds(variable: &impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let seconds = |name| variable(name)?.parse::<u64>().ok();
+    seconds("SLURM_JOB_END_TIME")?
+        .checked_sub(seconds("SLURM_JOB_START_TIME")?)
+        .filter(|limit| *limit > 0)
+}
+
+fn epilog_word(variable: &impl Fn(&str) -> Option<String>) -> Option<EpilogWord> {
+    Some(EpilogWord {
+        exit_code: variable("SLURM_JOB_EXIT_CODE2")?,
+        derived_exit_code: variable("SLURM_JOB_DERIVED_EC")?,
+        limit_seconds: None,
     })
 }
 
@@ -114,13 +143,17 @@ mod tests {
         ])
     }
 
+    fn read_from(environment: &HashMap<&str, &str>) -> Result<NodeJob, JobError> {
+        read(|name| environment.get(name).map(|value| (*value).to_owned()))
+    }
+
     fn read_with(name: &'static str, value: Option<&'static str>) -> Result<NodeJob, JobError> {
         let mut environment = environment();
         match value {
             Some(value) => environment.insert(name, value),
             None => environment.remove(name),
         };
-        read(|name| environment.get(name).map(|value| (*value).to_owned()))
+        read_from(&environment)
     }
 
     #[test]
@@ -142,6 +175,45 @@ mod tests {
     }
 
     #[test]
+    fn only_the_first_component_of_a_heterogeneous_job_carries_its_run() {
+        let is_later = |leader| {
+            read_with("SLURM_HET_JOB_ID", leader)
+                .unwrap()
+                .is_later_component
+        };
+        assert!(!is_later(None));
+        assert!(!is_later(Some("12")));
+        assert!(is_later(Some("11")));
+    }
+
+    #[test]
+    fn the_epilog_has_its_word_and_a_newer_prolog_knows_the_limit() {
+        let plain = read_from(&environment()).unwrap();
+        assert_eq!((plain.limit_seconds, plain.epilog), (None, None));
+
+        let mut ended = environment();
+        ended.insert("SLURM_JOB_EXIT_CODE2", "0:9");
+        ended.insert("SLURM_JOB_DERIVED_EC", "0");
+        let word = read_from(&ended).unwrap().epilog.unwrap();
+        assert_eq!(
+            (word.exit_code.as_str(), word.derived_exit_code.as_str()),
+            ("0:9", "0")
+        );
+
+        let mut newer = environment();
+        newer.insert("SLURM_JOB_START_TIME", "1700000000");
+        for (end, limit) in [
+            ("1700000060", Some(60)),
+            ("1700000000", None),
+            ("1", None),
+            ("soon", None),
+        ] {
+            newer.insert("SLURM_JOB_END_TIME", end);
+            assert_eq!(read_from(&newer).unwrap().limit_seconds, limit, "{end}");
+        }
+    }
+
+    #[test]
     fn hostile_and_missing_values_are_refused() {
         for (name, value) in [
             ("SPANK_IO_AUTOTUNE", Some("app=../../etc/passwd")),
@@ -150,6 +222,7 @@ mod tests {
             ("SLURM_JOB_ID", Some("-1")),
             ("SLURM_JOB_UID", None),
             ("SLURM_JOB_NODELIST", Some("n[")),
+            ("SLURM_HET_JOB_ID", Some("eleven")),
         ] {
             assert!(read_with(name, value).is_err(), "{name}={value:?}");
         }

@@ -26,6 +26,7 @@ pub(crate) fn parse(text: &str) -> Result<Step, StampError> {
         return Err(StampError::Header);
     }
     let (mut step_id, mut start, mut end, mut wait_status) = (None, None, None, 0);
+    let mut nodes = 1;
     let mut variables = BTreeMap::new();
     for line in lines {
         let bad = || StampError::Line(line.chars().take(80).collect());
@@ -35,6 +36,13 @@ pub(crate) fn parse(text: &str) -> Result<Step, StampError> {
             "start_ns" => start = Some(value.parse::<u64>().map_err(|_| bad())?),
             "end_ns" => end = Some(value.parse::<u64>().map_err(|_| bad())?),
             "wait_status" => wait_status = value.parse::<i32>().map_err(|_| bad())?,
+            "nodes" => {
+                nodes = value
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|&n| n > 0)
+                    .ok_or_else(bad)?;
+            }
             "tasks" | "exited" => {
                 value.parse::<u32>().map_err(|_| bad())?;
             }
@@ -61,7 +69,7 @@ pub(crate) fn parse(text: &str) -> Result<Step, StampError> {
         step_id,
         duration_ns,
         wait_status,
-        nodes: 1,
+        nodes,
         variables,
     })
 }
@@ -72,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    const STAMP: &str = "io-autotune-stamp 1\nstep 4294967291\nstart_ns 100\nend_ns 350\ntasks 1\nexited 1\nwait_status 256\nvariable ROMIO_HINTS set\n";
+    const STAMP: &str = "io-autotune-stamp 1\nstep 4294967291\nstart_ns 100\nend_ns 350\nnodes 2\ntasks 1\nexited 1\nwait_status 256\nvariable ROMIO_HINTS set\n";
 
     #[test]
     fn a_stamp_is_read() {
@@ -80,6 +88,7 @@ mod tests {
         assert_eq!(step.step_id, Step::BATCH);
         assert_eq!(step.duration_ns, Some(250));
         assert_eq!(step.wait_status, 256);
+        assert_eq!(step.nodes, 2);
         assert_eq!(step.variables["ROMIO_HINTS"], VariableState::Set);
     }
 
@@ -101,6 +110,7 @@ mod tests {
             Err(StampError::Backwards)
         );
         assert!(parse(&STAMP.replace("set", "maybe")).is_err());
+        assert!(parse(&STAMP.replace("nodes 2", "nodes 0")).is_err());
         assert!(parse(&STAMP.replace("start_ns 100\n", "")).is_err());
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use io_autotune_protocol::{
-    Call, Client, ClientError, ConfigError, Method, StartAnswer, StartRequest,
+    Call, Client, ClientError, ConfigError, Job, Method, StartAnswer, StartRequest,
     is_deliverable_variable,
 };
 
@@ -29,13 +29,27 @@ pub(crate) async fn start(
     deadline: Deadline,
 ) -> Result<(), StartError> {
     let node_job = job::read(|name| std::env::var(name).ok())?;
-    if !node_job.is_first_node {
-        // Everything is delivered from the first node and spreads as the job's environment.
+    if node_job.is_later_component {
         return Ok(());
     }
+    // Every node asks, and gets the same answer: a step may run wholly on another node than the
+    // batch script, and its rank 0 reads a file of its own node.
+    let limit_seconds = node_job.limit_seconds;
     let request = StartRequest {
         job: node_job.job,
         request: node_job.request,
+    };
+    let record = |answer: Result<StartAnswer, String>| {
+        let (answer, failure) = match answer {
+            Ok(answer) => (Some(answer), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        StartRecord {
+            job: request.job.clone(),
+            answer,
+            failure,
+            limit_seconds,
+        }
     };
     let directory = JobDirectory::create(&places.run_dir, &request.job)?;
     let watched = places
@@ -50,28 +64,23 @@ pub(crate) async fn start(
         watch: remembered(&watched),
     };
     directory.write_environment(&request.job, &nothing)?;
-    directory.write_start(&StartRecord {
-        job: request.job.clone(),
-        answer: None,
-        failure: Some("the node helper did not live to see the answer".into()),
-    })?;
+    directory.write_start(&record(Err(
+        "the node helper did not live to see the answer".into(),
+    )))?;
 
     match ask(client, &request, deadline).await {
         Ok(answer) => {
             remember(&watched, &answer);
-            lay_out(&directory, &request, answer)?;
+            let environment = lay_out_files(&directory, &request.job, &answer)?;
+            directory.write_start(&record(Ok(answer)))?;
+            directory.write_environment(&request.job, &environment)?;
         }
         Err(error) => {
             say(&format!(
                 "job {} runs with defaults: {error}",
                 request.job.job_id
             ));
-            let failure = Some(error.to_string());
-            directory.write_start(&StartRecord {
-                job: request.job.clone(),
-                answer: None,
-                failure,
-            })?;
+            directory.write_start(&record(Err(error.to_string())))?;
         }
     }
     Ok(())
@@ -91,12 +100,13 @@ async fn ask(
     client?.call(call, deadline.left()).await
 }
 
-/// Files first, the environment that names them last: a reader never sees half of an answer.
-fn lay_out(
+/// Writes the answer's files, and returns the environment that names them. The caller writes that
+/// last: a reader never sees half of an answer.
+fn lay_out_files(
     directory: &JobDirectory,
-    request: &StartRequest,
-    answer: StartAnswer,
-) -> Result<(), DirectoryError> {
+    job: &Job,
+    answer: &StartAnswer,
+) -> Result<JobEnvironment, DirectoryError> {
     let mut environment = JobEnvironment {
         set: Vec::new(),
         watch: answer.delivery.watch.clone(),
@@ -109,19 +119,14 @@ fn lay_out(
             ));
             continue;
         }
-        directory.write_for_job(&file.name, request.job.gid, &file.content)?;
+        directory.write_for_job(&file.name, job.gid, &file.content)?;
         let path = directory.file(&file.name).display().to_string();
         environment.set.push((file.variable.clone(), path));
     }
     environment
         .watch
         .retain(|name| is_deliverable_variable(name));
-    directory.write_start(&StartRecord {
-        job: request.job.clone(),
-        answer: Some(answer),
-        failure: None,
-    })?;
-    directory.write_environment(&request.job, &environment)
+    Ok(environment)
 }
 
 /// One component, and none of our own file names.
