@@ -183,6 +183,15 @@ static bool is_same_spec(const struct ioat_spec *one, const struct ioat_spec *ot
            strcmp(one->accelerator, other->accelerator) == 0;
 }
 
+// Without PrologFlags=Alloc the prolog of a node runs before the job's first step there, and is
+// told what that step's srun was, not what the job's submission was.
+static void pass_on(const char *request, spank_t spank)
+{
+    const spank_err_t rc = spank_job_control_setenv(spank, "IO_AUTOTUNE", request, 1);
+    if (rc != ESPANK_SUCCESS)
+        IOAT_DEBUG("the job's request cannot be passed on: %s", spank_strerror(rc));
+}
+
 static void explain_step(struct ioat_submission *submission)
 {
     if (submission->explained)
@@ -232,7 +241,10 @@ void ioat_submission_post_opt(struct ioat_submission *submission,
     const bool on =
         submission->asked ? submission->spec.mode != IOAT_MODE_OFF : arguments->default_on;
     if (is_part_of_job()) {
-        if (on && submission->asked && getenv(INHERITED_REQUEST) == NULL)
+        const char *request = getenv(INHERITED_REQUEST);
+        if (request != NULL)
+            pass_on(request, spank);
+        else if (on && submission->asked)
             explain_step(submission);
         return;
     }

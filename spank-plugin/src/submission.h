@@ -39,10 +39,10 @@ struct ioat_submission {
 int ioat_submission_option(struct ioat_submission *submission,
                            const struct ioat_arguments *arguments, const char *value);
 
-/// All options are known: sends the request with the job and shows the preview; in an srun inside a
-/// job, at most explains why the step stays untuned. A job that did not ask costs nothing. Slurm
-/// calls it once for each component of a heterogeneous job, in their order; the first carries the
-/// run.
+/// All options are known: sends the request with the job and shows the preview; an srun inside a
+/// job passes the job's request on, or explains why the step stays untuned. A job that did not ask
+/// costs nothing. Slurm calls it once for each component of a heterogeneous job, in their order;
+/// the first carries the run.
 void ioat_submission_post_opt(struct ioat_submission *submission,
                               const struct ioat_arguments *arguments, spank_t spank);
 

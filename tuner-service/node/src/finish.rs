@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use io_autotune_protocol::{Client, ConfigError, EpilogWord, FinishRequest};
 
@@ -128,6 +128,16 @@ async fn deliver_waiting(spool: &Spool, client: &Client, deadline: Deadline) {
     }
 }
 
+/// One pass of the timer: delivers what waits, and keeps the spool small.
+async fn tend(spool: &Spool, client: &Client, deadline: Deadline) {
+    deliver_waiting(spool, client, deadline).await;
+    #[expect(clippy::disallowed_methods, reason = "the age of files, at the rim")]
+    let now = SystemTime::now();
+    if let Err(error) = spool.sweep(now) {
+        say(&format!("the spool cannot be read: {error}"));
+    }
+}
+
 /// Delivers what waits, once or again and again.
 pub(crate) async fn flush(
     service: &ServiceArguments,
@@ -147,14 +157,8 @@ pub(crate) async fn flush(
         }
     };
     let patience = Duration::from_millis(service.deadline_ms);
-    deliver_waiting(
-        &spool,
-        &client,
-        Deadline {
-            end: began + patience,
-        },
-    )
-    .await;
+    let end = began + patience;
+    tend(&spool, &client, Deadline { end }).await;
     let Some(every) = every else {
         return ExitCode::SUCCESS;
     };
@@ -173,7 +177,7 @@ pub(crate) async fn flush(
         tokio::select! {
             () = &mut terminated => return ExitCode::SUCCESS,
             _ = ticks.tick() => {
-                deliver_waiting(&spool, &client, Deadline { end: Instant::now() + patience }).await;
+                tend(&spool, &client, Deadline { end: Instant::now() + patience }).await;
             }
         }
     }

@@ -3,15 +3,29 @@
 //! A report is written durably before it is sent and removed once the service has acknowledged
 //! it, so neither a service that is down nor a helper that is killed loses one. The service takes
 //! a report once, however often it is sent.
+//!
+//! `CLUSTER.JOBID.RESTARTS.NODE.json` waits; `.refused` will never be taken, and is kept for an
+//! admin to look at, a while and so many; `.new` is half written.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job, Method};
 
 use crate::directory::{DirectoryError, ensure_directory, read_limited, replace};
 use crate::{Deadline, say};
+
+/// How many refused reports are kept, so that a misunderstanding between helper and service cannot
+/// fill the disk.
+const REFUSED_KEPT: usize = 100;
+
+/// How long a refused report is kept.
+const REFUSED_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A half-written report this old belongs to a helper that was killed.
+const DRAFT_AGE: Duration = Duration::from_secs(3600);
 
 /// A spool directory, root's.
 #[derive(Debug)]
@@ -57,18 +71,50 @@ impl Spool {
 
     /// The reports that wait, by name.
     pub(crate) fn waiting(&self) -> io::Result<Vec<PathBuf>> {
+        self.with_extension("json")
+    }
+
+    fn with_extension(&self, wanted: &str) -> io::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let path = entry?.path();
             if path
                 .extension()
-                .is_some_and(|extension| extension == "json")
+                .is_some_and(|extension| extension == wanted)
             {
                 paths.push(path);
             }
         }
         paths.sort();
         Ok(paths)
+    }
+
+    /// Removes refused reports that are too old or too many, and what killed helpers left half
+    /// written. Reports that wait are never removed.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read; a file that cannot be removed is left to the next time.
+    pub(crate) fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        let surplus = surplus(self.aged("refused", now)?, REFUSED_AGE, REFUSED_KEPT)
+            .into_iter()
+            .chain(surplus(self.aged("new", now)?, DRAFT_AGE, usize::MAX));
+        for path in surplus {
+            self.remove(&path);
+        }
+        Ok(())
+    }
+
+    /// Files by extension, with the time since each was written.
+    fn aged(&self, extension: &str, now: SystemTime) -> io::Result<Vec<(Duration, PathBuf)>> {
+        let mut files = Vec::new();
+        for path in self.with_extension(extension)? {
+            // One that is gone needs no removal; one from the future is young.
+            if let Ok(written) = fs::metadata(&path).and_then(|metadata| metadata.modified()) {
+                files.push((now.duration_since(written).unwrap_or_default(), path));
+            }
+        }
+        Ok(files)
     }
 
     /// Sends one report, and removes it if the service has it.
@@ -120,16 +166,13 @@ impl Spool {
     fn remove(&self, path: &Path) {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                say(&format!(
-                    "{}: cannot be removed ({error}); it will be sent again",
-                    path.display()
-                ));
+                say(&format!("{}: cannot be removed: {error}", path.display()));
             }
             _ => {}
         }
     }
 
-    /// Nothing is thrown away: an admin can look at what the service refused.
+    /// An admin can look at what the service refused.
     fn put_aside(&self, path: &Path) {
         let aside = path.with_extension("refused");
         if let Err(error) = fs::rename(path, &aside) {
@@ -138,9 +181,71 @@ impl Spool {
     }
 }
 
+/// The files to remove: those of `limit` or older, and the oldest of more than `kept`.
+fn surplus(mut files: Vec<(Duration, PathBuf)>, limit: Duration, kept: usize) -> Vec<PathBuf> {
+    files.sort();
+    files
+        .into_iter()
+        .enumerate()
+        .filter(|(place, (age, _))| *place >= kept || *age >= limit)
+        .map(|(_, (_, path))| path)
+        .collect()
+}
+
 fn file_name(job: &Job) -> String {
     format!(
         "{}.{}.{}.{}.json",
         job.cluster, job.job_id, job.restart_count, job.node
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(age: u64, name: &str) -> (Duration, PathBuf) {
+        (Duration::from_secs(age), name.into())
+    }
+
+    #[test]
+    fn what_is_too_old_or_too_many_goes_and_the_newest_stay() {
+        let files = vec![
+            seconds(50, "e"),
+            seconds(10, "a"),
+            seconds(30, "c"),
+            seconds(20, "b"),
+        ];
+        let gone = |limit, kept| surplus(files.clone(), Duration::from_secs(limit), kept);
+        assert_eq!(gone(100, 9), Vec::<PathBuf>::new());
+        assert_eq!(gone(100, 2), [PathBuf::from("c"), "e".into()]);
+        assert_eq!(gone(50, 9), [PathBuf::from("e")]);
+    }
+
+    #[test]
+    fn a_sweep_removes_no_report_that_waits() {
+        let parent = tempfile::tempdir().unwrap();
+        let spool = Spool::open(&parent.path().join("spool")).unwrap();
+        let names = ["c.1.0.n1.json", "c.2.0.n1.refused", "c.3.0.n1.json.77.new"];
+        for name in names {
+            fs::write(spool.directory.join(name), "{}").unwrap();
+        }
+        let written = fs::metadata(spool.directory.join(names[2]))
+            .and_then(|metadata| metadata.modified())
+            .unwrap();
+        let left = || {
+            let mut left: Vec<_> = fs::read_dir(&spool.directory)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            left.sort();
+            left
+        };
+
+        spool.sweep(written).unwrap();
+        assert_eq!(left(), names);
+        spool.sweep(written + 2 * DRAFT_AGE).unwrap();
+        assert_eq!(left(), names[..2]);
+        spool.sweep(written + 2 * REFUSED_AGE).unwrap();
+        assert_eq!(left(), names[..1]);
+    }
 }
