@@ -169,6 +169,28 @@ async fn an_audit_line_is_written_with_its_change_or_neither_is() {
 }
 
 #[tokio::test]
+async fn what_is_accepted_as_one_application_stays_so_over_a_reset() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        Start::of(1).search(&store, point(1)).await;
+        let study_id = database.number("select id from studies").await;
+        assert!(!store.study_state(study_id).await.unwrap().accepts_mixed);
+        let audit = Audit {
+            uid: 1000,
+            why: "its inputs differ",
+        };
+        store.accept_mixed(study_id, audit).await.unwrap();
+        store.reset(study_id, audit).await.unwrap();
+        assert!(store.study_state(study_id).await.unwrap().accepts_mixed);
+        let line = store.audit_of(study_id).await.unwrap().remove(0);
+        assert_eq!((line.uid, line.action.as_str()), (1000, "accept"));
+        assert_eq!(line.why, "its inputs differ");
+        store.accept_mixed(404, audit).await.unwrap_err();
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_study_that_is_not_there_cannot_be_changed() {
     in_database(|database| async move {
         let store = database.store(1);

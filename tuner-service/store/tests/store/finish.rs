@@ -2,9 +2,10 @@
 
 use io_autotune_engine::{Phase, Role};
 use io_autotune_store::{RunFilter, RunRow, Store, StoreError};
+use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::{Report, Start, in_database, point};
+use crate::support::{CLUSTER, Report, Start, in_database, point};
 
 async fn only_run(store: &Store) -> RunRow {
     let mut runs = store
@@ -123,26 +124,68 @@ async fn a_finish_without_a_start_is_an_observed_run_of_the_default() {
 }
 
 #[tokio::test]
-async fn another_nodes_finish_is_kept_and_changes_nothing() {
+async fn what_the_nodes_of_a_run_report_is_merged_whenever_one_reports() {
     in_database(|database| async move {
         let store = database.store(2);
         let run_id = Start::of(1).search(&store, point(4)).await.run_id;
         Report::of(1).deliver(&store).await.unwrap();
-        let before = only_run(&store).await;
+        let first = only_run(&store).await;
         let mut other = Report::of(1);
-        other.node = "n2".into();
-        other.elapsed = Some(1.0);
         other.applied = Some(point(9));
-        let finished = other.deliver(&store).await.unwrap();
-        assert_eq!((finished.run_id, finished.duplicate), (run_id, false));
+        let missing = async || store.awaited_runs(CLUSTER, true, 1).await.unwrap()[0].clone();
+        for (node, elapsed, is_missing) in [("n2", 12.0, true), ("n3", 11.0, false)] {
+            other.node = node.into();
+            other.elapsed = Some(elapsed);
+            let finished = other.deliver(&store).await.unwrap();
+            assert_eq!((finished.run_id, finished.duplicate), (run_id, false));
+            let run = missing().await;
+            assert_eq!(run.missing.is_some(), is_missing, "{node}");
+            assert_eq!(run.elapsed, Some(12.0));
+        }
+        let run = missing().await;
+        assert_eq!((run.news, run.epilog), (3, Some(json!({ "nodes": 3 }))));
         let after = only_run(&store).await;
-        assert_eq!(after.elapsed, before.elapsed);
-        assert_eq!(after.applied, before.applied);
-        assert_eq!(after.finished_at, before.finished_at);
+        assert_eq!(after.measures["bytes_written"], 3.0 * 4096.0);
+        assert_eq!(after.applied, first.applied);
+        assert_eq!(after.finished_at, first.finished_at);
         assert_eq!(after.node, "n1");
         let reports = store.reports(run_id).await.unwrap();
         let nodes: Vec<_> = reports.iter().map(|report| &report["node"]).collect();
-        assert_eq!(nodes, ["n1", "n2"]);
+        assert_eq!(nodes, ["n1", "n2", "n3"]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nodes_that_report_at_once_are_all_merged() {
+    in_database(|database| async move {
+        let store = database.store(16);
+        Start::of(1).search(&store, point(4)).await;
+        // The second job's start never arrived.
+        for job_id in [1, 2] {
+            let mut delivering = JoinSet::new();
+            for node in 0..16 {
+                let store = store.clone();
+                delivering.spawn(async move {
+                    let mut report = Report::of(job_id);
+                    report.node = format!("node{node}");
+                    report.elapsed = Some(10.0 + f64::from(node));
+                    report.deliver(&store).await.unwrap()
+                });
+            }
+            let done = delivering.join_all().await;
+            assert!(done.iter().all(|done| !done.duplicate));
+            let run = store
+                .awaited_runs(CLUSTER, true, 10)
+                .await
+                .unwrap()
+                .into_iter()
+                .find(|run| run.job.job_id == job_id)
+                .unwrap();
+            assert_eq!(run.elapsed, Some(25.0));
+            assert_eq!(run.epilog, Some(json!({ "nodes": 16 })));
+            assert_eq!(run.news, 16);
+        }
     })
     .await;
 }

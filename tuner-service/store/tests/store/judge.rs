@@ -1,10 +1,10 @@
-//! A verdict enters an epoch's caches once, and only where it fits the run.
+//! A verdict enters an epoch's caches once, only where it fits the run, and can be revised.
 
-use io_autotune_engine::{Parametrization, Phase, Role, Tally};
-use io_autotune_store::{Audit, StoreError, Verdict};
+use io_autotune_engine::{Parametrization, Phase, Role, Tally, Tested};
+use io_autotune_store::{Audit, Judged, Source, StoreError, Verdict};
 use tokio::task::JoinSet;
 
-use crate::support::{CLUSTER, Report, Start, decision, in_database, launch, point};
+use crate::support::{CLUSTER, Report, Start, decision, in_database, launch, point, say};
 
 fn counted(parametrization: Parametrization) -> Verdict {
     Verdict::Counted {
@@ -13,10 +13,24 @@ fn counted(parametrization: Parametrization) -> Verdict {
     }
 }
 
-fn not_counted(failed: bool) -> Verdict {
+fn censored(parametrization: Parametrization) -> Verdict {
+    Verdict::Censored {
+        parametrization,
+        why: "Slurm says TIMEOUT".into(),
+    }
+}
+
+fn failed(parametrization: Parametrization) -> Verdict {
     Verdict::NotCounted {
-        why: "Slurm says otherwise".into(),
-        failed,
+        why: "Slurm says FAILED".into(),
+        failed: Some(parametrization),
+    }
+}
+
+fn not_counted() -> Verdict {
+    Verdict::NotCounted {
+        why: "Slurm says CANCELLED".into(),
+        failed: None,
     }
 }
 
@@ -35,11 +49,16 @@ async fn of_eight_verdicts_one_counts() {
         let mut judging = JoinSet::new();
         for _ in 0..8 {
             let store = store.clone();
-            judging
-                .spawn(async move { store.judge_run(run_id, &counted(point(4))).await.unwrap() });
+            judging.spawn(async move {
+                store
+                    .judge_run(run_id, 2, &counted(point(4)))
+                    .await
+                    .unwrap()
+            });
         }
-        let news = judging.join_all().await;
-        assert_eq!(news.iter().filter(|news| **news).count(), 1);
+        let judged = judging.join_all().await;
+        let of = |what| judged.iter().filter(|judged| **judged == what).count();
+        assert_eq!((of(Judged::First), of(Judged::Unchanged)), (1, 7));
 
         let state = store.study_state(study_id).await.unwrap();
         assert_eq!(state.history.tested.len(), 1);
@@ -60,27 +79,30 @@ async fn of_eight_verdicts_one_counts() {
             (1, 1)
         );
         assert!(state.pending.is_empty());
-
-        // Not even a contradiction changes a verdict.
-        assert!(!store.judge_run(run_id, &not_counted(true)).await.unwrap());
-        assert_eq!(
-            store.study_state(study_id).await.unwrap().history,
-            state.history
-        );
+        assert_eq!(state.judged, 1);
+        assert_eq!(database.number("select count(*) from judgements").await, 1);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_run_counts_for_what_was_applied_and_fails_under_what_it_was_launched_with() {
+async fn a_run_counts_for_what_its_verdict_says() {
     in_database(|database| async move {
         let store = database.store(2);
         let good = launch(&store, 1, point(4), 12.5).await;
-        let failed = launch(&store, 2, point(5), 1.0).await;
+        let bad = launch(&store, 2, point(5), 1.0).await;
         let lost = launch(&store, 3, point(6), 1.0).await;
-        assert!(store.judge_run(good, &counted(point(9))).await.unwrap());
-        assert!(store.judge_run(failed, &not_counted(true)).await.unwrap());
-        assert!(store.judge_run(lost, &not_counted(false)).await.unwrap());
+        let cut = launch(&store, 4, point(9), 60.0).await;
+        say(&store, 4, "TIMEOUT").await;
+        for (run_id, verdict) in [
+            (good, counted(point(9))),
+            (bad, failed(point(5))),
+            (lost, not_counted()),
+            (cut, censored(point(9))),
+        ] {
+            let judged = database.judge(&store, run_id, &verdict).await.unwrap();
+            assert_eq!(judged, Judged::First);
+        }
         let study_id = database.number("select id from studies").await;
         let history = store.study_state(study_id).await.unwrap().history;
         let tested: Vec<_> = history
@@ -89,9 +111,15 @@ async fn a_run_counts_for_what_was_applied_and_fails_under_what_it_was_launched_
             .map(|tested| (&tested.parametrization, tested.elapsed.count, tested.failed))
             .collect();
         assert_eq!(tested, [(&point(9), 1, 0), (&point(5), 0, 1)]);
+        let bounds: Vec<_> = history.tested[0]
+            .censored
+            .iter()
+            .map(|run| (run.ordinal, run.elapsed))
+            .collect();
+        assert_eq!(bounds, [(cut, 60.0)]);
         let tally = Tally {
-            explored: 3,
-            total: 3,
+            explored: 4,
+            total: 4,
             ..Tally::default()
         };
         assert_eq!(history.tally, tally);
@@ -111,12 +139,8 @@ async fn the_tally_knows_every_role() {
                     .ask(&store, |_| decision(*phase, *role, point(1)))
                     .await
                     .unwrap();
-                assert!(
-                    store
-                        .judge_run(run.run_id, &not_counted(false))
-                        .await
-                        .unwrap()
-                );
+                let judged = store.judge_run(run.run_id, 0, &not_counted()).await;
+                assert_eq!(judged.unwrap(), Judged::First);
             }
         }
         let study_id = database.number("select id from studies").await;
@@ -135,60 +159,53 @@ async fn the_tally_knows_every_role() {
 }
 
 #[tokio::test]
-async fn the_schema_refuses_to_count_a_run_that_is_not_known_to_have_completed() {
+async fn the_schema_refuses_a_verdict_that_slurms_word_contradicts() {
     in_database(|database| async move {
         let store = database.store(1);
-        let study_id = {
-            Start::of(1).search(&store, point(1)).await;
-            database.number("select id from studies").await
-        };
-        let run_id = database.number("select id from runs").await;
+        let run_id = Start::of(1).search(&store, point(1)).await.run_id;
+        let study_id = database.number("select id from studies").await;
         let untouched = async || {
             let state = store.study_state(study_id).await.unwrap();
             assert_eq!(state.history, Default::default());
-            assert_eq!(state.pending.len(), 1);
+            assert_eq!((state.pending.len(), state.judged), (1, 0));
         };
-        // No report and no outcome; then no outcome; then the wrong outcome; then all that is needed.
-        let error = store
-            .judge_run(run_id, &counted(point(1)))
-            .await
-            .unwrap_err();
-        assert!(refused_by_the_schema(&error), "{error:?}");
-        untouched().await;
-        Report::of(1).deliver(&store).await.unwrap();
-        let error = store
-            .judge_run(run_id, &counted(point(1)))
-            .await
-            .unwrap_err();
-        assert!(refused_by_the_schema(&error), "{error:?}");
-        untouched().await;
-        for outcome in [
-            "TIMEOUT",
-            "FAILED",
-            "CANCELLED",
-            "OUT_OF_MEMORY",
-            "completed",
-            "",
-        ] {
-            store.record_outcome(run_id, outcome).await.unwrap();
-            let error = store
-                .judge_run(run_id, &counted(point(1)))
-                .await
-                .unwrap_err();
-            assert!(refused_by_the_schema(&error), "{outcome}: {error:?}");
+        // Without a report there is no elapsed.
+        for verdict in [counted(point(1)), censored(point(1))] {
+            let error = database.judge(&store, run_id, &verdict).await.unwrap_err();
+            assert!(matches!(error, StoreError::Invariant { .. }), "{error:?}");
             untouched().await;
         }
-        store.record_outcome(run_id, "COMPLETED").await.unwrap();
-        assert!(store.judge_run(run_id, &counted(point(1))).await.unwrap());
-        // What has counted stays COMPLETED.
-        let error = store.record_outcome(run_id, "FAILED").await.unwrap_err();
-        assert!(refused_by_the_schema(&error), "{error:?}");
-        assert_eq!(
-            database
-                .number("select count(*) from runs where outcome = 'COMPLETED'")
-                .await,
-            1
-        );
+        Report::of(1).deliver(&store).await.unwrap();
+        for (outcome, verdicts) in [
+            ("FAILED", &[counted(point(1)), censored(point(1))][..]),
+            ("CANCELLED", &[counted(point(1)), censored(point(1))]),
+            ("completed", &[counted(point(1)), censored(point(1))]),
+            ("COMPLETED", &[censored(point(1))]),
+            ("TIMEOUT", &[counted(point(1))]),
+        ] {
+            say(&store, 1, outcome).await;
+            for verdict in verdicts {
+                let error = database.judge(&store, run_id, verdict).await.unwrap_err();
+                assert!(refused_by_the_schema(&error), "{outcome}: {error:?}");
+                untouched().await;
+            }
+        }
+        let judged = database.judge(&store, run_id, &censored(point(1))).await;
+        assert_eq!(judged.unwrap(), Judged::First);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn where_slurms_word_cannot_be_had_a_run_can_count_without_it() {
+    in_database(|database| async move {
+        let store = database.store(1);
+        let run_id = Start::of(1).search(&store, point(1)).await.run_id;
+        Report::of(1).deliver(&store).await.unwrap();
+        let judged = store.judge_run(run_id, 1, &counted(point(1))).await;
+        assert_eq!(judged.unwrap(), Judged::First);
+        let error = store.judge_run(run_id, 1, &censored(point(1))).await;
+        assert!(refused_by_the_schema(&error.unwrap_err()));
     })
     .await;
 }
@@ -201,13 +218,125 @@ async fn a_run_without_elapsed_cannot_count() {
         let mut report = Report::of(1);
         report.elapsed = None;
         report.deliver(&store).await.unwrap();
-        store.record_outcome(run_id, "COMPLETED").await.unwrap();
+        say(&store, 1, "COMPLETED").await;
         let error = store
-            .judge_run(run_id, &counted(point(1)))
+            .judge_run(run_id, 2, &counted(point(1)))
             .await
             .unwrap_err();
-        assert!(refused_by_the_schema(&error), "{error:?}");
-        assert!(store.judge_run(run_id, &not_counted(false)).await.unwrap());
+        assert!(matches!(error, StoreError::Invariant { .. }), "{error:?}");
+        let judged = store.judge_run(run_id, 2, &not_counted()).await;
+        assert_eq!(judged.unwrap(), Judged::First);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_verdict_that_did_not_know_the_latest_news_does_not_stand() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let run_id = launch(&store, 1, point(4), 10.0).await;
+        let news = database.news(run_id).await;
+        say(&store, 1, "NODE_FAIL").await;
+        let judged = store.judge_run(run_id, news, &counted(point(4))).await;
+        assert_eq!(judged.unwrap(), Judged::Outdated);
+        assert_eq!(database.number("select count(*) from judgements").await, 0);
+        assert_eq!(
+            database
+                .number("select count(*) from runs where state = 'in_flight'")
+                .await,
+            1
+        );
+        let judged = database.judge(&store, run_id, &not_counted()).await;
+        assert_eq!(judged.unwrap(), Judged::First);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        // Thirds have no end in binary: taking one out of a mean again would leave a trace.
+        let seconds = |job_id: u32| f64::from(job_id) / 3.0;
+        let mut run_ids = Vec::new();
+        for job_id in 1..=40 {
+            let run_id = launch(&store, job_id, point(job_id % 3), seconds(job_id)).await;
+            let judged = store
+                .judge_run(run_id, 2, &counted(point(job_id % 3)))
+                .await;
+            assert_eq!(judged.unwrap(), Judged::First);
+            run_ids.push(run_id);
+        }
+        let study_id = database.number("select id from studies").await;
+        let before = store.study_state(study_id).await.unwrap();
+
+        // Job 7 was suspended, as comes out late; job 8 was cut short; job 9 ran under something else.
+        say(&store, 7, "CANCELLED").await;
+        say(&store, 8, "TIMEOUT").await;
+        say(&store, 9, "FAILED").await;
+        let waiting: Vec<_> = store
+            .awaited_runs(CLUSTER, false, 10)
+            .await
+            .unwrap()
+            .iter()
+            .map(|run| (run.job.job_id, run.state.clone()))
+            .collect();
+        let counted_still = |job_id| (job_id, "counted".to_owned());
+        assert_eq!(waiting, [7, 8, 9].map(counted_still));
+        for (job_id, verdict) in [
+            (7, not_counted()),
+            (8, censored(point(2))),
+            (9, failed(point(5))),
+        ] {
+            let run_id = run_ids[job_id - 1];
+            let judged = database.judge(&store, run_id, &verdict).await;
+            assert_eq!(judged.unwrap(), Judged::Revised);
+            let again = database.judge(&store, run_id, &verdict).await;
+            assert_eq!(again.unwrap(), Judged::Unchanged);
+        }
+        assert!(
+            store
+                .awaited_runs(CLUSTER, true, 10)
+                .await
+                .unwrap()
+                .is_empty()
+        );
+
+        let mut expected: Vec<Tested> = Vec::new();
+        for (job_id, run_id) in (1..).zip(&run_ids) {
+            if ![7, 8, 9].contains(&job_id) {
+                let point = point(job_id % 3);
+                let at = expected
+                    .iter()
+                    .position(|tested| tested.parametrization == point)
+                    .unwrap_or_else(|| {
+                        expected.push(Tested::new(point.clone(), *run_id));
+                        expected.len() - 1
+                    });
+                expected[at].record(*run_id, seconds(job_id)).unwrap();
+            }
+        }
+        expected[1].record_censored(run_ids[7], seconds(8)).unwrap();
+        let mut bad = Tested::new(point(5), run_ids[8]);
+        bad.record_failure(run_ids[8]);
+        expected.push(bad);
+        let after = store.study_state(study_id).await.unwrap();
+        assert_eq!(after.history.tested, expected);
+        assert_eq!(after.history.tally, before.history.tally);
+        assert_eq!((before.judged, after.judged), (40, 43));
+        assert_eq!(store.check_caches().await.unwrap(), []);
+
+        // What an earlier suggestion was made from can be had again.
+        let epoch_id = after.epoch_id;
+        assert_eq!(
+            store.history_at(epoch_id, 40).await.unwrap(),
+            before.history
+        );
+        assert_eq!(store.history_at(epoch_id, 43).await.unwrap(), after.history);
+        assert_eq!(
+            store.history_at(epoch_id, 0).await.unwrap(),
+            Default::default()
+        );
     })
     .await;
 }
@@ -228,8 +357,9 @@ async fn after_a_reset_a_late_finish_counts_in_its_own_epoch_only() {
         let mut report = Report::of(1);
         report.applied = Some(point(3));
         report.deliver(&store).await.unwrap();
-        store.record_outcome(run_id, "COMPLETED").await.unwrap();
-        assert!(store.judge_run(run_id, &counted(point(3))).await.unwrap());
+        say(&store, 1, "COMPLETED").await;
+        let judged = store.judge_run(run_id, 2, &counted(point(3))).await;
+        assert_eq!(judged.unwrap(), Judged::First);
 
         let second = store.study_state(study_id).await.unwrap();
         assert_eq!((first.epoch, second.epoch), (1, 2));
@@ -295,29 +425,28 @@ async fn runs_wait_for_slurms_word_until_they_are_judged() {
         assert_eq!(run.outcome_age, None);
 
         // The age of Slurm's word is that of the first one.
-        store
-            .record_outcome(run.run_id, "COMPLETING")
-            .await
-            .unwrap();
+        say(&store, 2, "NODE_FAIL").await;
         let query =
             "select (extract(epoch from outcome_at) * 1000000)::bigint from runs where job_id = 2";
         let first = database.number(query).await;
-        store.record_outcome(run.run_id, "COMPLETED").await.unwrap();
+        say(&store, 2, "COMPLETED").await;
         assert_eq!(database.number(query).await, first);
+        // A run that only Slurm has spoken of is heard of, too.
+        say(&store, 4, "CANCELLED").await;
+        assert_eq!(jobs(false, 10).await, [2, 3, 4]);
         let run = store
             .awaited_runs(CLUSTER, false, 1)
             .await
             .unwrap()
             .remove(0);
         assert_eq!(run.outcome.as_deref(), Some("COMPLETED"));
+        assert_eq!(run.outcome_source, Some(Source::Squeue));
         assert!(run.outcome_age.unwrap() >= 0.0);
 
-        assert!(
-            store
-                .judge_run(run.run_id, &counted(point(0)))
-                .await
-                .unwrap()
-        );
+        let judged = store
+            .judge_run(run.run_id, run.news, &counted(point(0)))
+            .await;
+        assert_eq!(judged.unwrap(), Judged::First);
         assert_eq!(jobs(true, 10).await, [1, 3, 4]);
     })
     .await;

@@ -12,10 +12,14 @@
 mod admin;
 mod cancellation;
 mod connections;
+mod doctor;
 mod finish;
 mod judge;
+mod migration;
 mod operations;
+mod outcomes;
 mod schema;
 mod start;
+mod storm;
 mod support;
 mod views;

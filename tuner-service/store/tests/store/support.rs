@@ -8,4 +8,7 @@ mod runs;
 pub(crate) use database::{Database, at_least_once_within, in_database, in_empty_database};
 pub(crate) use dropped::dropped_after;
 pub(crate) use random::Random;
-pub(crate) use runs::{CLUSTER, Report, Start, decision, launch, other_space, point, space, study};
+pub(crate) use runs::{
+    CLUSTER, Lock, Report, Start, decision, in_flight, launch, other_space, point, say, space,
+    study, word,
+};

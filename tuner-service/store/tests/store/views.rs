@@ -4,7 +4,7 @@ use io_autotune_engine::{Phase, Role};
 use io_autotune_store::{RunFilter, Store, StudyFilter, Verdict};
 use serde_json::json;
 
-use crate::support::{Report, Start, decision, in_database, point, study};
+use crate::support::{Report, Start, decision, in_database, point, say, study};
 
 /// Two users with an application of the same name each, and one with another one; one run each.
 async fn three_studies(store: &Store) {
@@ -192,7 +192,7 @@ async fn a_study_shows_its_present_epoch_and_compares_only_what_counts() {
                 report.elapsed = Some(f64::from(job_id));
                 report.applied = Some(point(1));
                 report.deliver(&store).await.unwrap();
-                store.record_outcome(run_id, "COMPLETED").await.unwrap();
+                say(&store, job_id, "COMPLETED").await;
                 let why = "for the test".to_owned();
                 let verdict = if counts {
                     Verdict::Counted {
@@ -200,9 +200,9 @@ async fn a_study_shows_its_present_epoch_and_compares_only_what_counts() {
                         why,
                     }
                 } else {
-                    Verdict::NotCounted { why, failed: false }
+                    Verdict::NotCounted { why, failed: None }
                 };
-                assert!(store.judge_run(run_id, &verdict).await.unwrap());
+                store.judge_run(run_id, 2, &verdict).await.unwrap();
             }
         }
         let study = store
@@ -256,12 +256,12 @@ async fn a_run_that_did_not_get_what_it_was_meant_to_get_is_not_compared() {
             report.elapsed = Some(f64::from(job_id));
             report.applied = applied.clone();
             report.deliver(&store).await.unwrap();
-            store.record_outcome(run_id, "COMPLETED").await.unwrap();
+            say(&store, job_id, "COMPLETED").await;
             let verdict = Verdict::Counted {
                 parametrization: applied.unwrap_or(point(0)),
                 why: "for the test".into(),
             };
-            assert!(store.judge_run(run_id, &verdict).await.unwrap());
+            store.judge_run(run_id, 2, &verdict).await.unwrap();
         }
         let study = store
             .studies(&StudyFilter::default())

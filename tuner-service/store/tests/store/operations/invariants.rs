@@ -7,20 +7,20 @@ use io_autotune_store::{Store, StudyFilter};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
 
-use crate::support::space;
-
 /// A parametrization of an epoch.
 type Entry = (i64, String);
 
+/// A run, and its latest judgement.
 #[derive(FromRow)]
 struct Run {
     id: i64,
     epoch_id: i64,
     launched: Json<Parametrization>,
-    applied: Option<Json<Parametrization>>,
-    elapsed: Option<f64>,
     state: String,
-    verdict: Option<String>,
+    released: bool,
+    effect: Option<String>,
+    spoken_of: Option<Json<Parametrization>>,
+    judged_elapsed: Option<f64>,
 }
 
 #[derive(FromRow)]
@@ -34,6 +34,7 @@ struct Cached {
     log_mean: f64,
     log_m2: f64,
     recent: Json<Vec<RecentRun>>,
+    censored: Json<Vec<RecentRun>>,
     failed: i64,
     first_run: i64,
 }
@@ -42,11 +43,12 @@ struct Cached {
 #[derive(Default)]
 struct Expected {
     counted: Vec<(i64, f64)>,
+    censored: Vec<(i64, f64)>,
     failed: Vec<i64>,
 }
 
 /// Queries that select what must not be there.
-const NOTHING: [(&str, &str); 9] = [
+const NOTHING: [(&str, &str); 14] = [
     (
         "the tally is the count of judged runs by role",
         "select e.id from epochs e left join runs r on r.epoch_id = e.id and r.state <> 'in_flight'
@@ -60,17 +62,49 @@ const NOTHING: [(&str, &str); 9] = [
              count(r.id))",
     ),
     (
-        "judged runs are numbered from 1 without a gap",
-        "select epoch_id from (
-             select epoch_id, judged_ordinal, row_number() over (partition by epoch_id order by judged_ordinal) as place
-             from runs where state <> 'in_flight') judged
-         where judged_ordinal <> place",
+        "judgements are numbered from 1 without a gap, and counted",
+        "select e.id from epochs e left join judgements j on j.epoch_id = e.id
+         group by e.id having e.judgements <> count(j.id)
+             or count(j.id) > 0 and (min(j.ordinal) <> 1 or max(j.ordinal) <> count(j.id))",
     ),
     (
-        "a counted run has COMPLETED, an elapsed, a report and a verdict",
-        "select id from runs where state = 'counted'
-             and (outcome is distinct from 'COMPLETED' or elapsed is null or applied is null
-                  or finished_at is null or verdict is null or judged_at is null)",
+        "a judged run is what its latest judgement says",
+        "select r.id from runs r
+         left join lateral (select * from judgements j where j.run_id = r.id order by id desc limit 1) j on true
+         where (r.judged_ordinal, r.verdict, r.judged_at) is distinct from (j.ordinal, j.verdict, j.judged_at)
+            or r.state <> case j.effect when 'sample' then 'counted' when 'censored' then 'censored'
+                                        when 'failure' then 'not_counted' when 'nothing' then 'not_counted'
+                                        else 'in_flight' end",
+    ),
+    (
+        "a judgement speaks for its run's epoch",
+        "select j.id from judgements j join runs r on r.id = j.run_id where r.epoch_id <> j.epoch_id",
+    ),
+    (
+        "no run is judged again without reason",
+        "select j.id from judgements j join judgements k on k.run_id = j.run_id and k.id > j.id
+         where not exists (select from judgements l where l.run_id = j.run_id and l.id > j.id and l.id < k.id)
+           and (j.effect, j.parametrization, j.elapsed, j.verdict)
+               is not distinct from (k.effect, k.parametrization, k.elapsed, k.verdict)",
+    ),
+    (
+        "of whose end nothing new was heard since, a counted run has COMPLETED and a censored one was cut short",
+        "select id from runs where judged_news = news
+             and (state = 'counted' and outcome is distinct from 'COMPLETED'
+                  or state = 'censored' and outcome is distinct from 'TIMEOUT'
+                  or state in ('counted', 'censored') and (elapsed is null or applied is null or finished_at is null))",
+    ),
+    (
+        "a run's outcome is the best of its words",
+        "select r.id from runs r
+         left join lateral (select state, source from outcomes o where o.run_id = r.id
+                            order by source = 'jobcomp' desc, source = 'sacct' desc, id desc limit 1) o on true
+         where (r.outcome, r.outcome_source) is distinct from (o.state, o.source)",
+    ),
+    (
+        "a word is joined to the run of its job and its restart, if there was one when it came or was claimed",
+        "select o.id from outcomes o join runs r on r.id = o.run_id
+         where (o.cluster, o.job_id, o.restart_count) <> (r.cluster, r.job_id, r.restart_count)",
     ),
     (
         "a run is finished exactly if a node reported it",
@@ -100,7 +134,7 @@ const NOTHING: [(&str, &str); 9] = [
     (
         "a pin is the one that the audit's last line of its study sets",
         "select s.id from studies s left join pins p on p.study_id = s.id
-         left join lateral (select action, detail from audit a where a.study_id = s.id
+         left join lateral (select action, detail from audit a where a.study_id = s.id and a.action <> 'accept'
                             order by a.id desc limit 1) last on true
          where (p.study_id is not null) is distinct from coalesce(last.action = 'pin', false)
             or p.parametrization <> last.detail -> 'parametrization'",
@@ -118,35 +152,40 @@ pub(crate) async fn check(connection: &mut PgConnection, store: &Store) -> Resul
     }
     let runs = runs(connection).await;
     check_caches(&runs, cached(connection).await)?;
+    let faults = store.check_caches().await.unwrap();
+    ensure(faults.is_empty(), || format!("{faults:?}"))?;
     check_states(connection, store, &runs).await
 }
 
 /// Random lists must not be so unlucky that they test nothing.
 pub(crate) async fn enough_happened(connection: &mut PgConnection) {
-    let (counted, failed, epochs, audit, duplicates): (i64, i64, i64, i64, i64) = sqlx::query_as(
-        "select (select count(*) from runs where state = 'counted'),
-                (select sum(failed)::bigint from tested),
-                (select count(*) from epochs),
-                (select count(*) from audit),
-                (select count(*) from tested where count > 1)",
+    let counts: Vec<(String, i64)> = sqlx::query_as(
+        "select 'counted', count(*) from runs where state = 'counted'
+         union all select 'censored', count(*) from runs where state = 'censored'
+         union all select 'failures', sum(failed)::bigint from tested
+         union all select 'revisions', sum(judgements - total)::bigint from epochs
+         union all select 'second reports', count(*) from reports where node = 'n2'
+         union all select 'parametrizations run twice', count(*) from tested where count > 1
+         union all select 'epochs', count(*) from epochs
+         union all select 'audit lines', count(*) from audit",
     )
-    .fetch_one(connection)
+    .fetch_all(connection)
     .await
     .unwrap();
-    assert!(
-        counted >= 10 && failed >= 1 && epochs >= 3 && audit >= 3 && duplicates >= 2,
-        "{counted} counted, {failed} failed, {epochs} epochs, {audit} audit lines, {duplicates} run twice"
-    );
+    let least = [10, 3, 1, 5, 3, 2, 3, 3];
+    for ((what, count), least) in counts.iter().zip(least) {
+        assert!(*count >= least, "{what}: {count} of at least {least}");
+    }
 }
 
 async fn runs(connection: &mut PgConnection) -> Vec<Run> {
     sqlx::query_as(
-        "select id, epoch_id, parametrization as launched, elapsed, state, verdict,
-                case applied ->> 'kind' when 'default' then $1 else applied -> 'parametrization' end as applied
-         from runs order by id",
+        "select r.id, r.epoch_id, r.parametrization as launched, r.state, r.released, j.effect,
+                j.parametrization as spoken_of, j.elapsed as judged_elapsed
+         from runs r
+         left join lateral (select * from judgements j where j.run_id = r.id order by id desc limit 1) j on true
+         order by r.id",
     )
-    // Both versions of the space have the same default.
-    .bind(Json(space().default()))
     .fetch_all(connection)
     .await
     .unwrap()
@@ -166,21 +205,15 @@ async fn cached(connection: &mut PgConnection) -> BTreeMap<Entry, Cached> {
 fn check_caches(runs: &[Run], mut cached: BTreeMap<Entry, Cached>) -> Result<(), String> {
     let mut expected: BTreeMap<Entry, Expected> = BTreeMap::new();
     for run in runs {
-        let entry = |parametrization: &Parametrization| (run.epoch_id, parametrization.key());
-        if run.state == "counted" {
-            let applied = run.applied.as_ref().unwrap();
-            let counted = (run.id, run.elapsed.unwrap());
-            expected
-                .entry(entry(applied))
-                .or_default()
-                .counted
-                .push(counted);
-        } else if run.verdict.as_deref() == Some("failed") {
-            expected
-                .entry(entry(&run.launched))
-                .or_default()
-                .failed
-                .push(run.id);
+        let Some(spoken_of) = &run.spoken_of else {
+            continue;
+        };
+        let entry = expected.entry((run.epoch_id, spoken_of.key())).or_default();
+        match (run.effect.as_deref(), run.judged_elapsed) {
+            (Some("sample"), Some(elapsed)) => entry.counted.push((run.id, elapsed)),
+            (Some("censored"), Some(elapsed)) => entry.censored.push((run.id, elapsed)),
+            (Some("failure"), None) => entry.failed.push(run.id),
+            other => return Err(format!("run {} was judged {other:?}", run.id)),
         }
     }
     for (entry, expected) in expected {
@@ -207,19 +240,20 @@ fn check_row(cached: &Cached, expected: &Expected) -> Result<(), String> {
         cached.failed == i64::try_from(expected.failed.len()).unwrap(),
         || format!("failed {} of {}", cached.failed, expected.failed.len()),
     )?;
-    let ids = counted.iter().map(|(id, _)| id).chain(&expected.failed);
+    let timed = counted.iter().chain(&expected.censored);
+    let ids = timed.map(|(id, _)| id).chain(&expected.failed);
     ensure(Some(&cached.first_run) == ids.min(), || {
         "first_run is not the first".into()
     })?;
-    let recent: Vec<(i64, f64)> = cached
-        .recent
-        .iter()
-        .map(|run| (run.ordinal, run.elapsed))
-        .collect();
-    ensure(
-        recent == counted[counted.len().saturating_sub(RECENT_RUNS)..],
-        || format!("recent {recent:?} of {counted:?}"),
-    )?;
+    for (what, kept, of) in [
+        ("recent", &cached.recent, counted),
+        ("censored", &cached.censored, &expected.censored),
+    ] {
+        let kept: Vec<(i64, f64)> = kept.iter().map(|run| (run.ordinal, run.elapsed)).collect();
+        ensure(kept == of[of.len().saturating_sub(RECENT_RUNS)..], || {
+            format!("{what} {kept:?} of {of:?}")
+        })?;
+    }
     let seconds: Vec<f64> = counted.iter().map(|(_, elapsed)| *elapsed).collect();
     let logs: Vec<f64> = seconds.iter().map(|elapsed| elapsed.ln()).collect();
     for (what, numbers, mean, m2) in [
@@ -268,17 +302,28 @@ async fn check_states(
             "an old epoch's state".into()
         })?;
         let of_epoch = || runs.iter().filter(|run| run.epoch_id == state.epoch_id);
-        let in_flight: Vec<_> = of_epoch()
-            .filter(|run| run.state == "in_flight")
-            .map(|run| &run.launched.0)
-            .collect();
-        let pending: Vec<_> = state
-            .pending
-            .iter()
-            .map(|run| &run.parametrization)
-            .collect();
-        ensure(pending == in_flight, || {
-            format!("pending {pending:?}, in flight {in_flight:?}")
+        let waiting = || of_epoch().filter(|run| run.state == "in_flight");
+        let mut holding: BTreeMap<&Parametrization, u64> = BTreeMap::new();
+        for run in waiting().filter(|run| !run.released) {
+            *holding.entry(&run.launched).or_default() += 1;
+        }
+        let mut pending: BTreeMap<&Parametrization, u64> = BTreeMap::new();
+        for runs in &state.pending {
+            *pending.entry(&runs.parametrization).or_default() += runs.count;
+        }
+        ensure(pending == holding, || {
+            format!("pending {pending:?}, in flight and not released {holding:?}")
+        })?;
+        ensure(
+            study.in_flight == i64::try_from(waiting().count()).unwrap(),
+            || format!("the view has {} in flight", study.in_flight),
+        )?;
+        let replayed = store
+            .history_at(state.epoch_id, state.judged)
+            .await
+            .unwrap();
+        ensure(replayed == state.history, || {
+            format!("replayed {replayed:?}, cached {:?}", state.history)
         })?;
         let counted = of_epoch().filter(|run| run.state == "counted");
         ensure(

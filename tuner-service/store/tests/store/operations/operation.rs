@@ -4,27 +4,32 @@ use std::time::Duration;
 
 use io_autotune_engine::{Parametrization, Phase, Role};
 use io_autotune_store::{
-    Audit, AwaitedRun, Lock, Store, StoreError, StudyFilter, StudyKey, Verdict,
+    Audit, AwaitedRun, RunFilter, Source, Store, StudyFilter, StudyKey, Verdict, Word,
 };
 
-use crate::support::{CLUSTER, Random, Report, Start, decision, other_space, point, space, study};
+use crate::support::{
+    CLUSTER, Lock, Random, Report, Start, decision, other_space, point, space, study, word,
+};
 
 /// One operation on the store.
 pub(crate) enum Operation {
     Start(Box<Start>, Phase, Role, Parametrization),
     Finish(Box<Report>),
-    Outcome(i64, &'static str),
-    Judge(i64, Verdict),
+    Outcome(Source, Word),
+    Claim,
+    Judge(i64, i64, Verdict),
+    Release(i64),
     Reset(i64),
     Pin(i64, Parametrization),
     Unpin(i64),
+    Accept(i64),
 }
 
 /// Jobs are few, so that some are started and finished again and again.
 const JOBS: u32 = 400;
 
 impl Operation {
-    /// A random one; Slurm's word and a verdict only for a run that there is, and as the run is now.
+    /// A random one; a verdict only for a run that there is, and as the run is now.
     pub(crate) async fn any(random: &mut Random, store: &Store) -> Self {
         let awaited = store.awaited_runs(CLUSTER, true, 1000).await.unwrap();
         let only = |wanted: fn(&AwaitedRun) -> bool| -> Vec<AwaitedRun> {
@@ -32,38 +37,63 @@ impl Operation {
         };
         let reported = only(|run| run.reported);
         let known = only(|run| run.reported && run.outcome.is_some());
+        // Judged, and then something new was heard.
+        let contradicted = only(|run| run.state != "in_flight");
         match random.below(100) {
-            0..35 => Self::start(random),
-            35..60 => Self::finish(random, &awaited),
-            60..75 if !reported.is_empty() => {
-                let outcomes = ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "TIMEOUT"];
-                let run_id = random.of(&reported).run_id;
-                let &outcome = random.of(&outcomes);
-                Self::Outcome(run_id, outcome)
+            0..25 => Self::start(random),
+            25..46 => Self::finish(random, &awaited),
+            46..57 if !reported.is_empty() => {
+                let job_id = random.of(&reported).job.job_id;
+                Self::outcome(random, job_id)
             }
+            // Of a job that was judged already, or that may never have started.
+            57..68 => {
+                let newest = RunFilter {
+                    limit: 50,
+                    ..RunFilter::default()
+                };
+                let mut runs = store.runs(&newest).await.unwrap();
+                runs.retain(|run| run.state != "in_flight");
+                let job_id = match random.below(8) {
+                    0 => 1 + random.below(JOBS),
+                    _ if runs.is_empty() => 1 + random.below(JOBS),
+                    _ => random.of(&runs).job.job_id,
+                };
+                Self::outcome(random, job_id)
+            }
+            68..70 => Self::Claim,
             // Now and then a run that was lost.
-            75..77 if !awaited.is_empty() => {
-                let run = random.of(&awaited);
-                Self::Judge(run.run_id, verdict(run))
-            }
-            77..95 if !known.is_empty() => {
-                let run = random.of(&known);
-                Self::Judge(run.run_id, verdict(run))
-            }
-            95.. => {
+            70..73 if !awaited.is_empty() => Self::judge(random.of(&awaited)),
+            73..82 if !contradicted.is_empty() => Self::judge(random.of(&contradicted)),
+            82..95 if !known.is_empty() => Self::judge(random.of(&known)),
+            95..97 if !awaited.is_empty() => Self::Release(random.of(&awaited).run_id),
+            97.. => {
                 let studies = store.studies(&StudyFilter::default()).await.unwrap();
                 if studies.is_empty() {
                     return Self::start(random);
                 }
                 let study_id = random.of(&studies).study_id;
-                match random.below(3) {
+                match random.below(4) {
                     0 => Self::Reset(study_id),
                     1 => Self::Pin(study_id, point(random.below(24))),
-                    _ => Self::Unpin(study_id),
+                    2 => Self::Unpin(study_id),
+                    _ => Self::Accept(study_id),
                 }
             }
             _ => Self::start(random),
         }
+    }
+
+    fn judge(run: &AwaitedRun) -> Self {
+        Self::Judge(run.run_id, run.news, verdict(run))
+    }
+
+    /// What one of the sources says of a job's first launch.
+    fn outcome(random: &mut Random, job_id: u32) -> Self {
+        let outcomes = ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "TIMEOUT"];
+        let source = *random.of(&Source::ALL);
+        let &outcome = random.of(&outcomes);
+        Self::Outcome(source, word(job_id, outcome))
     }
 
     fn start(random: &mut Random) -> Self {
@@ -126,10 +156,21 @@ impl Operation {
             Self::Finish(report) => {
                 report.deliver(store).await.unwrap();
             }
-            Self::Outcome(run_id, outcome) => {
-                unless_refused(store.record_outcome(run_id, outcome).await)
+            Self::Outcome(source, word) => {
+                store
+                    .record_outcomes(source, CLUSTER, &[word])
+                    .await
+                    .unwrap();
             }
-            Self::Judge(run_id, verdict) => unless_refused(store.judge_run(run_id, &verdict).await),
+            Self::Claim => {
+                store.claim_outcomes(CLUSTER).await.unwrap();
+            }
+            // It may be outdated by now, but never refused.
+            Self::Judge(run_id, news, verdict) => {
+                store.judge_run(run_id, news, &verdict).await.unwrap();
+            }
+            Self::Release(run_id) => store.release_run(run_id).await.unwrap(),
+            Self::Accept(study_id) => store.accept_mixed(study_id, audit).await.unwrap(),
             Self::Reset(study_id) => {
                 store.reset(study_id, audit).await.unwrap();
             }
@@ -156,33 +197,20 @@ fn verdict(run: &AwaitedRun) -> Verdict {
         }
         serde_json::from_value(applied["parametrization"].clone()).unwrap()
     });
-    match (&run.outcome, run.elapsed, applied) {
-        (Some(outcome), Some(_), Some(parametrization)) if outcome == "COMPLETED" => {
-            Verdict::Counted {
-                parametrization,
-                why: "counted".into(),
-            }
-        }
-        (Some(outcome), ..) if outcome == "FAILED" => Verdict::NotCounted {
-            why: "failed".into(),
-            failed: true,
+    let why = format!("{:?} after {:?} s", run.outcome, run.elapsed);
+    match (run.outcome.as_deref(), run.elapsed, applied) {
+        (Some("COMPLETED"), Some(_), Some(parametrization)) => Verdict::Counted {
+            parametrization,
+            why,
         },
-        _ => Verdict::NotCounted {
-            why: "not counted".into(),
-            failed: false,
+        (Some("TIMEOUT"), Some(_), Some(parametrization)) => Verdict::Censored {
+            parametrization,
+            why,
         },
-    }
-}
-
-/// Slurm's word may have changed since the verdict was made, or the verdict may have been given
-/// since: the schema then refuses (PostgreSQL's `check_violation`), and nothing else may fail.
-fn unless_refused<T>(result: Result<T, StoreError>) {
-    match result {
-        Ok(_) => {}
-        Err(StoreError::Database {
-            source: sqlx::Error::Database(error),
-            ..
-        }) if error.code().as_deref() == Some("23514") => {}
-        Err(error) => panic!("{error:?}"),
+        (Some("FAILED"), ..) => Verdict::NotCounted {
+            why,
+            failed: Some(run.launched.clone()),
+        },
+        _ => Verdict::NotCounted { why, failed: None },
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use io_autotune_store::Store;
+use io_autotune_store::{Judged, Store, StoreError, Verdict};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 
@@ -31,6 +31,28 @@ impl Database {
     /// A connection outside of the store's pool: it sees only what is committed.
     pub(crate) async fn connect(&self) -> PgConnection {
         PgConnection::connect_with(&self.options).await.unwrap()
+    }
+
+    /// How often something new was heard of a run.
+    pub(crate) async fn news(&self, run_id: i64) -> i64 {
+        let mut connection = self.connect().await;
+        let news = sqlx::query_scalar("select news from runs where id = $1")
+            .bind(run_id)
+            .fetch_one(&mut connection)
+            .await;
+        connection.close().await.unwrap();
+        news.unwrap()
+    }
+
+    /// Judges a run on all that is known of it now.
+    pub(crate) async fn judge(
+        &self,
+        store: &Store,
+        run_id: i64,
+        verdict: &Verdict,
+    ) -> Result<Judged, StoreError> {
+        let news = self.news(run_id).await;
+        store.judge_run(run_id, news, verdict).await
     }
 
     /// The one number that a query selects.

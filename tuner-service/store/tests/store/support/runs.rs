@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use io_autotune_engine::{Parametrization, Phase, Point, Role, Space};
 use io_autotune_store::{
-    Decision, Finish, Finished, JobKey, Judged, Merged, NewRun, Source, StartedRun, Store,
-    StoreError, StudyKey, StudyState, Verdict, Word,
+    Decision, Finish, Finished, JobKey, Merged, NewRun, Source, StartedRun, Store, StoreError,
+    StudyKey, StudyState, Word,
 };
 use serde_json::{Value, json};
 
@@ -244,18 +244,6 @@ pub(crate) async fn say(store: &Store, job_id: u32, state: &str) {
         .unwrap();
 }
 
-/// Judges a run on all that is known of it now.
-pub(crate) async fn judge(
-    store: &Store,
-    run_id: i64,
-    verdict: &Verdict,
-) -> Result<Judged, StoreError> {
-    let awaited = store.awaited_runs(CLUSTER, true, 10_000).await?;
-    let news = awaited.iter().find(|run| run.run_id == run_id);
-    let news = news.expect("a run that waits for its verdict").news;
-    store.judge_run(run_id, news, verdict).await
-}
-
 /// A job from its start to Slurm's word, not yet judged: a search run under `parametrization` that
 /// took `elapsed` seconds and COMPLETED. Returns the run.
 pub(crate) async fn launch(
@@ -274,4 +262,9 @@ pub(crate) async fn launch(
     report.deliver(store).await.unwrap();
     say(store, job_id, "COMPLETED").await;
     run_id
+}
+
+/// How many runs in flight a state knows of.
+pub(crate) fn in_flight(state: &StudyState) -> u64 {
+    state.pending.iter().map(|runs| runs.count).sum()
 }

@@ -1,0 +1,214 @@
+//! What a database of the first release becomes.
+
+use io_autotune_engine::{Parametrization, Tally, Tested};
+use serde_json::{Value, json};
+use sqlx::types::Json;
+use sqlx::{Connection, PgConnection};
+
+use crate::support::{CLUSTER, in_empty_database, point, space};
+
+const FIRST: &str = include_str!("../../../../migrations/0001_initial.sql");
+const SECOND: &str = include_str!("../../../../migrations/0002_truth.sql");
+
+async fn apply(connection: &mut PgConnection, migration: &'static str) {
+    let mut transaction = connection.begin().await.unwrap();
+    sqlx::raw_sql(migration)
+        .execute(&mut *transaction)
+        .await
+        .unwrap();
+    transaction.commit().await.unwrap();
+}
+
+/// A run as the first release left it.
+struct Old {
+    launched: Parametrization,
+    applied: Option<Value>,
+    elapsed: Option<f64>,
+    wait_status: Option<i32>,
+    outcome: Option<&'static str>,
+    state: &'static str,
+    verdict: Option<&'static str>,
+    /// Its place among the judged runs.
+    ordinal: Option<i64>,
+}
+
+impl Old {
+    fn counted(applied: Value, elapsed: f64, ordinal: i64) -> Self {
+        Self {
+            launched: point(4),
+            applied: Some(applied),
+            elapsed: Some(elapsed),
+            wait_status: Some(0),
+            outcome: Some("COMPLETED"),
+            state: "counted",
+            verdict: Some("completed"),
+            ordinal: Some(ordinal),
+        }
+    }
+
+    fn ended(outcome: &'static str, wait_status: i32, verdict: &'static str, ordinal: i64) -> Self {
+        Self {
+            wait_status: Some(wait_status),
+            outcome: Some(outcome),
+            state: "not_counted",
+            verdict: Some(verdict),
+            ..Self::counted(json!({ "kind": "default" }), 1.0, ordinal)
+        }
+    }
+
+    async fn insert(&self, connection: &mut PgConnection, job_id: i64) {
+        sqlx::query(
+            "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
+                 parametrization, reason, suggestion, delivery, finished_at, elapsed, wait_status, applied, outcome,
+                 outcome_at, state, verdict, judged_at, judged_ordinal)
+             values (1, $1, $2, 0, 1000, 'n1', '{}', 'search', 'search', $3, 'a reason', '{}',
+                 '{\"files\": [], \"watch\": []}', case when $4::jsonb is not null then now() end, $5, $6, $4, $7,
+                 case when $7 is not null then now() end, $8, $9, case when $10 is not null then now() end, $10)",
+        )
+        .bind(CLUSTER)
+        .bind(job_id)
+        .bind(Json(&self.launched))
+        .bind(&self.applied)
+        .bind(self.elapsed)
+        .bind(self.wait_status)
+        .bind(self.outcome)
+        .bind(self.state)
+        .bind(self.verdict)
+        .bind(self.ordinal)
+        .execute(connection)
+        .await
+        .unwrap();
+    }
+}
+
+/// A row of `tested` as the first release wrote it.
+async fn cache(connection: &mut PgConnection, tested: &Tested) {
+    sqlx::query(
+        "insert into tested (epoch_id, key, parametrization, count, mean, m2, log_mean, log_m2, recent, failed,
+                             first_run)
+         values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(tested.parametrization.key())
+    .bind(Json(&tested.parametrization))
+    .bind(i64::try_from(tested.elapsed.count).unwrap())
+    .bind(tested.elapsed.mean)
+    .bind(tested.elapsed.m2)
+    .bind(tested.log_elapsed.mean)
+    .bind(tested.log_elapsed.m2)
+    .bind(Json(&tested.recent))
+    .bind(i64::try_from(tested.failed).unwrap())
+    .bind(tested.first_ordinal)
+    .execute(connection)
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_their_sum() {
+    in_empty_database(|database| async move {
+        let mut connection = database.connect().await;
+        apply(&mut connection, FIRST).await;
+        sqlx::query("insert into applications (owner_uid, name) values (1000, 'solver')")
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        sqlx::query(
+            "insert into studies (application_id, accelerator, context, context_key) values (1, 'romio', '{}', '{}')",
+        )
+        .execute(&mut connection)
+        .await
+        .unwrap();
+        sqlx::query(
+            "insert into epochs (study_id, ordinal, takes, space, seed, opened_why, explored, total)
+             values (1, 1, 'nothing', $1, 7, 'first run', 8, 8)",
+        )
+        .bind(Json(&space()))
+        .execute(&mut connection)
+        .await
+        .unwrap();
+
+        let default = json!({ "kind": "default" });
+        let fourth = json!({ "kind": "parametrization", "parametrization": point(4) });
+        let not_reported = "Slurm says FAILED, and no node reported the run";
+        let step = "Slurm says COMPLETED, but a step ended with wait status 256";
+        let nameless = "the job's name says nothing about the application";
+        let runs = [
+            // Judged after the run that started after it.
+            Old::counted(fourth.clone(), 10.0 / 3.0, 2),
+            Old::counted(fourth.clone(), 20.0 / 3.0, 1),
+            Old::counted(default, 7.0, 3),
+            Old::ended("TIMEOUT", 0, "Slurm says TIMEOUT", 4),
+            Old::ended("CANCELLED", 0, "Slurm says CANCELLED", 5),
+            Old::ended("COMPLETED", 256, step, 6),
+            Old::ended("COMPLETED", 256, nameless, 7),
+            Old {
+                applied: None,
+                elapsed: None,
+                wait_status: None,
+                ..Old::ended("FAILED", 0, not_reported, 8)
+            },
+            // Reported, and not judged; and in flight.
+            Old {
+                state: "in_flight",
+                verdict: None,
+                ordinal: None,
+                ..Old::counted(fourth.clone(), 1.0, 0)
+            },
+            Old {
+                applied: None,
+                elapsed: None,
+                wait_status: None,
+                outcome: None,
+                state: "in_flight",
+                verdict: None,
+                ordinal: None,
+                ..Old::counted(fourth, 1.0, 0)
+            },
+        ];
+        for (job_id, run) in (1..).zip(&runs) {
+            run.insert(&mut connection, job_id).await;
+        }
+        let mut launched = Tested::new(point(4), 2);
+        launched.record(2, 20.0 / 3.0).unwrap();
+        launched.record(1, 10.0 / 3.0).unwrap();
+        launched.record_failure(4);
+        launched.record_failure(6);
+        let mut of_default = Tested::new(point(0), 3);
+        of_default.record(3, 7.0).unwrap();
+        for tested in [&launched, &of_default] {
+            cache(&mut connection, tested).await;
+        }
+
+        apply(&mut connection, SECOND).await;
+        let store = database.store(1);
+        assert_eq!(store.check_caches().await.unwrap(), []);
+        let state = store.study_state(1).await.unwrap();
+        assert_eq!(state.history.tested, [launched, of_default]);
+        let tally = Tally {
+            explored: 8,
+            total: 8,
+            ..Tally::default()
+        };
+        assert_eq!((state.history.tally, state.judged), (tally, 8));
+        let effects: Vec<String> =
+            sqlx::query_scalar("select effect from judgements order by run_id")
+                .fetch_all(&mut connection)
+                .await
+                .unwrap();
+        assert_eq!(
+            effects,
+            [
+                "sample", "sample", "sample", "failure", "nothing", "failure", "nothing", "nothing"
+            ]
+        );
+        // Only what was not judged waits for it.
+        let jobs = async |unheard| -> Vec<u32> {
+            let runs = store.awaited_runs(CLUSTER, unheard, 10).await.unwrap();
+            runs.iter().map(|run| run.job.job_id).collect()
+        };
+        assert_eq!(jobs(false).await, [9]);
+        assert_eq!(jobs(true).await, [9, 10]);
+        connection.close().await.unwrap();
+    })
+    .await;
+}

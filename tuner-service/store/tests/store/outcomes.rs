@@ -1,0 +1,239 @@
+//! Slurm's words: kept once, joined to the runs they speak of, before the report or after it.
+
+use std::time::Duration;
+
+use io_autotune_store::{AwaitedRun, JobKey, Recorded, Source, Store, Word};
+use jiff::Timestamp;
+use sqlx::Connection;
+
+use crate::support::{CLUSTER, Database, Report, Start, in_database, point, say, word};
+
+/// When a run started, by the database's clock.
+async fn started_at(database: &Database, run_id: i64) -> Timestamp {
+    let mut connection = database.connect().await;
+    let query = "select (extract(epoch from started_at) * 1000000)::bigint from runs where id = $1";
+    let micros: i64 = sqlx::query_scalar(query)
+        .bind(run_id)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+    Timestamp::from_microsecond(micros).unwrap()
+}
+
+/// What the job-completion script says: no restart count, but an interval.
+fn interval(job_id: u32, state: &str, from: Timestamp, seconds: i64) -> Word {
+    Word {
+        restart_count: None,
+        started_at: Some(from),
+        ended_at: Some(from + jiff::SignedDuration::from_secs(seconds)),
+        limit_seconds: Some(3600),
+        ..word(job_id, state)
+    }
+}
+
+async fn record(store: &Store, source: Source, words: &[Word]) -> Recorded {
+    store.record_outcomes(source, CLUSTER, words).await.unwrap()
+}
+
+async fn awaited(store: &Store, job_id: u32, restart_count: u32) -> AwaitedRun {
+    let key = JobKey {
+        cluster: CLUSTER.into(),
+        job_id,
+        restart_count,
+    };
+    let runs = store.awaited_runs(CLUSTER, true, 100).await.unwrap();
+    runs.into_iter().find(|run| run.job == key).unwrap()
+}
+
+#[tokio::test]
+async fn a_word_is_stored_once_however_often_it_is_delivered() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let run_id = Start::of(1).search(&store, point(1)).await.run_id;
+        let from = started_at(&database, run_id).await;
+        let words = [
+            interval(1, "COMPLETED", from, 10),
+            interval(2, "FAILED", from, 10),
+            word(2, "FAILED"),
+            interval(2, "FAILED", from, 10),
+        ];
+        let first = record(&store, Source::Jobcomp, &words).await;
+        assert_eq!((first.stored, first.duplicates), (3, 1));
+        let again = record(&store, Source::Jobcomp, &words).await;
+        assert_eq!((again.stored, again.duplicates), (0, 4));
+        // Another source's word is another word.
+        let other = record(&store, Source::Sacct, &words[..1]).await;
+        assert_eq!((other.stored, other.duplicates), (1, 0));
+        let none = record(&store, Source::Sacct, &[]).await;
+        assert_eq!((none.stored, none.duplicates), (0, 0));
+        // Only the first of them was news.
+        assert_eq!(database.news(run_id).await, 1);
+        assert_eq!(store.unclaimed_outcomes().await.unwrap(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_better_source_holds_and_what_changes_is_news() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let run_id = Start::of(1).search(&store, point(1)).await.run_id;
+        let from = started_at(&database, run_id).await;
+
+        say(&store, 1, "REQUEUED").await;
+        let run = awaited(&store, 1, 0).await;
+        assert_eq!(run.outcome.as_deref(), Some("REQUEUED"));
+        let mut squeue = word(1, "COMPLETED");
+        squeue.suspended_seconds = Some(3);
+        record(&store, Source::Squeue, &[squeue]).await;
+        let run = awaited(&store, 1, 0).await;
+        assert_eq!(run.outcome.as_deref(), Some("COMPLETED"));
+        assert_eq!(
+            (run.suspended, run.limit_seconds, run.news),
+            (true, None, 2)
+        );
+
+        // The same end from a better source: no news but the limit.
+        record(
+            &store,
+            Source::Jobcomp,
+            &[interval(1, "COMPLETED", from, 10)],
+        )
+        .await;
+        let run = awaited(&store, 1, 0).await;
+        assert_eq!(run.outcome_source, Some(Source::Jobcomp));
+        assert_eq!((run.suspended, run.limit_seconds), (true, Some(3600)));
+        assert_eq!(run.news, 3);
+
+        // A worse source changes nothing any more.
+        record(&store, Source::Sacct, &[interval(1, "FAILED", from, 10)]).await;
+        let run = awaited(&store, 1, 0).await;
+        assert_eq!((run.outcome.as_deref(), run.news), (Some("COMPLETED"), 3));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn each_launch_of_a_requeued_job_gets_its_own_word() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let first = Start::of(1).search(&store, point(1)).await.run_id;
+        let mut restarted = Start::of(1);
+        restarted.job.restart_count = 1;
+        let second = restarted.search(&store, point(2)).await.run_id;
+        // The launches were a minute apart.
+        let mut connection = database.connect().await;
+        sqlx::query("update runs set started_at = started_at - interval '1 minute' where id = $1")
+            .bind(first)
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        let words = [
+            interval(1, "REQUEUED", started_at(&database, first).await, 30),
+            interval(1, "COMPLETED", started_at(&database, second).await, 30),
+        ];
+        record(&store, Source::Jobcomp, &words).await;
+        let outcome = async |restart_count| awaited(&store, 1, restart_count).await.outcome;
+        assert_eq!(outcome(0).await.as_deref(), Some("REQUEUED"));
+        assert_eq!(outcome(1).await.as_deref(), Some("COMPLETED"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_word_that_meets_no_run_waits_for_one_and_not_for_ever() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let now = Timestamp::from_second(
+            database
+                .number("select extract(epoch from now())::bigint")
+                .await,
+        )
+        .unwrap();
+        let from = now - jiff::SignedDuration::from_secs(100);
+        record(
+            &store,
+            Source::Jobcomp,
+            &[interval(7, "COMPLETED", from, 90)],
+        )
+        .await;
+        record(
+            &store,
+            Source::Jobcomp,
+            &[interval(8, "COMPLETED", from, 90)],
+        )
+        .await;
+        assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 0);
+        assert_eq!(store.unclaimed_outcomes().await.unwrap(), 2);
+
+        // The node could not reach the service before now.
+        Report::of(7).deliver(&store).await.unwrap();
+        assert_eq!(awaited(&store, 7, 0).await.outcome, None);
+        assert_eq!(store.claim_outcomes("beta").await.unwrap(), 0);
+        assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 1);
+        let run = awaited(&store, 7, 0).await;
+        assert_eq!(run.outcome.as_deref(), Some("COMPLETED"));
+        assert_eq!(run.news, 2);
+        assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 0);
+
+        let forgotten = store.forget_unclaimed(Duration::from_secs(3600)).await;
+        assert_eq!(forgotten.unwrap(), 0);
+        let forgotten = store.forget_unclaimed(Duration::ZERO).await;
+        assert_eq!(forgotten.unwrap(), 1);
+        assert_eq!(database.number("select count(*) from outcomes").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_outcome_from_before_words_were_kept_stands_until_there_is_one() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        Start::of(1).search(&store, point(1)).await;
+        let mut connection = database.connect().await;
+        sqlx::query(
+            "update runs set outcome = 'COMPLETED', outcome_source = 'squeue', outcome_at = now()",
+        )
+        .execute(&mut connection)
+        .await
+        .unwrap();
+        // A word that speaks of another launch.
+        let mut other = word(1, "FAILED");
+        other.restart_count = Some(1);
+        record(&store, Source::Squeue, &[other]).await;
+        let outcome = async || {
+            let runs = store.awaited_runs(CLUSTER, true, 1).await.unwrap();
+            runs[0].outcome.clone().unwrap()
+        };
+        assert_eq!(outcome().await, "COMPLETED");
+        say(&store, 1, "NODE_FAIL").await;
+        assert_eq!(outcome().await, "NODE_FAIL");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_same_words_delivered_at_once_are_stored_once() {
+    in_database(|database| async move {
+        let store = database.store(8);
+        let mut words = Vec::new();
+        for job_id in 1..=50 {
+            if job_id % 2 == 0 {
+                Start::of(job_id).search(&store, point(1)).await;
+            }
+            words.push(word(job_id, "COMPLETED"));
+        }
+        let mut delivering = tokio::task::JoinSet::new();
+        for copy in 0..8 {
+            let (store, mut words) = (store.clone(), words.clone());
+            words.rotate_left(copy * 5);
+            delivering.spawn(async move { record(&store, Source::Jobcomp, &words).await.stored });
+        }
+        assert_eq!(delivering.join_all().await.iter().sum::<u64>(), 50);
+        assert_eq!(store.unclaimed_outcomes().await.unwrap(), 25);
+        let told = "select count(*) from runs where outcome = 'COMPLETED' and news = 1";
+        assert_eq!(database.number(told).await, 25);
+    })
+    .await;
+}
