@@ -26,7 +26,7 @@ use clap::Parser;
 use io_autotune_catalogue::Catalogue;
 use io_autotune_protocol::munge::Munge;
 use io_autotune_store::Store;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tracing_subscriber::EnvFilter;
 
 use crate::access::Access;
@@ -113,6 +113,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         credentials: Arc::new(Munge {
             socket: config.munge.socket,
         }),
+        munge_calls: Arc::new(Semaphore::new(signing::MUNGE_CALLS)),
         sources: Arc::clone(&sources),
         stuck_after: config.reconcile.lost_after(),
         gates: Gates::default(),

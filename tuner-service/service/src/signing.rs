@@ -8,10 +8,11 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
-use io_autotune_protocol::munge::{Credentials, MungeError};
+use io_autotune_protocol::munge::MungeError;
 use io_autotune_protocol::signature::{
     ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, SignatureError, sign_answer, verify_request,
 };
+use tokio::sync::Semaphore;
 
 use crate::access::Caller;
 use crate::api::{ApiError, Service};
@@ -61,7 +62,7 @@ pub(crate) async fn signed(
             nonce.clone(),
             body.clone(),
         );
-        blocking(move || {
+        blocking(&service.munge_calls, move || {
             verify_request(
                 credentials.as_ref(),
                 &credential,
@@ -88,15 +89,10 @@ pub(crate) async fn signed(
     };
     parts.extensions.insert(Caller { uid });
     let answer = next.run(Request::from_parts(parts, Body::from(body))).await;
-    sign(&service.credentials, uid, &nonce, answer).await
+    sign(&service, uid, &nonce, answer).await
 }
 
-async fn sign(
-    credentials: &Arc<dyn Credentials>,
-    reader: u32,
-    nonce: &Nonce,
-    answer: Response,
-) -> Response {
+async fn sign(service: &Service, reader: u32, nonce: &Nonce, answer: Response) -> Response {
     let (mut parts, body) = answer.into_parts();
     let Ok(body) = body.collect().await else {
         return ApiError::unavailable("answer", "the answer could not be made").into_response();
@@ -104,8 +100,15 @@ async fn sign(
     let body = body.to_bytes();
     let status = parts.status.as_u16();
     let signature = {
-        let (credentials, nonce, body) = (Arc::clone(credentials), nonce.clone(), body.clone());
-        blocking(move || sign_answer(credentials.as_ref(), reader, status, &nonce, &body)).await
+        let (credentials, nonce, body) = (
+            Arc::clone(&service.credentials),
+            nonce.clone(),
+            body.clone(),
+        );
+        blocking(&service.munge_calls, move || {
+            sign_answer(credentials.as_ref(), reader, status, &nonce, &body)
+        })
+        .await
     };
     match signature {
         Ok(Ok(signature)) => match HeaderValue::from_str(&signature) {
@@ -125,13 +128,28 @@ async fn sign(
     }
 }
 
-/// libmunge blocks, up to ten seconds when munged is down.
+/// So many calls of libmunge are under way at once: munged's socket refuses more than it can queue,
+/// and then libmunge fails.
+pub(crate) const MUNGE_CALLS: usize = 32;
+
+/// Calls libmunge, which blocks, up to ten seconds when munged is down. The call goes on when its
+/// request is given up, and so holds its place until it ends.
 async fn blocking<T: Send + 'static>(
+    calls: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(work)
+    let stopping = || ApiError::unavailable("stopping", "the service is stopping");
+    let place = Arc::clone(calls)
+        .acquire_owned()
         .await
-        .map_err(|_| ApiError::unavailable("stopping", "the service is stopping"))
+        .map_err(|_| stopping())?;
+    tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(place);
+        done
+    })
+    .await
+    .map_err(|_| stopping())
 }
 
 fn unauthorized(message: &str) -> ApiError {

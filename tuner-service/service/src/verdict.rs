@@ -587,7 +587,8 @@ mod tests {
                 limit_seconds,
             })
         };
-        let changes: [(fn(&mut MergedRun), &str); 6] = [
+        type Change = fn(&mut MergedRun);
+        let changes: [(Change, &str); 6] = [
             (|run| run.has_batch_step = false, "no batch step"),
             (|run| run.wait_status = 15, "wait status 15"),
             (|run| run.epilog = None, "no exit code"),

@@ -19,6 +19,7 @@ use io_autotune_catalogue::{Accelerator, Catalogue};
 use io_autotune_engine::Settings;
 use io_autotune_protocol::munge::Credentials;
 use io_autotune_store::{Store, StudyState};
+use tokio::sync::Semaphore;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
 
@@ -36,6 +37,8 @@ pub(crate) struct Service {
     pub(crate) settings: Settings,
     pub(crate) access: Access,
     pub(crate) credentials: Arc<dyn Credentials>,
+    /// A place for each call of libmunge that may be under way.
+    pub(crate) munge_calls: Arc<Semaphore>,
     /// Where outcomes come from.
     pub(crate) sources: Arc<Sources>,
     /// A run in flight for longer deserves a look.
