@@ -117,9 +117,18 @@ fn limit_seconds(variable: &impl Fn(&str) -> Option<String>) -> Option<u64> {
 fn epilog_word(variable: &impl Fn(&str) -> Option<String>) -> Option<EpilogWord> {
     Some(EpilogWord {
         exit_code: variable("SLURM_JOB_EXIT_CODE2")?,
-        derived_exit_code: variable("SLURM_JOB_DERIVED_EC")?,
+        derived_exit_code: exit_code(&variable("SLURM_JOB_DERIVED_EC")?),
         limit_seconds: None,
     })
+}
+
+/// SLURM_JOB_DERIVED_EC is a wait status as one number; this writes it as SLURM_JOB_EXIT_CODE2 is
+/// written, code and signal. Anything else is left for the service to refuse.
+fn exit_code(text: &str) -> String {
+    match text.parse::<u32>() {
+        Ok(status) => format!("{}:{}", (status >> 8) & 0xff, status & 0x7f),
+        Err(_) => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -193,12 +202,12 @@ mod tests {
 
         let mut ended = environment();
         ended.insert("SLURM_JOB_EXIT_CODE2", "0:9");
-        ended.insert("SLURM_JOB_DERIVED_EC", "0");
-        let word = read_from(&ended).unwrap().epilog.unwrap();
-        assert_eq!(
-            (word.exit_code.as_str(), word.derived_exit_code.as_str()),
-            ("0:9", "0")
-        );
+        for (status, code) in [("0", "0:0"), ("768", "3:0"), ("11", "0:11"), ("1:0", "1:0")] {
+            ended.insert("SLURM_JOB_DERIVED_EC", status);
+            let word = read_from(&ended).unwrap().epilog.unwrap();
+            let told = (word.exit_code.as_str(), word.derived_exit_code.as_str());
+            assert_eq!(told, ("0:9", code));
+        }
 
         let mut newer = environment();
         newer.insert("SLURM_JOB_START_TIME", "1700000000");

@@ -147,7 +147,7 @@ impl Step {
 pub struct EpilogWord {
     /// SLURM_JOB_EXIT_CODE2: the batch script's exit code and signal, such as `0:0`.
     pub exit_code: String,
-    /// SLURM_JOB_DERIVED_EC: the highest exit code of its steps.
+    /// SLURM_JOB_DERIVED_EC: the highest exit code of its steps, in the same form.
     pub derived_exit_code: String,
     /// The job's time limit in seconds, where this Slurm tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
