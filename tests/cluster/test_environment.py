@@ -52,11 +52,59 @@ def test_two_nodes_share_one_run_and_one_set_of_hints(site: Site) -> None:
     ranks = [line.split(maxsplit=2) for line in lines(site.output(job))]
     assert sorted(rank for _node, rank, _hints in ranks) == ["0", "1", "2", "3"]
     assert {node for node, _rank, _hints in ranks} == {"n1", "n2"}
-    (seen,) = {hints_seen for _node, _rank, hints_seen in ranks}
-    assert seen.split(maxsplit=1)[1] == "cb_nodes 2 romio_cb_write disable"
+    for node, _rank, seen in ranks:
+        path, *content = seen.split()
+        assert f"/{node}/{job.job_id}/" in path, "a rank has another node's file"
+        assert content == ["cb_nodes", "2", "romio_cb_write", "disable"]
     assert len(site.runs(job)) == 1
     assert run["applied"]["kind"] == "parametrization", run["applied"]
     assert run["state"] == "counted", run["verdict"]
+
+
+def test_a_step_on_another_node_alone_has_that_nodes_hints(site: Site) -> None:
+    app = "environment-elsewhere"
+    layout = ("--nodes=2", "--ntasks-per-node=1")
+    site.pinned(app, PIN, *layout)
+    # From the second node back to the first: what is inherited is never another node's.
+    show = 'echo "$SLURMD_NODENAME $ROMIO_HINTS" $(<$ROMIO_HINTS)'
+    there = f"srun -N1 -n1 -w n2 --overlap bash -c '{show}; srun -N1 -n1 -w n1 --overlap {{}}'"
+    (site.paths.home(ALICE) / "show").write_text(f"#!/bin/bash\n{show}\n", encoding="utf-8")
+    job = site.sbatch(there.format("bash ./show"), asked(app), *layout)
+    run = site.judged(job)
+    assert run["state"] == "counted", run["verdict"]
+    seen = [line.split() for line in lines(site.output(job))]
+    assert [node for node, *_ in seen] == ["n2", "n1"], "the nested step did not come back"
+    for node, path, *content in seen:
+        assert f"/{node}/{job.job_id}/" in path, "a rank has another node's file"
+        assert content == ["cb_nodes", "2", "romio_cb_write", "disable"]
+    reports = {report["job"]["node"]: report for report in site.explain(job)["reports"]}
+    assert set(reports) == {"n1", "n2"}, "not every node has reported"
+    (step,) = reports["n2"]["steps"]
+    assert (step["nodes"], step["variables"]) == (1, {"ROMIO_HINTS": "set"})
+
+
+HET = """
+#SBATCH --ntasks=1 --exclusive
+#SBATCH hetjob
+#SBATCH --ntasks=1 --exclusive
+show='echo "$SLURMD_NODENAME" "${ROMIO_HINTS-none}" $([ -z "$ROMIO_HINTS" ] || cat "$ROMIO_HINTS")'
+srun --het-group=0,1 bash -c "$show" | sort
+"""
+
+
+def test_a_heterogeneous_job_is_one_run_of_its_first_component(site: Site) -> None:
+    app = "environment-het"
+    first = site.sbatch(HET, asked(app))
+    assert site.judged(first)["state"] == "counted"
+    site.pin(app, PIN)
+    job = site.sbatch(HET, asked(app))
+    run = site.judged(job)
+    assert run["state"] == "counted", run["verdict"]
+    carrier, later = (line.split(maxsplit=2) for line in lines(site.output(job)))
+    assert carrier[2] == "cb_nodes 2 romio_cb_write disable"
+    assert later[1:] == ["none"], "the later component has a path of another node"
+    everyone = {entry["job_id"] for entry in site.history(app)}
+    assert everyone == {first.job_id, job.job_id}, "a later component has a run of its own"
 
 
 def test_observing_measures_and_applies_nothing(site: Site) -> None:
@@ -105,8 +153,13 @@ def test_a_nested_job_never_gets_its_parents_hints(site: Site) -> None:
     assert (run["role"], run["application"]) == ("observe", "wrap")
 
 
-def test_a_step_cannot_be_tuned_alone(site: Site) -> None:
-    job = site.sbatch("srun -n1 --io-autotune printenv ROMIO_HINTS", "--job-name=environment-half")
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_a_step_cannot_be_tuned_alone(site: Site, node: str) -> None:
+    job = site.sbatch(
+        f"srun -N1 -n1 -w {node} --io-autotune printenv ROMIO_HINTS",
+        "--nodes=2",
+        "--job-name=environment-half",
+    )
     site.ended(job)
     assert "untuned" in site.output(job), "srun does not say why the step stays untuned"
     assert site.runs(job) == []

@@ -88,6 +88,20 @@ def test_a_direct_srun_gets_a_run(site: Site) -> None:
     assert run["state"] == "counted", run["verdict"]
 
 
+def test_an_option_for_a_later_component_only_is_explained_once(site: Site) -> None:
+    later = asked("submission-later")
+    component = "#SBATCH --ntasks=1\n"
+    separator = "#SBATCH hetjob\n"
+    job = site.sbatch(
+        f"{component}{separator}#SBATCH --ntasks=1 {later}\n{separator}{component}true"
+    )
+    (line,) = job.said()
+    assert "untuned" in line, line
+    assert "first" in line, "the line does not say what to do"
+    assert site.ended(job)["JobState"] == "COMPLETED"
+    assert site.history("submission-later") == []
+
+
 def test_an_array_is_one_submission_and_a_run_for_each_task(site: Site) -> None:
     first = site.sbatch("true", asked("submission-array"), "--array=0-3", "--output=/dev/null")
     assert len(first.said()) == 1
