@@ -152,8 +152,10 @@ impl Store {
     pub async fn forget_unclaimed(&self, older_than: Duration) -> Result<u64, StoreError> {
         const NAME: &str = "forget_unclaimed";
         let result = sqlx::query!(
-            "delete from outcomes
-             where run_id is null and received_at < now() - $1 * interval '1 second'",
+            "delete from outcomes where id in (
+                 select id from outcomes
+                 where run_id is null and received_at < now() - $1 * interval '1 second'
+                 for update skip locked)",
             older_than.as_secs_f64()
         )
         .execute(&self.pool)
