@@ -364,4 +364,42 @@ mod tests {
         assert_eq!(decision.parametrization, elsewhere.space.default());
         assert_eq!(decision.suggestion["overrides"]["undeliverable"], true);
     }
+
+    #[test]
+    fn what_is_kept_with_a_decision_gives_the_same_decision() {
+        for (request, restart_count, busy, pin) in [
+            ("app=ocean", 0, false, None),
+            ("app=ocean", 2, false, None),
+            ("app=ocean", 0, true, None),
+            ("app=ocean", 0, false, Some(point(8))),
+            ("app=ocean,mode=observe", 0, false, Some(point(8))),
+        ] {
+            let state = state(pin);
+            let decision = decided(request, restart_count, busy, &state);
+            // Through text, as the database keeps it.
+            let text = decision.suggestion.to_string();
+            let kept = crate::replay::Kept::read(&serde_json::from_str(&text).unwrap()).unwrap();
+            assert_eq!(kept.judged, state.judged);
+            let epoch = io_autotune_store::EpochInputs {
+                epoch_id: state.epoch_id,
+                space: state.space.clone(),
+                seed: state.seed,
+            };
+            let again = kept.choose(&epoch, &state.history);
+            assert_eq!(
+                (
+                    again.phase,
+                    again.role,
+                    again.parametrization,
+                    again.reason.to_string()
+                ),
+                (
+                    decision.phase,
+                    decision.role,
+                    decision.parametrization,
+                    decision.reason
+                )
+            );
+        }
+    }
 }

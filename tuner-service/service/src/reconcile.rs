@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::merge;
-use crate::slurm::{Launch, Sources, word};
+use crate::slurm::{Answer, Launch, Sources, word};
 use crate::verdict::{Asked, Facts, Next, Patience, next};
 
 /// `[reconcile]` of the configuration.
@@ -166,9 +166,8 @@ impl Reconciler {
                             .await?;
                         inquiry.news |= recorded.stored > 0;
                     }
-                    let told: HashSet<u32> = words.iter().map(|word| word.job_id).collect();
                     launches.retain(|launch| {
-                        !told.contains(&launch.job_id) && !answer.alive.contains(&launch.job_id)
+                        !answer.alive.contains(&launch.job_id) && !told(&answer, launch)
                     });
                     inquiry.alive.extend(answer.alive);
                 }
@@ -236,6 +235,14 @@ impl Reconciler {
         }
         Ok(())
     }
+}
+
+/// Whether an answer certainly tells how a launch ended: a word without a restart count may speak of
+/// another launch of the job.
+fn told(answer: &Answer, launch: &Launch) -> bool {
+    answer.outcomes.iter().any(|outcome| {
+        outcome.job_id == launch.job_id && outcome.restart_count == Some(launch.restart_count)
+    })
 }
 
 /// What asking gave.

@@ -42,7 +42,8 @@ impl Kept {
             .map_err(|error| NothingToReplay::Unreadable(error.to_string()))
     }
 
-    fn choose(&self, epoch: &EpochInputs, history: &History) -> Suggestion {
+    /// The decision, made again.
+    pub(crate) fn choose(&self, epoch: &EpochInputs, history: &History) -> Suggestion {
         choose(&Inputs {
             space: &epoch.space,
             history,

@@ -121,44 +121,66 @@ fn record(line: &str) -> Option<Record> {
 mod tests {
     use super::*;
 
-    fn ended(line: &str) -> Outcome {
-        match record(line) {
-            Some(Record::Ended(outcome)) => outcome,
-            other => panic!("{line}: {other:?}"),
-        }
+    /// As 22.05.8 prints them, with TZ=UTC.
+    const TOLD: &str = "\
+1|TIMEOUT|0:0|2026-11-21T12:33:14|2026-11-21T12:34:20|00:00:00|00:01:00
+5|FAILED|0:11|2026-11-21T12:33:14|2026-11-21T12:33:14|00:00:00|UNLIMITED
+7|CANCELLED by 995|0:0|2026-11-21T12:33:14|2026-11-21T12:33:17|00:00:00|UNLIMITED
+8|REQUEUED|0:0|2026-11-21T12:33:14|2026-11-21T12:33:17|00:00:00|UNLIMITED
+13|OUT_OF_MEMORY|0:125|2026-11-21T12:33:15|2026-11-21T12:33:15|00:00:00|365-00:00:00
+8|COMPLETED|0:0|2026-11-21T12:33:25|2026-11-21T12:33:28|00:00:00|365-00:00:00
+16|COMPLETED|0:0|2026-11-21T12:33:41|2026-11-21T12:33:45|00:00:03|365-00:00:00
+17|CANCELLED by 995|0:0|None|2026-11-21T12:33:50|00:00:00|Partition_Limit
+23|PREEMPTED|0:0|None|2026-11-21T12:36:13|00:00:00|Partition_Limit
+26|NODE_FAIL|0:0|2026-11-21T12:36:11|2026-11-21T12:36:48|00:00:00|UNLIMITED
+27|PENDING|0:0|Unknown|Unknown|00:00:00|Partition_Limit
+26|RUNNING|0:0|2026-11-21T12:37:14|Unknown|00:00:00|UNLIMITED
+";
+
+    /// The words for the launches of a job.
+    fn told(job_id: u32) -> Vec<Outcome> {
+        let mut outcomes = answer(TOLD).outcomes;
+        outcomes.retain(|outcome| outcome.job_id == job_id);
+        outcomes
+    }
+
+    fn states(job_id: u32) -> Vec<String> {
+        told(job_id)
+            .into_iter()
+            .map(|outcome| outcome.state)
+            .collect()
     }
 
     #[test]
     fn a_record_is_told_with_its_times_limit_and_suspension() {
-        let outcome =
-            ended("17|COMPLETED|0:0|2026-11-21T12:04:44|2026-11-21T12:04:47|00:00:02|00:01:00");
-        assert_eq!((outcome.job_id, outcome.state.as_str()), (17, "COMPLETED"));
-        assert_eq!(outcome.exit_code.as_deref(), Some("0:0"));
-        assert_eq!(outcome.suspended_seconds, Some(2));
-        assert_eq!(outcome.limit_seconds, Some(60));
-        assert_eq!(outcome.restart_count, None);
+        let timeout = &told(1)[0];
+        assert_eq!(timeout.state, "TIMEOUT");
+        assert_eq!(timeout.limit_seconds, Some(60));
+        assert_eq!(timeout.restart_count, None);
         assert_eq!(
-            outcome.ended_at.unwrap().to_string(),
-            "2026-11-21T12:04:47Z"
+            timeout.ended_at.unwrap().to_string(),
+            "2026-11-21T12:34:20Z"
         );
+        assert_eq!(told(5)[0].exit_code.as_deref(), Some("0:11"));
+        assert_eq!(told(5)[0].limit_seconds, None);
+        assert_eq!(told(13)[0].state, "OUT_OF_MEMORY");
+        assert_eq!(told(16)[0].suspended_seconds, Some(3));
     }
 
     #[test]
-    fn who_cancelled_is_no_part_of_the_state_and_a_job_that_never_began_has_no_start() {
-        let outcome = ended("18|CANCELLED by 1000|0:0|None|2026-11-21T12:04:47|00:00:00|UNLIMITED");
-        assert_eq!(outcome.state, "CANCELLED");
-        assert_eq!((outcome.started_at, outcome.limit_seconds), (None, None));
+    fn who_cancelled_is_no_part_of_the_state_and_a_start_may_be_missing() {
+        assert_eq!(states(7), ["CANCELLED"]);
+        for job_id in [17, 23] {
+            assert_eq!(told(job_id)[0].started_at, None);
+            assert!(told(job_id)[0].ended_at.is_some());
+        }
     }
 
     #[test]
-    fn each_launch_of_a_requeued_job_has_a_record() {
-        let text = "\
-19|REQUEUED|0:0|2026-11-21T12:04:44|2026-11-21T12:04:47|00:00:00|Partition_Limit
-19|RUNNING|0:0|2026-11-21T12:06:44|Unknown|00:00:00|Partition_Limit
-";
-        let answer = answer(text);
-        assert_eq!(answer.outcomes.len(), 1);
-        assert_eq!(answer.alive, [19].into());
+    fn each_launch_of_a_job_that_was_put_back_has_a_record() {
+        assert_eq!(states(8), ["REQUEUED", "COMPLETED"]);
+        assert_eq!(states(26), ["NODE_FAIL"]);
+        assert_eq!(answer(TOLD).alive, [26, 27].into());
     }
 
     #[test]

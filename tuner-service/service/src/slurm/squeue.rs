@@ -144,50 +144,68 @@ mod tests {
         }
     }
 
-    /// As 22.05.8 prints them.
+    /// As 22.05.8 prints them, with TZ=UTC; 27 and 26 were put back, 16 was suspended.
     const LISTED: &str = "\
-                  12                       COMPLETED           0     2026-11-21T12:04:44     2026-11-21T12:04:47                    0:03                    1:00
-                  13                         RUNNING           0     2026-11-21T12:04:44     2026-11-21T13:04:44                    0:03               UNLIMITED
-                  14                         PENDING           1     2026-11-21T12:06:44                     N/A                    0:00              1-00:00:00
-                  15                       COMPLETED           0     2026-11-21T12:04:44     2026-11-21T12:04:47                    0:01                    1:00
-                  16                      COMPLETING           0     2026-11-21T12:04:44     2026-11-21T12:04:47                    0:03                    1:00
+                   1            TIMEOUT            0      2026-11-21T12:33:14     2026-11-21T12:34:20                    1:06                    1:00
+                   3          COMPLETED            0      2026-11-21T12:33:14     2026-11-21T12:33:15                    0:01                    5:00
+                  13      OUT_OF_MEMORY            0      2026-11-21T12:33:15     2026-11-21T12:33:15                    0:00            365-00:00:00
+                  16          COMPLETED            0      2026-11-21T12:33:41     2026-11-21T12:33:45                    0:01            365-00:00:00
+                  17          CANCELLED            0      2026-11-21T12:33:50     2026-11-21T12:33:50                    0:00               UNLIMITED
+                  26            RUNNING            1      2026-11-21T12:37:14                    NONE                    0:10               UNLIMITED
+                  27            PENDING            1      2027-11-21T12:37:14                    NONE                    0:00               UNLIMITED
+                  28         COMPLETING            0      2026-11-21T12:37:14     2026-11-21T12:37:19                    0:05               UNLIMITED
 noise
 ";
 
+    /// The word for one launch.
+    fn told(job_id: u32, restart_count: u32) -> Outcome {
+        let answer = answer(LISTED, &[launch(job_id, restart_count)]);
+        assert!(answer.alive.is_empty());
+        answer.outcomes.into_iter().next().unwrap()
+    }
+
     #[test]
     fn an_ended_job_is_told_with_its_times_and_limit() {
-        let answer = answer(LISTED, &[launch(12, 0)]);
-        let [outcome] = answer.outcomes.as_slice() else {
-            panic!("{answer:?}")
-        };
+        let outcome = told(1, 0);
         assert_eq!(
             (outcome.state.as_str(), outcome.restart_count),
-            ("COMPLETED", Some(0))
+            ("TIMEOUT", Some(0))
         );
         assert_eq!(
             outcome.started_at.unwrap().to_string(),
-            "2026-11-21T12:04:44Z"
+            "2026-11-21T12:33:14Z"
+        );
+        assert_eq!(
+            outcome.ended_at.unwrap().to_string(),
+            "2026-11-21T12:34:20Z"
         );
         assert_eq!(outcome.suspended_seconds, Some(0));
         assert_eq!(outcome.limit_seconds, Some(60));
-        assert!(answer.alive.is_empty());
+        assert_eq!(told(3, 0).limit_seconds, Some(300));
+        assert_eq!(
+            (told(17, 0).state.as_str(), told(17, 0).limit_seconds),
+            ("CANCELLED", None)
+        );
+        assert_eq!(told(13, 0).state, "OUT_OF_MEMORY");
     }
 
     #[test]
     fn time_that_was_not_used_was_spent_suspended() {
-        let answer = answer(LISTED, &[launch(15, 0)]);
-        assert_eq!(answer.outcomes[0].suspended_seconds, Some(2));
+        assert_eq!(told(16, 0).suspended_seconds, Some(3));
     }
 
     #[test]
     fn a_running_or_completing_job_has_not_ended_and_an_earlier_launch_was_put_back() {
-        let told = answer(LISTED, &[launch(13, 0), launch(16, 0), launch(14, 1)]);
-        assert!(told.outcomes.is_empty());
-        assert_eq!(told.alive, [13, 14, 16].into());
-        let earlier = answer(LISTED, &[launch(14, 0)]);
-        assert_eq!(earlier.outcomes[0].state, "REQUEUED");
-        assert_eq!(earlier.outcomes[0].restart_count, Some(0));
-        assert!(earlier.alive.is_empty());
+        let now = answer(LISTED, &[launch(26, 1), launch(27, 1), launch(28, 0)]);
+        assert!(now.outcomes.is_empty());
+        assert_eq!(now.alive, [26, 27, 28].into());
+        for job_id in [26, 27] {
+            let earlier = told(job_id, 0);
+            assert_eq!(
+                (earlier.state.as_str(), earlier.restart_count),
+                ("REQUEUED", Some(0))
+            );
+        }
     }
 
     #[test]

@@ -42,9 +42,33 @@ pub(super) struct Truth {
 ///
 /// By the restart count, where the source knows it. Else it is the run that started inside the word's
 /// interval, nearest to its begin. A run whose start never arrived began at a time that nobody knows,
-/// before it was reported: a word is its own only if no other could be.
+/// before it was reported: a word is its own only if no other could be. sacct knows no begin of some
+/// launches that were put back soon: such a word is the last run's before its end, unless sacct has
+/// another word for that.
 pub(super) fn claims(words: &[Said], runs: &[RunAt]) -> Vec<Option<i64>> {
     let mut claims: Vec<_> = words.iter().map(|word| claim(word, runs)).collect();
+    for (place, word) in words.iter().enumerate() {
+        let (Source::Sacct, None, None, Some(end)) = (
+            word.source,
+            word.restart_count,
+            word.started_at,
+            word.ended_at,
+        ) else {
+            continue;
+        };
+        let run_id = runs
+            .iter()
+            .filter(|run| !run.unstarted && run.started_at <= end.saturating_add(SLACK))
+            .max_by_key(|run| run.started_at)
+            .map(|run| run.run_id);
+        let spoken_for = words
+            .iter()
+            .zip(&claims)
+            .any(|(other, claim)| other.source == word.source && *claim == run_id);
+        if !spoken_for {
+            claims[place] = run_id;
+        }
+    }
     let mut unstarted = runs.iter().filter(|run| {
         let has_word = claims.contains(&Some(run.run_id));
         run.unstarted && !has_word
@@ -174,6 +198,28 @@ mod tests {
         let early = said(Source::Jobcomp, "COMPLETED", 1004, 1006);
         let late = said(Source::Jobcomp, "COMPLETED", 1007, 1009);
         assert_eq!(claims(&[early, late], &runs), [Some(100), None]);
+    }
+
+    #[test]
+    fn a_word_without_a_begin_is_the_last_launchs_before_its_end_if_that_has_no_other() {
+        let beginless = |state, end: i64| Said {
+            started_at: None,
+            ..said(Source::Sacct, state, 0, end)
+        };
+        // sacct, 22.05.8: preempted two seconds after its start, and launched again.
+        let runs = [run(0, 1000), run(1, 1010)];
+        let words = [
+            beginless("PREEMPTED", 1002),
+            said(Source::Sacct, "COMPLETED", 1010, 1015),
+        ];
+        assert_eq!(claims(&words, &runs), [Some(100), Some(101)]);
+        // A job that completed, was put back, and was cancelled while it was pending.
+        let words = [
+            said(Source::Sacct, "COMPLETED", 1000, 1005),
+            beginless("CANCELLED", 1020),
+        ];
+        assert_eq!(claims(&words, &runs[..1]), [Some(100), None]);
+        assert_eq!(claims(&[beginless("CANCELLED", 900)], &runs), [None]);
     }
 
     #[test]
