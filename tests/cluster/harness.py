@@ -237,7 +237,7 @@ class Site:
 
     def check_nodes(self) -> None:
         """Check that every node can run jobs: none is drained, down or failing."""
-        working = {"idle", "mixed", "allocated", "completing"}
+        working = {"idle", "mixed", "allocated", "completing", "planned"}
         states = self.cluster.node_states()
         bad = {node: state for node, state in states.items() if state not in working}
         reasons = self.cluster.run_as(ROOT, ["sinfo", "--list-reasons"]).stdout
