@@ -116,9 +116,9 @@ class Cluster:
         with self._locked():
             self._network.ensure()
             with self._network.inside():
-                return self._up(nodes)
+                return self._up(nodes, known)
 
-    def _up(self, nodes: int) -> bool:
+    def _up(self, nodes: int, known: Record | None) -> bool:
         wanted = self._remembered(nodes)
         layout.make(self.paths, wanted)
         wanted = self._install(wanted)
@@ -126,6 +126,8 @@ class Cluster:
         self._configure(wanted)
         everything = parts.in_order(self.paths, wanted, self._say)
         started = self._supervisor.converge(everything)
+        if known is not None and known.variant.memory and not wanted.variant.memory:
+            cgroups.remove_leftovers(known.node_names())
         resumed = control.wait_for_nodes(self.paths, lambda: self._supervisor.check(everything))
         for node in resumed:
             self._say(f"{node} was drained; it is resumed")

@@ -143,6 +143,7 @@ fn next_line(file: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<Option<u
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::process::Command;
 
     use proptest::prelude::*;
 
@@ -174,6 +175,41 @@ mod tests {
         let names: Vec<_> = day_files(directory.path()).unwrap();
         let names: Vec<_> = names.into_iter().map(|file| file.name).collect();
         assert_eq!(names, ["outcomes-20261121", "outcomes-20261122"]);
+    }
+
+    #[test]
+    fn what_the_script_writes_is_read() {
+        let script = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../deploy/jobcomp/io-autotune-jobcomp"
+        );
+        let directory = tempfile::tempdir().unwrap();
+        for (job_id, state) in [("7", "COMPLETED"), ("8", "PENDING")] {
+            let status = Command::new(script)
+                .arg(directory.path())
+                .env_clear()
+                .envs([("JOBID", job_id), ("JOBSTATE", state), ("EXITCODE", "0:0")])
+                .envs([("START", "10"), ("END", "20"), ("LIMIT", "00:05:00")])
+                .envs([("NODECNT", "2"), ("JOBNAME", "1 9 COMPLETED\n")])
+                .status()
+                .unwrap();
+            assert!(status.success());
+        }
+        // What a Slurm that sets nothing would leave.
+        Command::new(script)
+            .arg(directory.path())
+            .env_clear()
+            .status()
+            .unwrap();
+        let files = day_files(directory.path()).unwrap();
+        // Two files where the test runs over midnight.
+        let batches: Vec<_> = files.iter().map(|file| file.read(0, 10).unwrap()).collect();
+        let words: Vec<_> = batches.iter().flat_map(|batch| &batch.words).collect();
+        assert_eq!(words[0].line, "1 7 COMPLETED 0:0 10 20 00:05:00 2");
+        assert_eq!(words[1].outcome.state, "REQUEUED");
+        assert_eq!(words.len(), 2);
+        let unbelievable: u64 = batches.iter().map(|batch| batch.unbelievable).sum();
+        assert_eq!(unbelievable, 1);
     }
 
     #[test]

@@ -1,0 +1,61 @@
+"""The job-completion script: whatever its spool is, it ends at once and well."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "jobcomp" / "io-autotune-jobcomp"
+
+
+def run(spool: Path) -> None:
+    done = subprocess.run(
+        [SCRIPT, spool],
+        env={"JOBID": "7", "JOBSTATE": "FAILED"},
+        timeout=10,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.fixture
+def today(tmp_path: Path) -> Path:
+    return tmp_path / f"outcomes-{datetime.now(UTC):%Y%m%d}"
+
+
+def test_it_appends(tmp_path: Path, today: Path) -> None:
+    run(tmp_path)
+    run(tmp_path)
+    assert today.read_text(encoding="utf-8") == "1 7 FAILED - - - - -\n" * 2
+    assert today.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_spool_that_is_missing_is_no_failure(tmp_path: Path) -> None:
+    run(tmp_path / "missing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_in_its_place_does_not_hold_it_up(tmp_path: Path, today: Path) -> None:
+    os.mkfifo(today)
+    run(tmp_path)
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path: Path, today: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("", encoding="utf-8")
+    today.symlink_to(other)
+    run(tmp_path)
+    assert other.read_text(encoding="utf-8") == ""
+
+
+def test_a_full_disk_is_no_failure(tmp_path: Path) -> None:
+    # No file may grow: the write fails, as on a full disk.
+    limited = ["bash", "-c", 'trap "" XFSZ; ulimit -f 0; exec "$@"', "bash", str(SCRIPT)]
+    done = subprocess.run([*limited, tmp_path], timeout=10, check=True, capture_output=True)
+    assert done.stderr == b""
