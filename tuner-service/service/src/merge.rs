@@ -22,6 +22,8 @@ pub(crate) struct MergedRun {
     pub(crate) epilog: Option<EpilogWord>,
     /// What is still missing for certain, in one sentence.
     pub(crate) missing: Option<String>,
+    /// Whether every node of the job has reported, so that nothing more is to come.
+    pub(crate) all_reported: bool,
     /// Whether other nodes may have run steps that nobody has told of: a job of several nodes
     /// without a batch step, of which not all have reported.
     pub(crate) may_lack_steps: bool,
@@ -74,6 +76,7 @@ pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
         measures,
         epilog: epilog(&sorted),
         missing: steps.missing(),
+        all_reported: !unheard,
         may_lack_steps: unheard && steps.batch().is_none(),
         has_batch_step: steps.batch().is_some(),
     }
@@ -338,8 +341,12 @@ mod tests {
             run.missing.as_deref(),
             Some("step 0 ran on 2 nodes, and only n1 reported it")
         );
+        assert!(!run.all_reported);
         let second = report("n2", 2, given(4), &[step(0, 2, 3)]);
-        assert_eq!(merge(&[first, second]).missing, None);
+        assert_eq!(merge(&[first.clone(), second]).missing, None);
+        let blind = report("n2", 2, incomplete("no prolog ran on this node"), &[]);
+        let run = merge(&[first, blind]);
+        assert!(run.missing.is_some() && run.all_reported);
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub(crate) fn next(facts: &Facts<'_>, patience: Patience) -> Next {
 
 fn completed(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
     if let Some(missing) = &run.missing {
-        return wait_for_reports(facts.reported_age, patience, missing);
+        return wait_for_parts(facts, run, missing, patience);
     }
     if run.may_lack_steps && facts.reported_age < patience.release {
         return Next::Wait;
@@ -119,6 +119,15 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
         return Next::Judge(not_counted("it was suspended for a while".into()));
     }
     Next::Judge(sample(facts, run, ""))
+}
+
+/// Waits for the parts of steps that are missing, as long as a node may still report them. Where all
+/// have reported, one has not seen its part: slurmd ran no prolog there.
+fn wait_for_parts(facts: &Facts<'_>, run: &MergedRun, missing: &str, patience: Patience) -> Next {
+    if run.all_reported {
+        return Next::Judge(not_counted(missing.to_owned()));
+    }
+    wait_for_reports(facts.reported_age, patience, missing)
 }
 
 /// Waits for what is missing of the reports of a job that ended well.
@@ -197,7 +206,7 @@ fn without_a_word(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Nex
 /// batch step ended with wait status 0, the epilogs were told 0:0, and the limit was not reached.
 fn fallback(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
     if let Some(missing) = &run.missing {
-        return wait_for_reports(facts.reported_age, patience, missing);
+        return wait_for_parts(facts, run, missing, patience);
     }
     if let Some(why) = says_nothing(facts) {
         return Next::Judge(not_counted(why));
@@ -336,6 +345,7 @@ mod tests {
                 limit_seconds: None,
             }),
             missing: None,
+            all_reported: true,
             may_lack_steps: false,
             has_batch_step: true,
         }
@@ -529,6 +539,7 @@ mod tests {
     fn the_part_of_a_node_is_waited_for_without_a_place_and_not_for_ever() {
         let missing = MergedRun {
             missing: Some("step 0 ran on 2 nodes, and only n1 reported it".into()),
+            all_reported: false,
             ..merged()
         };
         let after = |seconds| Facts {
@@ -538,6 +549,11 @@ mod tests {
         assert_eq!(next(&after(59), PATIENCE), Next::Wait);
         assert_eq!(next(&after(60), PATIENCE), Next::Release);
         assert!(why(&after(3600)).contains("only n1"));
+        let nothing_to_come = MergedRun {
+            all_reported: true,
+            ..missing.clone()
+        };
+        assert!(why(&completed_with(nothing_to_come)).contains("only n1"));
         let timeout = facts(Some("TIMEOUT"), Some(missing));
         assert!(!is_bound(&timeout));
     }
