@@ -11,7 +11,7 @@ DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 
-.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster lint format sqlx openapi clean
+.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format sqlx openapi clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,6 +21,8 @@ build: ## Build everything into build/stage
 	cargo build --release --locked --workspace
 	$(MAKE) --no-print-directory -C spank-plugin all
 	$(MAKE) --no-print-directory -C tests/workloads
+	cargo build --release --locked --package io-autotune-protocol --example storm
+	install -m 755 target/release/examples/storm $(STAGE)/workloads/
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp $(STAGE)/bin/
@@ -63,7 +65,7 @@ test-unit: $(VENV)/.installed ## Tests of the pure parts: Rust, the plugin again
 	@deploy/install-deps build test
 	cargo test --release --locked --workspace --exclude io-autotune-store
 	$(MAKE) --no-print-directory -C spank-plugin test
-	$(VENV)/bin/pytest tests/unit_devcluster
+	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_lives
 
 test-store: ## Tests of the store on a PostgreSQL of their own
 	@deploy/install-deps build cluster
@@ -73,6 +75,18 @@ test-store: ## Tests of the store on a PostgreSQL of their own
 test-cluster: build $(VENV)/.installed ## Tests on a real Slurm cluster of their own
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/cluster
+
+test-slow: build $(VENV)/.installed ## What waits: time limits, dead nodes, clusters of another make-up
+	@deploy/install-deps cluster test accounting
+	$(VENV)/bin/pytest tests/cluster -m slow
+
+test-array: build $(VENV)/.installed ## An array of a thousand tasks
+	@deploy/install-deps cluster test
+	$(VENV)/bin/pytest tests/cluster -m array
+
+lives: build $(VENV)/.installed ## Renew docs/lives.md: every kind of job, every kind of end
+	@deploy/install-deps cluster test accounting
+	$(VENV)/bin/pytest tests/cluster -k test_a_job_of_this_kind_that_ends_so -m "slow or not slow" --write-lives
 
 lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	@deploy/install-deps build lint

@@ -137,6 +137,17 @@ def kill(identity: Identity) -> None:
     end(identity, signal.SIGKILL, 5.0)
 
 
+def send(identity: Identity, number: int) -> None:
+    """Send a signal to a process; one that has ended gets none."""
+    pidfd = _open(identity)
+    if pidfd is None:
+        return
+    try:
+        _signal(pidfd, number)
+    finally:
+        os.close(pidfd)
+
+
 def wait_until(
     probe: Callable[[], str | None], seconds: float, identity: Identity | None = None
 ) -> str | None:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from devcluster import Cluster, process, record
+from devcluster import Cluster, files, process, record
 from devcluster.supervisor import Supervisor
 from devcluster.users import SERVICE_USER
 
@@ -26,13 +29,37 @@ ROOT = "root"
 SECONDS = 60.0
 """How long any single wait may take. Jobs of these tests run for seconds."""
 
-_ENDED = frozenset(
+ENDED = frozenset(
     {"CANCELLED", "COMPLETED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
 )
+"""Slurm's words for a job that has ended, its epilog included."""
+
+FRESH_SECONDS = 0.4
+"""How old what many wait for together may be when one of them asks."""
 
 Json = Any
 """What ``--json`` prints."""
 Found = TypeVar("Found")
+
+
+class Shared(Generic[Found]):
+    """What many threads look at again and again, asked for once for all of them."""
+
+    def __init__(self, ask: Callable[[], Found]) -> None:
+        """Ask by ``ask``, which may take its time."""
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._known: tuple[float, Found] | None = None
+
+    def look(self) -> Found:
+        """Return what was asked for at most FRESH_SECONDS before this call."""
+        called = time.monotonic()
+        with self._lock:
+            if self._known is None or self._known[0] < called - FRESH_SECONDS:
+                # As of before the question: the answer may be as old as that.
+                asked = time.monotonic()
+                self._known = (asked, self._ask())
+            return self._known[1]
 
 
 @dataclass(frozen=True)
@@ -68,14 +95,37 @@ def await_true(what: str, holds: Callable[[], bool], seconds: float = SECONDS) -
     await_value(what, lambda: True if holds() else None, seconds)
 
 
+def await_seconds(seconds: float) -> None:
+    """Let time pass, where that itself is what a job is to go through."""
+    until = time.monotonic() + seconds
+    await_true("time to pass", lambda: time.monotonic() >= until, seconds + SECONDS)
+
+
+def command_lines() -> Iterator[tuple[int, str]]:
+    """Yield each process's id and its command line, blanks between the arguments."""
+    for pid in process.all_pids():
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        yield pid, line.replace(b"\0", b" ").decode("utf-8", "replace")
+
+
 class Site:
     """A cluster with the service, its users and its admin."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Work with a cluster that is up."""
+    def __init__(self, cluster: Cluster, make_up: str) -> None:
+        """Work with a cluster that is up; ``make_up`` is what docs/lives.md calls its like."""
         self.cluster = cluster
+        self.make_up = make_up
         self.paths = cluster.paths
         self._supervisor = Supervisor(self.paths.processes, lambda _message: None)
+        self.all_runs: Shared[list[Json]] = Shared(
+            lambda: self.ask(ROOT, "history", "--limit", "10000")
+        )
+        """Every run, oldest first, for many that wait."""
+        self.all_jobs: Shared[dict[int, tuple[str, str]]] = Shared(self._all_jobs)
+        """Every job that slurmctld knows: its name and state by its id, for many that wait."""
 
     # Submitting
 
@@ -132,12 +182,17 @@ class Site:
 
     def ended(self, job: Job) -> dict[str, str]:
         """Wait until a job has ended, its epilog included, and return its fields."""
-        return self.await_state(job, *_ENDED)
+        return self.await_state(job, *ENDED)
 
     def jobs_named(self, name: str) -> list[str]:
         """Return the ids of all jobs of this name, ended or not."""
         argv = ["squeue", "--noheader", "--states=all", f"--name={name}", "--format=%A"]
         return self.cluster.run_as(ROOT, argv).stdout.split()
+
+    def _all_jobs(self) -> dict[int, tuple[str, str]]:
+        argv = ["squeue", "--noheader", "--array", "--states=all", "--format=%A|%T|%j"]
+        rows = [line.split("|", 2) for line in lines(self.cluster.run_as(ROOT, argv).stdout)]
+        return {int(job_id): (name, state) for job_id, state, name in rows}
 
     # What the service says
 
@@ -215,11 +270,46 @@ class Site:
         finally:
             self.cluster.up()
 
+    @contextmanager
+    def part_frozen(self, name: str) -> Iterator[None]:
+        """Stop the processor of one part (SIGSTOP), so that it answers later and loses nothing."""
+        process.send(self._supervisor.running()[name].identity, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send(self._supervisor.running()[name].identity, signal.SIGCONT)
+
+    @contextmanager
+    def slurm_conf_changed(self, **changes: str) -> Iterator[None]:
+        """Change lines of slurm.conf, as ``scontrol reconfigure`` can, and change them back."""
+        before = self.paths.slurm_conf.read_text(encoding="utf-8")
+        text = before
+        for key, value in changes.items():
+            text, count = re.subn(rf"(?m)^{key}=.*$", f"{key}={value}", text)
+            assert count == 1, f"slurm.conf does not set {key}"
+        self._reconfigure(text)
+        try:
+            yield
+        finally:
+            self._reconfigure(before)
+
+    def _reconfigure(self, slurm_conf: str) -> None:
+        files.write(self.paths.slurm_conf, slurm_conf, mode=0o644)
+        self.cluster.run_as(ROOT, ["scontrol", "reconfigure"])
+
     def service_port(self) -> int:
         """Return the TCP port of the service."""
+        return self._record().ports.service
+
+    @property
+    def cluster_name(self) -> str:
+        """Slurm's name of the cluster."""
+        return self._record().name
+
+    def _record(self) -> record.Record:
         known = record.load(self.paths.record)
         assert known is not None, "the cluster has no record"
-        return known.ports.service
+        return known
 
     # What is left behind
 

@@ -39,6 +39,13 @@ def service_mute(site: Site) -> Iterator[None]:
 
 
 @contextmanager
+def service_frozen(site: Site) -> Iterator[None]:
+    """Freeze the service: it hears what is asked meanwhile, and answers after the ``with``."""
+    with site.part_frozen("io-autotuned"):
+        yield
+
+
+@contextmanager
 def munged_gone(site: Site) -> Iterator[None]:
     """Point the helper, and nothing else, to a munged that does not run."""
     with _helper_munge_socket(site, site.paths.run / "no-munge.sock"):

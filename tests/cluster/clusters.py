@@ -1,0 +1,107 @@
+"""Clusters of the tests' own: brought up, looked after for what they leave behind, destroyed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from devcluster import Cluster, ClusterError
+from harness import Site
+
+ROOT_DIRECTORY = Path(os.environ.get("IO_AUTOTUNE_TEST_ROOT", "/var/lib/io-autotune-test"))
+"""Where the shared cluster lies while the tests run; those of another make-up lie beside it."""
+KEPT_LOGS = Path(__file__).resolve().parents[2] / "build" / "test-cluster-logs"
+"""Where the logs go when a test has failed, a directory for each cluster."""
+KEEP = "IO_AUTOTUNE_KEEP"
+"""Set this variable to 1 to keep a cluster when a test has failed on it."""
+SHARED = "squeue"
+"""What docs/lives.md calls the make-up of the cluster that most tests share."""
+
+MESSAGES: pytest.StashKey[list[str]] = pytest.StashKey()
+"""What is to be said at the very end."""
+
+STUDY_SETTINGS = (
+    "baseline_runs=2",
+    "design_points=4",
+    "budget=8",
+    "exploring=2",
+    "control_every=2",
+    # Eight runs are few: one more of a child must do.
+    "robert2020.resampling_share=0.5",
+)
+"""So that a study settles within a minute."""
+
+
+@contextmanager
+def cluster_of_its_own(
+    request: pytest.FixtureRequest, make_up: str, **options: object
+) -> Iterator[Site]:
+    """Bring up a cluster; at the end, check that nothing was left behind, and destroy it.
+
+    ``make_up`` is what docs/lives.md calls it; ``options`` are those of Cluster that are to differ
+    from the shared cluster's.
+    """
+    if os.geteuid() != 0:
+        pytest.exit(
+            "tests/cluster starts a private Slurm cluster, and only root can: run it as root",
+            returncode=pytest.ExitCode.USAGE_ERROR,
+        )
+    options = {
+        "nodes": 2,
+        "prolog_alloc": True,
+        "study_settings": STUDY_SETTINGS,
+        "say": lambda message: print(message, flush=True),
+        **options,
+    }
+    cluster = Cluster(_root(make_up), **options)
+    cluster.destroy()
+    failed_before = request.session.testsfailed
+    try:
+        cluster.up()
+        site = Site(cluster, make_up)
+        yield site
+        site.check_nothing_left()
+    except BaseException:
+        _leave(request.config, cluster, failed=True)
+        raise
+    _leave(request.config, cluster, failed=request.session.testsfailed > failed_before)
+
+
+def say(config: pytest.Config, message: str) -> None:
+    """Say something at the very end, past what pytest captures."""
+    config.stash.setdefault(MESSAGES, []).append(message)
+
+
+def _root(make_up: str) -> Path:
+    if make_up == SHARED:
+        return ROOT_DIRECTORY
+    suffix = "-".join(re.findall(r"[a-z0-9]+", make_up.lower()))
+    return ROOT_DIRECTORY.with_name(f"{ROOT_DIRECTORY.name}-{suffix}")
+
+
+def _leave(config: pytest.Config, cluster: Cluster, *, failed: bool) -> None:
+    """Destroy the cluster. After a failure its logs are kept, and itself where that was asked."""
+    kept = KEPT_LOGS / cluster.root.name
+    shutil.rmtree(kept, ignore_errors=True)
+    if failed and cluster.paths.log.is_dir():
+        shutil.copytree(cluster.paths.log, kept)
+        say(config, f"the cluster's logs are in {kept}")
+    if failed and os.environ.get(KEEP) == "1":
+        say(
+            config,
+            f"the cluster in {cluster.root} is kept; look around with 'PYTHONPATH=deploy python3 -m"
+            f" devcluster shell --root {cluster.root}', remove it with 'destroy'",
+        )
+        return
+    if failed:
+        say(config, f"{KEEP}=1 would keep the cluster for a look at it")
+    try:
+        cluster.destroy()
+    except ClusterError as error:
+        say(config, f"the cluster in {cluster.root} could not be destroyed: {error}")
+        raise
