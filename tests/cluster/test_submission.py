@@ -99,17 +99,21 @@ def test_an_option_for_a_later_component_only_is_explained_once(site: Site) -> N
     assert site.history("submission-later") == []
 
 
-def test_an_array_is_one_submission_and_a_run_for_each_task(site: Site) -> None:
-    first = site.sbatch("true", asked("submission-array"), "--array=0-3", "--output=/dev/null")
+@pytest.mark.parametrize("tasks", [20, pytest.param(1000, marks=pytest.mark.array)])
+def test_an_array_is_one_submission_and_a_run_for_each_task(site: Site, tasks: int) -> None:
+    app = f"submission-array-{tasks}"
+    first = site.sbatch("true", asked(app), f"--array=0-{tasks - 1}", "--output=/dev/null")
     assert len(first.said()) == 1
     site.judged(first)
 
-    def counted() -> bool:
-        return site.study("submission-array")["counted"] == 4
+    def in_flight_or_unborn() -> int:
+        study = site.study(app)
+        return tasks - study["counted"] - study["not_counted"]
 
-    await_true("all four tasks to count", counted)
-    runs = site.history("submission-array")
-    assert len({run["job_id"] for run in runs}) == len(runs) == 4
+    await_true(f"all {tasks} tasks to be judged", lambda: in_flight_or_unborn() == 0, 60.0 + tasks)
+    runs = site.history(app)
+    assert {run["state"] for run in runs} == {"counted"}, [run["verdict"] for run in runs]
+    assert len({run["job_id"] for run in runs}) == len(runs) == tasks
 
 
 @pytest.mark.parametrize("how", ["wrap", "run.sh"])

@@ -32,6 +32,9 @@ struct Arguments {
     /// Their user and group.
     #[arg(long, default_value_t = 1000)]
     uid: u32,
+    /// CPUs that each has of its node, a part of the study's context.
+    #[arg(long, default_value = "8")]
+    cpus_per_node: String,
     /// How many.
     #[arg(long, default_value_t = 1000)]
     starts: u32,
@@ -159,7 +162,7 @@ fn request(arguments: &Arguments, number: u32) -> StartRequest {
             node: format!("n{}", number % 4 + 1),
             nodes: 1,
             partition: "main".into(),
-            cpus_per_node: "8".into(),
+            cpus_per_node: arguments.cpus_per_node.clone(),
         },
         request: Request {
             app: Some(arguments.app.clone()),
