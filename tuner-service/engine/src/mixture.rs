@@ -10,6 +10,9 @@ const LEAST_RUNS: usize = 4;
 /// Two groups are two works only if their geometric means differ by this factor at least: a run in
 /// sixteen that is up to 1.6 times as slow as the others is noise.
 const LEAST_RATIO: f64 = 1.7;
+/// Runs that lie no further apart than this, in seconds, are never told apart: on a busy node the
+/// launching alone of a job takes now a few milliseconds and now some tenths of a second.
+const LEAST_SPAN: f64 = 0.5;
 /// The smaller of two groups holds at least one run in so many, and never one run alone.
 const SMALLEST_SHARE: usize = 5;
 
@@ -48,7 +51,7 @@ impl From<Mixture> for Reason {
 /// sixteen is called mixed in less than one study in a hundred, at any number of runs; the test
 /// repeats it.
 ///
-/// None under four runs, and if they can be one application's.
+/// None under four runs, if they lie within half a second, and if they can be one application's.
 pub fn mixture(space: &Space, history: &History, settings: &Settings) -> Option<Mixture> {
     let mut times = recent_times_of_default(space, history);
     let runs = times.len();
@@ -60,7 +63,7 @@ pub fn mixture(space: &Space, history: &History, settings: &Settings) -> Option<
     let varies = (0..runs).all(|left_out| {
         let mut others = times.clone();
         others.remove(left_out);
-        variation(&others) > settings.max_baseline_cv
+        variation(&others) > settings.max_baseline_cv && span(&others) >= LEAST_SPAN
     });
     let modes = two_modes(&times);
     (modes.is_some() || (varies && cv > settings.max_baseline_cv)).then_some(Mixture {
@@ -84,6 +87,14 @@ fn recent_times_of_default(space: &Space, history: &History) -> Vec<f64> {
     let surplus = runs.len().saturating_sub(RECENT_RUNS);
     runs.drain(..surplus);
     runs.into_iter().map(|run| run.elapsed).collect()
+}
+
+/// From the shortest to the longest of ascending times, seconds.
+fn span(ascending: &[f64]) -> f64 {
+    match ascending {
+        [shortest, .., longest] => longest - shortest,
+        _ => 0.0,
+    }
 }
 
 /// Standard deviation (divisor n - 1) over mean, of ascending positive numbers.
@@ -112,7 +123,9 @@ fn two_modes(ascending: &[f64]) -> Option<(f64, f64)> {
     let distance = high - low;
     let spread = (squares / (runs - 2) as f64).sqrt();
     let far = (2.8 + 32.0 / runs as f64) * spread;
-    (distance >= LEAST_RATIO.ln() && distance >= far).then(|| (low.exp(), high.exp()))
+    let (low, high) = (low.exp(), high.exp());
+    (distance >= LEAST_RATIO.ln() && distance >= far && high - low >= LEAST_SPAN)
+        .then_some((low, high))
 }
 
 fn mean_and_squares(numbers: &[f64]) -> (f64, f64) {
