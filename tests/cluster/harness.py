@@ -51,11 +51,11 @@ class Shared(Generic[Found]):
         self._lock = threading.Lock()
         self._known: tuple[float, Found] | None = None
 
-    def look(self) -> Found:
-        """Return what was asked for at most FRESH_SECONDS before this call."""
+    def look(self, seconds: float = FRESH_SECONDS) -> Found:
+        """Return what was asked for at most so many seconds before this call."""
         called = time.monotonic()
         with self._lock:
-            if self._known is None or self._known[0] < called - FRESH_SECONDS:
+            if self._known is None or self._known[0] < called - seconds:
                 # As of before the question: the answer may be as old as that.
                 asked = time.monotonic()
                 self._known = (asked, self._ask())
@@ -262,7 +262,7 @@ class Site:
 
     @contextmanager
     def parts_stopped(self, *names: str) -> Iterator[None]:
-        """Stop parts of the cluster in good order (SIGTERM), and bring them back."""
+        """Stop parts of the cluster in good order (SIGTERM), and bring all that is stopped back."""
         for name in names:
             self._supervisor.end(name)
         try:

@@ -282,7 +282,8 @@ def _find(cell: Cell, submission: Future[None]) -> None:
         over = submission.done()
         if over:
             submission.result()
-        jobs = cell.site.all_jobs.look()
+        # A client that is gone has submitted its job before now, and not before an older look.
+        jobs = cell.site.all_jobs.look(0.0) if over else cell.site.all_jobs.look()
         if not cell.job_id and cell.kind.named:
             ids = [job_id for job_id, (name, _state) in jobs.items() if name == cell.name]
             cell.job_id = min(ids, default=0)

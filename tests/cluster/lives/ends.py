@@ -7,9 +7,10 @@ promises; what was recorded is in docs/lives.md, and both are checked.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -85,7 +86,7 @@ class End:
     begins: Begins = Begins.WORK
     """How far the job must have come for ``act``."""
     seconds: float = 120.0
-    """How long its verdict may take."""
+    """How long each stage of its life may take."""
 
     def expected(self, kind: Kind, cluster: str) -> tuple[Launch, ...]:
         """Return what is expected of a job of this kind on a cluster of this make-up."""
@@ -161,12 +162,13 @@ def _kill_stepd(site: Site, cell: Cell) -> None:
     site.cluster.run_as(ROOT, ["scontrol", "reconfigure"])
 
 
-def _lose_node(site: Site, cells: Sequence[Cell]) -> None:
-    """Let a node die, as by a power cut, and come back once Slurm has called it dead."""
+@contextmanager
+def _node_lost(site: Site, cells: Sequence[Cell], **changes: str) -> Iterator[None]:
+    """Let a node die, as by a power cut, until Slurm calls it dead; it comes back at the end."""
     node = NODE
-    jobs = [cell.job_id for cell in cells]
-    with site.slurm_conf_changed(SlurmdTimeout="5"), site.parts_stopped(f"slurmd-{node}"):
-        titles = tuple(f"slurmstepd: [{job_id}." for job_id in jobs)
+    changes = {"SlurmdTimeout": "5", **changes}
+    with site.slurm_conf_changed(**changes), site.parts_stopped(f"slurmd-{node}"):
+        titles = tuple(f"slurmstepd: [{cell.job_id}." for cell in cells)
         _kill(pid for pid, line in command_lines() if line.startswith(titles))
         for cell in cells:
             cell.release.touch()
@@ -175,6 +177,11 @@ def _lose_node(site: Site, cells: Sequence[Cell]) -> None:
             lambda: site.cluster.node_states()[node].startswith("down"),
             NODE_SECONDS,
         )
+        yield
+
+
+def _lose_node(site: Site, cells: Sequence[Cell]) -> None:
+    with _node_lost(site, cells):
         for cell in cells:
             if cell.requeues:
                 _let_slurmd_forget(site, cell)
@@ -196,13 +203,30 @@ def _preempt(site: Site, cells: Sequence[Cell]) -> None:
 
 
 def _be_forgotten(site: Site, cells: Sequence[Cell]) -> None:
-    """Let the jobs' node die for good, and Slurm forget them, while the service is down."""
+    """Let Slurm forget the jobs while the service cannot ask, and their node be dead meanwhile."""
     jobs = {cell.job_id for cell in cells}
-    with site.slurm_conf_changed(MinJobAge="2"), site.parts_stopped("io-autotuned"):
-        _lose_node(site, cells)
-        await_true(
-            "Slurm to forget the jobs", lambda: not jobs & site.all_jobs.look().keys(), NODE_SECONDS
-        )
+    with ExitStack() as stack:
+        stack.enter_context(service_frozen(site))
+        with _node_lost(site, cells, MinJobAge="2"):
+            await_true(
+                "Slurm to forget the jobs",
+                lambda: not jobs & site.all_jobs.look().keys(),
+                NODE_SECONDS,
+            )
+            # A node that comes back has lost what was in memory, as /run is.
+            for job_id in jobs:
+                for directory in site.paths.plugin_run.glob(f"*/{NODE}/{job_id}"):
+                    shutil.rmtree(directory)
+            stack.close()
+            await_true(
+                "the runs to be given up",
+                lambda: all(
+                    run["state"] != "in_flight"
+                    for run in site.all_runs.look()
+                    if run["job_id"] in jobs
+                ),
+                NODE_SECONDS,
+            )
 
 
 _SHORT = "exec sleep 2"
@@ -350,7 +374,7 @@ NODE_FAIL = End(
 )
 FORGOTTEN = End(
     "never heard of again",
-    "Its node dies for good, and Slurm forgets it, while the service is down.",
+    "Its node dies, and Slurm forgets it, while the service cannot ask; no report comes.",
     _UNTIL_RELEASED,
     (Launch(frozenset(), "not_counted", r"never heard of again"),),
     options=(f"--nodelist={NODE}",),
