@@ -15,6 +15,8 @@ from harness import Site
 
 BACKLOG = 64
 """Connections that the kernel accepts for a listener that never looks at them."""
+PATIENCE_MS = 60_000
+"""For how long a prolog waits where it is to be caught waiting, in milliseconds."""
 
 
 @contextmanager
@@ -43,6 +45,21 @@ def service_frozen(site: Site) -> Iterator[None]:
     """Freeze the service: it hears what is asked meanwhile, and answers after the ``with``."""
     with site.part_frozen("io-autotuned"):
         yield
+
+
+@contextmanager
+def prologs_wait(site: Site) -> Iterator[None]:
+    """Freeze the service, and let prologs wait for it much longer than a site would."""
+    text = site.paths.plugstack_conf.read_text(encoding="utf-8")
+    # slurmd starts a new slurmstepd for each prolog, which reads the file.
+    patient, count = re.subn(r"(?m)^(optional .*)$", rf"\1 job_deadline_ms={PATIENCE_MS}", text)
+    assert count == 1, f"plugstack.conf does not load the plugin:\n{text}"
+    files.write(site.paths.plugstack_conf, patient, mode=0o644)
+    try:
+        with service_frozen(site):
+            yield
+    finally:
+        files.write(site.paths.plugstack_conf, text, mode=0o644)
 
 
 @contextmanager

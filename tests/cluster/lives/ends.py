@@ -16,7 +16,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from harness import ALICE, ROOT, Site, await_seconds, await_true, command_lines
-from outages import service_frozen
+from outages import prologs_wait, service_frozen
 
 from lives.kinds import Kind
 
@@ -265,11 +265,11 @@ CANCELLED_PENDING = End(
 )
 CANCELLED_PROLOG = End(
     "cancelled, prolog",
-    "scancel while the prolog waits for the service.",
+    "scancel while the prolog waits for the service: slurmd ends the prolog too.",
     _SHORT,
     (_bad("CANCELLED", works=False),),
     act=_cancel,
-    around=service_frozen,
+    around=prologs_wait,
     begins=Begins.PROLOG,
 )
 CANCELLED = End("cancelled, running", "scancel.", _LONG, (_bad("CANCELLED"),), act=_cancel)
