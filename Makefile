@@ -80,7 +80,7 @@ test-slow: build $(VENV)/.installed ## What waits: time limits, dead nodes, clus
 	@deploy/install-deps cluster test accounting
 	$(VENV)/bin/pytest tests/cluster -m slow
 
-test-array: build $(VENV)/.installed ## An array of a thousand tasks
+test-array: build $(VENV)/.installed ## An array of a thousand tasks, a thousand starts at once
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/cluster -m array
 

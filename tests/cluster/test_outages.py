@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 from devcluster import files
-from harness import Job, Site, asked, await_true, lines
+from harness import ALICE, Job, Site, asked, await_true, lines
 from outages import OUTAGES
 
 SUBMIT_DEADLINE = 0.3
@@ -112,8 +112,11 @@ def test_a_job_that_outlives_the_service_is_reported_to_the_next_one(site: Site)
     app = "outage-during"
     site.pinned(app, {"cb_nodes": "2"})
     fence = site.paths.scratch / "outage-during.fence"
-    job = site.sbatch(f"until [ -e {fence} ]; do sleep 0.1; done; cat $ROMIO_HINTS", asked(app))
-    site.await_state(job, "RUNNING")
+    began = site.paths.home(ALICE) / "outage-during.began"
+    body = f"touch {began}; until [ -e {fence} ]; do sleep 0.1; done; cat $ROMIO_HINTS"
+    job = site.sbatch(body, asked(app))
+    # Slurm calls it RUNNING while its prolog still asks the service.
+    await_true("the job to be past its prolog", began.exists)
     with OUTAGES["service stopped"](site):
         fence.touch()
         assert site.ended(job)["ExitCode"] == "0:0"

@@ -45,7 +45,7 @@ def test_a_suggestion_that_was_changed_afterwards_is_told(site: Site) -> None:
     assert done.returncode != 0, "a script that checks would not notice"
 
 
-@pytest.mark.parametrize("starts", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("starts", [100, pytest.param(1000, marks=pytest.mark.array)])
 def test_many_starts_at_once_are_each_answered_and_few_explore(site: Site, starts: int) -> None:
     app = f"truth-storm-{starts}"
     for number in (1, 2):
