@@ -11,7 +11,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use io_autotune_protocol::{PinRequest, WhyRequest};
+use io_autotune_protocol::{PinRequest, WhyRequest, block_on};
 use serde::Serialize;
 
 use crate::arguments::{Arguments, Command, Target};
@@ -19,18 +19,10 @@ use crate::service::{CliError, Service};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => return failed(&error.to_string()),
-    };
-    let result = runtime.block_on(run(&arguments));
-    runtime.shutdown_background();
-    match result {
-        Ok(answer) => print(&answer),
-        Err(error) => failed(&error.to_string()),
+    match block_on(run(&arguments)) {
+        Ok(Ok(answer)) => print(&answer),
+        Ok(Err(error)) => failed(&error.to_string()),
+        Err(error) => failed(&format!("cannot start: {error}")),
     }
 }
 

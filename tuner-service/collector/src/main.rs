@@ -19,6 +19,7 @@ use std::time::Duration;
 use clap::Parser;
 use io_autotune_protocol::{
     Call, Client, ClientConfig, ClientError, Method, Outcome, OutcomesAnswer, OutcomesRequest,
+    block_on,
 };
 use jiff::tz::TimeZone;
 
@@ -105,20 +106,10 @@ fn main() -> ExitCode {
         );
         return ExitCode::FAILURE;
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            say(&format!("cannot start: {error}"));
-            return ExitCode::FAILURE;
-        }
-    };
-    let code = runtime.block_on(run(arguments));
-    // A call into libmunge cannot be cancelled: it is left behind and not waited for.
-    runtime.shutdown_background();
-    code
+    block_on(run(arguments)).unwrap_or_else(|error| {
+        say(&format!("cannot start: {error}"));
+        ExitCode::FAILURE
+    })
 }
 
 async fn run(arguments: Arguments) -> ExitCode {

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use io_autotune_protocol::{Client, ClientConfig, ConfigError};
+use io_autotune_protocol::{Client, ClientConfig, ConfigError, block_on};
 
 /// The node helper of io-autotune; the SPANK plugin runs it, people rarely do.
 #[derive(Parser)]
@@ -125,20 +125,10 @@ impl ServiceArguments {
 fn main() -> ExitCode {
     let began = Instant::now();
     let arguments = Arguments::parse();
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            say(&format!("cannot start: {error}"));
-            return ExitCode::FAILURE;
-        }
-    };
-    let code = runtime.block_on(run(&arguments.command, began));
-    // A call into libmunge cannot be cancelled: it is left behind and not waited for.
-    runtime.shutdown_background();
-    code
+    block_on(run(&arguments.command, began)).unwrap_or_else(|error| {
+        say(&format!("cannot start: {error}"));
+        ExitCode::FAILURE
+    })
 }
 
 async fn run(command: &Command, began: Instant) -> ExitCode {

@@ -8,6 +8,7 @@ mod client;
 mod config;
 pub mod munge;
 mod request;
+mod runtime;
 pub mod signature;
 #[cfg(test)]
 mod testing;
@@ -17,5 +18,6 @@ mod variable;
 pub use client::{Call, Client, ClientError, Method};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use request::{Mode, Note, Request, RequestError};
+pub use runtime::block_on;
 pub use types::*;
 pub use variable::is_deliverable_variable;
