@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devcluster import files
 from devcluster.network import Namespace
-from harness import Site
+from harness import Site, await_true, command_lines
 
 BACKLOG = 64
 """Connections that the kernel accepts for a listener that never looks at them."""
@@ -49,17 +49,27 @@ def service_frozen(site: Site) -> Iterator[None]:
 
 @contextmanager
 def prologs_wait(site: Site) -> Iterator[None]:
-    """Freeze the service, and let prologs wait for it much longer than a site would."""
+    """Let prologs wait, much longer than a site would, for a service that never answers.
+
+    It is there again when none waits any more: whoever ends them must do so within the ``with``.
+    A frozen service would have heard the starts, and answer them in any order with the reports.
+    """
     text = site.paths.plugstack_conf.read_text(encoding="utf-8")
     # slurmd starts a new slurmstepd for each prolog, which reads the file.
     patient, count = re.subn(r"(?m)^(optional .*)$", rf"\1 job_deadline_ms={PATIENCE_MS}", text)
     assert count == 1, f"plugstack.conf does not load the plugin:\n{text}"
-    files.write(site.paths.plugstack_conf, patient, mode=0o644)
-    try:
-        with service_frozen(site):
+    helper = f"{site.paths.bin / 'io-autotune-node'} start "
+    with service_mute(site):
+        files.write(site.paths.plugstack_conf, patient, mode=0o644)
+        try:
             yield
-    finally:
-        files.write(site.paths.plugstack_conf, text, mode=0o644)
+            await_true(
+                "the prologs to end",
+                lambda: not any(helper in line for _pid, line in command_lines()),
+                PATIENCE_MS / 2000,
+            )
+        finally:
+            files.write(site.paths.plugstack_conf, text, mode=0o644)
 
 
 @contextmanager

@@ -45,6 +45,7 @@ QUICK = (
     *_each(ends.EXIT, *_EVERY_PROGRAM, kinds.SECOND_NODE, kinds.EXPORT_NONE, kinds.WRAP),
     *_each(ends.SIGNAL, *_PLAIN_PROGRAMS, kinds.MPIEXEC, kinds.TWO_NODES),
     *_each(ends.CANCELLED_PENDING, *_PLAIN_PROGRAMS, kinds.TWO_NODES, kinds.ARRAY, kinds.HET),
+    *_each(ends.CANCELLED_PROLOG, *_PLAIN_PROGRAMS, kinds.ARRAY),
     *_each(ends.CANCELLED, *_EVERY_PROGRAM, kinds.SALLOC_TWO, kinds.SRUN_TWO),
     *_each(ends.REQUEUED, kinds.BATCH, kinds.STEPS, kinds.TWO_NODES, kinds.ARRAY),
     *_each(ends.REQUEUES_ITSELF, kinds.BATCH),
@@ -54,7 +55,6 @@ QUICK = (
 """Those that take seconds, on the cluster that every other test has too."""
 
 LONG = (
-    *_each(ends.CANCELLED_PROLOG, *_PLAIN_PROGRAMS, kinds.ARRAY),
     *_each(ends.TIMEOUT, *_EVERY_PROGRAM, kinds.SALLOC_TWO, kinds.SRUN_TWO, kinds.WRAP),
     *_each(ends.TIMEOUT_TRAPPED, *_PLAIN_PROGRAMS, kinds.TWO_NODES),
     *_each(ends.NODE_FAIL, kinds.BATCH, kinds.TWO_NODES, kinds.SALLOC, kinds.SRUN),
