@@ -20,7 +20,8 @@ from devcluster.process import Identity
 def start(tmp_path: Path, script: str) -> Identity:
     """Start a shell script and wait until it has said that it runs."""
     output = tmp_path / "output"
-    argv = ["/bin/sh", "-c", script]
+    # A shell cannot trap what it was told to ignore, as everything in the background of a script is.
+    argv = ["/usr/bin/env", "--default-signal=INT", "/bin/sh", "-c", script]
     identity = process.spawn(argv, env=command.base_env(), output=output)
     said = process.wait_until(
         lambda: None if "up" in output.read_text(encoding="utf-8") else "silent", 10, identity
