@@ -29,14 +29,7 @@ def service_stopped(site: Site) -> Iterator[None]:
 @contextmanager
 def service_mute(site: Site) -> Iterator[None]:
     """Put listeners in the service's place that take every connection and never answer."""
-    with site.parts_stopped("io-autotuned"), contextlib.ExitStack() as stack:
-        stack.enter_context(_mute_unix(site.paths.service_socket))
-        # A socket stays in the network that it was made in, and the cluster has one of its own.
-        with Namespace(site.paths.root).inside():
-            tcp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        tcp.bind(("127.0.0.1", site.service_port()))
-        tcp.listen(BACKLOG)
+    with site.parts_stopped("io-autotuned"), _mute_listeners(site):
         yield
 
 
@@ -51,25 +44,25 @@ def service_frozen(site: Site) -> Iterator[None]:
 def prologs_wait(site: Site) -> Iterator[None]:
     """Let prologs wait, much longer than a site would, for a service that never answers.
 
-    It is there again when none waits any more: whoever ends them must do so within the ``with``.
-    A frozen service would have heard the starts, and answer them in any order with the reports.
+    It is there again when none waits any more. A frozen service would hear their starts, and answer
+    them late.
     """
     text = site.paths.plugstack_conf.read_text(encoding="utf-8")
     # slurmd starts a new slurmstepd for each prolog, which reads the file.
     patient, count = re.subn(r"(?m)^(optional .*)$", rf"\1 job_deadline_ms={PATIENCE_MS}", text)
     assert count == 1, f"plugstack.conf does not load the plugin:\n{text}"
     helper = f"{site.paths.bin / 'io-autotune-node'} start "
-    with service_mute(site):
+    with site.parts_stopped("io-autotuned"):
         files.write(site.paths.plugstack_conf, patient, mode=0o644)
         try:
-            yield
-            await_true(
-                "the prologs to end",
-                lambda: not any(helper in line for _pid, line in command_lines()),
-                PATIENCE_MS / 2000,
-            )
+            with _mute_listeners(site):
+                yield
         finally:
             files.write(site.paths.plugstack_conf, text, mode=0o644)
+        await_true(
+            "the prologs to end",
+            lambda: not any(helper in line for _pid, line in command_lines()),
+        )
 
 
 @contextmanager
@@ -94,6 +87,20 @@ OUTAGES: dict[str, Callable[[Site], AbstractContextManager[None]]] = {
     "munged mute": munged_mute,
 }
 """All of them, by name."""
+
+
+@contextmanager
+def _mute_listeners(site: Site) -> Iterator[None]:
+    """Listen where a service that is stopped did; who waits for an answer is cut off at the end."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_mute_unix(site.paths.service_socket))
+        # A socket stays in the network that it was made in, and the cluster has one of its own.
+        with Namespace(site.paths.root).inside():
+            tcp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        tcp.bind(("127.0.0.1", site.service_port()))
+        tcp.listen(BACKLOG)
+        yield
 
 
 @contextmanager

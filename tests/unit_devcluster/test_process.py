@@ -20,7 +20,7 @@ from devcluster.process import Identity
 def start(tmp_path: Path, script: str) -> Identity:
     """Start a shell script and wait until it has said that it runs."""
     output = tmp_path / "output"
-    # A shell cannot trap what it was told to ignore, as everything in the background of a script is.
+    # A shell cannot trap what it was told to ignore, as what a script starts in its background is.
     argv = ["/usr/bin/env", "--default-signal=INT", "/bin/sh", "-c", script]
     identity = process.spawn(argv, env=command.base_env(), output=output)
     said = process.wait_until(

@@ -130,14 +130,20 @@ def _live_together(
     # One more: the last to arrive lets the whole group go on.
     barrier = threading.Barrier(len(cells) + 1) if together else None
     with ThreadPoolExecutor(len(cells) if together else AT_ONCE) as pool:
-        with nullcontext() if around is None else around(site):
-            futures = {cell.key: pool.submit(_live, cell, barrier) for cell in cells}
+        try:
+            with nullcontext() if around is None else around(site):
+                futures = {cell.key: pool.submit(_live, cell, barrier) for cell in cells}
+                if barrier is not None:
+                    _arrive(barrier)
+                if act_on_all is not None:
+                    act_on_all(site, [cell for cell in cells if cell.job_id])
             if barrier is not None:
                 _arrive(barrier)
-            if act_on_all is not None:
-                act_on_all(site, [cell for cell in cells if cell.job_id])
-        if barrier is not None:
-            _arrive(barrier)
+        except BaseException:
+            # Nobody is left waiting for those who will not come.
+            if barrier is not None:
+                barrier.abort()
+            raise
         return {key: _outcome(future.result) for key, future in futures.items()}
 
 

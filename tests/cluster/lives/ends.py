@@ -265,7 +265,7 @@ CANCELLED_PENDING = End(
 )
 CANCELLED_PROLOG = End(
     "cancelled, prolog",
-    "scancel while the prolog waits for a service that does not answer: slurmd ends the prolog too.",
+    "scancel while the prolog waits for a mute service: the work is never launched.",
     _SHORT,
     (_bad("CANCELLED", works=False),),
     act=_cancel,
