@@ -83,7 +83,8 @@ MPIEXEC = Kind(
     "batch, mpiexec",
     "sbatch; two ranks, started by mpiexec.mpich",
     f"exec mpiexec.mpich -n 2 {WORK}",
-    options=("--ntasks=2",),
+    # On two nodes, where one has too few CPUs left, it would be another study.
+    options=("--nodes=1", "--ntasks=2"),
     ranks=2,
 )
 SALLOC = Kind(
