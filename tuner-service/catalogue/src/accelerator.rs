@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use io_autotune_engine::{Parameter, Space, SpaceError};
+use io_autotune_engine::{Constraint, Parameter, Space, SpaceError};
 use io_autotune_protocol::is_deliverable_variable;
 use serde::Deserialize;
 
@@ -47,8 +47,8 @@ pub enum AcceleratorError {
     /// Not TOML, or not of the catalogue's form; the message has line and column.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    /// The parameters do not make a space.
-    #[error("parameters: {0}")]
+    /// The parameters, their conditions and the constraints do not make a space.
+    #[error("{0}")]
     Space(#[from] SpaceError),
     /// The name cannot be an accelerator's.
     #[error("name = {0:?}: use letters, digits, '.', '_' and '-', starting with a letter or digit")]
@@ -77,6 +77,8 @@ struct Document {
     description: String,
     #[serde(default)]
     takes_effect: String,
+    #[serde(default)]
+    constraints: Vec<Constraint>,
     parameters: Vec<Parameter>,
     delivery: DeliverySection,
 }
@@ -104,7 +106,7 @@ impl Accelerator {
             title: document.title,
             description: document.description,
             takes_effect: document.takes_effect,
-            space: Space::new(document.parameters)?,
+            space: Space::constrained(document.parameters, document.constraints)?,
             files: document.delivery.files,
         };
         accelerator.check_delivery()?;
@@ -228,6 +230,21 @@ mod tests {
                 "not delivered by anything",
             ),
             ("default = 2", "default = 9", "default"),
+            (
+                "default = 2",
+                "default = 2\nwhen = { parameter = \"mode\", is = [1] }",
+                "parameter threads exists under a condition on \"mode\"",
+            ),
+            (
+                "title =",
+                "constraints = [ { left = \"threads\", op = \"<\", right = 2 } ]\ntitle =",
+                "\"threads < 2\" must hold",
+            ),
+            (
+                "title =",
+                "constraints = [ { left = \"threads\", op = \"<\" } ]\ntitle =",
+                "a constraint needs left, op and right",
+            ),
         ] {
             assert!(SMALL.contains(from), "{from}");
             let message = Accelerator::parse(&SMALL.replacen(from, to, 1))

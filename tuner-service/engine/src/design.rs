@@ -9,14 +9,14 @@
 //! equally often, or once more. Among a number of such designs the one whose nearest two points are
 //! farthest apart is taken (maximin; Morris and Mitchell 1995).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::settings::MAX_DESIGN_POINTS;
-use crate::space::{Parameter, Point, Space};
+use crate::space::{Point, Space, levels_of};
 
 /// How many designs are drawn at most, of which the best is taken.
 const CANDIDATES: usize = 64;
@@ -26,18 +26,25 @@ const FEWEST_CANDIDATES: usize = 8;
 const WORK: usize = 2_000_000;
 /// How many swaps are tried to cure one candidate, per point.
 const SWAPS_PER_POINT: usize = 40;
+/// How many points are drawn to replace one that may not be run.
+const REPLACEMENTS: u32 = 16;
 
 /// The points of the design, the nearest to the default first, no point twice.
 ///
-/// `wanted` points, or every point of a space that has no more than that. The default is left out
-/// where that does not break the balance and the space is larger than the design.
+/// `wanted` points, or every point of a space that has no more than that, or one more: then it is the
+/// default that is left out. In a larger space it is left out where that does not break the balance. Where
+/// conditions and constraints leave few points, some may be missing.
 pub(crate) fn latin_hypercube(space: &Space, wanted: u32, seed: u64) -> Vec<Point> {
-    let wanted = wanted.min(MAX_DESIGN_POINTS);
+    let wanted = wanted.min(MAX_DESIGN_POINTS) as usize;
     let default = space.default_point();
-    let mut points = if space.size() <= u128::from(wanted) {
-        enumerate(space).collect()
-    } else {
-        best_candidate(space, wanted as usize, &default, seed)
+    let mut points = match space.points(wanted + 1) {
+        Some(mut points) => {
+            if points.len() > wanted {
+                points.retain(|point| *point != default);
+            }
+            points
+        }
+        None => best_candidate(space, wanted, &default, seed),
     };
     let metric = space.metric();
     points.sort_by(|a, b| {
@@ -48,60 +55,44 @@ pub(crate) fn latin_hypercube(space: &Space, wanted: u32, seed: u64) -> Vec<Poin
     points
 }
 
-/// Every point of the space, in the order of the points. Meant for small spaces.
-pub(crate) fn enumerate(space: &Space) -> impl Iterator<Item = Point> {
-    let levels: Vec<u32> = space.parameters().iter().map(levels_of).collect();
-    let mut next = Some(Point(vec![0; levels.len()]));
-    std::iter::from_fn(move || {
-        let current = next.take()?;
-        let mut successor = current.clone();
-        for (level, levels) in successor.0.iter_mut().zip(&levels).rev() {
-            *level += 1;
-            if *level < *levels {
-                next = Some(successor);
-                break;
-            }
-            *level = 0;
-        }
-        Some(current)
-    })
-}
-
-/// The number of levels of a parameter, at least 1; a space's parameters have no more than `u32`
-/// holds.
-pub(crate) fn levels_of(parameter: &Parameter) -> u32 {
-    u32::try_from(parameter.levels()).unwrap_or(u32::MAX).max(1)
-}
-
 fn best_candidate(space: &Space, wanted: usize, default: &Point, seed: u64) -> Vec<Point> {
     // Stream 0 is the design's; suggestions use the others.
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let work = wanted * wanted * space.parameters().len();
-    let candidates = (WORK / work.max(1)).clamp(FEWEST_CANDIDATES, CANDIDATES);
+    let candidates = if space.is_whole_grid() {
+        (WORK / work.max(1)).clamp(FEWEST_CANDIDATES, CANDIDATES)
+    } else {
+        // To find what may be run is most of the work there.
+        FEWEST_CANDIDATES
+    };
     let mut best: Option<(usize, f64, Vec<Point>)> = None;
     for _ in 0..candidates {
         let (points, faults) = candidate(space, wanted, default, &mut rng);
-        let spread = spread(space, &points);
-        let better = best.as_ref().is_none_or(|(fewest, widest, _)| {
-            faults < *fewest || (faults == *fewest && spread > *widest)
-        });
-        if better {
+        let least = match &best {
+            Some((fewest, _, _)) if faults > *fewest => continue,
+            Some((fewest, widest, _)) if faults == *fewest => *widest,
+            _ => f64::NEG_INFINITY,
+        };
+        if let Some(spread) = spread(space, &points, least) {
             best = Some((faults, spread, points));
         }
     }
     best.map(|(_, _, points)| points).unwrap_or_default()
 }
 
-/// The smallest distance between two points.
-fn spread(space: &Space, points: &[Point]) -> f64 {
+/// The smallest distance between two points; none if that is not above the least that it should be.
+fn spread(space: &Space, points: &[Point], least: f64) -> Option<f64> {
     let metric = space.metric();
     let mut smallest = f64::INFINITY;
     for (index, a) in points.iter().enumerate() {
         for b in &points[index + 1..] {
             smallest = smallest.min(metric.distance(a, b));
+            if smallest <= least {
+                return None;
+            }
         }
     }
-    smallest
+    (smallest > least).then_some(smallest)
 }
 
 /// One design, and how many faults it has left: repeated points, and the default.
@@ -118,8 +109,43 @@ fn candidate(
             point.0.push(level);
         }
     }
-    let faults = cure(&mut points, default, rng);
+    let faults = cure(space, &mut points, default, rng);
+    if space.is_whole_grid() {
+        return (points, faults);
+    }
+    let points = admitted(space, points, default, rng);
+    let faults = wanted - points.len();
     (points, faults)
+}
+
+/// What conditions and constraints leave of a design. A point that may not be run is replaced by
+/// one near it, or by a random one where that is in the design already; if no other is found it is
+/// left out.
+fn admitted(
+    space: &Space,
+    points: Vec<Point>,
+    default: &Point,
+    rng: &mut ChaCha8Rng,
+) -> Vec<Point> {
+    let mut taken = BTreeSet::from([default.clone()]);
+    let mut kept = Vec::with_capacity(points.len());
+    for point in points {
+        let canonical = space.canonical(point);
+        let near = if space.admits(&canonical) {
+            canonical
+        } else {
+            space.approach(default, &canonical, rng)
+        };
+        let new = |point: &Point| !taken.contains(point);
+        let found = Some(near)
+            .filter(new)
+            .or_else(|| (0..REPLACEMENTS).map(|_| space.draw(rng)).find(new));
+        if let Some(point) = found {
+            taken.insert(point.clone());
+            kept.push(point);
+        }
+    }
+    kept
 }
 
 /// One parameter's levels for every point, in random order.
@@ -148,14 +174,33 @@ fn column(levels: u32, wanted: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
 /// Removes repeated points and the default by swapping single values between points, which keeps
 /// every column as it is. A swap that makes things no worse is kept, so that the search can leave a
 /// plateau. Returns the faults that are left.
-fn cure(points: &mut [Point], default: &Point, rng: &mut ChaCha8Rng) -> usize {
-    let mut counts: HashMap<Point, usize> = HashMap::new();
-    for point in points.iter() {
-        *counts.entry(point.clone()).or_default() += 1;
+fn cure(space: &Space, points: &mut [Point], default: &Point, rng: &mut ChaCha8Rng) -> usize {
+    // Points are told apart by their place in the grid. Of a grid too large to be counted two points
+    // may look alike; they are swapped for nothing then.
+    let strides: Vec<u128> = space
+        .parameters()
+        .iter()
+        .scan(1_u128, |size, parameter| {
+            let stride = *size;
+            *size = size.wrapping_mul(u128::from(levels_of(parameter)));
+            Some(stride)
+        })
+        .collect();
+    let place = |point: &Point| {
+        let places = point.0.iter().zip(&strides);
+        places.fold(0_u128, |sum, (level, stride)| {
+            sum.wrapping_add(u128::from(*level).wrapping_mul(*stride))
+        })
+    };
+    let default_place = place(default);
+    let mut places: Vec<u128> = points.iter().map(place).collect();
+    let mut counts: HashMap<u128, usize> = HashMap::new();
+    for place in &places {
+        *counts.entry(*place).or_default() += 1;
     }
     let total = points.len();
-    let faults = |counts: &HashMap<Point, usize>| {
-        total - counts.len() + usize::from(counts.contains_key(default))
+    let faults = |counts: &HashMap<u128, usize>| {
+        total - counts.len() + usize::from(counts.contains_key(&default_place))
     };
     let mut current = faults(&counts);
     let dimensions = default.0.len();
@@ -166,20 +211,21 @@ fn cure(points: &mut [Point], default: &Point, rng: &mut ChaCha8Rng) -> usize {
         if current == 0 {
             break;
         }
-        let faulty = |point: &Point| point == default || counts.get(point) != Some(&1);
-        let Some(one) = points.iter().position(faulty) else {
+        let faulty = |place: &u128| *place == default_place || counts.get(place) != Some(&1);
+        let Some(one) = places.iter().position(faulty) else {
             break;
         };
         let other = (one + rng.random_range(1..total)) % total;
         let dimension = rng.random_range(0..dimensions);
-        let swap = |points: &mut [Point], counts: &mut HashMap<Point, usize>| {
+        let mut swap = |points: &mut [Point], counts: &mut HashMap<u128, usize>| {
             for index in [one, other] {
-                remove(counts, &points[index]);
+                remove(counts, places[index]);
             }
             let (a, b) = (points[one].0[dimension], points[other].0[dimension]);
             (points[one].0[dimension], points[other].0[dimension]) = (b, a);
             for index in [one, other] {
-                *counts.entry(points[index].clone()).or_default() += 1;
+                places[index] = place(&points[index]);
+                *counts.entry(places[index]).or_default() += 1;
             }
         };
         swap(points, &mut counts);
@@ -193,11 +239,11 @@ fn cure(points: &mut [Point], default: &Point, rng: &mut ChaCha8Rng) -> usize {
     current
 }
 
-fn remove(counts: &mut HashMap<Point, usize>, point: &Point) {
-    if let Some(count) = counts.get_mut(point) {
+fn remove(counts: &mut HashMap<u128, usize>, place: u128) {
+    if let Some(count) = counts.get_mut(&place) {
         *count -= 1;
         if *count == 0 {
-            counts.remove(point);
+            counts.remove(&place);
         }
     }
 }
@@ -287,22 +333,26 @@ mod tests {
         let points = latin_hypercube(&space, 15, 0);
         assert_eq!(points.len(), 12);
         assert_eq!(points[0], space.default_point());
-        assert_eq!(enumerate(&space).count(), 12);
         assert_eq!(latin_hypercube(&grid(&[1]), 15, 0).len(), 1);
+        let space = grid(&[4, 4]);
+        let points = latin_hypercube(&space, 15, 0);
+        assert_eq!(points.len(), 15);
+        assert!(!points.contains(&space.default_point()), "all the others");
     }
 
     #[test]
     fn spread_out_more_than_one_draw() {
         let space = grid(&[20, 20, 20]);
+        let smallest = |points: &[Point]| spread(&space, points, f64::NEG_INFINITY).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let single: f64 = (0..50)
             .map(|_| {
                 let (points, _) = candidate(&space, 15, &space.default_point(), &mut rng);
-                spread(&space, &points)
+                smallest(&points)
             })
             .sum();
         let chosen: f64 = (0..50)
-            .map(|seed| spread(&space, &latin_hypercube(&space, 15, seed)))
+            .map(|seed| smallest(&latin_hypercube(&space, 15, seed)))
             .sum();
         assert!(chosen > 1.3 * single, "{chosen} against {single}");
     }

@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod belief;
 mod design;
 mod estimate;
 pub mod history;
@@ -22,20 +23,29 @@ pub mod recommend;
 pub mod settings;
 pub mod space;
 pub mod statistics;
+mod stop;
 pub mod suggest;
+mod surrogate;
 #[cfg(test)]
 mod testing;
 mod view;
 
 pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 pub use history::{RECENT_RUNS, SampleError, UnknownWord};
+pub use methods::robert2020::table_v;
 pub use mixture::{Mixture, mixture};
-pub use reason::{BestKnownBecause, Reason, Suggestion};
-pub use recommend::{Recommendation, best_known, recommend};
-pub use settings::{Crossover, MethodName, Robert2020, Selection, Settings, SettingsError};
-pub use space::{Domain, Parameter, Parametrization, Point, Space, SpaceError, Value};
+pub use reason::{BestKnownBecause, Reason, Stopped, Suggestion};
+pub use recommend::{Recommendation, best_known, leader, recommend};
+pub use settings::{
+    Acquisition, Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Genetic, Crossover,
+    DefaultSettings, Distance, Distinct, Improvement, MethodName, Noise, NothingLeft, Regression,
+    Resampling, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate, Robert2020,
+    Selection, Settings, SettingsError, Stop,
+};
+pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
+pub use space::{Space, SpaceError, Value};
 pub use statistics::{Gain, MeanInterval, gain, mean_interval};
-pub use suggest::suggest;
+pub use suggest::{Epoch, suggest};
 
 /// The version of the engine, stored with every suggestion: a replay needs the same one.
 pub const ENGINE_VERSION: &str = concat!("io-autotune-engine ", env!("CARGO_PKG_VERSION"));

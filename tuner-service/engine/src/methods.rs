@@ -4,8 +4,19 @@
 //! in a [`MethodContext`] and draws from the generator it is given; it keeps no state. Every method
 //! must pass `conformance`.
 
+pub(crate) mod acquisition;
+mod annealing;
+mod cao2018_annealing;
+mod cao2018_bayesian;
+mod cao2018_genetic;
 #[cfg(test)]
 mod conformance;
+mod default;
+mod nearby;
+mod random;
+mod replay;
+mod robert2019_annealing;
+mod robert2019_surrogate;
 pub(crate) mod robert2020;
 
 use rand_chacha::ChaCha8Rng;
@@ -24,9 +35,31 @@ pub(crate) struct MethodContext<'a> {
     pub(crate) design: &'a [Point],
     /// The site's settings, those of the method among them.
     pub(crate) settings: &'a Settings,
+    /// How many design and search runs there were, those in flight included.
+    pub(crate) explored: u64,
 }
 
 impl<'a> MethodContext<'a> {
+    /// What a method answers while no run has counted: there is nothing to learn from yet.
+    pub(crate) fn nothing_known(&self) -> Option<Proposal> {
+        let known = self.view.iter().any(|(_, known)| known.mean().is_some());
+        (!known).then(|| {
+            Proposal::Wait(if self.view.exploring() > 0 {
+                BestKnownBecause::AwaitingDesign
+            } else {
+                BestKnownBecause::NothingFinished
+            })
+        })
+    }
+
+    /// Whether a point may be run as a new one: of whose time nothing is known and nothing is in
+    /// flight, and that is not given up. The default never is: it has its control runs.
+    pub(crate) fn is_untested(&self, point: &Point) -> bool {
+        let open =
+            |known: &Known| known.mean().is_none() && known.in_flight == 0 && !known.given_up();
+        *point != self.view.default && self.view.get(point).is_none_or(open)
+    }
+
     /// The space.
     pub(crate) fn space(&self) -> &'a Space {
         self.view.space
@@ -38,13 +71,13 @@ impl<'a> MethodContext<'a> {
     }
 
     /// The next point of the design to run, with its number from 0: the first that is not the
-    /// default, of whose time nothing is known, that has no run in flight and is not given up.
-    pub(crate) fn next_design_point(&self) -> Option<(usize, &'a Point)> {
-        self.design.iter().enumerate().find(|(_, point)| {
-            let open =
-                |known: &Known| known.mean().is_none() && known.in_flight == 0 && !known.given_up();
-            **point != self.view.default && self.view.get(point).is_none_or(open)
-        })
+    /// default, of whose time nothing is known, that has no run in flight, is not given up, and
+    /// that the method admits.
+    pub(crate) fn next_design_point(&self, method: &dyn Method) -> Option<(usize, &'a Point)> {
+        self.design
+            .iter()
+            .enumerate()
+            .find(|(_, point)| self.is_untested(point) && method.admits(self, point))
     }
 }
 
@@ -68,11 +101,33 @@ pub(crate) enum Proposal {
 pub(crate) trait Method {
     /// What to run next. The answer is a function of the context and the generator's state alone.
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal;
+
+    /// What it would recommend, the best first: points that a run counts for and that are not given up.
+    fn ranking(&self, view: &View<'_>, _settings: &Settings) -> Vec<Point> {
+        view.by_mean()
+    }
+
+    /// How many points its design has.
+    fn design_points(&self, settings: &Settings) -> u32 {
+        settings.design_points
+    }
+
+    /// Whether a point of the design is still to be run, after what is known by now.
+    fn admits(&self, _context: &MethodContext<'_>, _point: &Point) -> bool {
+        true
+    }
 }
 
 /// The method of that name.
 pub(crate) fn named(name: MethodName) -> &'static dyn Method {
     match name {
+        MethodName::Default => &default::DefaultMethod,
         MethodName::Robert2020 => &robert2020::Robert2020Method,
+        MethodName::Robert2019Surrogate => &robert2019_surrogate::Robert2019SurrogateMethod,
+        MethodName::Robert2019Annealing => &robert2019_annealing::Robert2019AnnealingMethod,
+        MethodName::Cao2018Annealing => &cao2018_annealing::Cao2018AnnealingMethod,
+        MethodName::Cao2018Genetic => &cao2018_genetic::Cao2018GeneticMethod,
+        MethodName::Cao2018Bayesian => &cao2018_bayesian::Cao2018BayesianMethod,
+        MethodName::Random => &random::RandomMethod,
     }
 }

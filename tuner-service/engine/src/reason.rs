@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::history::{Phase, Role};
+use crate::settings::Acquisition;
 use crate::space::Parametrization;
 
 /// What the next run gets, and why.
@@ -67,6 +68,67 @@ pub enum Reason {
         /// The standard error that suffices, `th_se`.
         threshold: f64,
     },
+    /// Every child runs equally often.
+    Average {
+        /// Which run of this parametrization this is, from 1, runs in flight included.
+        number: u64,
+        /// How often it runs.
+        of: u64,
+    },
+    /// Drawn at random.
+    Drawn,
+    /// A step of simulated annealing.
+    Step {
+        /// Where it steps from.
+        from: Parametrization,
+        /// The parameters that the step changes, by name.
+        changed: Vec<String>,
+        /// Which step of the walk this is, from 1; those to known parametrizations count too.
+        step: u64,
+        /// The temperature, seconds.
+        temperature: f64,
+    },
+    /// Of many untested parametrizations the one that a surrogate model rates highest.
+    Acquired {
+        /// What is rated.
+        acquisition: Acquisition,
+        /// How many parametrizations there were.
+        candidates: u64,
+        /// What it is predicted to take.
+        predicted: f64,
+        /// The factor by which that may be off, one standard deviation.
+        factor: f64,
+        /// What the best known parametrization is predicted to take.
+        best: f64,
+    },
+    /// Of many possible children the one whose run promises most.
+    Promising {
+        /// The parents, the same one twice for a single change of it.
+        parents: [Parametrization; 2],
+        /// The parameters that mutated, by name.
+        mutated: Vec<String>,
+        /// How many candidates there were.
+        candidates: u64,
+        /// What it is predicted to take.
+        predicted: f64,
+        /// The factor by which that may be off, one standard deviation.
+        factor: f64,
+        /// What the best known parametrization is predicted to take.
+        best: f64,
+    },
+    /// A run of a known parametrization promises more than any child.
+    Repeat {
+        /// Which run of it this is, from 1, runs in flight included.
+        number: u64,
+        /// How many candidates there were.
+        candidates: u64,
+        /// What it is predicted to take.
+        predicted: f64,
+        /// The factor by which that may be off, one standard deviation.
+        factor: f64,
+        /// What the best known parametrization is predicted to take.
+        best: f64,
+    },
     /// The lowest mean rests on one run, so it is run again before anything is recommended.
     Confirm {
         /// The mean so far.
@@ -91,6 +153,9 @@ pub enum Reason {
         default_mean: Option<f64>,
         /// Whether the default itself is the best known.
         is_default: bool,
+        /// What ended the search before its budget was spent, if anything did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stopped: Option<Stopped>,
     },
     /// The best known parametrization, because this run may not explore.
     BestKnown {
@@ -114,6 +179,64 @@ pub enum Reason {
         /// The two times they gather around, if they do.
         modes: Option<(f64, f64)>,
     },
+}
+
+/// What ended a search before its budget was spent: a criterion of `[study.stop]`, and how it was met.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The lowest mean hardly fell.
+    Improvement {
+        /// Over how many runs.
+        runs: u32,
+        /// By which share.
+        fell: f64,
+    },
+    /// There were few distinct parametrizations.
+    Distinct {
+        /// Among how many runs.
+        runs: u32,
+        /// How many.
+        distinct: u32,
+    },
+    /// The search hardly moved.
+    Distance {
+        /// Over how many runs.
+        runs: u32,
+        /// How far on average from a run to the next, from 0 to 1.
+        moved: f64,
+    },
+    /// Nothing is left to win.
+    NothingLeft {
+        /// The most that any parametrization is expected to improve on the best known, as a share.
+        gain: f64,
+    },
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Improvement { runs, fell } => write!(
+                f,
+                "the last {runs} runs lowered the lowest mean by {:.1} %",
+                100.0 * fell
+            ),
+            Stopped::Distinct { runs, distinct } => {
+                write!(f, "the last {runs} runs had {distinct} parametrizations")
+            }
+            Stopped::Distance { runs, moved } => {
+                write!(f, "the last {runs} runs moved by {moved:.3} on average")
+            }
+            Stopped::NothingLeft { gain } => {
+                let gain = 100.0 * gain;
+                write!(
+                    f,
+                    "no parametrization is expected to gain more than {gain:.1} %"
+                )
+            }
+        }
+    }
 }
 
 /// Why a run gets the best known parametrization and explores nothing.
@@ -196,6 +319,71 @@ impl fmt::Display for Reason {
                 f,
                 "resample {number} of this parametrization: every child runs at least twice"
             ),
+            Reason::Average { number, of } => {
+                write!(f, "run {number} of {of} of this parametrization")
+            }
+            Reason::Drawn => f.write_str("drawn at random"),
+            Reason::Step {
+                from,
+                changed,
+                step,
+                temperature,
+            } => write!(
+                f,
+                "step {step} of the annealing, from ({from}) in {}, at temperature {}",
+                changed.join(", "),
+                seconds(*temperature)
+            ),
+            Reason::Acquired {
+                acquisition,
+                candidates,
+                predicted,
+                factor,
+                best,
+            } => {
+                let what = match acquisition {
+                    Acquisition::ExpectedImprovement => "expected improvement",
+                    Acquisition::ProbabilityOfImprovement => "probability of improvement",
+                    Acquisition::PosteriorMinimum => "expectation",
+                };
+                write!(
+                    f,
+                    "of {candidates} parametrizations the one of the best {what}"
+                )?;
+                prediction(f, *predicted, *factor, *best)
+            }
+            Reason::Promising {
+                parents: [one, other],
+                mutated,
+                candidates,
+                predicted,
+                factor,
+                best,
+            } => {
+                write!(f, "of {candidates} candidates the one that promises most: ")?;
+                if one == other {
+                    write!(f, "a change of ({one})")?;
+                } else {
+                    write!(f, "child of ({one}) and ({other})")?;
+                }
+                if !mutated.is_empty() {
+                    write!(f, ", mutated in {}", mutated.join(", "))?;
+                }
+                prediction(f, *predicted, *factor, *best)
+            }
+            Reason::Repeat {
+                number,
+                candidates,
+                predicted,
+                factor,
+                best,
+            } => {
+                write!(
+                    f,
+                    "run {number} of a known parametrization: of {candidates} candidates it promises most"
+                )?;
+                prediction(f, *predicted, *factor, *best)
+            }
             Reason::Confirm { mean, .. } => write!(
                 f,
                 "confirmation: the lowest mean, {}, rests on one run",
@@ -212,7 +400,14 @@ impl fmt::Display for Reason {
                 n,
                 default_mean,
                 is_default,
-            } => settled(f, *mean, *n, *default_mean, *is_default),
+                stopped,
+            } => {
+                settled(f, *mean, *n, *default_mean, *is_default)?;
+                match stopped {
+                    Some(stopped) => write!(f, "; the search ended early, because {stopped}"),
+                    None => Ok(()),
+                }
+            }
             Reason::BestKnown { because, mean, n } => {
                 write!(f, "best known parametrization")?;
                 if let Some(mean) = mean {
@@ -263,6 +458,15 @@ fn settled(
         Some(default) if !is_default => write!(f, ", default {}", seconds(default)),
         _ => Ok(()),
     }
+}
+
+fn prediction(f: &mut fmt::Formatter<'_>, predicted: f64, factor: f64, best: f64) -> fmt::Result {
+    write!(
+        f,
+        "; predicted {} within a factor of {factor:.2}, the best known {}",
+        seconds(predicted),
+        seconds(best)
+    )
 }
 
 /// Seconds with four significant digits and no idle zeros.

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::history::{History, Phase, Role, Tally};
+use crate::methods::{self, Method};
 use crate::reason::{BestKnownBecause, Reason, Suggestion};
-use crate::space::{Parametrization, Space};
-use crate::view::View;
+use crate::settings::Settings;
+use crate::space::{Parametrization, Point, Space};
+use crate::view::{Known, View};
 
 /// The fewest runs that a recommendation rests on: one lucky run recommends nothing.
 pub(crate) const MIN_RUNS: u64 = 2;
@@ -33,23 +35,41 @@ pub struct Recommendation {
     pub default_censored: u64,
 }
 
-/// The parametrization with the lowest mean elapsed among those that at least two runs counted
-/// for: the optimum is the best on average and not the quickest run (robert2020, section IV).
+/// The best parametrization among those that at least two runs counted for, by the method's ranking:
+/// for the papers' methods the lowest mean elapsed, because the optimum is the best on average and not the quickest run
+/// (robert2020, section IV); for `default` the lowest that its surrogate expects.
 ///
 /// A run that was cut short by its time limit never makes a parametrization recommended: it is not
 /// one of the two, and it can only raise the mean. A parametrization under which more runs failed or
-/// were cut short than counted, twice at least, is not recommended, unless it is the default. None before any has two runs. Entries that do not fit the space are
-/// ignored.
-pub fn recommend(space: &Space, history: &History) -> Option<Recommendation> {
-    recommend_in(&View::new(space, history, &[]))
+/// were cut short than counted, twice at least, is not recommended, unless it is the default. None
+/// before any has two runs. Entries that do not fit the space are ignored.
+pub fn recommend(space: &Space, history: &History, settings: &Settings) -> Option<Recommendation> {
+    recommend_in(
+        &View::new(space, history, &[]),
+        methods::named(settings.method),
+        settings,
+    )
 }
 
-pub(crate) fn recommend_in(view: &View<'_>) -> Option<Recommendation> {
-    let (point, known, mean) = view.lowest(MIN_RUNS)?;
+/// The parametrization that the method holds for the best, whatever the number of runs that count
+/// for it: the optimum that the papers' comparisons rate, where [`recommend`] wants two runs. None
+/// before a run has counted. Entries that do not fit the space are ignored.
+pub fn leader(space: &Space, history: &History, settings: &Settings) -> Option<Parametrization> {
+    let view = View::new(space, history, &[]);
+    let ranking = methods::named(settings.method).ranking(&view, settings);
+    first_of(&view, &ranking, 1).map(|(point, _)| space.parametrization(&point))
+}
+
+pub(crate) fn recommend_in(
+    view: &View<'_>,
+    method: &dyn Method,
+    settings: &Settings,
+) -> Option<Recommendation> {
+    let (point, known) = first_of(view, &method.ranking(view, settings), MIN_RUNS)?;
     let default = view.default_known();
     Some(Recommendation {
-        parametrization: view.space.parametrization(point),
-        mean,
+        parametrization: view.space.parametrization(&point),
+        mean: known.mean()?,
         n: known.count(),
         censored: known.censored(),
         standard_error: known.elapsed.standard_error()?,
@@ -59,12 +79,25 @@ pub(crate) fn recommend_in(view: &View<'_>) -> Option<Recommendation> {
     })
 }
 
+/// The first point of a ranking that at least so many runs count for.
+pub(crate) fn first_of(view: &View<'_>, ranking: &[Point], runs: u64) -> Option<(Point, Known)> {
+    ranking.iter().find_map(|point| {
+        let known = view.get(point).filter(|known| known.count() >= runs)?;
+        Some((point.clone(), known.clone()))
+    })
+}
+
 /// What a run gets that may not explore: the recommended parametrization, or the default before
 /// there is one. The role is [`Role::BestKnown`].
 ///
-/// Without the settings the phase can only be read off the tally: settled once a settled run has
+/// The phase is only read off the tally: settled once a settled run has
 /// ended, before that search once an exploring run has ended, before that baseline.
-pub fn best_known(space: &Space, history: &History, because: BestKnownBecause) -> Suggestion {
+pub fn best_known(
+    space: &Space,
+    history: &History,
+    settings: &Settings,
+    because: BestKnownBecause,
+) -> Suggestion {
     let phase = if has_settled(&history.tally) {
         Phase::Settled
     } else if history.tally.explored > 0 {
@@ -72,15 +105,24 @@ pub fn best_known(space: &Space, history: &History, because: BestKnownBecause) -
     } else {
         Phase::Baseline
     };
-    best_known_in(&View::new(space, history, &[]), phase, because)
+    let method = methods::named(settings.method);
+    best_known_in(
+        &View::new(space, history, &[]),
+        method,
+        settings,
+        phase,
+        because,
+    )
 }
 
 pub(crate) fn best_known_in(
     view: &View<'_>,
+    method: &dyn Method,
+    settings: &Settings,
     phase: Phase,
     because: BestKnownBecause,
 ) -> Suggestion {
-    let (parametrization, mean, n) = match recommend_in(view) {
+    let (parametrization, mean, n) = match recommend_in(view, method, settings) {
         Some(best) => (best.parametrization, Some(best.mean), best.n),
         None => {
             let default = view.default_known();

@@ -1,11 +1,23 @@
 //! What a site can set about how studies are tuned.
 
+mod cao2018;
+mod robert2019;
+mod robert2020;
+mod stop;
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::history::words;
+
+pub use cao2018::{Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Genetic};
+pub use robert2019::{
+    Acquisition, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
+};
+pub use robert2020::{Crossover, Noise, Regression, Resampling, Robert2020, Selection};
+pub use stop::{Distance, Distinct, Improvement, NothingLeft, Stop};
 
 /// The largest design: it is computed anew for each suggestion.
 pub const MAX_DESIGN_POINTS: u32 = 256;
@@ -26,11 +38,30 @@ pub struct Settings {
     pub exploring: u32,
     /// Once settled, one run in so many is a control run; at least 2.
     pub control_every: u32,
+    /// The settings of the method `default`.
+    pub default: DefaultSettings,
     /// The largest coefficient of variation, standard deviation over mean, that the default's runs may
     /// have before they are taken for different work under one name.
     pub max_baseline_cv: f64,
+    /// When the search ends before the budget is spent; never, if nothing is set.
+    pub stop: Stop,
     /// The settings of the method `robert2020`.
     pub robert2020: Robert2020,
+    /// The settings of the method `robert2019-surrogate`.
+    #[serde(rename = "robert2019-surrogate")]
+    pub robert2019_surrogate: Robert2019Surrogate,
+    /// The settings of the method `robert2019-annealing`.
+    #[serde(rename = "robert2019-annealing")]
+    pub robert2019_annealing: Robert2019Annealing,
+    /// The settings of the method `cao2018-annealing`.
+    #[serde(rename = "cao2018-annealing")]
+    pub cao2018_annealing: Cao2018Annealing,
+    /// The settings of the method `cao2018-genetic`.
+    #[serde(rename = "cao2018-genetic")]
+    pub cao2018_genetic: Cao2018Genetic,
+    /// The settings of the method `cao2018-bayesian`.
+    #[serde(rename = "cao2018-bayesian")]
+    pub cao2018_bayesian: Cao2018Bayesian,
 }
 
 impl Default for Settings {
@@ -42,78 +73,60 @@ impl Default for Settings {
             budget: 50,
             exploring: 8,
             control_every: 10,
+            default: DefaultSettings::default(),
             max_baseline_cv: 0.5,
+            stop: Stop::default(),
             robert2020: Robert2020::default(),
+            robert2019_surrogate: Robert2019Surrogate::default(),
+            robert2019_annealing: Robert2019Annealing::default(),
+            cao2018_annealing: Cao2018Annealing::default(),
+            cao2018_genetic: Cao2018Genetic::default(),
+            cao2018_bayesian: Cao2018Bayesian::default(),
         }
     }
 }
 
 /// The name of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum MethodName {
-    /// The published method: a genetic algorithm with standard-error dynamic resampling.
+    /// Ours: a genetic algorithm whose many possible children a surrogate ranks.
+    Default,
+    /// Robert, Zertal and Vaumourin 2020: a genetic algorithm with standard-error dynamic resampling,
+    /// and every other noise reduction of their table V.
     Robert2020,
+    /// Robert, Zertal and Goret 2019: a surrogate model and what it promises.
+    Robert2019Surrogate,
+    /// Robert, Zertal and Goret 2019: simulated annealing.
+    Robert2019Annealing,
+    /// Cao, Tarasov, Tiwari and Zadok 2018: simulated annealing.
+    Cao2018Annealing,
+    /// Cao, Tarasov, Tiwari and Zadok 2018: a genetic algorithm in generations.
+    Cao2018Genetic,
+    /// Cao, Tarasov, Tiwari and Zadok 2018: Bayesian optimisation.
+    Cao2018Bayesian,
+    /// Points drawn at random, none twice: what every method is compared with. It has no settings.
+    Random,
 }
 
-words!(MethodName, "method", Robert2020 => "robert2020");
+words!(MethodName, "method",
+    Default => "default", Robert2020 => "robert2020",
+    Robert2019Surrogate => "robert2019-surrogate", Robert2019Annealing => "robert2019-annealing",
+    Cao2018Annealing => "cao2018-annealing", Cao2018Genetic => "cao2018-genetic",
+    Cao2018Bayesian => "cao2018-bayesian", Random => "random");
 
-/// The settings of the method `robert2020`.
+/// The settings of the method `default`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Robert2020 {
-    /// How the parents of a child are chosen (section V-B).
-    pub selection: Selection,
-    /// How they are mixed (section V-C).
-    pub crossover: Crossover,
-    /// The probability that a child mutates, from 0 to 1 (sections V-D and VIII-D).
-    pub mutation_rate: f64,
-    /// The p of `th_se = p * mean of the design` (section VI-A-c).
-    pub resampling_share: f64,
+pub struct DefaultSettings {
+    /// How many points its Latin hypercube has: few, because its surrogate learns from every run.
+    pub design_points: u32,
 }
 
-impl Default for Robert2020 {
+impl Default for DefaultSettings {
     fn default() -> Self {
-        Robert2020 {
-            selection: Selection::default(),
-            crossover: Crossover::default(),
-            mutation_rate: 0.2,
-            resampling_share: 0.10,
-        }
+        DefaultSettings { design_points: 4 }
     }
-}
-
-/// How parents are chosen (robert2020, section V-B).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Selection {
-    /// Two pools are drawn at random; the best of each, by mean, is a parent.
-    Tournament {
-        /// How many parametrizations a pool holds. The paper gives no number.
-        pool_size: u32,
-    },
-    /// Parents are drawn with a probability that falls as their mean rises.
-    Probabilistic,
-}
-
-impl Default for Selection {
-    fn default() -> Self {
-        Selection::Tournament { pool_size: 5 }
-    }
-}
-
-/// How two parents become one child (robert2020, section V-C).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Crossover {
-    /// One cut: the first part of one parent, the rest of the other.
-    #[default]
-    SinglePoint,
-    /// Several cuts: the parts come from the parents in turn.
-    NPoint {
-        /// The number of cuts. A space of d parameters has d - 1 places to cut; more are not made.
-        points: u32,
-    },
 }
 
 /// A setting that cannot be used.
@@ -139,43 +152,25 @@ impl Settings {
         whole("budget", self.budget, self.design_points, 100_000)?;
         whole("exploring", self.exploring, 1, 100_000)?;
         whole("control_every", self.control_every, 2, 1_000_000)?;
-        let cv = self.max_baseline_cv;
-        if !(cv > 0.0 && cv <= 100.0) {
-            return Err(SettingsError {
-                setting: "max_baseline_cv",
-                value: cv.to_string(),
-                allowed: "above 0 and at most 100, as a share of the mean".to_owned(),
-            });
-        }
-        self.robert2020.validate()
-    }
-}
-
-impl Robert2020 {
-    fn validate(&self) -> Result<(), SettingsError> {
-        if let Selection::Tournament { pool_size } = self.selection {
-            whole("robert2020.selection.pool_size", pool_size, 1, 100_000)?;
-        }
-        if let Crossover::NPoint { points } = self.crossover {
-            whole("robert2020.crossover.points", points, 1, 100)?;
-        }
-        let rate = self.mutation_rate;
-        if !(0.0..=1.0).contains(&rate) {
-            return Err(SettingsError {
-                setting: "robert2020.mutation_rate",
-                value: rate.to_string(),
-                allowed: "from 0 to 1".to_owned(),
-            });
-        }
-        let share = self.resampling_share;
-        if !(share > 0.0 && share <= 10.0) {
-            return Err(SettingsError {
-                setting: "robert2020.resampling_share",
-                value: share.to_string(),
-                allowed: "above 0 and at most 10, as a share of the design's mean".to_owned(),
-            });
-        }
-        Ok(())
+        whole(
+            "default.design_points",
+            self.default.design_points,
+            2,
+            MAX_DESIGN_POINTS,
+        )?;
+        positive(
+            "max_baseline_cv",
+            self.max_baseline_cv,
+            100.0,
+            ", as a share of the mean",
+        )?;
+        self.stop.validate()?;
+        self.robert2020.validate()?;
+        self.robert2019_surrogate.validate()?;
+        self.robert2019_annealing.validate()?;
+        self.cao2018_annealing.validate()?;
+        self.cao2018_genetic.validate()?;
+        self.cao2018_bayesian.validate()
     }
 }
 
@@ -187,6 +182,30 @@ fn whole(setting: &'static str, value: u32, min: u32, max: u32) -> Result<(), Se
         setting,
         value: value.to_string(),
         allowed: format!("from {min} to {max}"),
+    })
+}
+
+/// A number above 0 and at most `max`; `unit` says of what.
+fn positive(setting: &'static str, value: f64, max: f64, unit: &str) -> Result<(), SettingsError> {
+    if value > 0.0 && value <= max {
+        return Ok(());
+    }
+    Err(SettingsError {
+        setting,
+        value: value.to_string(),
+        allowed: format!("above 0 and at most {max}{unit}"),
+    })
+}
+
+/// A number from 0 to 1, both included.
+fn probability(setting: &'static str, value: f64) -> Result<(), SettingsError> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    Err(SettingsError {
+        setting,
+        value: value.to_string(),
+        allowed: "from 0 to 1".to_owned(),
     })
 }
 
@@ -212,6 +231,9 @@ mod tests {
             r#"{"robert2020": {"selection": {"kind": "tournament", "pool_size": 3, "x": 1}}}"#,
             r#"{"robert2020": {"selection": {"kind": "roulette"}}}"#,
             r#"{"method": "magic"}"#,
+            r#"{"robert2020": {"noise": {"kind": "regression", "regression": "cubic", "neighbour_share": 0.1}}}"#,
+            r#"{"stop": {"improvement": {"runs": 3}}}"#,
+            r#"{"robert2019_surrogate": {}}"#,
         ] {
             assert!(serde_json::from_str::<Settings>(json).is_err(), "{json}");
         }
@@ -226,9 +248,35 @@ mod tests {
     }
 
     #[test]
+    fn methods_are_named_as_their_tables() {
+        let json = serde_json::to_value(Settings::default()).unwrap();
+        for name in MethodName::ALL {
+            assert_eq!(serde_json::to_value(name).unwrap(), name.as_str());
+            let has_table = *name != MethodName::Random;
+            assert_eq!(json.get(name.as_str()).is_some(), has_table, "{name}");
+        }
+        let error = serde_json::from_str::<Settings>(r#"{"method": "robert2019_surrogate"}"#);
+        let error = error.unwrap_err().to_string();
+        for name in MethodName::ALL {
+            assert!(error.contains(&format!("`{name}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn settings_from_before_there_were_noises_mean_what_they_meant() {
+        let json = r#"{"robert2020": {"resampling_share": 0.2}}"#;
+        let settings: Settings = serde_json::from_str(json).unwrap();
+        let sedr = Noise::Resampling {
+            resampling: Resampling::Sedr,
+        };
+        assert_eq!(settings.robert2020.noise, sedr);
+        assert_eq!(settings.robert2020.resampling_share, 0.2);
+    }
+
+    #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 10] = [
+        let edits: [(&str, Edit); 21] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("budget", |s| s.budget = s.design_points - 1),
@@ -243,6 +291,43 @@ mod tests {
             }),
             ("mutation_rate", |s| s.robert2020.mutation_rate = f64::NAN),
             ("resampling_share", |s| s.robert2020.resampling_share = 0.0),
+            ("neighbour_share", |s| {
+                s.robert2020.noise = Noise::Regression {
+                    regression: Regression::Weighted,
+                    neighbour_share: 1.1,
+                }
+            }),
+            ("robert2019-surrogate.design_points", |s| {
+                s.robert2019_surrogate.design_points = 1
+            }),
+            ("initial_temperature", |s| {
+                s.robert2019_annealing.initial_temperature = f64::INFINITY
+            }),
+            ("cooling.factor", |s| {
+                s.robert2019_annealing.cooling = Robert2019Cooling::Exponential { factor: 1.5 }
+            }),
+            ("restart.share", |s| {
+                s.robert2019_annealing.restart = Restart::Threshold { share: 0.0 }
+            }),
+            ("cao2018-annealing.initial_share", |s| {
+                s.cao2018_annealing.initial_share = -1.0
+            }),
+            ("population", |s| s.cao2018_genetic.population = 1),
+            ("cao2018-bayesian.design_points", |s| {
+                s.cao2018_bayesian.design_points = 0
+            }),
+            ("stop.improvement.share", |s| {
+                s.stop.improvement = Some(Improvement {
+                    runs: 5,
+                    share: 0.0,
+                })
+            }),
+            ("stop.distinct.least", |s| {
+                s.stop.distinct = Some(Distinct { runs: 5, least: 6 })
+            }),
+            ("stop.nothing_left.share", |s| {
+                s.stop.nothing_left = Some(NothingLeft { share: f64::NAN })
+            }),
         ];
         for (name, edit) in edits {
             let mut settings = Settings::default();

@@ -13,16 +13,19 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
+
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::design::latin_hypercube;
 use crate::history::{History, Pending, Phase, Role};
-use crate::methods::{self, MethodContext, Proposal};
-use crate::reason::{BestKnownBecause, Reason, Suggestion};
-use crate::recommend::{MIN_RUNS, best_known_in, has_settled, recommend_in};
+use crate::methods::{self, Method, MethodContext, Proposal};
+use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
+use crate::recommend::{MIN_RUNS, best_known_in, first_of, has_settled, recommend_in};
 use crate::settings::Settings;
 use crate::space::{Point, Space};
+use crate::stop;
 use crate::view::View;
 
 /// What the next run gets, and why.
@@ -40,7 +43,7 @@ use crate::view::View;
 /// 4. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
 ///    that failed twice is given up.
 /// 5. *Search*: what the method proposes, while the budget lasts.
-/// 6. When the budget is spent or nothing is left to try, exploring runs in flight are waited for;
+/// 6. When the budget is spent, nothing is left to try or a criterion of `settings.stop` is met, exploring runs in flight are waited for;
 ///    then a lowest mean that rests on one run is confirmed by a second.
 /// 7. *Settled*: the recommended parametrization, and one run in `control_every` of the default.
 ///    An epoch that has settled stays settled.
@@ -54,14 +57,49 @@ pub fn suggest(
     settings: &Settings,
     seed: u64,
 ) -> Suggestion {
-    Chooser {
-        view: View::new(space, history, pending),
-        history,
-        pending,
-        settings,
-        seed,
+    Epoch::new(space, settings, seed).suggest(history, pending)
+}
+
+/// What stays the same in an epoch, for callers that ask for many suggestions: its design is made
+/// once, when it is first needed.
+#[derive(Clone, Debug)]
+pub struct Epoch<'a> {
+    space: &'a Space,
+    settings: &'a Settings,
+    seed: u64,
+    design: OnceCell<Vec<Point>>,
+}
+
+impl<'a> Epoch<'a> {
+    /// An epoch of these settings; the arguments are those of [`suggest()`].
+    pub fn new(space: &'a Space, settings: &'a Settings, seed: u64) -> Self {
+        Epoch {
+            space,
+            settings,
+            seed,
+            design: OnceCell::new(),
+        }
     }
-    .choose()
+
+    /// What [`suggest()`] answers.
+    pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
+        Chooser {
+            epoch: self,
+            view: View::new(self.space, history, pending),
+            history,
+            pending,
+            settings: self.settings,
+            seed: self.seed,
+        }
+        .choose()
+    }
+
+    fn design(&self) -> &[Point] {
+        self.design.get_or_init(|| {
+            let points = methods::named(self.settings.method).design_points(self.settings);
+            latin_hypercube(self.space, points, self.seed)
+        })
+    }
 }
 
 /// What comes next apart from control runs and the limit on exploring runs.
@@ -72,6 +110,7 @@ enum Next {
 }
 
 struct Chooser<'a> {
+    epoch: &'a Epoch<'a>,
     view: View<'a>,
     history: &'a History,
     pending: &'a [Pending],
@@ -99,13 +138,23 @@ impl Chooser<'_> {
         let exploring = self.settings.exploring;
         if self.view.exploring() >= u64::from(exploring) {
             let because = BestKnownBecause::ExploringFull { exploring };
-            return best_known_in(&self.view, phase, because);
+            return best_known_in(&self.view, self.method(), self.settings, phase, because);
         }
         match next {
             Next::Run(phase, role, point, reason) => self.run(phase, role, &point, reason),
-            Next::Wait(because) => best_known_in(&self.view, phase, because),
+            Next::Wait(because) => {
+                best_known_in(&self.view, self.method(), self.settings, phase, because)
+            }
             Next::Settle => self.settled(),
         }
+    }
+
+    fn method(&self) -> &'static dyn Method {
+        methods::named(self.settings.method)
+    }
+
+    fn ranking(&self) -> Vec<Point> {
+        self.method().ranking(&self.view, self.settings)
     }
 
     fn run(&self, phase: Phase, role: Role, point: &Point, reason: Reason) -> Suggestion {
@@ -160,30 +209,47 @@ impl Chooser<'_> {
         if self.explored() >= u64::from(self.settings.budget) {
             return self.conclude();
         }
-        let space = self.view.space;
-        let design = latin_hypercube(space, self.settings.design_points, self.seed);
+        let method = self.method();
+        let design = self.epoch.design();
         let context = MethodContext {
             view: &self.view,
-            design: &design,
+            design,
             settings: self.settings,
+            explored: self.explored(),
         };
-        if let Some((index, point)) = context.next_design_point() {
+        if let Some((index, point)) = context.next_design_point(method) {
             let reason = Reason::DesignPoint {
                 number: index as u64 + 1,
                 of: design.len() as u64,
             };
             return Next::Run(Phase::Design, Role::Design, point.clone(), reason);
         }
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        // Stream 0 is the design's.
-        rng.set_stream(self.runs().wrapping_add(1));
-        match methods::named(self.settings.method).propose(&context, &mut rng) {
+        if self.stopped().is_some() {
+            return self.conclude();
+        }
+        let mut rng = self.rng();
+        match method.propose(&context, &mut rng) {
             Proposal::Run { point, reason } => {
                 Next::Run(Phase::Search, Role::Search, point, reason)
             }
             Proposal::Wait(because) => Next::Wait(because),
             Proposal::Exhausted => self.conclude(),
         }
+    }
+
+    fn rng(&self) -> ChaCha8Rng {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        // Stream 0 is the design's.
+        rng.set_stream(self.runs().wrapping_add(1));
+        rng
+    }
+
+    /// What ends the search before its budget is spent, if anything does.
+    fn stopped(&self) -> Option<Stopped> {
+        let within = self.explored() < u64::from(self.settings.budget);
+        within
+            .then(|| stop::met(&self.view, &self.settings.stop, &mut self.rng()))
+            .flatten()
     }
 
     /// The end of the search: results are waited for, and a lucky run is not believed.
@@ -193,13 +259,14 @@ impl Chooser<'_> {
         }
         // Runs that end without counting could ask for a confirmation for ever.
         let bound = 2 * u64::from(self.settings.budget);
-        if let Some((point, known, mean)) = self.view.lowest(1)
+        if let Some((point, known)) = first_of(&self.view, &self.ranking(), 1)
+            && let Some(mean) = known.mean()
             && known.count() < MIN_RUNS
             && self.history.tally.explored < bound
         {
             let default_mean = self.view.default_known().mean();
             let reason = Reason::Confirm { mean, default_mean };
-            return Next::Run(Phase::Search, Role::Search, point.clone(), reason);
+            return Next::Run(Phase::Search, Role::Search, point, reason);
         }
         Next::Settle
     }
@@ -232,7 +299,7 @@ impl Chooser<'_> {
             return self.control(Phase::Settled);
         }
         let default = self.view.default_known();
-        let best = recommend_in(&self.view);
+        let best = recommend_in(&self.view, self.method(), self.settings);
         let (parametrization, mean, n) = match best {
             Some(best) => (best.parametrization, Some(best.mean), best.n),
             None => (self.view.space.default(), None, default.count()),
@@ -247,6 +314,7 @@ impl Chooser<'_> {
                 n,
                 default_mean: default.mean(),
                 is_default,
+                stopped: self.stopped(),
             },
         }
     }

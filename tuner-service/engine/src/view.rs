@@ -1,7 +1,9 @@
 //! History and runs in flight, seen as points of the space.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use crate::belief::Belief;
 use crate::estimate::with_bounds;
 use crate::history::{History, Moments, Pending, Role};
 use crate::space::{Point, Space};
@@ -11,6 +13,10 @@ use crate::space::{Point, Space};
 pub(crate) struct Known {
     /// Moments of the elapsed seconds of the runs that count.
     pub(crate) elapsed: Moments,
+    /// The natural logarithms of the latest runs' elapsed seconds.
+    logs: Vec<f64>,
+    /// The places of the latest runs in the epoch.
+    ordinals: Vec<i64>,
     /// After how many seconds runs were cut short by their time limit, the longest first.
     bounds: Vec<f64>,
     /// The mean elapsed, with the bounds.
@@ -29,6 +35,8 @@ impl Default for Known {
     fn default() -> Self {
         Known {
             elapsed: Moments::default(),
+            logs: Vec::new(),
+            ordinals: Vec::new(),
             bounds: Vec::new(),
             mean: None,
             failed: 0,
@@ -43,6 +51,11 @@ impl Known {
     /// How many runs count.
     pub(crate) fn count(&self) -> u64 {
         self.elapsed.count
+    }
+
+    /// The natural logarithms of the latest runs' elapsed seconds, ascending.
+    pub(crate) fn logs(&self) -> &[f64] {
+        &self.logs
     }
 
     /// How many runs were cut short by their time limit, as far as the history keeps them.
@@ -95,6 +108,7 @@ pub(crate) struct View<'a> {
     pub(crate) default: Point,
     known: BTreeMap<Point, Known>,
     exploring: u64,
+    belief: OnceCell<Option<Belief>>,
 }
 
 impl<'a> View<'a> {
@@ -104,6 +118,7 @@ impl<'a> View<'a> {
             default: space.default_point(),
             known: BTreeMap::new(),
             exploring: 0,
+            belief: OnceCell::new(),
         };
         for tested in &history.tested {
             let Ok(point) = space.validate(&tested.parametrization) else {
@@ -115,6 +130,10 @@ impl<'a> View<'a> {
             if sound(&tested.elapsed) && sound(&merged) {
                 known.elapsed = merged;
             }
+            let logs = tested.recent.iter().map(|run| run.elapsed.ln());
+            known.logs.extend(logs.filter(|log| log.is_finite()));
+            let ordinals = tested.recent.iter().map(|run| run.ordinal);
+            known.ordinals.extend(ordinals);
             let bounds = tested.censored.iter().map(|run| run.elapsed);
             known
                 .bounds
@@ -141,6 +160,7 @@ impl<'a> View<'a> {
     fn estimate(&mut self) {
         for known in self.known.values_mut() {
             known.bounds.sort_by(|a, b| b.total_cmp(a));
+            known.logs.sort_by(f64::total_cmp);
         }
         let default = self.known.get_mut(&self.default).and_then(|known| {
             known.estimate(None);
@@ -168,26 +188,55 @@ impl<'a> View<'a> {
         self.known.iter()
     }
 
+    /// The runs that count of parametrizations other than the default, with their places in the epoch,
+    /// oldest first; of each parametrization the latest [`crate::history::RECENT_RUNS`].
+    pub(crate) fn sequence(&self) -> Vec<(i64, &Point)> {
+        let others = self
+            .known
+            .iter()
+            .filter(|(point, _)| **point != self.default);
+        let mut sequence: Vec<(i64, &Point)> = others
+            .flat_map(|(point, known)| known.ordinals.iter().map(move |ordinal| (*ordinal, point)))
+            .collect();
+        sequence.sort();
+        sequence
+    }
+
+    /// What the surrogate makes of all this; none before a run has counted. It is fitted once, when
+    /// it is first asked for.
+    pub(crate) fn belief(&self) -> Option<&Belief> {
+        self.belief.get_or_init(|| Belief::new(self)).as_ref()
+    }
+
     /// How many runs in flight explore.
     pub(crate) fn exploring(&self) -> u64 {
         self.exploring
     }
 
-    /// The point with the lowest mean among those that at least `runs` runs count for and that are not
-    /// given up. A run that was cut short is none of these, and only raises the mean. The default is never given up: it is what the job would have had without us. At
-    /// equal means the default wins, then the point that is known better.
-    pub(crate) fn lowest(&self, runs: u64) -> Option<(&Point, &Known, f64)> {
-        self.iter()
-            .filter(|(point, known)| {
-                known.count() >= runs && (**point == self.default || !known.given_up())
-            })
+    /// The points that a run counts for and that are not given up, the lowest mean first. The default
+    /// is never given up: it is what the job would have had without us. At equal means the default comes
+    /// first, then the point that is known better.
+    pub(crate) fn by_mean(&self) -> Vec<Point> {
+        let mut ranked: Vec<(&Point, &Known, f64)> = self
+            .iter()
+            .filter(|(point, known)| self.is_eligible(point, known))
             .filter_map(|(point, known)| Some((point, known, known.mean()?)))
-            .min_by(|(point, known, mean), (other, others, others_mean)| {
-                mean.total_cmp(others_mean)
-                    .then_with(|| (**point != self.default).cmp(&(**other != self.default)))
-                    .then_with(|| others.count().cmp(&known.count()))
-                    .then_with(|| point.cmp(other))
-            })
+            .collect();
+        ranked.sort_by(|(point, known, mean), (other, others, others_mean)| {
+            mean.total_cmp(others_mean)
+                .then_with(|| (**point != self.default).cmp(&(**other != self.default)))
+                .then_with(|| others.count().cmp(&known.count()))
+                .then_with(|| point.cmp(other))
+        });
+        ranked
+            .into_iter()
+            .map(|(point, ..)| point.clone())
+            .collect()
+    }
+
+    /// Whether a point may be recommended at all.
+    pub(crate) fn is_eligible(&self, point: &Point, known: &Known) -> bool {
+        known.count() > 0 && (*point == self.default || !known.given_up())
     }
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         overrides,
     } = *inputs;
     let suggested = match overrides.bar_to_exploring() {
-        Some(because) => best_known(space, history, because),
+        Some(because) => best_known(space, history, settings, because),
         None => suggest(space, history, pending, settings, seed),
     };
     let observed = |reason| Suggestion {

@@ -42,7 +42,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         &service.settings,
         state.seed,
     );
-    let recommendation = recommend(&state.space, &state.history);
+    let recommendation = recommend(&state.space, &state.history, &service.settings);
     let recommended = recommendation
         .as_ref()
         .map(|best| best.parametrization.clone());

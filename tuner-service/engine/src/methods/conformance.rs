@@ -6,55 +6,175 @@ use rand_chacha::ChaCha8Rng;
 use super::{Method, Proposal, named};
 use crate::history::{History, Moments, Pending, Phase, Role, Tested};
 use crate::reason::Reason;
-use crate::settings::{MethodName, Settings};
+use crate::settings::{
+    Acquisition, Cao2018Cooling, Crossover, MethodName, Noise, Regression, Resampling, Restart,
+    Robert2019Cooling, Selection, Settings,
+};
 use crate::space::{Point, Space};
-use crate::testing::{Outcome, categories, finish, grid, integers, normal, with_context};
+use crate::testing::{Outcome, any_constrained, categories, finish, grid, huge, integers};
+use crate::testing::{design, normal, storage, with_context, with_design};
 
 #[test]
 fn every_method_conforms() {
     for name in MethodName::ALL {
-        conforms(named(*name));
+        let settings = Settings {
+            method: *name,
+            ..Settings::default()
+        };
+        conforms(&settings, spaces());
     }
 }
 
-/// Runs a method through spaces and histories of every kind.
-pub(crate) fn conforms(method: &dyn Method) {
-    let mixed = Space::new(vec![
-        integers("buffer", 1, 64, 3),
-        categories("mode", 4),
-        integers("one", 5, 5, 1),
-    ])
-    .unwrap();
-    for space in [
+/// Every setting that makes a method take another way.
+#[test]
+fn every_variant_conforms() {
+    let mut variants: Vec<Settings> = Vec::new();
+    let mut vary = |method, change: &dyn Fn(&mut Settings)| {
+        let mut settings = Settings {
+            method,
+            ..Settings::default()
+        };
+        change(&mut settings);
+        settings.validate().unwrap();
+        variants.push(settings);
+    };
+    for noise in noises() {
+        vary(MethodName::Robert2020, &|s| s.robert2020.noise = noise);
+        vary(MethodName::Robert2020, &|s| {
+            s.robert2020.noise = noise;
+            s.robert2020.selection = Selection::Probabilistic;
+            s.robert2020.crossover = Crossover::NPoint { points: 2 };
+        });
+    }
+    for acquisition in [
+        Acquisition::ProbabilityOfImprovement,
+        Acquisition::PosteriorMinimum,
+    ] {
+        vary(MethodName::Robert2019Surrogate, &|s| {
+            s.robert2019_surrogate.acquisition = acquisition;
+        });
+    }
+    for cooling in [
+        Robert2019Cooling::Multiplicative { factor: 10.0 },
+        Robert2019Cooling::Logarithmic { factor: 10.0 },
+    ] {
+        for restart in [
+            Restart::Random { probability: 0.1 },
+            Restart::Threshold { share: 0.01 },
+        ] {
+            vary(MethodName::Robert2019Annealing, &|s| {
+                s.robert2019_annealing.cooling = cooling;
+                s.robert2019_annealing.restart = restart;
+            });
+        }
+    }
+    vary(MethodName::Cao2018Annealing, &|s| {
+        s.cao2018_annealing.cooling = Cao2018Cooling::Geometric { factor: 0.9 };
+    });
+    vary(MethodName::Cao2018Genetic, &|s| {
+        s.cao2018_genetic.population = 3;
+        s.cao2018_genetic.mutation_rate = 0.64;
+    });
+    for (number, settings) in (100..).zip(variants) {
+        conforms(&settings, few_spaces(number));
+    }
+}
+
+fn noises() -> Vec<Noise> {
+    let mut noises = vec![Noise::None];
+    for resampling in [Resampling::Sedr, Resampling::Averaging] {
+        noises.push(Noise::Resampling { resampling });
+        for regression in [Regression::Weighted, Regression::Quadratic] {
+            let neighbour_share = 0.5;
+            noises.push(Noise::Regression {
+                regression,
+                neighbour_share,
+            });
+            noises.push(Noise::Both {
+                resampling,
+                regression,
+                neighbour_share,
+            });
+        }
+    }
+    noises
+}
+
+/// Runs a method through histories of every kind in each of these spaces.
+fn conforms(settings: &Settings, spaces: impl IntoIterator<Item = Space>) {
+    let method = named(settings.method);
+    for space in spaces {
+        random_life(method, &space, settings, 0, |world| {
+            match world.random_range(0..10) {
+                0 => Outcome::Failed,
+                1 => Outcome::Ignored,
+                2 => Outcome::Censored(12.0 * (0.4 * normal(world)).exp()),
+                _ => Outcome::Elapsed(10.0 * (0.4 * normal(world)).exp()),
+            }
+        });
+        random_life(method, &space, settings, 9, |_| Outcome::Elapsed(10.0));
+        nothing_known(method, &space, settings);
+        nonsense(method, &space, settings);
+    }
+}
+
+/// Spaces of every kind.
+fn spaces() -> impl Iterator<Item = Space> {
+    [
         grid(&[1]),
         grid(&[2]),
         grid(&[40]),
         grid(&[2, 2]),
         grid(&[6, 6, 3, 4]),
+        grid(&[8; 20]),
         grid(&[1000; 20]),
-        mixed,
-    ] {
-        for seed in 0..4 {
-            random_life(method, &space, seed);
-        }
-        nothing_known(method, &space);
-        nonsense(method, &space);
-    }
+        mixed(),
+        storage(),
+        huge(),
+    ]
+    .into_iter()
+    .chain((0..8).map(any_constrained))
 }
 
-/// A life of random starts and ends, with at most eight runs in flight; some fail, some are
-/// cut short, some do not count. Every proposal on the way is checked.
-fn random_life(method: &dyn Method, space: &Space, seed: u64) {
-    let settings = Settings::default();
+/// Spaces that differ in what a method may have to do: none is left over, nothing is near, little is
+/// admitted.
+fn few_spaces(number: u64) -> [Space; 4] {
+    [mixed(), storage(), huge(), any_constrained(number)]
+}
+
+fn mixed() -> Space {
+    Space::new(vec![
+        integers("buffer", 1, 64, 3),
+        categories("mode", 4),
+        integers("one", 5, 5, 1),
+    ])
+    .unwrap()
+}
+
+/// A life of random starts and ends, with at most eight runs in flight. Every proposal on the way is checked.
+fn random_life(
+    method: &dyn Method,
+    space: &Space,
+    settings: &Settings,
+    seed: u64,
+    outcome: fn(&mut ChaCha8Rng) -> Outcome,
+) {
     let mut world = ChaCha8Rng::seed_from_u64(seed ^ 0xfeed);
     let mut history = History::default();
     let mut pending: Vec<Pending> = Vec::new();
     let mut exhausted = false;
-    for _ in 0..120 {
+    let design = design(space, settings, seed);
+    let steps = if space.parameters().len() < 20 {
+        120
+    } else {
+        60
+    };
+    for _ in 0..steps {
         if pending.len() < 8 && world.random_bool(0.6) {
-            let Some(started) = start(method, space, &history, &pending, &settings, seed) else {
-                exhausted |= pending.is_empty();
+            let Some(started) = start(method, space, &history, &pending, settings, &design, seed)
+            else {
                 if pending.is_empty() && history.tested.iter().any(|t| t.elapsed.count > 0) {
+                    exhausted = true;
                     break;
                 }
                 // A method that waits is owed a result; here it is a run of the default.
@@ -69,17 +189,15 @@ fn random_life(method: &dyn Method, space: &Space, seed: u64) {
             pending.push(started);
         } else if !pending.is_empty() {
             let run = pending.swap_remove(world.random_range(0..pending.len()));
-            let outcome = match world.random_range(0..10) {
-                0 => Outcome::Failed,
-                1 => Outcome::Ignored,
-                2 => Outcome::Censored(12.0 * (0.4 * normal(&mut world)).exp()),
-                _ => Outcome::Elapsed(10.0 * (0.4 * normal(&mut world)).exp()),
-            };
+            let outcome = outcome(&mut world);
             finish(&mut history, &run, outcome);
         }
     }
     // A large space is never exhausted.
-    assert!(!(exhausted && space.size() > 1000), "gave up early");
+    assert!(
+        !(exhausted && space.points(1000).is_none()),
+        "gave up early"
+    );
 }
 
 /// Asks for one run, checks the answer, and returns the run; none if there is nothing to run.
@@ -89,16 +207,19 @@ fn start(
     history: &History,
     pending: &[Pending],
     settings: &Settings,
+    design: &[Point],
     seed: u64,
 ) -> Option<Pending> {
-    with_context(space, history, pending, settings, seed, |context| {
+    with_design(space, history, pending, settings, design, |context| {
         let run = |point: &Point, phase, role| Pending {
             parametrization: space.parametrization(point),
             phase,
             role,
             count: 1,
         };
-        if let Some((_, point)) = context.next_design_point() {
+        if let Some((_, point)) = context.next_design_point(method) {
+            let parametrization = space.parametrization(point);
+            assert_eq!(space.validate(&parametrization), Ok(point.clone()));
             return Some(run(point, Phase::Design, Role::Design));
         }
         let stream = history.tally.total + pending.len() as u64 + 1;
@@ -108,14 +229,15 @@ fn start(
             rng
         };
         let proposal = method.propose(context, &mut rng());
-        assert_eq!(proposal, method.propose(context, &mut rng()), "determinism");
-
         let mut turned = history.clone();
         turned.tested.reverse();
-        let again = with_context(space, &turned, pending, settings, seed, |context| {
+        let again = with_design(space, &turned, pending, settings, design, |context| {
             method.propose(context, &mut rng())
         });
-        assert_eq!(proposal, again, "the order of the history matters");
+        assert_eq!(
+            proposal, again,
+            "the same in another order has another answer"
+        );
 
         let Proposal::Run { point, reason } = proposal else {
             return None;
@@ -124,7 +246,7 @@ fn start(
         assert_eq!(
             space.validate(&parametrization),
             Ok(point.clone()),
-            "bounds"
+            "bounds, conditions and constraints"
         );
         if let Some(known) = context.view.get(&point) {
             assert!(!known.given_up(), "a point that fails is proposed again");
@@ -137,6 +259,10 @@ fn start(
                         "resampled too often at once"
                     );
                 }
+                Reason::Average { number, of } => {
+                    assert_eq!(number, known.count() + known.in_flight + 1);
+                    assert!(number <= of, "averaged over more runs than wanted");
+                }
                 _ => assert_eq!(known.in_flight, 0, "two runs in flight explore one point"),
             }
         }
@@ -145,19 +271,17 @@ fn start(
 }
 
 /// Without any result a method can only wait, or say that there is nothing to do.
-fn nothing_known(method: &dyn Method, space: &Space) {
-    let settings = Settings::default();
+fn nothing_known(method: &dyn Method, space: &Space, settings: &Settings) {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let history = History::default();
-    with_context(space, &history, &[], &settings, 1, |context| {
+    with_context(space, &history, &[], settings, 1, |context| {
         let proposal = method.propose(context, &mut rng);
         assert!(!matches!(proposal, Proposal::Run { .. }), "{proposal:?}");
     });
 }
 
 /// Moments that no times have, and times at the ends of the range, do not upset a method.
-fn nonsense(method: &dyn Method, space: &Space) {
-    let settings = Settings::default();
+fn nonsense(method: &dyn Method, space: &Space, settings: &Settings) {
     let odd = [
         f64::NAN,
         f64::INFINITY,
@@ -190,7 +314,7 @@ fn nonsense(method: &dyn Method, space: &Space) {
             tested,
             ..History::default()
         };
-        with_context(space, &history, &[], &settings, seed, |context| {
+        with_context(space, &history, &[], settings, seed, |context| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             if let Proposal::Run { point, .. } = method.propose(context, &mut rng) {
                 let parametrization = space.parametrization(&point);

@@ -1,30 +1,37 @@
-//! The published method: a genetic algorithm with standard-error dynamic resampling (SEDR).
+//! The genetic algorithms of the 2020 paper, with each of its noise reductions: none (class CGA of
+//! its table V), resampling (RGA; by default standard-error dynamic resampling), fitness regression
+//! (FGA), both (FRGA).
 //!
 //! S. Robert, S. Zertal, G. Vaumourin, "Using genetic algorithms for noisy systems' auto-tuning: an
 //! application to the case of burst buffers" (2020), cited as robert2020. The operators of section V
-//! are in [`genetics`], the resampling of section VI-A in [`sedr`].
+//! are in [`genetics`], the resampling of section VI-A in [`resampling`], [`sedr`] and [`averaging`],
+//! the fitness regression of section VI-B in [`regression`], table V in [`table_v`].
 //!
 //! The paper runs one application after the other. With runs in flight, children wait for nothing
 //! but their own results: while one child's runs are in flight another child is drawn.
 
-mod genetics;
+mod averaging;
+pub(super) mod genetics;
+mod regression;
+mod resampling;
 mod sedr;
+mod table_v;
 #[cfg(test)]
 mod tests;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Method, MethodContext, Proposal};
-use crate::design::enumerate;
+pub use table_v::table_v;
+
+use super::{Method, MethodContext, Proposal, nearby};
 use crate::reason::{BestKnownBecause, Reason};
+use crate::settings::Settings;
 use crate::space::Point;
+use crate::view::View;
+use resampling::Rule;
 
 /// How many children are drawn before one is looked for near the last.
 const DRAWS: u32 = 100;
-/// A space of at most so many points is searched whole for the nearest one.
-const SMALL: u128 = 4096;
-/// How many steps a walk from a child takes at most in a larger space.
-const WALK: usize = 4096;
 
 /// The method; it has no state.
 #[derive(Debug)]
@@ -32,38 +39,56 @@ pub(crate) struct Robert2020Method;
 
 impl Method for Robert2020Method {
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
-        let Some(threshold) = sedr::threshold(context) else {
+        if let Some(wait) = context.nothing_known() {
+            return wait;
+        }
+        let Some(rule) = resampling::rule(context) else {
             return Proposal::Wait(if context.view.exploring() > 0 {
                 BestKnownBecause::AwaitingDesign
             } else {
                 BestKnownBecause::NothingFinished
             });
         };
-        sedr::resample(context, threshold).unwrap_or_else(|| new_child(context, rng))
+        resampling::due(context, rule).unwrap_or_else(|| new_child(context, rule, rng))
+    }
+
+    /// By the estimate that selection goes by: with fitness regression what that makes of the means.
+    fn ranking(&self, view: &View<'_>, settings: &Settings) -> Vec<Point> {
+        let mut ranked = view.by_mean();
+        if settings.robert2020.noise.regression().is_some() {
+            let population = genetics::population(view, &settings.robert2020);
+            let estimate = |point: &Point| {
+                let found = population.iter().find(|one| one.point == point);
+                found.map_or(f64::INFINITY, |individual| individual.mean)
+            };
+            ranked.sort_by(|a, b| estimate(a).total_cmp(&estimate(b)));
+        }
+        ranked
     }
 }
 
-/// Whether a point may be run as a new child: one of whose time nothing is known, or a design point
-/// that ran once. The default has its control runs, and every other tested point has been through SEDR.
-fn is_new(context: &MethodContext<'_>, point: &Point) -> bool {
-    if *point == context.view.default {
+/// Whether a point may be run as a new child: one of whose time nothing is known, or, where children
+/// run again, a design point that ran once. The default has its control runs, and every other tested
+/// point has run as often as it should.
+fn is_new(context: &MethodContext<'_>, rule: Rule, point: &Point) -> bool {
+    if !context.space().admits(point) || *point == context.view.default {
         return false;
     }
     context.view.get(point).is_none_or(|known| {
-        known.in_flight == 0
-            && !known.given_up()
-            && (known.mean().is_none() || (known.count() == 1 && context.in_design(point)))
+        let ran_once = known.count() == 1 && rule.least_runs() > 1 && context.in_design(point);
+        known.in_flight == 0 && !known.given_up() && (known.mean().is_none() || ran_once)
     })
 }
 
-fn new_child(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
-    let population = genetics::population(context.view);
+fn new_child(context: &MethodContext<'_>, rule: Rule, rng: &mut ChaCha8Rng) -> Proposal {
+    let population = genetics::population(context.view, &context.settings.robert2020);
+    let is_new = |point: &Point| is_new(context, rule, point);
     let mut last = None;
     for redraws in 0..DRAWS {
         let Some(child) = genetics::breed(context, &population, rng) else {
             return Proposal::Wait(BestKnownBecause::NothingFinished);
         };
-        if is_new(context, &child.point) {
+        if is_new(&child.point) {
             let parents = child
                 .parents
                 .map(|parent| context.space().parametrization(&parent));
@@ -79,7 +104,7 @@ fn new_child(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
         }
         last = Some(child.point);
     }
-    match last.and_then(|child| Some((neighbour(context, &child, rng)?, child))) {
+    match last.and_then(|child| Some((nearby::nearest(context, &child, is_new, rng)?, child))) {
         Some((point, child)) => Proposal::Run {
             point,
             reason: Reason::Neighbour {
@@ -88,27 +113,4 @@ fn new_child(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
         },
         None => Proposal::Exhausted,
     }
-}
-
-/// A point near a child that may be run as new: the nearest in a small space, untested ones first;
-/// the first on a random walk in a large one.
-fn neighbour(context: &MethodContext<'_>, child: &Point, rng: &mut ChaCha8Rng) -> Option<Point> {
-    let space = context.space();
-    if space.size() <= SMALL {
-        let tested = |point: &Point| context.view.get(point).is_some_and(|k| k.mean().is_some());
-        let metric = space.metric();
-        return enumerate(space)
-            .filter(|point| is_new(context, point))
-            .min_by(|a, b| {
-                let near = metric.distance(a, child);
-                tested(a)
-                    .cmp(&tested(b))
-                    .then_with(|| near.total_cmp(&metric.distance(b, child)))
-            });
-    }
-    let mut point = child.clone();
-    (0..WALK).find_map(|_| {
-        genetics::step(space, &mut point, rng);
-        is_new(context, &point).then(|| point.clone())
-    })
 }

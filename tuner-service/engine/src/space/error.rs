@@ -132,6 +132,94 @@ pub enum SpaceError {
         /// The valid choices, in words.
         choices: String,
     },
+    /// A value for a parameter that does not exist beside the other values.
+    #[error("parameter {name} does not exist here, only where {condition}: leave it out")]
+    DoesNotExist {
+        /// The parameter's name.
+        name: String,
+        /// When it exists, in words.
+        condition: String,
+    },
+    /// Values that a constraint does not let go together.
+    #[error("{} does not go together here: the constraint {} must hold", quoted(.values), quoted(.constraint))]
+    Forbidden {
+        /// The values that the constraint names.
+        values: String,
+        /// The constraint, in words.
+        constraint: String,
+    },
+    /// A condition on a parameter that is not listed before the one that has it.
+    #[error("parameter {name} exists under a condition on {}, which is not listed before it: name one of those that are ({earlier})", quoted(.on))]
+    ConditionParameter {
+        /// The parameter's name.
+        name: String,
+        /// The name in the condition.
+        on: String,
+        /// The names that it may have, separated by commas.
+        earlier: String,
+    },
+    /// A condition without values.
+    #[error("parameter {name}: its condition on {on} lists no value: list at least one in `is`")]
+    ConditionEmpty {
+        /// The parameter's name.
+        name: String,
+        /// The name in the condition.
+        on: String,
+    },
+    /// A condition on a value that the other parameter cannot have.
+    #[error("parameter {name}: its condition can never hold: {problem}")]
+    ConditionValue {
+        /// The parameter's name.
+        name: String,
+        /// What is wrong with the value.
+        problem: Box<SpaceError>,
+    },
+    /// A constraint that is neither of the two forms.
+    #[error(
+        "a constraint needs left, op and right, or forbid alone: write {{ left = \"a\", op = \"<=\", right = \"b\" }} or {{ forbid = {{ a = [1], b = [2] }} }}"
+    )]
+    ConstraintForm,
+    /// A constraint that cannot be used.
+    #[error("constraint {}: {problem}", quoted(.constraint))]
+    BadConstraint {
+        /// The constraint, in words.
+        constraint: String,
+        /// What is wrong with it.
+        problem: Box<SpaceError>,
+    },
+    /// A comparison by order of what has none.
+    #[error("{name} and {} have no common order: compare numbers, sizes such as 64K or an ordered parameter, or use == or !=", quoted(.right))]
+    NoOrder {
+        /// The name on the left.
+        name: String,
+        /// What it is compared with.
+        right: Value,
+    },
+    /// The right side of a comparison is unknown.
+    #[error("{} is neither a parameter ({known}) nor a value of {name}, which must be {choices}", quoted(.right))]
+    NeitherParameterNorValue {
+        /// The name on the left.
+        name: String,
+        /// The right side.
+        right: Value,
+        /// The names there are, separated by commas.
+        known: String,
+        /// The valid values of the left side, in words.
+        choices: String,
+    },
+    /// A `forbid` without parameters, or with one without values.
+    #[error(
+        "forbid names no parameter, or one without values: list at least one value of at least one parameter"
+    )]
+    ForbidsNothing,
+    /// The default breaks a constraint.
+    #[error(
+        "the default breaks a constraint: {problem}; change the constraint, or a default if the accelerator has another"
+    )]
+    DefaultForbidden {
+        /// Which, and with which values.
+        problem: Box<SpaceError>,
+    },
     /// A parametrization without a value for this parameter.
     #[error("parameter {name} has no value: it must be {choices}")]
     MissingValue {

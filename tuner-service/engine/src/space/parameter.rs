@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{SpaceError, Value};
+use super::{Condition, SpaceError, Value};
 
 /// The values that a parameter can have.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,8 @@ pub enum Domain {
 /// One tunable of an accelerator.
 ///
 /// In JSON and TOML it is flat: `name`, `kind` (`integer`, `ordered` or `categories`), `min`, `max`
-/// and `step` (1 if left out) or `values`, `default`, and optionally `unit` and `description`.
+/// and `step` (1 if left out) or `values`, `default`, and optionally `when`, `unit` and
+/// `description`.
 /// Fields that are unknown, or that do not belong to the kind, are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RawParameter", into = "RawParameter")]
@@ -44,6 +45,8 @@ pub struct Parameter {
     pub domain: Domain,
     /// The accelerator's own default: what a run has without us. One of the domain's values.
     pub default: Value,
+    /// When it exists; none if it always does.
+    pub when: Option<Condition>,
     /// The unit of the values, for people, for example `bytes`.
     pub unit: Option<String>,
     /// What it does, for people.
@@ -257,6 +260,8 @@ struct RawParameter {
     values: Option<Vec<Value>>,
     default: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    when: Option<Condition>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
@@ -312,6 +317,7 @@ impl TryFrom<RawParameter> for Parameter {
             name: raw.name,
             domain,
             default: raw.default,
+            when: raw.when,
             unit: raw.unit,
             description: raw.description,
         };
@@ -330,6 +336,7 @@ impl From<Parameter> for RawParameter {
             step: None,
             values: None,
             default: parameter.default,
+            when: parameter.when,
             unit: parameter.unit,
             description: parameter.description,
         };

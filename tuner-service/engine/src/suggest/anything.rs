@@ -6,9 +6,12 @@ use super::suggest;
 use crate::history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 use crate::reason::Suggestion;
 use crate::recommend::recommend;
-use crate::settings::{Crossover, Selection, Settings};
+use crate::settings::{
+    Crossover, Distance, Distinct, Improvement, MethodName, Noise, NothingLeft, Regression,
+    Resampling, Restart, Robert2019Cooling, Selection, Settings, Stop,
+};
 use crate::space::{Parametrization, Point, Space, Value};
-use crate::testing::{categories, grid, integers};
+use crate::testing::{any_constrained, categories, grid, huge, integers, storage};
 
 fn any_space() -> impl Strategy<Value = Space> {
     prop_oneof![
@@ -17,6 +20,9 @@ fn any_space() -> impl Strategy<Value = Space> {
         Just(grid(&[2, 3])),
         Just(grid(&[6, 6, 3, 4])),
         Just(grid(&[1000; 20])),
+        any::<u64>().prop_map(any_constrained),
+        Just(storage()),
+        Just(huge()),
         Just(Space::new(vec![integers("p00", -5, 50, 7), categories("p01", 3)]).unwrap()),
     ]
 }
@@ -72,10 +78,12 @@ prop_compose! {
         numbers in prop::array::uniform7(prop_oneof![0_u32..60, any::<u32>()]),
         rate: f64,
         share: f64,
-        kinds in any::<[bool; 2]>(),
+        kinds in any::<[bool; 5]>(),
+        method in prop::sample::select(MethodName::ALL),
     ) -> Settings {
         let [baseline_runs, design_points, budget, exploring, control_every, pool_size, points] = numbers;
         let mut settings = Settings {
+            method,
             baseline_runs: baseline_runs % 8,
             design_points: design_points % 40,
             budget,
@@ -85,6 +93,36 @@ prop_compose! {
         };
         settings.robert2020.mutation_rate = rate;
         settings.robert2020.resampling_share = share;
+        settings.method = method;
+        let regression = Regression::Quadratic;
+        settings.robert2020.noise = match (kinds[2], kinds[3]) {
+            (true, true) => Noise::Both {
+                resampling: Resampling::Averaging,
+                regression,
+                neighbour_share: rate,
+            },
+            (true, false) => Noise::Regression {
+                regression,
+                neighbour_share: share,
+            },
+            (false, true) => Noise::None,
+            (false, false) => Noise::default(),
+        };
+        settings.robert2019_annealing.initial_temperature = rate;
+        settings.robert2019_annealing.cooling = Robert2019Cooling::Logarithmic { factor: share };
+        settings.robert2019_annealing.restart = Restart::Threshold { share };
+        settings.cao2018_annealing.initial_share = share;
+        settings.cao2018_genetic.population = pool_size;
+        settings.cao2018_genetic.mutation_rate = rate;
+        if kinds[4] {
+            let runs = points % 20;
+            settings.stop = Stop {
+                improvement: Some(Improvement { runs, share }),
+                distinct: Some(Distinct { runs, least: exploring }),
+                distance: Some(Distance { runs, least: rate }),
+                nothing_left: Some(NothingLeft { share }),
+            };
+        }
         if kinds[0] {
             settings.robert2020.selection = Selection::Tournament { pool_size };
         } else {
@@ -135,7 +173,7 @@ proptest! {
         prop_assert_eq!(&suggestion, &suggest(&space, &history, &pending, &settings, seed));
         let json = serde_json::to_string(&suggestion).unwrap();
         prop_assert!(serde_json::from_str::<Suggestion>(&json).is_ok(), "{}", json);
-        if let Some(best) = recommend(&space, &history) {
+        if let Some(best) = recommend(&space, &history, &settings) {
             prop_assert!(best.n >= 2 && best.mean.is_finite() && best.standard_error.is_finite());
         }
     }

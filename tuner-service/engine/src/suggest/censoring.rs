@@ -24,7 +24,12 @@ fn beside_the_default(space: &Space, times: &[f64], bounds: &[f64]) -> History {
 fn runs_cut_short_raise_the_mean_and_are_no_reason_to_recommend() {
     let space = grid(&[6, 6, 3, 4]);
     let chosen = |times: &[f64], bounds: &[f64]| {
-        recommend(&space, &beside_the_default(&space, times, bounds)).unwrap()
+        recommend(
+            &space,
+            &beside_the_default(&space, times, bounds),
+            &Settings::default(),
+        )
+        .unwrap()
     };
     let quick = chosen(&[80.0, 80.0], &[]);
     assert_eq!((quick.mean, quick.n, quick.censored), (80.0, 2, 0));
@@ -55,7 +60,7 @@ fn the_default_is_raised_by_its_own_bounds() {
     let default = &mut history.tested[0];
     default.record_censored(9, 30.0).unwrap();
     default.record_censored(9, 200.0).unwrap();
-    let best = recommend(&space, &history).unwrap();
+    let best = recommend(&space, &history, &Settings::default()).unwrap();
     assert_eq!((best.default_n, best.default_censored), (4, 2));
     assert_eq!(best.default_mean, Some(120.0));
     // The baseline is of runs that ended: a limit that always strikes tells nothing of the default.
@@ -104,10 +109,10 @@ fn what_was_cut_short_is_not_run_again_for_ever() {
 fn a_child_that_mostly_ends_at_its_limit_is_given_up() {
     let space = grid(&[6, 6, 3, 4]);
     let mut known = beside_the_default(&space, &[80.0, 81.0], &[82.0, 82.0, 82.0]);
-    let best = recommend(&space, &known).unwrap();
+    let best = recommend(&space, &known, &Settings::default()).unwrap();
     assert_eq!(best.parametrization, space.default());
     known.tested[1].record(30, 80.0).unwrap();
-    let best = recommend(&space, &known).unwrap();
+    let best = recommend(&space, &known, &Settings::default()).unwrap();
     assert_eq!((best.n, best.censored), (3, 3));
 }
 
@@ -147,11 +152,11 @@ proptest! {
                 prop_assert!(mean(&history).is_some_and(|raised| raised >= estimate));
             }
             let recommended = |history| {
-                recommend(&space, history).is_some_and(|best| best.parametrization == given)
+                recommend(&space, history, &Settings::default()).is_some_and(|best| best.parametrization == given)
             };
             prop_assert!(recommended(&before) || !recommended(&history));
             if given != space.default() {
-                let busy = |history| best_known(&space, history, BestKnownBecause::Busy);
+                let busy = |history| best_known(&space, history, &Settings::default(), BestKnownBecause::Busy);
                 prop_assert!(
                     busy(&before).parametrization == given || busy(&history).parametrization != given
                 );

@@ -29,7 +29,7 @@ fn a_lucky_single_run_is_confirmed_and_not_recommended() {
         15,
         19,
     );
-    let best = recommend(&space, &history).unwrap();
+    let best = recommend(&space, &history, &Settings::default()).unwrap();
     assert_eq!((best.mean, best.n, best.default_n), (92.0, 2, 4));
     assert_eq!(best.default_mean, Some(100.0));
     assert!((best.standard_error - 2.0).abs() < 1e-12);
@@ -69,7 +69,8 @@ fn a_lucky_single_run_is_confirmed_and_not_recommended() {
             mean: Some(92.0),
             n: 2,
             default_mean: Some(100.0),
-            is_default: false
+            is_default: false,
+            stopped: None,
         }
     );
 }
@@ -181,17 +182,30 @@ fn mostly_failing_is_not_recommended_and_ties_go_to_the_default() {
         0,
         0,
     );
-    let best = recommend(&space, &history).unwrap();
+    let best = recommend(&space, &history, &Settings::default()).unwrap();
     assert_eq!(best.parametrization, space.default());
     history.tested[2].record(20, 10.0).unwrap();
-    assert_eq!(recommend(&space, &history).unwrap().mean, 10.0);
-    assert_eq!(recommend(&space, &History::default()), None);
+    assert_eq!(
+        recommend(&space, &history, &Settings::default())
+            .unwrap()
+            .mean,
+        10.0
+    );
+    assert_eq!(
+        recommend(&space, &History::default(), &Settings::default()),
+        None
+    );
 }
 
 #[test]
 fn the_best_known_is_the_default_before_there_is_one() {
     let space = grid(&[6, 6]);
-    let suggestion = best_known(&space, &History::default(), BestKnownBecause::Busy);
+    let suggestion = best_known(
+        &space,
+        &History::default(),
+        &Settings::default(),
+        BestKnownBecause::Busy,
+    );
     assert_eq!(
         (suggestion.phase, suggestion.role),
         (Phase::Baseline, Role::BestKnown)
@@ -207,7 +221,12 @@ fn the_best_known_is_the_default_before_there_is_one() {
         0,
     );
     history.tally.explored = 3;
-    let suggestion = best_known(&space, &history, BestKnownBecause::Restarted);
+    let suggestion = best_known(
+        &space,
+        &history,
+        &Settings::default(),
+        BestKnownBecause::Restarted,
+    );
     assert_eq!(suggestion.phase, Phase::Search);
     assert_eq!(
         suggestion.parametrization,
@@ -223,5 +242,8 @@ fn the_best_known_is_the_default_before_there_is_one() {
         }
     );
     history.tally.settled = 1;
-    assert_eq!(best_known(&space, &history, because).phase, Phase::Settled);
+    assert_eq!(
+        best_known(&space, &history, &Settings::default(), because).phase,
+        Phase::Settled
+    );
 }

@@ -35,7 +35,12 @@ async fn start(store: &Store, job_id: u32, settings: &Settings) -> StartedRun {
     }
     start.lock = Lock::None;
     let plain = |state: &StudyState| -> Decision {
-        let best = best_known(&state.space, &state.history, BestKnownBecause::Busy);
+        let best = best_known(
+            &state.space,
+            &state.history,
+            settings,
+            BestKnownBecause::Busy,
+        );
         decision(best.phase, best.role, best.parametrization)
     };
     loop {

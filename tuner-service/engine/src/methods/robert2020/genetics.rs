@@ -4,13 +4,14 @@ use rand::RngExt;
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
 
-use crate::design::levels_of;
+use super::regression;
 use crate::methods::MethodContext;
-use crate::settings::{Crossover, Selection};
-use crate::space::{Point, Space};
+use crate::settings::{Crossover, Robert2020, Selection};
+use crate::space::{Point, Space, levels_of};
 use crate::view::View;
 
-/// A tested point and its mean elapsed, seconds.
+/// A tested point and its mean elapsed, seconds, or the estimate that stands for it.
+#[derive(Clone, Debug)]
 pub(super) struct Individual<'a> {
     pub(super) point: &'a Point,
     pub(super) mean: f64,
@@ -27,14 +28,20 @@ pub(super) struct Child {
     pub(super) mutated: Vec<String>,
 }
 
-/// The population: every point whose mean is known, in the order of the points.
-pub(super) fn population<'a>(view: &'a View<'_>) -> Vec<Individual<'a>> {
-    view.iter()
+/// The population: every point whose mean is known, in the order of the points, with what fitness
+/// regression makes of its mean, if that is set.
+pub(super) fn population<'a>(view: &'a View<'_>, settings: &Robert2020) -> Vec<Individual<'a>> {
+    let known: Vec<Individual<'_>> = view
+        .iter()
         .filter_map(|(point, known)| known.mean().map(|mean| Individual { point, mean }))
-        .collect()
+        .collect();
+    match settings.noise.regression() {
+        Some((kind, share)) => regression::regressed(view.space, known, kind, share),
+        None => known,
+    }
 }
 
-/// Draws one child; none of an empty population.
+/// Draws one child, which the space may not admit; none of an empty population.
 pub(super) fn breed(
     context: &MethodContext<'_>,
     population: &[Individual<'_>],
@@ -46,11 +53,12 @@ pub(super) fn breed(
         Selection::Probabilistic => probabilistic(population, rng)?,
     };
     let (first, second) = (population[first].point, population[second].point);
-    let (mut point, cuts) = cross(first, second, settings.crossover, rng);
+    let (point, cuts) = cross(first, second, settings.crossover, rng);
+    let mut point = context.space().canonical(point);
     let mutates = rng.random::<f64>() < settings.mutation_rate;
     let mutated = mutates.then(|| step(context.space(), &mut point, rng));
     Some(Child {
-        point,
+        point: context.space().canonical(point),
         parents: [first.clone(), second.clone()],
         cuts,
         mutated: mutated
@@ -157,13 +165,19 @@ pub(super) fn cross(
     (Point((0..first.0.len()).map(level).collect()), cuts)
 }
 
-/// One step of a random walk (section V-D): a random parameter goes one level up or down, inwards at
-/// an end; among categories, to any other value. Returns the parameter's index; none if no parameter
-/// has a second value.
-pub(super) fn step(space: &Space, point: &mut Point, rng: &mut ChaCha8Rng) -> Option<usize> {
+/// One step of a random walk (section V-D): a random parameter that exists at this canonical point
+/// goes one level up or down, inwards at an end; among categories, to any other value. The point may
+/// have to be made canonical then. Returns the parameter's index; none if no parameter has a second
+/// value.
+pub(in crate::methods) fn step(
+    space: &Space,
+    point: &mut Point,
+    rng: &mut ChaCha8Rng,
+) -> Option<usize> {
     let parameters = space.parameters();
+    let existing = space.existing(point);
     let mobile: Vec<usize> = (0..parameters.len())
-        .filter(|index| levels_of(&parameters[*index]) > 1)
+        .filter(|index| existing.contains(*index) && levels_of(&parameters[*index]) > 1)
         .collect();
     if mobile.is_empty() {
         return None;

@@ -33,7 +33,9 @@ fn after_design(space: &Space) -> History {
 /// A point that is neither in the design nor the default.
 fn outsider(space: &Space, skip: usize) -> Point {
     let design = latin_hypercube(space, 15, SEED);
-    enumerate(space)
+    let points = space.points(100_000).expect("a small space");
+    points
+        .into_iter()
         .filter(|point| !design.contains(point) && *point != space.default_point())
         .nth(skip)
         .unwrap()
@@ -270,7 +272,7 @@ fn new_children_are_new_and_differ_in_flight() {
 fn a_space_that_is_tested_whole_is_exhausted() {
     let space = grid(&[3, 3]);
     let mut history = History::default();
-    for (ordinal, point) in enumerate(&space).enumerate() {
+    for (ordinal, point) in space.points(100_000).unwrap().into_iter().enumerate() {
         let times = [100.0 + ordinal as f64, 100.0];
         history
             .tested

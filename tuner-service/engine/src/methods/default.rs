@@ -1,0 +1,279 @@
+//! Our method: a genetic algorithm whose many possible children a surrogate ranks.
+//!
+//! The published algorithm draws one child and runs it, whatever is to be expected of it, and runs it
+//! again until its standard error is below a threshold, however bad it is. Here a few hundred
+//! children of the best known parametrizations are drawn, and the known ones stand beside them: running one of them
+//! again is worth what any other run is worth, namely what it may improve. The one with the highest value
+//! is run:
+//!
+//! ```text
+//! value = improvement * (runs left + HORIZON) - excess
+//! ```
+//!
+//! `improvement` is the augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I. Notz, N. Zeng, "Global
+//! optimization of stochastic black-box systems via sequential kriging meta-models", 2006, equation
+//! 11) and comes back in every later run; `excess` is what this run is expected to take beyond the best known,
+//! because every run is a user's job.
+
+use std::collections::BTreeMap;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{Continuous, ContinuousCDF, Normal};
+
+use super::robert2020::genetics::step;
+use super::{Method, MethodContext, Proposal};
+use crate::belief::Belief;
+use crate::reason::{BestKnownBecause, Reason};
+use crate::settings::Settings;
+use crate::space::{Point, levels_of};
+use crate::surrogate::Prediction;
+use crate::view::{Known, View};
+
+/// How many children are drawn.
+const CHILDREN: usize = 300;
+/// Every single change of so many of the best is a candidate too.
+const CLIMBED: usize = 3;
+/// No more than so many levels of a parameter are tried in single changes.
+const CLIMBED_LEVELS: u32 = 16;
+/// The runs for which a better parametrization will still be of use once the budget is spent.
+const HORIZON: f64 = 150.0;
+/// No parametrization is tried that is predicted to take longer than so many times the default.
+const MOST_OF_DEFAULT: f64 = 2.0;
+
+/// The method; it has no state.
+#[derive(Debug)]
+pub(crate) struct DefaultMethod;
+
+impl Method for DefaultMethod {
+    fn ranking(&self, view: &View<'_>, _settings: &Settings) -> Vec<Point> {
+        let eligible = |point: &&Point| {
+            view.get(point)
+                .is_some_and(|known| view.is_eligible(point, known))
+        };
+        let ranked = view.belief().map(|belief| belief.ranked.iter());
+        ranked
+            .into_iter()
+            .flatten()
+            .filter(eligible)
+            .cloned()
+            .collect()
+    }
+
+    fn design_points(&self, settings: &Settings) -> u32 {
+        settings.default.design_points
+    }
+
+    fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
+        let model = Model::new(context.view);
+        model.is_none_or(|model| !model.is_far(model.belief.surrogate.predict(point)))
+    }
+
+    fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
+        let Some(model) = Model::new(context.view) else {
+            return Proposal::Wait(if context.view.exploring() > 0 {
+                BestKnownBecause::AwaitingDesign
+            } else {
+                BestKnownBecause::NothingFinished
+            });
+        };
+        let mut candidates = model.candidates(rng);
+        if candidates.len() == 1 && context.space().points(1).is_some() {
+            return Proposal::Exhausted;
+        }
+        candidates.retain(|point, _| model.is_free(point));
+        let (points, origins): (Vec<Point>, Vec<Option<Origin>>) = candidates.into_iter().unzip();
+        let predictions = model.belief.surrogate.predict_all(&points);
+        let mut candidates: Vec<Candidate> = points
+            .into_iter()
+            .zip(origins)
+            .zip(predictions)
+            .map(|((point, origin), prediction)| Candidate {
+                point,
+                origin,
+                prediction,
+            })
+            .collect();
+        candidates.retain(|candidate| !model.is_far(candidate.prediction));
+        let count = candidates.len() as u64;
+        let budget = u64::from(context.settings.budget);
+        let runs_left = budget.saturating_sub(context.explored) as f64;
+        let best = candidates
+            .into_iter()
+            .map(|candidate| (model.value(candidate.prediction, runs_left), candidate))
+            .max_by(|(a, one), (b, other)| {
+                a.total_cmp(b).then_with(|| other.point.cmp(&one.point))
+            });
+        match best {
+            Some((_, candidate)) => Proposal::Run {
+                point: candidate.point.clone(),
+                reason: model.reason(candidate, count),
+            },
+            None if context.view.exploring() > 0 => {
+                Proposal::Wait(BestKnownBecause::AwaitingResults)
+            }
+            None => Proposal::Exhausted,
+        }
+    }
+}
+
+/// What could be run next.
+struct Candidate {
+    point: Point,
+    /// None if it is known already.
+    origin: Option<Origin>,
+    prediction: Prediction,
+}
+
+/// Where a candidate comes from.
+struct Origin {
+    parents: [Point; 2],
+    mutated: Vec<String>,
+}
+
+/// An epoch, and what is believed of it.
+#[derive(Clone, Copy)]
+struct Model<'a> {
+    view: &'a View<'a>,
+    belief: &'a Belief,
+}
+
+impl<'a> Model<'a> {
+    /// None before a run has counted.
+    fn new(view: &'a View<'a>) -> Option<Self> {
+        let belief = view.belief()?;
+        Some(Model { view, belief })
+    }
+
+    /// Whether a point is predicted too far above the default.
+    fn is_far(&self, prediction: Prediction) -> bool {
+        prediction.mean > self.belief.default + MOST_OF_DEFAULT.ln()
+    }
+
+    fn is_free(&self, point: &Point) -> bool {
+        let free = |known: &Known| known.in_flight == 0 && !known.given_up();
+        self.view.get(point).is_none_or(free)
+    }
+
+    /// Children, single changes of the best, and all that is known.
+    fn candidates(&self, rng: &mut ChaCha8Rng) -> BTreeMap<Point, Option<Origin>> {
+        let mut candidates = BTreeMap::new();
+        let space = self.view.space;
+        for _ in 0..CHILDREN {
+            let (child, origin) = self.child(rng);
+            let child = space.canonical(child);
+            let child = if space.admits(&child) {
+                child
+            } else {
+                space.approach(&origin.parents[0], &child, rng)
+            };
+            candidates.entry(child).or_insert(Some(origin));
+        }
+        for best in self.belief.ranked.iter().take(CLIMBED) {
+            for (index, parameter) in space.parameters().iter().enumerate() {
+                for level in 0..levels_of(parameter).min(CLIMBED_LEVELS) {
+                    let mut near = best.clone();
+                    near.0[index] = level;
+                    let near = space.canonical(near);
+                    if !space.admits(&near) {
+                        continue;
+                    }
+                    let origin = Origin {
+                        parents: [best.clone(), best.clone()],
+                        mutated: vec![parameter.name.clone()],
+                    };
+                    candidates.entry(near).or_insert(Some(origin));
+                }
+            }
+        }
+        for known in &self.belief.ranked {
+            candidates.insert(known.clone(), None);
+        }
+        candidates
+    }
+
+    /// A child of two parents, each the better of two drawn at random; every level is one of theirs,
+    /// and each mutates with the probability that one does on average: half the time by a step, half the
+    /// time to anywhere.
+    fn child(&self, rng: &mut ChaCha8Rng) -> (Point, Origin) {
+        let ranked = &self.belief.ranked;
+        let pick = |rng: &mut ChaCha8Rng| {
+            let drawn = [(); 2].map(|()| rng.random_range(0..ranked.len()));
+            &ranked[drawn[0].min(drawn[1])]
+        };
+        let (one, other) = (pick(rng), pick(rng));
+        let space = self.view.space;
+        let parameters = space.parameters();
+        let mut child = Point(
+            one.0
+                .iter()
+                .zip(&other.0)
+                .map(|(a, b)| if rng.random::<bool>() { *a } else { *b })
+                .collect(),
+        );
+        let rate = 1.0 / parameters.len() as f64;
+        let mut mutated = Vec::new();
+        for (index, parameter) in parameters.iter().enumerate() {
+            if rng.random::<f64>() >= rate {
+                continue;
+            }
+            if rng.random::<bool>() {
+                child.0[index] = rng.random_range(0..levels_of(parameter));
+                mutated.push(parameter.name.clone());
+            } else if let Some(index) = step(space, &mut child, rng) {
+                mutated.push(parameters[index].name.clone());
+            }
+        }
+        let parents = [one.clone(), other.clone()];
+        (child, Origin { parents, mutated })
+    }
+
+    /// What a run of a point is worth: see the head of this module.
+    fn value(&self, prediction: Prediction, runs_left: f64) -> f64 {
+        let excess = (prediction.mean - self.belief.incumbent).exp() - 1.0;
+        self.improvement(prediction) * (runs_left + HORIZON) - excess
+    }
+
+    /// Augmented expected improvement: what is left of it where a run's noise drowns what it can tell.
+    fn improvement(&self, Prediction { mean, variance }: Prediction) -> f64 {
+        let deviation = variance.sqrt();
+        if deviation.is_nan() || deviation <= 0.0 {
+            return 0.0;
+        }
+        let gap = self.belief.incumbent - mean;
+        let normal = Normal::standard();
+        let z = gap / deviation;
+        let expected = gap * normal.cdf(z) + deviation * normal.pdf(z);
+        let noise = self.belief.surrogate.noise();
+        expected * (1.0 - (noise / (variance + noise)).sqrt())
+    }
+
+    fn reason(&self, candidate: Candidate, candidates: u64) -> Reason {
+        let Candidate {
+            point,
+            origin,
+            prediction,
+        } = candidate;
+        let predicted = prediction.mean.exp();
+        let factor = prediction.variance.sqrt().exp();
+        let best = self.belief.incumbent.exp();
+        let space = self.view.space;
+        match origin {
+            Some(origin) => Reason::Promising {
+                parents: origin.parents.map(|parent| space.parametrization(&parent)),
+                mutated: origin.mutated,
+                candidates,
+                predicted,
+                factor,
+                best,
+            },
+            None => Reason::Repeat {
+                number: self.view.get(&point).map_or(0, Known::runs) + 1,
+                candidates,
+                predicted,
+                factor,
+                best,
+            },
+        }
+    }
+}

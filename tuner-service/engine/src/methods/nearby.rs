@@ -1,0 +1,55 @@
+//! Points near a point: where a method goes on when what it draws is known already.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::MethodContext;
+use super::robert2020::genetics::step;
+use crate::space::Point;
+
+/// A space of at most so many points is searched whole.
+pub(super) const SMALL: usize = 4096;
+/// How many steps a walk takes at most in a larger space.
+const WALK: usize = 4096;
+/// How many points are drawn where constraints leave the walk nothing.
+const DRAWS: usize = 1000;
+
+/// A wanted point near another: the nearest in a small space, untested ones first; the first on a
+/// random walk in a large one.
+pub(super) fn nearest(
+    context: &MethodContext<'_>,
+    from: &Point,
+    is_wanted: impl Fn(&Point) -> bool,
+    rng: &mut ChaCha8Rng,
+) -> Option<Point> {
+    let space = context.space();
+    if let Some(points) = space.points(SMALL) {
+        let tested = |point: &Point| context.view.get(point).is_some_and(|k| k.mean().is_some());
+        let metric = space.metric();
+        return points
+            .into_iter()
+            .filter(|point| is_wanted(point))
+            .min_by(|a, b| {
+                let near = metric.distance(a, from);
+                tested(a)
+                    .cmp(&tested(b))
+                    .then_with(|| near.total_cmp(&metric.distance(b, from)))
+            });
+    }
+    let mut point = if space.admits(from) {
+        from.clone()
+    } else {
+        space.approach(&context.view.default, from, rng)
+    };
+    let walked = (0..WALK).find_map(|_| {
+        let mut next = point.clone();
+        step(space, &mut next, rng);
+        let next = space.canonical(next);
+        if space.admits(&next) {
+            point = next;
+        }
+        is_wanted(&point).then(|| point.clone())
+    });
+    // Where constraints leave little, a walk may be shut in among what has been run.
+    let draws = if space.is_whole_grid() { 0 } else { DRAWS };
+    walked.or_else(|| (0..draws).map(|_| space.draw(rng)).find(&is_wanted))
+}

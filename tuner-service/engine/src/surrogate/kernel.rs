@@ -1,0 +1,317 @@
+//! How alike two points behave.
+//!
+//! One correlation per parameter: Matérn with nu = 5/2 over the levels of an ordered one (RW equation
+//! 4.17), one number for any two values of a category. They are mixed as a product, which can learn
+//! any interaction, and as a mean, which learns each parameter by itself from few runs (additive
+//! kernels; Duvenaud, Nickisch, Rasmussen 2011). A small part belongs to the point alone: real
+//! systems have spots that no smooth function has.
+
+use std::array;
+
+use super::cholesky::Symmetric;
+use crate::space::{ABSENT, Point, Space};
+
+/// Length scales: 1 is the whole range of an ordered parameter.
+const LENGTHS: [f64; 7] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4];
+const START_LENGTH: usize = 3;
+/// Variance of one run's noise, relative to the process's.
+const NOISES: [f64; 8] = [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
+const START_NOISE: f64 = 0.03;
+/// The share of the additive part.
+const ADDITIVE: [f64; 5] = [0.0, 0.1, 0.3, 0.6, 0.9];
+const START_ADDITIVE: f64 = 0.3;
+/// The share that belongs to the point alone.
+const OWN: [f64; 6] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3];
+const START_OWN: f64 = 0.01;
+
+/// Of a parameter with at most so many levels all correlations are kept.
+const MOST_TABLED: usize = 1024;
+
+/// What the kernel is made with.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Hyperparameters {
+    /// For each parameter, an index into [`LENGTHS`].
+    lengths: Vec<usize>,
+    additive: f64,
+    own: f64,
+    /// The variance of one run's noise, relative to the process's.
+    pub(super) noise: f64,
+}
+
+/// One of the hyperparameters.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Coordinate {
+    Noise,
+    Own,
+    Length(usize),
+    Additive,
+}
+
+impl Hyperparameters {
+    /// Where the search for them starts.
+    pub(super) fn start(space: &Space) -> Self {
+        Hyperparameters {
+            lengths: vec![START_LENGTH; space.parameters().len()],
+            additive: START_ADDITIVE,
+            own: START_OWN,
+            noise: START_NOISE,
+        }
+    }
+
+    /// All of them, in the order of the search.
+    pub(super) fn coordinates(&self) -> Vec<Coordinate> {
+        let lengths = (0..self.lengths.len()).map(Coordinate::Length);
+        [Coordinate::Noise, Coordinate::Own]
+            .into_iter()
+            .chain(lengths)
+            .chain([Coordinate::Additive])
+            .collect()
+    }
+
+    /// Each value that one coordinate can have, the others kept.
+    pub(super) fn varied(&self, coordinate: Coordinate) -> Vec<Self> {
+        let with = |change: &dyn Fn(&mut Self)| {
+            let mut varied = self.clone();
+            change(&mut varied);
+            varied
+        };
+        match coordinate {
+            Coordinate::Noise => NOISES.map(|value| with(&|h| h.noise = value)).into(),
+            Coordinate::Own => OWN.map(|value| with(&|h| h.own = value)).into(),
+            Coordinate::Additive => ADDITIVE.map(|value| with(&|h| h.additive = value)).into(),
+            Coordinate::Length(index) => (0..LENGTHS.len())
+                .map(|length| with(&|h| h.lengths[index] = length))
+                .collect(),
+        }
+    }
+
+    /// The logarithm of their prior density, apart from a constant: log-normal, length scales about
+    /// the whole range, a noise of a sixth of the process's deviation, little that is a point's own.
+    pub(super) fn log_prior(&self) -> f64 {
+        let normal = |value: f64, median: f64, spread: f64| {
+            let z = (value / median).ln() / spread;
+            -0.5 * z * z
+        };
+        let lengths: f64 = self
+            .lengths
+            .iter()
+            .map(|index| normal(LENGTHS[*index], 1.0, 1.0))
+            .sum();
+        lengths + normal(self.noise, 0.03, 1.5) + normal(self.own, 0.02, 1.5)
+    }
+
+    fn mix(&self, product: f64, sum: f64) -> f64 {
+        let mean = sum / self.lengths.len() as f64;
+        (1.0 - self.own) * ((1.0 - self.additive) * product + self.additive * mean)
+    }
+}
+
+/// A parameter's distances: the number of steps from one end of an ordered one to the other; none for
+/// categories.
+type Scale = Option<f64>;
+
+fn scales(space: &Space) -> Vec<Scale> {
+    space
+        .parameters()
+        .iter()
+        .map(|parameter| {
+            let steps = (parameter.levels().max(2) - 1) as f64;
+            parameter.is_ordered().then_some(steps)
+        })
+        .collect()
+}
+
+/// The correlation of two levels of one parameter. One that does not exist is as far from any level
+/// as the two ends are from each other, and alike where it exists in neither point.
+fn correlation(scale: Scale, a: u32, b: u32, length: f64) -> f64 {
+    if a == b {
+        return 1.0;
+    }
+    match scale {
+        Some(steps) => {
+            let apart = if a == ABSENT || b == ABSENT {
+                steps
+            } else {
+                f64::from(a.abs_diff(b))
+            };
+            let r = 5_f64.sqrt() * apart / steps / length;
+            (1.0 + r + r * r / 3.0) * (-r).exp()
+        }
+        None => (-1.0 / length).exp(),
+    }
+}
+
+/// The correlations of one parameter's levels under one length scale.
+#[derive(Debug)]
+struct Alike {
+    scale: Scale,
+    length: f64,
+    /// By how many levels they are apart; one apart stands for all of a category's. Empty where that
+    /// would be too long.
+    by_distance: Vec<f64>,
+}
+
+impl Alike {
+    /// Prepared for many calls, if the parameter has no more than so many levels.
+    fn new(scale: Scale, length: f64, most: usize) -> Self {
+        let levels = scale.map_or(2, |steps| steps as usize + 1);
+        let farthest = if levels <= most { levels as u32 } else { 0 };
+        Alike {
+            scale,
+            length,
+            by_distance: (0..farthest)
+                .map(|apart| correlation(scale, 0, apart, length))
+                .collect(),
+        }
+    }
+
+    fn of(&self, a: u32, b: u32) -> f64 {
+        let apart = a.abs_diff(b);
+        let apart = if self.scale.is_some() {
+            apart
+        } else {
+            apart.min(1)
+        };
+        match self.by_distance.get(apart as usize) {
+            Some(correlation) => *correlation,
+            None => correlation(self.scale, a, b, self.length),
+        }
+    }
+}
+
+/// The kernel of one process, its variance apart.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    parameters: Vec<Alike>,
+    hyperparameters: Hyperparameters,
+}
+
+impl Kernel {
+    pub(super) fn new(space: &Space, hyperparameters: Hyperparameters) -> Self {
+        let lengths = hyperparameters.lengths.iter();
+        Kernel {
+            parameters: scales(space)
+                .into_iter()
+                .zip(lengths)
+                .map(|(scale, length)| Alike::new(scale, LENGTHS[*length], MOST_TABLED))
+                .collect(),
+            hyperparameters,
+        }
+    }
+
+    pub(super) fn hyperparameters(&self) -> &Hyperparameters {
+        &self.hyperparameters
+    }
+
+    /// The correlation of two points as [`Space::seen`] gives them.
+    pub(super) fn correlation(&self, a: &Point, b: &Point) -> f64 {
+        if a == b {
+            return 1.0;
+        }
+        let (mut product, mut sum) = (1.0, 0.0);
+        for (parameter, (a, b)) in self.parameters.iter().zip(a.0.iter().zip(&b.0)) {
+            let correlation = parameter.of(*a, *b);
+            product *= correlation;
+            sum += correlation;
+        }
+        self.hyperparameters.mix(product, sum)
+    }
+}
+
+/// The product and the sum of the correlations of all parameters, or of all but one, for each pair.
+#[derive(Debug)]
+pub(super) struct Partial {
+    product: Vec<f64>,
+    sum: Vec<f64>,
+    left_out: Option<usize>,
+}
+
+/// The correlations of some points under many hyperparameters: those of each parameter are kept for
+/// each length scale, because the search asks for them again and again. The points are those of
+/// [`Space::seen`].
+#[derive(Debug)]
+pub(super) struct Correlations {
+    size: usize,
+    scales: Vec<Scale>,
+    levels: Vec<Vec<u32>>,
+    /// For each parameter and length scale, the strict lower triangle, row by row.
+    kept: Vec<[Option<Vec<f64>>; LENGTHS.len()]>,
+}
+
+impl Correlations {
+    pub(super) fn new(space: &Space, points: &[Point]) -> Self {
+        let scales = scales(space);
+        let levels = (0..scales.len())
+            .map(|index| points.iter().map(|point| point.0[index]).collect())
+            .collect();
+        Correlations {
+            size: points.len(),
+            kept: scales.iter().map(|_| array::from_fn(|_| None)).collect(),
+            scales,
+            levels,
+        }
+    }
+
+    /// What does not change while one of the hyperparameters is searched.
+    pub(super) fn partial(
+        &mut self,
+        hyperparameters: &Hyperparameters,
+        searched: Option<Coordinate>,
+    ) -> Partial {
+        let left_out = match searched {
+            Some(Coordinate::Length(index)) => Some(index),
+            _ => None,
+        };
+        let pairs = self.size * self.size.saturating_sub(1) / 2;
+        let mut partial = Partial {
+            product: vec![1.0; pairs],
+            sum: vec![0.0; pairs],
+            left_out,
+        };
+        for (index, length) in hyperparameters.lengths.iter().enumerate() {
+            if left_out == Some(index) {
+                continue;
+            }
+            let both = partial.product.iter_mut().zip(&mut partial.sum);
+            for ((product, sum), correlation) in both.zip(self.of_parameter(index, *length)) {
+                *product *= correlation;
+                *sum += correlation;
+            }
+        }
+        partial
+    }
+
+    /// The matrix of all correlations, from what is [`partial`](Self::partial) to hyperparameters that
+    /// differ in what was searched alone.
+    pub(super) fn matrix(
+        &mut self,
+        partial: &Partial,
+        hyperparameters: &Hyperparameters,
+    ) -> Symmetric {
+        let both = || partial.product.iter().zip(&partial.sum);
+        let mixed: Vec<f64> = match partial.left_out {
+            Some(index) => both()
+                .zip(self.of_parameter(index, hyperparameters.lengths[index]))
+                .map(|((product, sum), last)| hyperparameters.mix(product * last, sum + last))
+                .collect(),
+            None => both()
+                .map(|(product, sum)| hyperparameters.mix(*product, *sum))
+                .collect(),
+        };
+        Symmetric::from_strict(self.size, &mixed, 1.0)
+    }
+
+    fn of_parameter(&mut self, index: usize, length: usize) -> &[f64] {
+        let (scale, levels) = (self.scales[index], &self.levels[index]);
+        self.kept[index][length].get_or_insert_with(|| {
+            let pairs = levels.len() * levels.len() / 2;
+            let alike = Alike::new(scale, LENGTHS[length], pairs.min(MOST_TABLED));
+            let mut correlations = Vec::with_capacity(pairs);
+            for (row, level) in levels.iter().enumerate() {
+                let earlier = levels[..row].iter();
+                correlations.extend(earlier.map(|other| alike.of(*level, *other)));
+            }
+            correlations
+        })
+    }
+}
