@@ -1,9 +1,21 @@
 //! The command line.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use io_autotune_engine::MethodName;
+use io_autotune_simulation::MethodSpec;
+
+const SIMULATE: &str = "\
+Examples:
+  io-autotune simulate --table burst-buffer.json --method default --method robert2020
+  io-autotune simulate --table a.json --table b.json --method default --budget 100 --seeds 50 --format csv
+  io-autotune simulate --table a.json --method robert2020:selection=probabilistic,mutation_rate=0.1 \\
+                       --method default:design_points=6 --in-flight 8 --plot plots
+
+Formats, metrics and methods: docs/simulate.md.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,9 +29,24 @@ Examples:
   io-autotune unpin ocean --why \"new input\"
   io-autotune reset ocean --why \"new file system\"
   io-autotune accept ocean                    its runs differ, and are one application's all the same
+  io-autotune simulate --table a.json --method default
+                                              what would a method do with these measurements?
   io-autotune doctor                          is everything well, as seen from this host?
+  io-autotune optimize --space a.json --budget 50 --seed 1    tune anything, outside Slurm
 
 Users see and steer their own studies, admins everyone's.";
+
+const OPTIMIZE: &str = r#"Example:
+  io-autotune optimize --space space.json --budget 50 --seed 1
+
+Each line has one answer:
+  {"ask":true}                                 {"id":1,"parametrization":{..},"reason":{..}}
+  {"tell":{"id":1,"elapsed":12.3}}             {"ok":true}
+  {"tell":{"id":1,"failed":true}}              {"ok":true}
+  {"tell":{"id":1,"elapsed":60,"censored":true}}  {"ok":true}, cut short after 60 s
+  {"recommend":true}                           {"parametrization":{..},"mean":..,"n":..,"interval":[..,..]}
+  anything else                                {"error":".."}, and nothing has changed
+Several runs may be open at once. Times are seconds."#;
 
 /// What io-autotune has learnt about your applications, and how to steer it.
 #[derive(Debug, Parser)]
@@ -138,6 +165,25 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Tune anything outside Slurm: asks and answers are lines of JSON on stdin and stdout.
+    #[command(after_help = OPTIMIZE)]
+    Optimize {
+        /// The JSON file with the parameters and, where it has one, the default.
+        #[arg(long, value_name = "FILE")]
+        space: PathBuf,
+        /// How many runs there are in all, those of the default among them.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        budget: u32,
+        /// The same seed and the same lines give the same answers.
+        #[arg(long, value_name = "S")]
+        seed: u64,
+        /// How parametrizations are chosen.
+        #[arg(long, value_name = "NAME", default_value_t = MethodName::Default)]
+        method: MethodName,
+    },
+    /// Replay tables of measurements under any methods, and print every metric of the papers.
+    #[command(after_help = SIMULATE)]
+    Simulate(Box<Simulate>),
     /// Is everything well, as seen from this host? Admins are told of the service's inside too.
     #[command(
         after_help = "Example:\n  io-autotune doctor    exit status 1: a check failed\n\nOn a compute node, as root, the spool is examined too."
@@ -149,6 +195,53 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+}
+
+/// What `simulate` compares, and how. Needs no service.
+#[derive(Debug, Args)]
+pub(crate) struct Simulate {
+    /// A data set's JSON file, with its CSV file beside it. May be given several times.
+    #[arg(long = "table", required = true)]
+    pub(crate) tables: Vec<PathBuf>,
+    /// NAME or NAME:key=value,...: a method and its settings. May be given several times; others are
+    /// compared with the first.
+    #[arg(long = "method", required = true)]
+    pub(crate) methods: Vec<MethodSpec>,
+    /// How many runs each study has.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub(crate) budget: u32,
+    /// How many studies of each method and table.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) seeds: u32,
+    /// The first seed; the others follow it.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) first_seed: u64,
+    /// How many runs of a study are in flight at once.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) in_flight: u32,
+    /// Count design and search runs alone, for budget and metrics: the papers have no others.
+    #[arg(long)]
+    pub(crate) exploring_only: bool,
+    /// How many threads replay; all cores, if left out. The figures do not depend on it.
+    #[arg(long)]
+    pub(crate) threads: Option<NonZero<usize>>,
+    /// How the figures are printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Write plots (SVG) into this directory too.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
+}
+
+/// How a comparison is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// A row for each table, method and metric.
+    Csv,
+    /// All there is, curves included.
+    Json,
 }
 
 /// Which study is meant.

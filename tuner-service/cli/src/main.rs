@@ -4,14 +4,18 @@
 
 mod arguments;
 mod doctor;
+mod optimize;
 mod render;
 mod service;
+mod simulate;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
 use io_autotune_protocol::{PinRequest, WhyRequest, block_on};
+use io_autotune_simulation::dataset::SpaceFile;
+use io_autotune_simulation::session::Session;
 use serde::Serialize;
 
 use crate::arguments::{Arguments, Command, Target};
@@ -125,6 +129,28 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             let body = WhyRequest { why: why.clone() };
             let done = "accepted: its runs are one application's, however they differ";
             steer(&service()?, target, "accept", &body, output.json, done).await
+        }
+        Command::Optimize {
+            space,
+            budget,
+            seed,
+            method,
+        } => {
+            let file = SpaceFile::read(space).map_err(Box::new)?;
+            let mut session = Session::new(file, *budget, *seed, *method);
+            optimize::exchange(
+                &mut session,
+                std::io::stdin().lock(),
+                std::io::stdout().lock(),
+            )?;
+            Ok(Answer {
+                text: String::new(),
+                good: true,
+            })
+        }
+        Command::Simulate(simulate) => {
+            let text = simulate::run(simulate)?;
+            Ok(Answer { text, good: true })
         }
         Command::Doctor { spool_dir, output } => {
             let report = doctor::examine(&arguments.config, spool_dir).await;

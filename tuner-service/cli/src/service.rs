@@ -7,10 +7,12 @@ use io_autotune_protocol::{
     Call, Client, ClientConfig, ClientError, ConfigError, Diagnosis, Method, Replay, RunDetail,
     RunSummary, StudySummary,
 };
+use io_autotune_simulation::dataset::DatasetError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::arguments::Target;
+use crate::simulate::SimulateError;
 
 /// A person waits so long.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -21,8 +23,14 @@ pub(crate) enum CliError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Client(#[from] ClientError),
+    #[error(transparent)]
+    Dataset(#[from] Box<DatasetError>),
+    #[error("the exchange ended: {0}")]
+    Exchange(#[from] std::io::Error),
     #[error("the answer cannot be printed: {0}")]
     Print(#[from] serde_json::Error),
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
     #[error("application {0:?} has no study that you may see; `io-autotune status` lists them")]
     NoStudy(String),
     #[error(

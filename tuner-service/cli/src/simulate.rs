@@ -1,0 +1,181 @@
+//! Replaying tables of measurements: reading, a progress bar, printing.
+
+use std::io::IsTerminal;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use io_autotune_simulation::dataset::{DatasetError, Table};
+use io_autotune_simulation::report::{csv, plot, text};
+use io_autotune_simulation::{Counted, Setup, compare};
+
+use crate::arguments::{Format, Simulate};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SimulateError {
+    #[error(transparent)]
+    Dataset(#[from] Box<DatasetError>),
+    #[error("tables {} and {} are both named {name:?}: give one of them another name", .one.display(), .other.display())]
+    SameName {
+        one: PathBuf,
+        other: PathBuf,
+        name: String,
+    },
+    #[error("cannot write {}: {error}: name a directory that you may write to", .path.display())]
+    Plot {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("the figures cannot be printed: {0}")]
+    Print(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Replays, writes the plots, and returns the text to print.
+pub(crate) fn run(simulate: &Simulate) -> Result<String, SimulateError> {
+    let tables = read(&simulate.tables)?;
+    let setup = Setup {
+        budget: simulate.budget,
+        counted: if simulate.exploring_only {
+            Counted::Exploring
+        } else {
+            Counted::All
+        },
+        seeds: simulate.seeds,
+        first_seed: simulate.first_seed,
+        in_flight: simulate.in_flight,
+        threads: simulate
+            .threads
+            .or_else(|| std::thread::available_parallelism().ok())
+            .unwrap_or(NonZero::<usize>::MIN),
+    };
+    let studies = tables.len() as u64 * simulate.methods.len() as u64 * u64::from(simulate.seeds);
+    let bar = progress(studies);
+    let comparison = compare(&tables, &simulate.methods, &setup, || bar.inc(1));
+    bar.finish_and_clear();
+    if let Some(directory) = &simulate.plot {
+        write(directory, &plot::plots(&comparison))?;
+    }
+    match simulate.format {
+        Format::Table => Ok(text::render(&comparison)),
+        Format::Csv => csv::render(&comparison).map_err(|error| SimulateError::Print(error.into())),
+        Format::Json => serde_json::to_string_pretty(&comparison)
+            .map(|json| json + "\n")
+            .map_err(|error| SimulateError::Print(error.into())),
+    }
+}
+
+fn read(paths: &[PathBuf]) -> Result<Vec<Table>, SimulateError> {
+    let mut tables: Vec<Table> = Vec::new();
+    for (place, path) in paths.iter().enumerate() {
+        let table = Table::read(path).map_err(Box::new)?;
+        let same = tables.iter().position(|t| t.file.name == table.file.name);
+        if let Some(other) = same {
+            return Err(SimulateError::SameName {
+                one: paths[other].clone(),
+                other: paths[place].clone(),
+                name: table.file.name,
+            });
+        }
+        tables.push(table);
+    }
+    Ok(tables)
+}
+
+/// On stderr, and on a terminal only.
+fn progress(studies: u64) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} studies, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(studies), target).with_style(style)
+}
+
+fn write(directory: &Path, plots: &[plot::Plot]) -> Result<(), SimulateError> {
+    let failed = |path: &Path, error| SimulateError::Plot {
+        path: path.to_owned(),
+        error,
+    };
+    std::fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    for (name, svg) in plots {
+        let path = directory.join(name);
+        std::fs::write(&path, svg).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+
+    const STAND_IN: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../analysis/data/burst-buffer.json"
+    );
+
+    fn simulated(words: &[&str]) -> Result<String, SimulateError> {
+        let all = ["io-autotune", "simulate"].iter().chain(words);
+        let Command::Simulate(simulate) = Arguments::try_parse_from(all).unwrap().command else {
+            unreachable!()
+        };
+        run(&simulate)
+    }
+
+    #[test]
+    fn every_format_and_the_plots_come_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let plots = directory.path().join("new");
+        let plots = plots.to_str().unwrap();
+        let common = [
+            "--table",
+            STAND_IN,
+            "--method",
+            "robert2020",
+            "--seeds",
+            "2",
+        ];
+        let formatted = |more: &[&str]| simulated(&[&common, more].concat()).unwrap();
+        assert!(formatted(&["--plot", plots]).starts_with("burst-buffer: 540 of 540"));
+        assert!(
+            directory
+                .path()
+                .join("new/burst-buffer-figure5.svg")
+                .is_file()
+        );
+        assert!(formatted(&["--format", "csv"]).starts_with("table,method,group,metric"));
+        let json: serde_json::Value =
+            serde_json::from_str(&formatted(&["--format", "json", "--in-flight", "3"])).unwrap();
+        assert_eq!(json["in_flight"], 3);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let method = ["--method", "default", "--seeds", "1"];
+        let refused = |more: &[&str]| {
+            simulated(&[&method, more].concat())
+                .unwrap_err()
+                .to_string()
+        };
+        let error = refused(&["--table", STAND_IN, "--table", STAND_IN]);
+        assert!(error.contains("both named \"burst-buffer\""), "{error}");
+        let error = refused(&["--table", "/nowhere/a.json"]);
+        assert!(error.contains("/nowhere/a.json"), "{error}");
+        let error = refused(&["--table", STAND_IN, "--plot", "/dev/null/plots"]);
+        assert!(error.contains("/dev/null/plots"), "{error}");
+        let parsed = Arguments::try_parse_from([
+            "io-autotune",
+            "simulate",
+            "--table",
+            STAND_IN,
+            "--method",
+            "magic",
+        ]);
+        let error = parsed.unwrap_err().to_string();
+        assert!(error.contains("robert2020"), "{error}");
+    }
+}

@@ -1,0 +1,337 @@
+//! Many studies in parallel, and what they come to.
+
+use std::num::NonZero;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Serialize;
+
+use crate::bootstrap::{Estimate, estimate, mean};
+use crate::dataset::Table;
+use crate::method::MethodSpec;
+use crate::metrics::{
+    AVERAGE_RUN, Course, GROUPS, Metric, NearOptimal, RECOMMENDED, Scores, near_optimal, scores,
+};
+use crate::replay::{Counted, Plan, replay};
+
+/// How methods are compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// How many runs each study has.
+    pub budget: u32,
+    /// Which runs those are.
+    pub counted: Counted,
+    /// How many studies there are of each method and table; they differ in their seed.
+    pub seeds: u32,
+    /// The seed of the first; the others follow it one by one.
+    pub first_seed: u64,
+    /// How many runs of a study are in flight at once.
+    pub in_flight: u32,
+    /// How many threads replay. Whatever their number, all figures but computing times are the same.
+    pub threads: NonZero<usize>,
+}
+
+/// What came of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// How many runs each study had.
+    pub budget: u32,
+    /// How many studies there were of each method and table.
+    pub seeds: u32,
+    /// How many runs were in flight at once.
+    pub in_flight: u32,
+    /// The methods, as they were asked for.
+    pub methods: Vec<String>,
+    /// Table by table.
+    pub tables: Vec<TableResult>,
+    /// All tables together, method by method.
+    pub overall: Vec<Overall>,
+}
+
+/// What came of it on one table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TableResult {
+    /// The table's name.
+    pub name: String,
+    /// How many parametrizations were measured.
+    pub parametrizations: usize,
+    /// How many parametrizations the space has, as text: it may be a large number.
+    pub space: String,
+    /// The true best, seconds.
+    pub best: f64,
+    /// The default, seconds.
+    pub default: f64,
+    /// Whether the default is the measured point that is nearest to the one that should be it.
+    pub default_moved: bool,
+    /// Method by method.
+    pub methods: Vec<MethodResult>,
+}
+
+/// What came of one method on one table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MethodResult {
+    /// In the order of [`GROUPS`] and their metrics: over the studies that have the figure, its
+    /// mean with its 95 % interval. None if no study has it.
+    pub figures: Vec<Figure>,
+    /// The scores of the 2020 paper among the methods compared; none for a single one.
+    pub scores: Option<Scores>,
+    /// For each run, by number, the true time of its parametrization over the true best, the geometric mean
+    /// over the studies.
+    pub over_best_by_run: Vec<f64>,
+    /// For each run, by number, the share of studies that tried a near-optimal parametrization by
+    /// then.
+    pub near_by_run: Vec<f64>,
+    /// When the studies that tried a near-optimal parametrization had done so, seconds since their
+    /// start, ascending: figure 5 of the 2018 paper is the share of studies up to each time.
+    pub near_times: Vec<f64>,
+}
+
+/// One metric of one method on one table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// The metric's group.
+    pub group: &'static str,
+    /// The metric's name.
+    pub metric: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Over so many studies.
+    pub studies: usize,
+    /// The mean; none if no study has the figure.
+    #[serde(flatten)]
+    pub estimate: Option<Estimate>,
+}
+
+/// One method on all tables: times over the true best, means over the studies of a table, geometric means
+/// over tables.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overall {
+    /// The recommended parametrization.
+    pub recommended: Option<Estimate>,
+    /// The average run.
+    pub average_run: Option<Estimate>,
+    /// The recommended parametrization, divided by that of the first method; the seeds are
+    /// resampled in pairs.
+    pub recommended_against_first: Option<Estimate>,
+    /// The average run, divided by that of the first method, likewise.
+    pub average_run_against_first: Option<Estimate>,
+}
+
+/// What is kept of a study.
+struct Outcome {
+    figures: Vec<Option<f64>>,
+    log_over_best: Vec<Option<f64>>,
+    near: Option<NearOptimal>,
+}
+
+/// Replays every method on every table under every seed, and measures what comes of it.
+///
+/// `progress` is called after each study, from any thread; there are tables x methods x seeds of
+/// them.
+pub fn compare(
+    tables: &[Table],
+    methods: &[MethodSpec],
+    setup: &Setup,
+    progress: impl Fn() + Sync,
+) -> Comparison {
+    let plans: Vec<Plan> = methods.iter().map(|method| plan(method, setup)).collect();
+    let (seeds, jobs) = (
+        setup.seeds as usize,
+        tables.len() * methods.len() * setup.seeds as usize,
+    );
+    let outcomes: Vec<OnceLock<Outcome>> = (0..jobs).map(|_| OnceLock::new()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let job = next.fetch_add(1, Ordering::Relaxed);
+            let Some(slot) = outcomes.get(job) else { break };
+            let (pair, seed) = (job / seeds, job % seeds);
+            let table = &tables[pair / methods.len()];
+            let seed = setup.first_seed.wrapping_add(seed as u64);
+            slot.get_or_init(|| study(table, &plans[pair % methods.len()], seed));
+            progress();
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..setup.threads.get().min(jobs.max(1)) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let outcomes: Vec<Outcome> = outcomes
+        .into_iter()
+        .filter_map(OnceLock::into_inner)
+        .collect();
+    let of = |table: usize, method: usize| {
+        let first = (table * methods.len() + method) * seeds;
+        &outcomes[first..first + seeds]
+    };
+    let methods_of =
+        |table| -> Vec<&[Outcome]> { (0..methods.len()).map(|method| of(table, method)).collect() };
+    Comparison {
+        budget: setup.budget,
+        seeds: setup.seeds,
+        in_flight: setup.in_flight,
+        methods: methods.iter().map(|method| method.label.clone()).collect(),
+        tables: tables
+            .iter()
+            .enumerate()
+            .map(|(place, table)| table_result(table, &methods_of(place), setup))
+            .collect(),
+        overall: (0..methods.len())
+            .map(|method| {
+                let pairs: Vec<[&[Outcome]; 2]> = (0..tables.len())
+                    .map(|table| [of(table, method), of(table, 0)])
+                    .collect();
+                overall(&pairs)
+            })
+            .collect(),
+    }
+}
+
+fn plan(method: &MethodSpec, setup: &Setup) -> Plan {
+    let mut settings = method.settings.clone();
+    if !method.sets_budget {
+        // The whole study is there for searching; a design that does not fit is cut off by the end.
+        settings.budget = setup.budget.max(settings.design_points);
+    }
+    Plan {
+        settings,
+        budget: setup.budget,
+        counted: setup.counted,
+        in_flight: setup.in_flight,
+    }
+}
+
+fn metrics() -> impl Iterator<Item = (&'static str, &'static Metric)> {
+    let of = |group: &'static crate::metrics::Group| {
+        group.metrics.iter().map(|metric| (group.name, metric))
+    };
+    GROUPS.into_iter().flat_map(of)
+}
+
+fn study(table: &Table, plan: &Plan, seed: u64) -> Outcome {
+    let trajectory = replay(table, plan, seed);
+    let course = Course::new(table, &trajectory);
+    let best = table.best().truth;
+    let over_best = |place: usize| (table.configurations()[place].truth / best).ln();
+    Outcome {
+        figures: metrics().map(|(_, metric)| (metric.of)(&course)).collect(),
+        log_over_best: trajectory
+            .runs
+            .iter()
+            .map(|run| run.place.map(over_best))
+            .collect(),
+        near: near_optimal(&course),
+    }
+}
+
+fn table_result(table: &Table, methods: &[&[Outcome]], setup: &Setup) -> TableResult {
+    let mut results: Vec<MethodResult> = methods
+        .iter()
+        .map(|studies| method_result(studies, setup.budget as usize))
+        .collect();
+    let figure = |name: &str, method: usize| {
+        let result: &MethodResult = results.get(method)?;
+        let mut figures = result.figures.iter();
+        Some(
+            figures
+                .find(|figure| figure.metric == name)?
+                .estimate?
+                .value,
+        )
+    };
+    if let Some(scores) = scores(methods.len(), figure) {
+        for (result, scores) in results.iter_mut().zip(scores) {
+            result.scores = Some(scores);
+        }
+    }
+    TableResult {
+        name: table.file.name.clone(),
+        parametrizations: table.configurations().len(),
+        space: table.file.space.size().to_string(),
+        best: table.best().truth,
+        default: table.default().truth,
+        default_moved: table.default_moved,
+        methods: results,
+    }
+}
+
+fn method_result(studies: &[Outcome], budget: usize) -> MethodResult {
+    let figures = metrics().enumerate().map(|(place, (group, metric))| {
+        let numbers: Vec<f64> = studies.iter().filter_map(|s| s.figures[place]).collect();
+        Figure {
+            group,
+            metric: metric.name,
+            unit: metric.unit,
+            studies: numbers.len(),
+            estimate: estimate(&[numbers.len()], |seeds| mean(&numbers, &seeds[0])),
+        }
+    });
+    let over_best_by_run = (0..budget).map_while(|run| {
+        let logs: Vec<f64> = studies
+            .iter()
+            .filter_map(|study| study.log_over_best.get(run).copied().flatten())
+            .collect();
+        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    });
+    let near = || studies.iter().filter_map(|study| study.near);
+    let near_by_run = (1..=budget).map(|run| {
+        let found = near().filter(|near| near.run <= run).count();
+        found as f64 / studies.len() as f64
+    });
+    let mut near_times: Vec<f64> = near().map(|near| near.end).collect();
+    near_times.sort_by(f64::total_cmp);
+    MethodResult {
+        figures: figures.collect(),
+        scores: None,
+        over_best_by_run: over_best_by_run.collect(),
+        near_by_run: near_by_run.collect(),
+        near_times,
+    }
+}
+
+/// `pairs` has for each table the method's studies and the first method's.
+fn overall(pairs: &[[&[Outcome]; 2]]) -> Overall {
+    let figure = |name: &str| -> [Option<Estimate>; 2] {
+        let Some(place) = metrics().position(|(_, metric)| metric.name == name) else {
+            return [None; 2];
+        };
+        // A study all of whose runs are outside the table has no average run.
+        let numbers = |studies: &[Outcome]| -> Option<Vec<f64>> {
+            studies.iter().map(|study| study.figures[place]).collect()
+        };
+        let tables: Option<Vec<[Vec<f64>; 2]>> = pairs
+            .iter()
+            .map(|[own, first]| Some([numbers(own)?, numbers(first)?]))
+            .collect();
+        let Some(tables) = tables.filter(|tables| !tables.is_empty()) else {
+            return [None; 2];
+        };
+        let sizes: Vec<usize> = tables.iter().map(|[own, _]| own.len()).collect();
+        let geometric = |logs: f64| (logs / tables.len() as f64).exp();
+        let each = || tables.iter();
+        [
+            estimate(&sizes, |seeds| {
+                let logs = each()
+                    .zip(seeds)
+                    .map(|([own, _], seeds)| mean(own, seeds).ln());
+                geometric(logs.sum())
+            }),
+            estimate(&sizes, |seeds| {
+                let logs = each()
+                    .zip(seeds)
+                    .map(|([own, first], seeds)| (mean(own, seeds) / mean(first, seeds)).ln());
+                geometric(logs.sum())
+            }),
+        ]
+    };
+    let [recommended, recommended_against_first] = figure(RECOMMENDED);
+    let [average_run, average_run_against_first] = figure(AVERAGE_RUN);
+    Overall {
+        recommended,
+        average_run,
+        recommended_against_first,
+        average_run_against_first,
+    }
+}

@@ -1,0 +1,446 @@
+//! The CSV file of a data set.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use io_autotune_engine::{Parametrization, Point, Value};
+
+use super::{DatasetError, Draw, SpaceFile};
+
+/// One row of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Elapsed seconds, of one run or, where `relative_sd` is given, the mean of several.
+    pub elapsed: f64,
+    /// How single runs scatter around a row that is a mean: standard deviation over mean.
+    pub relative_sd: Option<f64>,
+}
+
+/// A parametrization that was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// Where it lies in the space.
+    pub point: Point,
+    /// Its rows, in the file's order; at least one.
+    pub samples: Vec<Sample>,
+    /// The mean of its rows, seconds: what counts as the truth.
+    pub truth: f64,
+}
+
+/// A space with measurements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// The space. Its default is measured: where the file's is not, the nearest point that is.
+    pub file: SpaceFile,
+    /// Whether the default had to be moved to a point that was measured.
+    pub default_moved: bool,
+    configurations: Vec<Configuration>,
+    places: HashMap<Point, usize>,
+    default: usize,
+    best: usize,
+}
+
+impl Table {
+    /// Reads `NAME.json` and `NAME.csv`; the path is that of the JSON file.
+    ///
+    /// # Errors
+    /// If one of the files cannot be read or does not hold what it should; the error names file,
+    /// line and column.
+    pub fn read(json: &Path) -> Result<Self, DatasetError> {
+        let file = SpaceFile::read(json)?;
+        let path = json.with_extension("csv");
+        let text = std::fs::read(&path).map_err(|error| DatasetError::Read {
+            path: path.clone(),
+            error,
+        })?;
+        Self::parse(file, &text, &path)
+    }
+
+    /// Reads the text of a CSV file; `path` is for messages.
+    ///
+    /// # Errors
+    /// If the text does not hold measurements of the space; the error names file, line and column.
+    pub fn parse(file: SpaceFile, csv: &[u8], path: &Path) -> Result<Self, DatasetError> {
+        let configurations = Rows::new(&file, csv, path)?.read()?;
+        let places: HashMap<Point, usize> = configurations
+            .iter()
+            .enumerate()
+            .map(|(place, configuration)| (configuration.point.clone(), place))
+            .collect();
+        let empty = || DatasetError::Empty {
+            path: path.to_owned(),
+        };
+        let best = first_least(configurations.iter().map(|c| c.truth)).ok_or_else(empty)?;
+        let wanted = file.space.default_point();
+        if let Some(default) = places.get(&wanted).copied() {
+            return Ok(Table {
+                file,
+                default_moved: false,
+                configurations,
+                places,
+                default,
+                best,
+            });
+        }
+        let distance = |c: &Configuration| file.space.distance(&c.point, &wanted);
+        let default = first_least(configurations.iter().map(distance)).ok_or_else(empty)?;
+        let moved = file.with_default(&configurations[default].point);
+        Ok(Table {
+            file: moved.map_err(|error| DatasetError::Space {
+                path: path.to_owned(),
+                error,
+            })?,
+            default_moved: true,
+            configurations,
+            places,
+            default,
+            best,
+        })
+    }
+
+    /// What was measured, in the order in which the file first names each.
+    pub fn configurations(&self) -> &[Configuration] {
+        &self.configurations
+    }
+
+    /// The place of a point among [`Table::configurations`]; none if it was not measured.
+    pub fn place(&self, point: &Point) -> Option<usize> {
+        self.places.get(point).copied()
+    }
+
+    /// The configuration of the lowest mean, the first of several.
+    pub fn best(&self) -> &Configuration {
+        &self.configurations[self.best]
+    }
+
+    /// The configuration of the default.
+    pub fn default(&self) -> &Configuration {
+        &self.configurations[self.default]
+    }
+
+    /// The seconds that a run takes: one of the configuration's rows, drawn with replacement, and
+    /// where the row is a mean scattered around it as the row says. A pure function of its
+    /// arguments, see [`Draw`]; `nth` is the number of runs of the configuration before this one.
+    ///
+    /// None if there is no configuration at that place.
+    pub fn draw(&self, place: usize, nth: u64, seed: u64) -> Option<f64> {
+        let samples = &self.configurations.get(place)?.samples;
+        let draw = Draw::new(seed, place as u64, nth);
+        let sample = samples.get(draw.row(samples.len()))?;
+        let factor = sample.relative_sd.map_or(1.0, |sd| draw.factor(sd));
+        Some(sample.elapsed * factor)
+    }
+}
+
+/// The place of the first of the least numbers.
+fn first_least(numbers: impl Iterator<Item = f64>) -> Option<usize> {
+    numbers
+        .enumerate()
+        .min_by(|(_, a), (_, b)| a.total_cmp(b))
+        .map(|(place, _)| place)
+}
+
+/// A CSV file on its way into configurations.
+struct Rows<'a> {
+    file: &'a SpaceFile,
+    path: PathBuf,
+    reader: csv::Reader<&'a [u8]>,
+    /// The column of each parameter.
+    parameters: Vec<usize>,
+    time: usize,
+    relative_sd: Option<usize>,
+    /// What each parameter's fields were read as: most rows repeat them.
+    levels: Vec<BTreeMap<String, u32>>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(file: &'a SpaceFile, text: &'a [u8], path: &Path) -> Result<Self, DatasetError> {
+        let path = path.to_owned();
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::All)
+            .from_reader(text);
+        let headers = match reader.headers() {
+            Ok(headers) => headers.clone(),
+            Err(error) => return Err(DatasetError::Csv { path, error }),
+        };
+        let column = |name: &str| headers.iter().position(|header| header == name);
+        let needed = |name: &str| {
+            column(name).ok_or_else(|| DatasetError::MissingColumn {
+                path: path.clone(),
+                column: name.to_owned(),
+                found: headers.iter().collect::<Vec<_>>().join(", "),
+            })
+        };
+        let names = file.space.parameters().iter();
+        Ok(Rows {
+            parameters: names.map(|p| needed(&p.name)).collect::<Result<_, _>>()?,
+            time: needed("time")?,
+            relative_sd: column("rel_sd"),
+            levels: vec![BTreeMap::new(); file.space.parameters().len()],
+            file,
+            path,
+            reader,
+        })
+    }
+
+    fn read(mut self) -> Result<Vec<Configuration>, DatasetError> {
+        let mut configurations: Vec<Configuration> = Vec::new();
+        let mut places: HashMap<Point, usize> = HashMap::new();
+        let mut row = csv::StringRecord::new();
+        loop {
+            match self.reader.read_record(&mut row) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    return Err(DatasetError::Csv {
+                        path: self.path,
+                        error,
+                    });
+                }
+            }
+            let point = self.point(&row)?;
+            let elapsed = self.number(&row, "time", self.time, |time| time > 0.0)?;
+            let relative_sd = self
+                .relative_sd
+                .map(|column| self.number(&row, "rel_sd", column, |sd| sd >= 0.0))
+                .transpose()?;
+            let place = *places.entry(point).or_insert_with_key(|point| {
+                configurations.push(Configuration {
+                    point: point.clone(),
+                    samples: Vec::new(),
+                    truth: 0.0,
+                });
+                configurations.len() - 1
+            });
+            configurations[place].samples.push(Sample {
+                elapsed,
+                relative_sd,
+            });
+        }
+        for configuration in &mut configurations {
+            let sum: f64 = configuration.samples.iter().map(|s| s.elapsed).sum();
+            configuration.truth = sum / configuration.samples.len() as f64;
+        }
+        Ok(configurations)
+    }
+
+    fn point(&mut self, row: &csv::StringRecord) -> Result<Point, DatasetError> {
+        let space = &self.file.space;
+        let mut point = Vec::with_capacity(self.parameters.len());
+        let mut absent = Vec::new();
+        for (index, column) in self.parameters.clone().into_iter().enumerate() {
+            let text = row.get(column).unwrap_or_default();
+            if let Some(level) = self.levels[index].get(text) {
+                point.push(*level);
+                continue;
+            }
+            let parameter = &space.parameters()[index];
+            let level = space
+                .parse_value(&parameter.name, text)
+                .ok()
+                .or_else(|| truth_word(text))
+                .and_then(|value| parameter.level_of(&value))
+                .and_then(|level| u32::try_from(level).ok());
+            match level {
+                Some(level) => {
+                    self.levels[index].insert(text.to_owned(), level);
+                    point.push(level);
+                }
+                None if text.is_empty() && parameter.when.is_some() => {
+                    absent.push(&parameter.name);
+                    point.push(0);
+                }
+                None => {
+                    return Err(self.refuse(row, &parameter.name, text, parameter.choices()));
+                }
+            }
+        }
+        if space.is_whole_grid() {
+            return Ok(Point(point));
+        }
+        // All that stands there, also what should not: validation says what is wrong with it.
+        let levels = space.parameters().iter().zip(point);
+        let values = levels
+            .filter(|(parameter, _)| !absent.contains(&&parameter.name))
+            .filter_map(|(parameter, level)| {
+                let value = parameter.value_at(level as usize)?;
+                Some((parameter.name.clone(), value))
+            });
+        space
+            .validate(&Parametrization(values.collect()))
+            .map_err(|error| DatasetError::Row {
+                path: self.path.clone(),
+                line: line(row),
+                error: Box::new(error),
+            })
+    }
+
+    fn number(
+        &self,
+        row: &csv::StringRecord,
+        name: &str,
+        column: usize,
+        allowed: fn(f64) -> bool,
+    ) -> Result<f64, DatasetError> {
+        let text = row.get(column).unwrap_or_default();
+        text.parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite() && allowed(*number))
+            .ok_or_else(|| {
+                let words = match name {
+                    "time" => "a number of seconds above 0",
+                    _ => "a number of 0 or more",
+                };
+                self.refuse(row, name, text, words.to_owned())
+            })
+    }
+
+    fn refuse(
+        &self,
+        row: &csv::StringRecord,
+        column: &str,
+        value: &str,
+        allowed: String,
+    ) -> DatasetError {
+        DatasetError::Field {
+            path: self.path.clone(),
+            line: line(row),
+            column: column.to_owned(),
+            value: value.chars().take(64).collect(),
+            allowed,
+        }
+    }
+}
+
+/// The line that a row begins on, from 1.
+fn line(row: &csv::StringRecord) -> u64 {
+    row.position().map_or(0, csv::Position::line)
+}
+
+/// `True` and `False` are how Python writes JSON's `true` and `false` into a CSV file.
+fn truth_word(text: &str) -> Option<Value> {
+    matches!(text, "True" | "False").then(|| Value::Text(text.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPACE: &str = r#"{"parameters": [
+        {"name": "on", "kind": "categorical", "values": [true, false]},
+        {"name": "size", "kind": "ordinal", "values": [1, 2, 4]}], "default": null}"#;
+
+    fn table(space: &str, csv: &str) -> Result<Table, DatasetError> {
+        let file = SpaceFile::parse(space, Path::new("t.json")).unwrap();
+        Table::parse(file, csv.as_bytes(), Path::new("t.csv"))
+    }
+
+    #[test]
+    fn rows_are_grouped_by_point() {
+        let csv = "size,rep,on,time,more\n4,0,True,10,x\n2.0,0,true,8,x\n4,1,true,20,x\n";
+        let table = table(SPACE, csv).unwrap();
+        let truths: Vec<f64> = table.configurations().iter().map(|c| c.truth).collect();
+        assert_eq!(truths, [15.0, 8.0]);
+        assert_eq!(table.place(&Point(vec![0, 2])), Some(0));
+        assert_eq!(table.place(&Point(vec![1, 2])), None);
+        assert_eq!(table.best().point, Point(vec![0, 1]));
+        assert_eq!(table.default().point, Point(vec![0, 1]));
+        assert!(!table.default_moved);
+    }
+
+    #[test]
+    fn a_default_that_was_not_measured_moves_to_the_nearest_point() {
+        let csv = "size,on,time\n1,false,10\n4,true,20\n";
+        let table = table(SPACE, csv).unwrap();
+        assert!(table.default_moved);
+        assert_eq!(table.default().point, Point(vec![0, 2]));
+        assert_eq!(table.file.space.default_point(), Point(vec![0, 2]));
+    }
+
+    #[test]
+    fn runs_are_drawn_from_the_rows() {
+        let table = table(SPACE, "size,on,time\n1,true,10\n1,true,20\n2,true,5\n").unwrap();
+        let draws: Vec<f64> = (0..64).filter_map(|nth| table.draw(0, nth, 9)).collect();
+        assert_eq!(draws.len(), 64);
+        let short = draws.iter().filter(|time| **time == 10.0).count();
+        assert!((16..=48).contains(&short), "{short}");
+        assert!(draws.iter().all(|time| *time == 10.0 || *time == 20.0));
+        assert_eq!(table.draw(0, 3, 9), table.draw(0, 3, 9));
+        assert_eq!(table.draw(2, 0, 9), None);
+    }
+
+    #[test]
+    fn a_row_that_is_a_mean_scatters_around_it() {
+        let table = table(SPACE, "size,on,time,rel_sd\n1,true,10,0.2\n2,true,5,0\n").unwrap();
+        let draws: Vec<f64> = (0..10_000)
+            .filter_map(|nth| table.draw(0, nth, 9))
+            .collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        // Five standard errors.
+        assert!((mean - 10.0).abs() < 0.1, "{mean}");
+        assert!(draws[0] != draws[1]);
+        assert_eq!(table.draw(1, 0, 9), Some(5.0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        for (csv, words) in [
+            (
+                "size,time\n1,10\n",
+                "t.csv, line 1: there is no column \"on\"",
+            ),
+            ("size,on\n1,true\n", "no column \"time\""),
+            ("size,on,time\n", "no row"),
+            (
+                "size,on,time\n1,true,10\n3,true,10\n",
+                "line 3, column \"size\": \"3\"",
+            ),
+            ("size,on,time\n1,yes,10\n", "one of true, false"),
+            ("size,on,time\n1,true,0\n", "line 2, column \"time\": \"0\""),
+            ("size,on,time\n1,true,NaN\n", "seconds above 0"),
+            ("size,on,time,rel_sd\n1,true,1,-1\n", "column \"rel_sd\""),
+            ("size,on,time\n1,true\n", "line: 2"),
+        ] {
+            let message = table(SPACE, csv).unwrap_err().to_string();
+            assert!(message.contains(words), "{csv:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_exist_is_empty() {
+        let space = r#"{"parameters": [
+            {"name": "cache", "kind": "categorical", "values": [false, true]},
+            {"name": "size", "kind": "int", "values": [1, 2],
+             "when": {"parameter": "cache", "is": [true]}},
+            {"name": "nodes", "kind": "int", "values": [1, 2]}],
+            "default": {"cache": false, "size": 2, "nodes": 1},
+            "constraints": [{"left": "size", "op": "<=", "right": "nodes"}]}"#;
+        let csv = "cache,size,nodes,time\nFalse,,1,10\nTrue,2,2,8\nFalse,,1,20\n";
+        let read = table(space, csv).unwrap();
+        let points: Vec<&Point> = read.configurations().iter().map(|c| &c.point).collect();
+        assert_eq!(points, [&Point(vec![0, 1, 0]), &Point(vec![1, 1, 1])]);
+        assert_eq!((read.default().truth, read.default_moved), (15.0, false));
+        for (row, words) in [
+            ("False,2,1", "line 2: parameter \"size\" does not exist"),
+            ("True,,1", "size"),
+            ("True,2,1", "line 2: "),
+            (",1,1", "column \"cache\""),
+        ] {
+            let message = table(space, &format!("cache,size,nodes,time\n{row},10\n"));
+            let message = message.unwrap_err().to_string();
+            assert!(message.contains(words), "{row}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_csv_lies_beside_the_json() {
+        let directory = tempfile::tempdir().unwrap();
+        let json = directory.path().join("small.json");
+        std::fs::write(&json, SPACE).unwrap();
+        let error = Table::read(&json).unwrap_err().to_string();
+        assert!(error.contains("small.csv"), "{error}");
+        std::fs::write(json.with_extension("csv"), "size,on,time\n1,true,10\n").unwrap();
+        let table = Table::read(&json).unwrap();
+        assert_eq!(table.file.name, "small");
+    }
+}

@@ -1,0 +1,187 @@
+//! What is measured of a replayed study, one module per source.
+//!
+//! All figures but computing times are taken on the table's means of the parametrizations that ran and
+//! not on the single times that were drawn: what is judged is the choice, not the weather. Table VI of
+//! the 2020 paper suggests the same: its random sampler has a RegCost of 20.2 s, which is what two
+//! draws from the averaged times (standard deviation 34.6 s) give, and not two from the raw ones
+//! (49.5 s).
+
+mod cao2018;
+mod harm;
+mod robert2019;
+mod robert2020;
+
+use crate::dataset::Table;
+use crate::replay::{Run, Trajectory};
+
+pub use cao2018::{NearOptimal, near_optimal};
+pub use robert2020::{Scores, scores};
+
+/// A replayed study and the table that it was replayed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Course<'a> {
+    table: &'a Table,
+    trajectory: &'a Trajectory,
+}
+
+/// One figure of a study.
+#[derive(Debug)]
+pub struct Metric {
+    /// Its name; the papers' own where they have one.
+    pub name: &'static str,
+    /// Its unit; empty for a bare number.
+    pub unit: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
+    /// The figure; none where the study has none. Over studies it is averaged.
+    pub of: fn(&Course<'_>) -> Option<f64>,
+}
+
+/// The metrics of one source.
+#[derive(Debug)]
+pub struct Group {
+    /// The word for it in files.
+    pub name: &'static str,
+    /// The source, for people.
+    pub title: &'static str,
+    /// The metrics.
+    pub metrics: &'static [Metric],
+}
+
+/// Every metric, by source.
+pub const GROUPS: [&Group; 5] = [
+    &harm::QUALITY,
+    &harm::HARM,
+    &robert2020::TABLE_II,
+    &robert2019::TABLE_1,
+    &cao2018::FIGURE_5,
+];
+
+/// The names of the metrics that are compared over tables: times over the true best.
+pub const RECOMMENDED: &str = "Recommended";
+/// See [`RECOMMENDED`].
+pub const AVERAGE_RUN: &str = "AverageRun";
+
+impl<'a> Course<'a> {
+    /// A study and its table.
+    pub fn new(table: &'a Table, trajectory: &'a Trajectory) -> Self {
+        Course { table, trajectory }
+    }
+
+    /// The counted runs, in the order of their starts.
+    fn runs(&self) -> &'a [Run] {
+        &self.trajectory.runs
+    }
+
+    fn truth(&self, place: usize) -> f64 {
+        self.table.configurations()[place].truth
+    }
+
+    /// The mean seconds of what each run was given, those outside the table left out.
+    fn truths(&self) -> impl Iterator<Item = f64> + Clone + 'a {
+        let configurations = self.table.configurations();
+        let places = self.runs().iter().filter_map(|run| run.place);
+        places.map(|place| configurations[place].truth)
+    }
+
+    /// The mean seconds of the true optimum.
+    fn best(&self) -> f64 {
+        self.table.best().truth
+    }
+
+    /// The mean seconds of the default.
+    fn default(&self) -> f64 {
+        self.table.default().truth
+    }
+
+    /// The mean seconds of what is recommended.
+    fn recommended(&self) -> f64 {
+        self.truth(self.trajectory.recommended)
+    }
+
+    /// Whether what is recommended is the optimum, or as good.
+    fn succeeded(&self) -> bool {
+        self.recommended() <= self.best()
+    }
+
+    /// The number, from 1, of the first run of a parametrization that is as good as `truth`.
+    fn first_run_within(&self, truth: f64) -> Option<f64> {
+        let reached = |run: &Run| run.place.is_some_and(|place| self.truth(place) <= truth);
+        Some(self.runs().iter().position(reached)? as f64 + 1.0)
+    }
+
+    /// The mean of a figure over the runs.
+    fn mean(&self, figure: impl Fn(f64) -> f64) -> Option<f64> {
+        let (count, sum) = self.truths().fold((0.0, 0.0), |(count, sum), truth| {
+            (count + 1.0, sum + figure(truth))
+        });
+        (count > 0.0).then(|| sum / count)
+    }
+
+    /// By how much each run was slower than the one before it, seconds.
+    fn regressions(&self) -> impl Iterator<Item = f64> + 'a {
+        let truths = self.truths();
+        let next = truths.clone().skip(1);
+        truths
+            .zip(next)
+            .map(|(before, after)| (after - before).max(0.0))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::path::Path;
+
+    use io_autotune_engine::Role;
+
+    use super::*;
+    use crate::dataset::SpaceFile;
+
+    /// Times 100, 110, 120, 200 s at places 0 to 3; the default is place 2.
+    pub(crate) fn table() -> Table {
+        let space = r#"{"parameters": [{"name": "a", "kind": "int", "values": [0, 1, 2, 3]}],
+                        "default": {"a": 2}}"#;
+        let csv = "a,time\n0,90\n0,110\n1,110\n2,120\n3,200\n";
+        let file = SpaceFile::parse(space, Path::new("t.json")).unwrap();
+        Table::parse(file, csv.as_bytes(), Path::new("t.csv")).unwrap()
+    }
+
+    /// Runs at these places one after the other, 10 s each; a place that is none failed.
+    pub(crate) fn trajectory(places: &[Option<usize>], recommended: usize) -> Trajectory {
+        let runs = places.iter().enumerate().map(|(nth, place)| Run {
+            place: *place,
+            role: Role::Search,
+            start: 10.0 * nth as f64,
+            elapsed: 10.0,
+        });
+        Trajectory {
+            runs: runs.collect(),
+            recommended,
+            computing: 0.5,
+        }
+    }
+
+    /// The metric of that name, of runs at these places.
+    pub(crate) fn measured(name: &str, places: &[usize], recommended: usize) -> Option<f64> {
+        let places: Vec<Option<usize>> = places.iter().map(|place| Some(*place)).collect();
+        let (table, trajectory) = (table(), trajectory(&places, recommended));
+        let mut metrics = GROUPS.iter().flat_map(|group| group.metrics);
+        let metric = metrics.find(|metric| metric.name == name).unwrap();
+        (metric.of)(&Course::new(&table, &trajectory))
+    }
+
+    #[test]
+    fn names_are_distinct_and_every_metric_stands_a_study_without_runs() {
+        let (table, trajectory) = (table(), trajectory(&[None], 2));
+        let course = Course::new(&table, &trajectory);
+        let mut names = std::collections::BTreeSet::new();
+        for group in GROUPS {
+            for metric in group.metrics {
+                assert!(names.insert(metric.name), "{}", metric.name);
+                let figure = (metric.of)(&course);
+                assert!(figure.is_none_or(f64::is_finite), "{}", metric.name);
+            }
+        }
+        assert!(names.contains(RECOMMENDED) && names.contains(AVERAGE_RUN));
+    }
+}

@@ -1,0 +1,171 @@
+//! What a user notices: how good the end is, how good the runs are, how often and how much they are harmed.
+
+use super::{AVERAGE_RUN, Course, Group, Metric, RECOMMENDED};
+
+/// The loss that is allowed: so many runs of the default, or so large a share of the runs.
+const BOUND_RUNS: f64 = 3.0;
+/// See [`BOUND_RUNS`].
+const BOUND_SHARE: f64 = 0.10;
+
+pub(super) const QUALITY: Group = Group {
+    name: "quality",
+    title: "Time over the true best",
+    metrics: &[
+        Metric {
+            name: RECOMMENDED,
+            unit: "x",
+            meaning: "of the recommended parametrization",
+            of: |course| Some(course.recommended() / course.best()),
+        },
+        Metric {
+            name: "LogRecommended",
+            unit: "ln",
+            meaning: "its natural logarithm: exp of the mean is the geometric mean over studies",
+            of: |course| Some((course.recommended() / course.best()).ln()),
+        },
+        Metric {
+            name: AVERAGE_RUN,
+            unit: "x",
+            meaning: "of a run, on average",
+            of: |course| course.mean(|truth| truth / course.best()),
+        },
+        Metric {
+            name: "LogAverageRun",
+            unit: "ln",
+            meaning: "of a run, its natural logarithm, on average",
+            of: |course| course.mean(|truth| (truth / course.best()).ln()),
+        },
+        Metric {
+            name: "OverDefault",
+            unit: "x",
+            meaning: "the recommended parametrization over the default",
+            of: |course| Some(course.recommended() / course.default()),
+        },
+    ],
+};
+
+pub(super) const HARM: Group = Group {
+    name: "harm",
+    title: "Harm, against the default",
+    metrics: &[
+        Metric {
+            name: "Slower",
+            unit: "%",
+            meaning: "the share of runs whose parametrization is slower than the default",
+            of: |course| course.mean(|truth| if truth > course.default() { 100.0 } else { 0.0 }),
+        },
+        Metric {
+            name: "SlowerBy",
+            unit: "%",
+            meaning: "by how much those are slower, on average",
+            of: slower_by,
+        },
+        Metric {
+            name: "Worst",
+            unit: "x",
+            meaning: "the slowest parametrization that was run, over the default",
+            of: |course| Some(course.truths().reduce(f64::max)? / course.default()),
+        },
+        Metric {
+            name: "Loss",
+            unit: "runs",
+            meaning: "the sum over the runs of what each takes beyond the default, 0 if it does not, in runs of the default",
+            of: |course| Some(losses(course).sum()),
+        },
+        Metric {
+            name: "OverBound",
+            unit: "%",
+            meaning: "how often the loss is above the larger of 3 runs of the default and a tenth of the runs",
+            of: |course| over_bound(course, 0.0),
+        },
+        Metric {
+            name: "OverByMore",
+            unit: "%",
+            meaning: "how often it is even without the run that lost most, which may overshoot",
+            of: |course| over_bound(course, losses(course).reduce(f64::max)?),
+        },
+        Metric {
+            name: "Outside",
+            unit: "%",
+            meaning: "the share of runs that the table could not answer, which failed therefore",
+            of: outside,
+        },
+    ],
+};
+
+fn slower_by(course: &Course<'_>) -> Option<f64> {
+    let slower: Vec<f64> = losses(course).filter(|loss| *loss > 0.0).collect();
+    (!slower.is_empty()).then(|| 100.0 * slower.iter().sum::<f64>() / slower.len() as f64)
+}
+
+/// What each run takes beyond the default, in runs of the default.
+fn losses<'a>(course: &Course<'a>) -> impl Iterator<Item = f64> + 'a {
+    let default = course.default();
+    course
+        .truths()
+        .map(move |truth| (truth / default - 1.0).max(0.0))
+}
+
+fn over_bound(course: &Course<'_>, forgiven: f64) -> Option<f64> {
+    let bound = BOUND_RUNS.max(BOUND_SHARE * course.runs().len() as f64);
+    let over = losses(course).sum::<f64>() - forgiven > bound;
+    Some(if over { 100.0 } else { 0.0 })
+}
+
+fn outside(course: &Course<'_>) -> Option<f64> {
+    let runs = course.runs();
+    let outside = runs.iter().filter(|run| run.place.is_none()).count();
+    (!runs.is_empty()).then(|| 100.0 * outside as f64 / runs.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::tests::{measured, table, trajectory};
+
+    #[test]
+    fn by_hand() {
+        // 120, 200, 100, 110, 200 s; the optimum takes 100 s, the default 120 s.
+        let places = [2, 3, 0, 1, 3];
+        let close = |name: &str, expected: f64| {
+            let figure = measured(name, &places, 1).unwrap();
+            assert!((figure - expected).abs() < 1e-9, "{name}: {figure}");
+        };
+        close("Recommended", 1.1);
+        close("LogRecommended", 1.1_f64.ln());
+        close("AverageRun", 1.46);
+        close(
+            "LogAverageRun",
+            (1.2_f64 * 2.0 * 1.0 * 1.1 * 2.0).ln() / 5.0,
+        );
+        close("OverDefault", 110.0 / 120.0);
+        close("Slower", 40.0);
+        close("SlowerBy", 200.0 / 3.0);
+        close("Worst", 200.0 / 120.0);
+        close("Loss", 4.0 / 3.0);
+        close("OverBound", 0.0);
+        assert_eq!(measured("SlowerBy", &[0, 2], 0), None);
+    }
+
+    #[test]
+    fn the_bound_is_the_larger_one_and_one_run_may_overshoot() {
+        let over = |runs_of_worst: usize, runs: usize| {
+            let mut places = vec![3; runs_of_worst];
+            places.resize(runs, 0);
+            let of = |name| measured(name, &places, 0).unwrap();
+            (of("OverBound"), of("OverByMore"))
+        };
+        // Each run of the worst loses two thirds; 10 runs have a bound of 3, 60 one of 6.
+        assert_eq!(over(4, 10), (0.0, 0.0));
+        assert_eq!(over(5, 10), (100.0, 0.0));
+        assert_eq!(over(6, 10), (100.0, 100.0));
+        assert_eq!(over(6, 60), (0.0, 0.0));
+        assert_eq!(over(11, 60), (100.0, 100.0));
+    }
+
+    #[test]
+    fn runs_outside_the_table_are_told() {
+        let (table, trajectory) = (table(), trajectory(&[None, Some(0), Some(0), None], 0));
+        assert_eq!(outside(&Course::new(&table, &trajectory)), Some(50.0));
+    }
+}

@@ -1,0 +1,366 @@
+//! One study, replayed on a table.
+
+use std::time::Instant;
+
+use io_autotune_engine::{
+    Epoch, History, Pending, Phase, Role, Settings, Suggestion, Tested, recommend,
+};
+
+use crate::dataset::Table;
+
+/// Which runs are counted: for the budget, and in the metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counted {
+    /// All of them, as a user of the service would.
+    #[default]
+    All,
+    /// Design and search runs alone. The papers have no others: no baseline, no control runs.
+    Exploring,
+}
+
+/// How a study is replayed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The study's settings, its method among them.
+    pub settings: Settings,
+    /// How many runs it has.
+    pub budget: u32,
+    /// Which runs those are.
+    pub counted: Counted,
+    /// How many runs are in flight at once, at least 1.
+    pub in_flight: u32,
+}
+
+/// One run of a replayed study.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    /// The configuration's place in the table; none if the table has no such parametrization, and
+    /// the run therefore failed.
+    pub place: Option<usize>,
+    /// What it was for.
+    pub role: Role,
+    /// When it started, seconds since the study's start.
+    pub start: f64,
+    /// What it took, seconds.
+    pub elapsed: f64,
+}
+
+/// What came of a replayed study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trajectory {
+    /// The counted runs, in the order in which they started.
+    pub runs: Vec<Run>,
+    /// The place of the recommended parametrization at the end, the default's if there is no
+    /// recommendation.
+    pub recommended: usize,
+    /// How long the method took to compute its suggestions, seconds. The one figure of a trajectory that is
+    /// not reproducible.
+    pub computing: f64,
+}
+
+struct Flight {
+    pending: Pending,
+    run: Run,
+    ordinal: i64,
+}
+
+impl Flight {
+    fn end(&self) -> f64 {
+        self.run.start + self.run.elapsed
+    }
+}
+
+/// Replays one study: suggestion, run, judgement, as the service does.
+///
+/// As long as fewer than `in_flight` runs are in flight the next one starts at once; otherwise the
+/// one that ends first ends, and the history knows it. `seed` is the epoch's and chooses the noise:
+/// a run's time is a pure function of table, parametrization, how often it was started before, and
+/// seed, whatever the method ([`Table::draw`]). A parametrization that the table lacks fails after
+/// as long as the default takes.
+///
+/// When so many runs as `budget` says have started, those in flight are waited for, and the engine
+/// is asked for its recommendation.
+pub fn replay(table: &Table, plan: &Plan, seed: u64) -> Trajectory {
+    Study {
+        table,
+        plan,
+        epoch: Epoch::new(&table.file.space, &plan.settings, seed),
+        seed,
+        history: History::default(),
+        flights: Vec::new(),
+        started: vec![0; table.configurations().len()],
+        runs: Vec::new(),
+        now: 0.0,
+        ordinal: 0,
+        computing: 0.0,
+    }
+    .replay()
+}
+
+struct Study<'a> {
+    table: &'a Table,
+    plan: &'a Plan,
+    epoch: Epoch<'a>,
+    seed: u64,
+    history: History,
+    flights: Vec<Flight>,
+    /// How many runs of each configuration have started.
+    started: Vec<u64>,
+    runs: Vec<Run>,
+    now: f64,
+    ordinal: i64,
+    computing: f64,
+}
+
+impl Study<'_> {
+    fn replay(mut self) -> Trajectory {
+        let wanted = self.plan.budget as usize;
+        let at_once = self.plan.in_flight.max(1) as usize;
+        while self.runs.len() < wanted {
+            if self.flights.len() >= at_once {
+                self.end_next();
+                continue;
+            }
+            let suggestion = self.suggest();
+            // A search that has nothing left to try would never use up a budget of exploring runs.
+            if self.plan.counted == Counted::Exploring && suggestion.phase == Phase::Settled {
+                break;
+            }
+            self.start(&suggestion);
+        }
+        while !self.flights.is_empty() {
+            self.end_next();
+        }
+        let clock = Instant::now();
+        let best = recommend(&self.table.file.space, &self.history, &self.plan.settings);
+        self.computing += clock.elapsed().as_secs_f64();
+        let default = || self.table.place(&self.table.default().point);
+        let recommended = best
+            .and_then(|best| self.table.file.space.validate(&best.parametrization).ok())
+            .and_then(|point| self.table.place(&point))
+            .or_else(default)
+            .unwrap_or_default();
+        Trajectory {
+            runs: self.runs,
+            recommended,
+            computing: self.computing,
+        }
+    }
+
+    fn suggest(&mut self) -> Suggestion {
+        let pending: Vec<Pending> = self.flights.iter().map(|f| f.pending.clone()).collect();
+        let clock = Instant::now();
+        let suggestion = self.epoch.suggest(&self.history, &pending);
+        self.computing += clock.elapsed().as_secs_f64();
+        suggestion
+    }
+
+    fn start(&mut self, suggestion: &Suggestion) {
+        let point = self.table.file.space.validate(&suggestion.parametrization);
+        let place = point.ok().and_then(|point| self.table.place(&point));
+        let elapsed = place.and_then(|place| {
+            let nth = self.started[place];
+            self.started[place] += 1;
+            self.table.draw(place, nth, self.seed)
+        });
+        let run = Run {
+            place,
+            role: suggestion.role,
+            start: self.now,
+            elapsed: elapsed.unwrap_or(self.table.default().truth),
+        };
+        if self.plan.counted == Counted::All || run.role.explores() {
+            self.runs.push(run);
+        }
+        self.flights.push(Flight {
+            pending: Pending {
+                parametrization: suggestion.parametrization.clone(),
+                phase: suggestion.phase,
+                role: suggestion.role,
+                count: 1,
+            },
+            run,
+            ordinal: self.ordinal,
+        });
+        self.ordinal += 1;
+    }
+
+    /// The run that ends first ends; of several the one that started first.
+    fn end_next(&mut self) {
+        let next = (0..self.flights.len()).min_by(|a, b| {
+            let (a, b) = (&self.flights[*a], &self.flights[*b]);
+            a.end()
+                .total_cmp(&b.end())
+                .then_with(|| a.ordinal.cmp(&b.ordinal))
+        });
+        let Some(next) = next else { return };
+        let flight = self.flights.swap_remove(next);
+        self.now = flight.end();
+        let tally = &mut self.history.tally;
+        tally.total += 1;
+        match (flight.pending.role, flight.pending.phase) {
+            (Role::Baseline, _) => tally.baseline += 1,
+            (Role::Design | Role::Search, _) => tally.explored += 1,
+            (Role::Control, Phase::Settled) => tally.settled_controls += 1,
+            (Role::Control, _) => tally.controls += 1,
+            (Role::Settled, _) => tally.settled += 1,
+            (Role::BestKnown | Role::Pinned | Role::Observe, _) => {}
+        }
+        let parametrization = flight.pending.parametrization;
+        let known = self
+            .history
+            .tested
+            .iter()
+            .position(|tested| tested.parametrization == parametrization);
+        let place = known.unwrap_or_else(|| {
+            let new = Tested::new(parametrization, flight.ordinal);
+            self.history.tested.push(new);
+            self.history.tested.len() - 1
+        });
+        let tested = &mut self.history.tested[place];
+        let counts =
+            flight.run.place.is_some() && tested.record(flight.ordinal, flight.run.elapsed).is_ok();
+        if !counts {
+            tested.record_failure(flight.ordinal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use io_autotune_engine::MethodName;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dataset::SpaceFile;
+
+    /// Two parameters of six levels; the time grows with the distance from (4, 1).
+    fn table(holes: bool) -> Table {
+        let space = r#"{"parameters": [
+            {"name": "a", "kind": "int", "values": [0, 1, 2, 3, 4, 5]},
+            {"name": "b", "kind": "ordinal", "values": ["b0", "b1", "b2", "b3", "b4", "b5"]}],
+            "default": {"a": 0, "b": "b5"}}"#;
+        let mut csv = "a,b,rep,time\n".to_owned();
+        for a in 0_i32..6 {
+            for b in 0_i32..6 {
+                if holes && (a * b) % 3 == 1 {
+                    continue;
+                }
+                let truth = 100.0 + 20.0 * f64::from((a - 4).pow(2) + (b - 1).pow(2));
+                for (rep, factor) in [0.9, 0.95, 1.0, 1.05, 1.1].into_iter().enumerate() {
+                    csv.push_str(&format!("{a},b{b},{rep},{}\n", truth * factor));
+                }
+            }
+        }
+        let file = SpaceFile::parse(space, Path::new("t.json")).unwrap();
+        Table::parse(file, csv.as_bytes(), Path::new("t.csv")).unwrap()
+    }
+
+    fn plan(method: MethodName, budget: u32, in_flight: u32) -> Plan {
+        Plan {
+            settings: Settings {
+                method,
+                budget,
+                ..Settings::default()
+            },
+            budget,
+            counted: Counted::All,
+            in_flight,
+        }
+    }
+
+    fn same(a: &Trajectory, b: &Trajectory) -> bool {
+        a.runs == b.runs && a.recommended == b.recommended
+    }
+
+    #[test]
+    fn a_study_starts_at_the_default_and_ends_better() {
+        let table = table(false);
+        for method in MethodName::ALL {
+            for in_flight in [1, 4] {
+                let trajectory = replay(&table, &plan(*method, 60, in_flight), 3);
+                assert_eq!(trajectory.runs.len(), 60);
+                let first = &trajectory.runs[0];
+                let default = table.place(&table.default().point);
+                assert_eq!((first.place, first.role), (default, Role::Baseline));
+                let truth = table.configurations()[trajectory.recommended].truth;
+                assert!(truth < 0.5 * table.default().truth, "{method} {truth}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_exploring_runs_are_counted_where_asked() {
+        let table = table(false);
+        let mut plan = plan(MethodName::Robert2020, 20, 1);
+        plan.counted = Counted::Exploring;
+        let trajectory = replay(&table, &plan, 0);
+        assert_eq!(trajectory.runs.len(), 20);
+        assert!(trajectory.runs.iter().all(|run| run.role.explores()));
+    }
+
+    #[test]
+    fn what_the_table_lacks_fails_and_the_study_goes_on() {
+        let table = table(true);
+        let outside: usize = (0..8)
+            .map(|seed| {
+                let trajectory = replay(&table, &plan(MethodName::Robert2020, 40, 2), seed);
+                assert_eq!(trajectory.runs.len(), 40);
+                trajectory
+                    .runs
+                    .iter()
+                    .filter(|run| run.place.is_none())
+                    .count()
+            })
+            .sum();
+        assert!(outside > 0);
+    }
+
+    #[test]
+    fn methods_see_the_same_noise() {
+        let table = table(false);
+        let seen = |method| {
+            let mut nth = vec![0_usize; table.configurations().len()];
+            let mut times = std::collections::BTreeMap::new();
+            for run in replay(&table, &plan(method, 60, 1), 5).runs {
+                let place = run.place.unwrap();
+                times.insert((place, nth[place]), run.elapsed);
+                nth[place] += 1;
+            }
+            times
+        };
+        let (one, other) = (seen(MethodName::Robert2020), seen(MethodName::Default));
+        let shared: Vec<_> = one.keys().filter(|key| other.contains_key(key)).collect();
+        assert!(shared.len() >= 8, "{}", shared.len());
+        assert!(shared.iter().all(|key| one[key] == other[key]));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn runs_overlap_as_far_as_they_may_and_no_further(
+            seed in any::<u64>(),
+            in_flight in 1_u32..6,
+            budget in 5_u32..40,
+        ) {
+            let table = table(false);
+            let plan = plan(MethodName::Robert2020, budget, in_flight);
+            let trajectory = replay(&table, &plan, seed);
+            prop_assert!(same(&trajectory, &replay(&table, &plan, seed)));
+            prop_assert_eq!(trajectory.runs.len(), budget as usize);
+            prop_assert!(trajectory.runs.is_sorted_by_key(|run| run.start));
+            for run in &trajectory.runs {
+                let open = |other: &&Run| {
+                    other.start <= run.start && other.start + other.elapsed > run.start
+                };
+                let open = trajectory.runs.iter().filter(open).count();
+                prop_assert!(open <= in_flight as usize, "{}", open);
+            }
+            let at_zero = trajectory.runs.iter().filter(|run| run.start == 0.0).count();
+            prop_assert_eq!(at_zero, (in_flight.min(budget)) as usize);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! A comparison as text for people, as CSV and JSON for programs, and as plots.
+
+pub mod csv;
+pub mod plot;
+pub mod text;

@@ -1,0 +1,62 @@
+//! One row per table, method and metric.
+
+use crate::bootstrap::Estimate;
+use crate::compare::Comparison;
+
+/// The comparison as CSV: `table,method,group,metric,unit,studies,value,low,high`. Of what there is no
+/// figure for, value and interval are empty. Scores have no interval; the figures of all tables
+/// together have an empty table.
+///
+/// # Errors
+/// If the writer fails, which a buffer in memory does not.
+pub fn render(comparison: &Comparison) -> Result<String, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "table", "method", "group", "metric", "unit", "studies", "value", "low", "high",
+    ])?;
+    let mut row = |names: [&str; 5], studies: usize, figures: [Option<f64>; 3]| {
+        let cell = |figure: Option<f64>| figure.map_or_else(String::new, |f| f.to_string());
+        let mut cells = names.map(str::to_owned).to_vec();
+        cells.push(studies.to_string());
+        cells.extend(figures.map(cell));
+        writer.write_record(cells)
+    };
+    let all = |estimate: Option<Estimate>| {
+        estimate.map_or([None; 3], |e| [Some(e.value), Some(e.low), Some(e.high)])
+    };
+    let seeds = comparison.seeds as usize;
+    for table in &comparison.tables {
+        for (label, method) in comparison.methods.iter().zip(&table.methods) {
+            for figure in &method.figures {
+                let names = [&table.name, label, figure.group, figure.metric, figure.unit];
+                row(names, figure.studies, all(figure.estimate))?;
+            }
+            let Some(scores) = method.scores else {
+                continue;
+            };
+            for (name, score) in [
+                ("ScoreOptim", scores.optim),
+                ("ScoreStability", scores.stability),
+                ("Score", scores.score),
+            ] {
+                row(
+                    [&table.name, label, "robert2020", name, ""],
+                    seeds,
+                    [Some(score), None, None],
+                )?;
+            }
+        }
+    }
+    for (label, overall) in comparison.methods.iter().zip(&comparison.overall) {
+        for (name, estimate) in [
+            ("Recommended", overall.recommended),
+            ("AverageRun", overall.average_run),
+            ("RecommendedAgainstFirst", overall.recommended_against_first),
+            ("AverageRunAgainstFirst", overall.average_run_against_first),
+        ] {
+            row(["", label, "overall", name, "x"], seeds, all(estimate))?;
+        }
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

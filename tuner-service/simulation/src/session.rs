@@ -1,0 +1,273 @@
+//! Tuning outside Slurm: a study whose runs are asked for and told of, one line of JSON each.
+//!
+//! A [`Session`] is pure: the answer to a line depends on the space, the options and the lines before
+//! it alone.
+
+mod line;
+#[cfg(test)]
+mod tests;
+
+use io_autotune_engine::{
+    History, MethodName, Parametrization, Pending, Phase, Role, SampleError, Settings, Tally,
+    Tested, leader, mean_interval, recommend, suggest,
+};
+use serde_json::{Value as Json, json};
+
+use crate::dataset::SpaceFile;
+use line::{Line, Outcome};
+
+/// A study of so many runs.
+#[derive(Clone, Debug)]
+pub struct Session {
+    file: SpaceFile,
+    budget: u32,
+    settings: Settings,
+    seed: u64,
+    history: History,
+    /// Each run that was asked for; a run's id is its place from 1.
+    runs: Vec<Run>,
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    pending: Pending,
+    outcome: Option<Outcome>,
+}
+
+/// Why a line was not obeyed. Nothing has changed then.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// Not JSON, or not one of the three requests.
+    #[error("the line cannot be read: {problem}; {}", line::FORMS)]
+    Line {
+        /// What is wrong.
+        problem: String,
+    },
+    /// More runs were asked for than the budget has.
+    #[error(
+        "all {budget} runs of the budget were asked for{open}: tell of those that are open, then ask for the recommendation"
+    )]
+    Spent {
+        /// The budget.
+        budget: u32,
+        /// The ids of the runs that are still open, in words.
+        open: String,
+    },
+    /// An id that no run has.
+    #[error(
+        "there is no run {id}: {asked} were asked for; tell the id that came with the parametrization"
+    )]
+    UnknownRun {
+        /// The id.
+        id: u64,
+        /// How many runs were asked for.
+        asked: usize,
+    },
+    /// A run that was told of before.
+    #[error("run {id} was told of before, and that counts: tell of each run once")]
+    ToldTwice {
+        /// The run's id.
+        id: u64,
+    },
+    /// A time that no run can have.
+    #[error("run {id}: {problem}: tell a positive number of seconds, or \"failed\":true")]
+    Elapsed {
+        /// The run's id.
+        id: u64,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Session {
+    /// A session of `budget` runs in all, those of the default among them, by the method's usual
+    /// settings scaled to so few: see [`settings_for`].
+    pub fn new(file: SpaceFile, budget: u32, seed: u64, method: MethodName) -> Self {
+        Session {
+            settings: settings_for(budget, method),
+            file,
+            budget,
+            seed,
+            history: History::default(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// The answer to one line: a JSON object, `error` alone in it if the line was not obeyed.
+    pub fn answer(&mut self, line: &str) -> Json {
+        let answer = match Line::parse(line) {
+            Ok(Line::Ask) => self.ask(),
+            Ok(Line::Tell { id, outcome }) => self.tell(id, outcome),
+            Ok(Line::Recommend) => Ok(self.recommendation()),
+            Err(problem) => Err(SessionError::Line { problem }),
+        };
+        answer.unwrap_or_else(|error| json!({"error": error.to_string()}))
+    }
+
+    fn ask(&mut self) -> Result<Json, SessionError> {
+        if self.runs.len() >= self.budget as usize {
+            return Err(SessionError::Spent {
+                budget: self.budget,
+                open: self.open_in_words(),
+            });
+        }
+        let pending: Vec<Pending> = self.open().map(|(_, run)| run.pending.clone()).collect();
+        let suggestion = suggest(
+            &self.file.space,
+            &self.history,
+            &pending,
+            &self.settings,
+            self.seed,
+        );
+        let answer = json!({
+            "id": self.runs.len() + 1,
+            "parametrization": self.file.spell(&suggestion.parametrization),
+            "reason": suggestion.reason,
+        });
+        self.runs.push(Run {
+            pending: Pending {
+                parametrization: suggestion.parametrization,
+                phase: suggestion.phase,
+                role: suggestion.role,
+                count: 1,
+            },
+            outcome: None,
+        });
+        Ok(answer)
+    }
+
+    fn tell(&mut self, id: u64, outcome: Outcome) -> Result<Json, SessionError> {
+        let asked = self.runs.len();
+        let unknown = SessionError::UnknownRun { id, asked };
+        let place = id
+            .checked_sub(1)
+            .and_then(|place| usize::try_from(place).ok());
+        let Some(run) = place.and_then(|place| self.runs.get_mut(place)) else {
+            return Err(unknown);
+        };
+        if run.outcome.is_some() {
+            return Err(SessionError::ToldTwice { id });
+        }
+        let ordinal = i64::try_from(id).unwrap_or(i64::MAX);
+        let parametrization = &run.pending.parametrization;
+        let tested = &mut self.history.tested;
+        let known = tested
+            .iter()
+            .position(|known| known.parametrization == *parametrization);
+        let mut entry = match known {
+            Some(place) => tested[place].clone(),
+            None => Tested::new(parametrization.clone(), ordinal),
+        };
+        let taken = match outcome {
+            Outcome::Failed => {
+                entry.record_failure(ordinal);
+                Ok(())
+            }
+            Outcome::Elapsed(elapsed) => entry.record(ordinal, elapsed),
+            Outcome::Censored(elapsed) => entry.record_censored(ordinal, elapsed),
+        };
+        taken.map_err(|error| SessionError::Elapsed {
+            id,
+            problem: match error {
+                SampleError::NotPositive(seconds) => format!("{seconds} s is not above zero"),
+                _ => "the time is not a number that a mean can be made of".to_owned(),
+            },
+        })?;
+        match known {
+            Some(place) => tested[place] = entry,
+            None => tested.push(entry),
+        }
+        run.outcome = Some(outcome);
+        count(&mut self.history.tally, &run.pending);
+        Ok(json!({"ok": true}))
+    }
+
+    /// The method's best so far, the default before a run has counted. A method that goes by plain
+    /// means is believed from two runs on where it can be; `default` weighs single runs itself.
+    fn recommendation(&self) -> Json {
+        let (space, settings) = (&self.file.space, &self.settings);
+        let confirmed = match settings.method {
+            MethodName::Default => None,
+            _ => recommend(space, &self.history, settings).map(|best| best.parametrization),
+        };
+        let best = confirmed
+            .or_else(|| leader(space, &self.history, settings))
+            .unwrap_or_else(|| space.default());
+        let times = self.times(&best);
+        let interval = mean_interval(&times);
+        let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
+        json!({
+            "parametrization": self.file.spell(&best),
+            "mean": mean,
+            "n": times.len(),
+            "interval": interval.map(|interval| [interval.low, interval.high]),
+        })
+    }
+
+    /// The seconds of a parametrization's runs that count.
+    fn times(&self, parametrization: &Parametrization) -> Vec<f64> {
+        let runs = self.runs.iter();
+        runs.filter(|run| run.pending.parametrization == *parametrization)
+            .filter_map(|run| match run.outcome {
+                Some(Outcome::Elapsed(elapsed)) => Some(elapsed),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn open(&self) -> impl Iterator<Item = (usize, &Run)> {
+        let runs = self.runs.iter().enumerate();
+        runs.filter(|(_, run)| run.outcome.is_none())
+    }
+
+    fn open_in_words(&self) -> String {
+        const SHOWN: usize = 20;
+        let open: Vec<String> = self
+            .open()
+            .map(|(place, _)| (place + 1).to_string())
+            .collect();
+        match open.len() {
+            0 => String::new(),
+            all if all > SHOWN => format!(" (open: {}, ...)", open[..SHOWN].join(", ")),
+            _ => format!(" (open: {})", open.join(", ")),
+        }
+    }
+}
+
+/// The settings of a study of `budget` runs in all, where the only runs are those asked for.
+///
+/// A site's study measures the default four times before it changes anything, because its users did
+/// not ask to be tuned; here it runs once first, and again as its control runs, the root of the runs
+/// in all. What those leave is for exploring. A design takes at most the share that it has of the
+/// paper's 50 runs (robert2020, section VIII-D). All runs that are open at once may explore: whoever
+/// asks for them wants them to differ.
+pub fn settings_for(budget: u32, method: MethodName) -> Settings {
+    let usual = Settings::default();
+    let share = |points: u32| {
+        let scaled = u64::from(budget) * u64::from(usual.design_points) / u64::from(usual.budget);
+        points.min(u32::try_from(scaled).unwrap_or(points)).max(2)
+    };
+    let mut settings = Settings {
+        method,
+        baseline_runs: 1,
+        design_points: share(usual.design_points),
+        budget: (budget - budget.isqrt()).max(1),
+        exploring: budget.max(1),
+        ..usual.clone()
+    };
+    settings.default.design_points = share(usual.default.design_points);
+    settings
+}
+
+fn count(tally: &mut Tally, run: &Pending) {
+    tally.total += 1;
+    match (run.role, run.phase) {
+        (Role::Baseline, _) => tally.baseline += 1,
+        (Role::Design | Role::Search, _) => tally.explored += 1,
+        (Role::Control, Phase::Settled) => tally.settled_controls += 1,
+        (Role::Control, _) => tally.controls += 1,
+        (Role::Settled, _) => tally.settled += 1,
+        _ => {}
+    }
+}

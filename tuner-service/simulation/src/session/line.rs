@@ -1,0 +1,84 @@
+//! One line of the exchange.
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+/// What may be written, for messages.
+pub(super) const FORMS: &str = r#"write {"ask":true}, {"tell":{"id":1,"elapsed":12.3}} (or "failed":true, or "censored":true with elapsed), or {"recommend":true}"#;
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Line {
+    Ask,
+    Tell { id: u64, outcome: Outcome },
+    Recommend,
+}
+
+/// What came of a run; times are seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Outcome {
+    Elapsed(f64),
+    Failed,
+    /// It was cut short after so long.
+    Censored(f64),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLine {
+    #[serde(default)]
+    ask: bool,
+    tell: Option<RawTell>,
+    #[serde(default)]
+    recommend: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTell {
+    id: u64,
+    elapsed: Option<f64>,
+    #[serde(default)]
+    failed: bool,
+    #[serde(default)]
+    censored: bool,
+    /// Accepted for methods that learn from them; none does yet.
+    #[serde(default)]
+    measures: Option<serde_json::Map<String, Json>>,
+}
+
+impl Line {
+    /// Reads a line; the error says what is wrong with it.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let raw: RawLine = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        match (raw.ask, raw.tell, raw.recommend) {
+            (true, None, false) => Ok(Line::Ask),
+            (false, None, true) => Ok(Line::Recommend),
+            (false, Some(tell), false) => Ok(Line::Tell {
+                id: tell.id,
+                outcome: tell.outcome()?,
+            }),
+            _ => Err("it holds none of ask, tell and recommend, or more than one".to_owned()),
+        }
+    }
+}
+
+impl RawTell {
+    fn outcome(&self) -> Result<Outcome, String> {
+        let numbers = self.measures.iter().flatten();
+        if let Some((name, _)) = numbers.into_iter().find(|(_, value)| !value.is_number()) {
+            return Err(format!("measure {name:?} is not a number"));
+        }
+        match (self.elapsed, self.failed, self.censored) {
+            (_, true, false) => Ok(Outcome::Failed),
+            (Some(elapsed), false, false) => Ok(Outcome::Elapsed(elapsed)),
+            (Some(elapsed), false, true) => Ok(Outcome::Censored(elapsed)),
+            (None, false, true) => Err(
+                "a censored run needs the seconds after which it was cut short as elapsed"
+                    .to_owned(),
+            ),
+            (None, false, false) => Err("there is neither elapsed nor failed".to_owned()),
+            (_, true, true) => Err("a run is failed or censored, not both".to_owned()),
+        }
+    }
+}

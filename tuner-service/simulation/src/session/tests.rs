@@ -1,0 +1,208 @@
+use std::path::Path;
+
+use super::*;
+
+const SPACE: &str = r#"{"parameters": [
+    {"name": "cache", "kind": "categorical", "values": ["off", "on"]},
+    {"name": "buffer", "kind": "ordinal", "values": ["64K", "1M", "16M"],
+     "when": {"parameter": "cache", "is": ["on"]}},
+    {"name": "nodes", "kind": "int", "values": [1, 2, 3, 4, 5, 6, 7, 8]},
+    {"name": "direct", "kind": "categorical", "values": [false, true]}],
+    "default": {"cache": "off", "buffer": "1M", "nodes": 2, "direct": false},
+    "constraints": [{"forbid": {"cache": ["on"], "direct": [true]}}]}"#;
+
+fn file() -> SpaceFile {
+    SpaceFile::parse(SPACE, Path::new("space.json")).unwrap()
+}
+
+fn session(budget: u32, method: MethodName) -> Session {
+    Session::new(file(), budget, 7, method)
+}
+
+fn ask(session: &mut Session) -> (u64, Json) {
+    let answer = session.answer(r#"{"ask":true}"#);
+    assert!(answer["reason"].is_object(), "{answer}");
+    (
+        answer["id"].as_u64().unwrap(),
+        answer["parametrization"].clone(),
+    )
+}
+
+fn tell(session: &mut Session, id: u64, words: &str) -> Json {
+    session.answer(&format!(r#"{{"tell":{{"id":{id},{words}}}}}"#))
+}
+
+/// Best at cache on, buffer 16M, nodes 6.
+fn time(parametrization: &Json) -> f64 {
+    let nodes = parametrization["nodes"].as_f64().unwrap();
+    let cache = match parametrization["buffer"].as_str() {
+        Some("16M") => 1.0,
+        Some(_) => 1.3,
+        None => 2.0,
+    };
+    cache * (10.0 + (nodes - 6.0).abs())
+}
+
+#[test]
+fn a_session_from_the_first_line_to_the_last() {
+    for method in MethodName::ALL {
+        let mut session = session(40, *method);
+        let before = session.answer(r#"{"recommend":true}"#);
+        let default = json!({"cache": "off", "nodes": 2, "direct": false});
+        assert_eq!(
+            before,
+            json!({"parametrization": default, "mean": null, "n": 0, "interval": null})
+        );
+        let mut defaults = 0;
+        for number in 1..=40 {
+            let (id, parametrization) = ask(&mut session);
+            assert_eq!(id, number);
+            assert!(
+                number > 1 || parametrization == default,
+                "the default is first"
+            );
+            defaults += u32::from(parametrization == default);
+            let exists = parametrization.get("buffer").is_some();
+            assert_eq!(
+                exists,
+                parametrization["cache"] == "on",
+                "{parametrization}"
+            );
+            assert!(!exists || parametrization["direct"] == false);
+            let elapsed = time(&parametrization);
+            let told = tell(&mut session, id, &format!("\"elapsed\":{elapsed}"));
+            assert_eq!(told, json!({"ok": true}));
+            if number == 1 {
+                let one = session.answer(r#"{"recommend":true}"#);
+                assert_eq!(one["n"], 1);
+                assert_eq!(one["interval"], Json::Null);
+            }
+        }
+        assert!((6..20).contains(&defaults), "{method}: {defaults}");
+        let best = session.answer(r#"{"recommend":true}"#);
+        assert!(best["mean"].as_f64().unwrap() <= 13.0, "{method}: {best}");
+        let (n, mean) = (best["n"].as_u64().unwrap(), &best["mean"]);
+        if n > 1 {
+            assert!(best["interval"][0].as_f64() <= mean.as_f64());
+            assert!(best["interval"][1].as_f64() >= mean.as_f64());
+        }
+        let spent = session.answer(r#"{"ask":true}"#)["error"].to_string();
+        assert!(spent.contains("all 40 runs"), "{spent}");
+    }
+}
+
+#[test]
+fn bad_lines_are_answered_and_change_nothing() {
+    let mut session = session(3, MethodName::Default);
+    let (first, _) = ask(&mut session);
+    let (second, _) = ask(&mut session);
+    for (line, words) in [
+        ("", "cannot be read"),
+        ("{", "cannot be read"),
+        ("[]", "cannot be read"),
+        ("{}", "none of ask, tell and recommend"),
+        (r#"{"ask":false}"#, "none of"),
+        (r#"{"ask":true,"recommend":true}"#, "more than one"),
+        (r#"{"asks":true}"#, "unknown field `asks`"),
+        (r#"{"tell":{"id":1,"elapsed":NaN}}"#, "cannot be read"),
+        (r#"{"tell":{"id":1,"elapsed":"3"}}"#, "invalid type: string"),
+        (
+            r#"{"tell":{"id":1,"elapsed":-2}}"#,
+            "-2 s is not above zero",
+        ),
+        (
+            r#"{"tell":{"id":1,"elapsed":0.0}}"#,
+            "0 s is not above zero",
+        ),
+        (
+            r#"{"tell":{"id":1,"elapsed":1e999}}"#,
+            "number out of range",
+        ),
+        (
+            r#"{"tell":{"id":1,"elapsed":-2,"censored":true}}"#,
+            "not above zero",
+        ),
+        (r#"{"tell":{"id":1}}"#, "neither elapsed nor failed"),
+        (r#"{"tell":{"id":1,"censored":true}}"#, "needs the seconds"),
+        (
+            r#"{"tell":{"id":1,"elapsed":3,"failed":true,"censored":true}}"#,
+            "not both",
+        ),
+        (
+            r#"{"tell":{"id":1,"elapsed":3,"measures":{"x":"y"}}}"#,
+            "measure \"x\"",
+        ),
+        (
+            r#"{"tell":{"id":0,"elapsed":3}}"#,
+            "no run 0: 2 were asked for",
+        ),
+        (r#"{"tell":{"id":3,"elapsed":3}}"#, "no run 3"),
+        (r#"{"tell":{"id":-1,"elapsed":3}}"#, "cannot be read"),
+        (r#"{"tell":{"elapsed":3}}"#, "missing field `id`"),
+    ] {
+        let answer = session.answer(line);
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(error.contains(words), "{line}: {answer}");
+        assert_eq!(answer.as_object().unwrap().len(), 1);
+    }
+    let ok = json!({"ok": true});
+    let measured = r#""elapsed":3.5,"measures":{"bytes_written":7}"#;
+    assert_eq!(tell(&mut session, first, measured), ok);
+    let twice = tell(&mut session, first, "\"failed\":true");
+    assert!(
+        twice["error"].to_string().contains("told of before"),
+        "{twice}"
+    );
+    ask(&mut session);
+    let spent = session.answer(r#"{"ask":true}"#)["error"].to_string();
+    assert!(spent.contains("(open: 2, 3)"), "{spent}");
+    assert_eq!(tell(&mut session, second, "\"failed\":true"), ok);
+    assert_eq!(tell(&mut session, 3, "\"elapsed\":9,\"censored\":true"), ok);
+    let best = session.answer(r#"{"recommend":true}"#);
+    assert_eq!((&best["mean"], &best["n"]), (&json!(3.5), &json!(1)));
+}
+
+#[test]
+fn runs_that_are_open_at_once_differ_and_end_in_any_order() {
+    let transcript = |method: MethodName| {
+        let mut session = session(60, method);
+        let mut lines = Vec::new();
+        let (id, parametrization) = ask(&mut session);
+        tell(
+            &mut session,
+            id,
+            &format!("\"elapsed\":{}", time(&parametrization)),
+        );
+        for _ in 0..5 {
+            let mut open: Vec<(u64, Json)> = (0..10).map(|_| ask(&mut session)).collect();
+            let mut texts: Vec<String> = open.iter().map(|(_, p)| p.to_string()).collect();
+            texts.sort();
+            texts.dedup();
+            assert!(texts.len() >= 4, "{method}: {texts:?}");
+            while let Some((id, parametrization)) = open.pop() {
+                let elapsed = time(&parametrization);
+                lines.push(parametrization.to_string());
+                lines.push(tell(&mut session, id, &format!("\"elapsed\":{elapsed}")).to_string());
+            }
+        }
+        lines.push(session.answer(r#"{"recommend":true}"#).to_string());
+        lines
+    };
+    for method in MethodName::ALL {
+        assert_eq!(transcript(*method), transcript(*method));
+    }
+}
+
+#[test]
+fn settings_are_for_so_few_runs() {
+    for budget in [1, 2, 3, 5, 10, 50, 1000, u32::MAX] {
+        for method in MethodName::ALL {
+            let settings = settings_for(budget, *method);
+            assert_eq!(settings.baseline_runs, 1);
+            assert!(settings.design_points <= 15 && settings.default.design_points <= 4);
+            assert!(settings.budget >= 1 && settings.budget <= budget);
+        }
+    }
+    assert_eq!(settings_for(50, MethodName::Robert2020).design_points, 15);
+    assert_eq!(settings_for(10, MethodName::Robert2020).design_points, 3);
+}

@@ -1,0 +1,167 @@
+//! A whole comparison on a small table, from files to reports.
+
+#![allow(clippy::unwrap_used)]
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use io_autotune_simulation::dataset::Table;
+use io_autotune_simulation::metrics::GROUPS;
+use io_autotune_simulation::report::{csv, plot, text};
+use io_autotune_simulation::{Comparison, Counted, MethodSpec, Setup, compare};
+
+/// 48 parametrizations with a planted optimum of about 20 s at (3, x); the default takes about 56 s.
+fn write(directory: &std::path::Path, name: &str, scale: f64) -> PathBuf {
+    let json = directory.join(format!("{name}.json"));
+    let space = r#"{"parameters": [
+        {"name": "a", "kind": "int", "values": [0, 1, 2, 3]},
+        {"name": "b", "kind": "ordinal", "values": ["1K", "4K", "16K", "64K"]},
+        {"name": "c", "kind": "categorical", "values": ["x", "y", "z"]}],
+        "default": {"a": 0, "b": "64K", "c": "z"}}"#;
+    std::fs::write(&json, space).unwrap();
+    let mut rows = "a,b,c,rep,time,rel_sd\n".to_owned();
+    for a in 0..4 {
+        for (level, b) in ["1K", "4K", "16K", "64K"].into_iter().enumerate() {
+            for (slower, c) in [("0", "x"), ("4", "y"), ("9", "z")] {
+                let truth = 20.0
+                    + 6.0 * f64::from(3 - a)
+                    + 3.0 * level as f64
+                    + slower.parse::<f64>().unwrap();
+                for rep in 0..3 {
+                    let time = scale * truth * (1.0 + 0.02 * f64::from(rep - 1));
+                    rows.push_str(&format!("{a},{b},{c},{rep},{time},0.05\n"));
+                }
+            }
+        }
+    }
+    std::fs::write(json.with_extension("csv"), rows).unwrap();
+    json
+}
+
+fn setup(threads: usize) -> Setup {
+    Setup {
+        budget: 40,
+        counted: Counted::All,
+        seeds: 6,
+        first_seed: 1,
+        in_flight: 2,
+        threads: NonZero::new(threads).unwrap(),
+    }
+}
+
+/// Without what a clock measured.
+fn reproducible(comparison: &Comparison) -> Comparison {
+    let mut same = comparison.clone();
+    for method in same.tables.iter_mut().flat_map(|table| &mut table.methods) {
+        method
+            .figures
+            .retain(|figure| !matches!(figure.metric, "ElTime" | "ET"));
+    }
+    same
+}
+
+fn compared(threads: usize) -> (Comparison, u32) {
+    let directory = tempfile::tempdir().unwrap();
+    let tables = [("small", 1.0), ("twice", 2.0)]
+        .map(|(name, scale)| Table::read(&write(directory.path(), name, scale)).unwrap());
+    let methods: Vec<MethodSpec> = ["default", "robert2020", "robert2020:mutation_rate=0.5"]
+        .iter()
+        .map(|method| method.parse().unwrap())
+        .collect();
+    let studies = AtomicU32::new(0);
+    let comparison = compare(&tables, &methods, &setup(threads), || {
+        studies.fetch_add(1, Ordering::Relaxed);
+    });
+    (comparison, studies.into_inner())
+}
+
+#[test]
+fn the_figures_do_not_depend_on_the_threads() {
+    let (one, studies) = compared(1);
+    let (four, _) = compared(4);
+    assert_eq!(studies, 2 * 3 * 6);
+    assert_eq!(reproducible(&one), reproducible(&four));
+}
+
+#[test]
+fn figures_scale_with_the_table_and_agree_with_each_other() {
+    let (comparison, _) = compared(2);
+    let [small, twice] = &comparison.tables[..] else {
+        unreachable!()
+    };
+    assert_eq!((small.best, twice.best), (20.0, 40.0));
+    for (small, twice) in small.methods.iter().zip(&twice.methods) {
+        let of = |name: &str| {
+            let find = |figures: &[io_autotune_simulation::compare::Figure]| {
+                let figure = figures.iter().find(|figure| figure.metric == name).unwrap();
+                figure.estimate.unwrap().value
+            };
+            (find(&small.figures), find(&twice.figures))
+        };
+        for name in ["Recommended", "AverageRun", "Slower", "NbrSteps"] {
+            let (small, twice) = of(name);
+            assert!((small - twice).abs() < 1e-9, "{name}: {small} {twice}");
+        }
+        let (small, twice) = of("EC");
+        assert!((2.0 * small - twice).abs() < 1e-6 * twice);
+        let ((dist, _), (recommended, _)) = (of("DistOptim"), of("Recommended"));
+        assert!((dist - 100.0 * (recommended - 1.0)).abs() < 1e-9);
+        assert_eq!(of("SuccessRate"), of("S"));
+    }
+    let default = &comparison.overall[0];
+    assert_eq!(default.recommended_against_first.unwrap().value, 1.0);
+    // The planted effects are large: both methods find their way.
+    for overall in &comparison.overall {
+        assert!(overall.recommended.unwrap().value < 1.3);
+    }
+}
+
+#[test]
+fn reports_hold_what_was_measured() {
+    let (comparison, _) = compared(2);
+    let text = text::render(&comparison);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    for words in [
+        "small: 48 of 48 parametrizations",
+        "SuccessRate",
+        "ScoreStability",
+        "Near100",
+        "All 2 tables",
+        "#3",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    let csv = csv::render(&comparison).unwrap();
+    let per_method = comparison.tables[0].methods[0].figures.len() + 3;
+    assert_eq!(csv.lines().count(), 1 + 2 * 3 * per_method + 3 * 4);
+    let json = serde_json::to_value(&comparison).unwrap();
+    let figure = &json["tables"][0]["methods"][0]["figures"][0];
+    assert!(
+        figure["value"].is_f64() && figure["low"].is_f64(),
+        "{figure}"
+    );
+    let plots = plot::plots(&comparison);
+    assert_eq!(plots.len(), 6);
+    for (name, svg) in plots {
+        assert!(name.ends_with(".svg") && !name.contains('/'));
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
+        assert!(svg.contains("robert2020:mutation_rate=0.5"));
+    }
+}
+
+#[test]
+fn the_documentation_defines_every_figure() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulate.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    for metric in GROUPS.iter().flat_map(|group| group.metrics) {
+        let row = format!(
+            "| `{}` | {} | {} |",
+            metric.name, metric.unit, metric.meaning
+        );
+        assert!(text.contains(&row), "docs/simulate.md lacks: {row}");
+    }
+}
