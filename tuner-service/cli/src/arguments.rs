@@ -14,6 +14,7 @@ Examples:
   io-autotune simulate --table a.json --table b.json --method default --budget 100 --seeds 50 --format csv
   io-autotune simulate --table a.json --method robert2020:selection=probabilistic,mutation_rate=0.1 \\
                        --method default:design_points=6 --in-flight 8 --plot plots
+  io-autotune simulate --table burst-buffer.json --preset robert2020-table-v
 
 Formats, metrics and methods: docs/simulate.md.";
 
@@ -205,21 +206,25 @@ pub(crate) struct Simulate {
     pub(crate) tables: Vec<PathBuf>,
     /// NAME or NAME:key=value,...: a method and its settings. May be given several times; others are
     /// compared with the first.
-    #[arg(long = "method", required = true)]
+    #[arg(long = "method", required_unless_present = "preset")]
     pub(crate) methods: Vec<MethodSpec>,
+    /// A comparison of the papers, as it was made there, with the methods given beside it.
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<Preset>,
     /// How many runs each study has.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub(crate) budget: u32,
-    /// How many studies of each method and table.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) seeds: u32,
+    /// How many studies of each method and table; 20, with a preset as many as it had.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) seeds: Option<u32>,
     /// The first seed; the others follow it.
     #[arg(long, default_value_t = 0)]
     pub(crate) first_seed: u64,
     /// How many runs of a study are in flight at once.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) in_flight: u32,
-    /// Count design and search runs alone, for budget and metrics: the papers have no others.
+    /// Count design and search runs alone, for budget and metrics: the papers have no others, and
+    /// presets imply it.
     #[arg(long)]
     pub(crate) exploring_only: bool,
     /// How many threads replay; all cores, if left out. The figures do not depend on it.
@@ -231,6 +236,15 @@ pub(crate) struct Simulate {
     /// Write plots (SVG) into this directory too.
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
+}
+
+/// Comparisons of the papers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// The 252 methods of table V and the random sampler, 30 studies of 50 runs each; printed as
+    /// table VI.
+    #[value(name = "robert2020-table-v")]
+    Robert2020TableV,
 }
 
 /// How a comparison is printed.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use io_autotune_simulation::dataset::{DatasetError, Table};
-use io_autotune_simulation::report::{csv, plot, text};
-use io_autotune_simulation::{Counted, Setup, compare};
+use io_autotune_simulation::report::{csv, plot, table_vi, text};
+use io_autotune_simulation::{Counted, Setup, compare, preset};
 
-use crate::arguments::{Format, Simulate};
+use crate::arguments::{Format, Preset, Simulate};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SimulateError {
@@ -33,14 +33,23 @@ pub(crate) enum SimulateError {
 /// Replays, writes the plots, and returns the text to print.
 pub(crate) fn run(simulate: &Simulate) -> Result<String, SimulateError> {
     let tables = read(&simulate.tables)?;
+    let mut methods = match simulate.preset {
+        Some(Preset::Robert2020TableV) => preset::robert2020_table_v(),
+        None => Vec::new(),
+    };
+    methods.extend(simulate.methods.iter().cloned());
+    let seeds = simulate.seeds.unwrap_or(match simulate.preset {
+        Some(Preset::Robert2020TableV) => 30,
+        None => 20,
+    });
     let setup = Setup {
         budget: simulate.budget,
-        counted: if simulate.exploring_only {
+        counted: if simulate.exploring_only || simulate.preset.is_some() {
             Counted::Exploring
         } else {
             Counted::All
         },
-        seeds: simulate.seeds,
+        seeds,
         first_seed: simulate.first_seed,
         in_flight: simulate.in_flight,
         threads: simulate
@@ -48,15 +57,18 @@ pub(crate) fn run(simulate: &Simulate) -> Result<String, SimulateError> {
             .or_else(|| std::thread::available_parallelism().ok())
             .unwrap_or(NonZero::<usize>::MIN),
     };
-    let studies = tables.len() as u64 * simulate.methods.len() as u64 * u64::from(simulate.seeds);
+    let studies = tables.len() as u64 * methods.len() as u64 * u64::from(seeds);
     let bar = progress(studies);
-    let comparison = compare(&tables, &simulate.methods, &setup, || bar.inc(1));
+    let comparison = compare(&tables, &methods, &setup, || bar.inc(1));
     bar.finish_and_clear();
     if let Some(directory) = &simulate.plot {
         write(directory, &plot::plots(&comparison))?;
     }
     match simulate.format {
-        Format::Table => Ok(text::render(&comparison)),
+        Format::Table => Ok(match simulate.preset {
+            Some(Preset::Robert2020TableV) => table_vi::render(&comparison),
+            None => text::render(&comparison),
+        }),
         Format::Csv => csv::render(&comparison).map_err(|error| SimulateError::Print(error.into())),
         Format::Json => serde_json::to_string_pretty(&comparison)
             .map(|json| json + "\n")
@@ -151,6 +163,30 @@ mod tests {
         let json: serde_json::Value =
             serde_json::from_str(&formatted(&["--format", "json", "--in-flight", "3"])).unwrap();
         assert_eq!(json["in_flight"], 3);
+    }
+
+    #[test]
+    fn table_v_is_one_command() {
+        let preset = ["--table", STAND_IN, "--preset", "robert2020-table-v"];
+        let one_seed = [&preset[..], &["--seeds", "1", "--method", "default"]].concat();
+        let text = simulated(&one_seed).unwrap();
+        assert!(text.contains("254 methods"), "{text}");
+        let head: Vec<&str> = text
+            .lines()
+            .find(|line| line.contains("FRGA"))
+            .unwrap()
+            .split_whitespace()
+            .collect();
+        assert_eq!(head, ["CGA", "RGA", "FGA", "FRGA", "RS", "default"]);
+        let scores = text.lines().find(|line| line.starts_with("Score "));
+        let scores: Vec<f64> = scores
+            .unwrap()
+            .split_whitespace()
+            .skip(1)
+            .map(|score| score.parse().unwrap())
+            .collect();
+        assert_eq!(scores.len(), 6);
+        assert!(scores.contains(&1.0), "one of all is the best: {text}");
     }
 
     #[test]

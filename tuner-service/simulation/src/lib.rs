@@ -16,6 +16,7 @@ pub mod compare;
 pub mod dataset;
 pub mod method;
 pub mod metrics;
+pub mod preset;
 pub mod replay;
 pub mod report;
 pub mod session;

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use io_autotune_engine::{
-    Epoch, History, Pending, Phase, Role, Settings, Suggestion, Tested, recommend,
+    Epoch, History, Parametrization, Pending, Phase, Role, Settings, Suggestion, Tested, leader,
+    recommend,
 };
 
 use crate::dataset::Table;
@@ -14,7 +15,8 @@ pub enum Counted {
     /// All of them, as a user of the service would.
     #[default]
     All,
-    /// Design and search runs alone. The papers have no others: no baseline, no control runs.
+    /// Design and search runs alone. The papers have no others: no baseline, no control runs. Nor do
+    /// they confirm what is best: it may rest on a single run.
     Exploring,
 }
 
@@ -51,7 +53,8 @@ pub struct Trajectory {
     /// The counted runs, in the order in which they started.
     pub runs: Vec<Run>,
     /// The place of the recommended parametrization at the end, the default's if there is no
-    /// recommendation.
+    /// recommendation; where exploring runs alone are counted that of the one that the method holds
+    /// for the best.
     pub recommended: usize,
     /// How long the method took to compute its suggestions, seconds. The one figure of a trajectory that is
     /// not reproducible.
@@ -132,11 +135,11 @@ impl Study<'_> {
             self.end_next();
         }
         let clock = Instant::now();
-        let best = recommend(&self.table.file.space, &self.history, &self.plan.settings);
+        let best = self.best();
         self.computing += clock.elapsed().as_secs_f64();
         let default = || self.table.place(&self.table.default().point);
         let recommended = best
-            .and_then(|best| self.table.file.space.validate(&best.parametrization).ok())
+            .and_then(|best| self.table.file.space.validate(&best).ok())
             .and_then(|point| self.table.place(&point))
             .or_else(default)
             .unwrap_or_default();
@@ -144,6 +147,14 @@ impl Study<'_> {
             runs: self.runs,
             recommended,
             computing: self.computing,
+        }
+    }
+
+    fn best(&self) -> Option<Parametrization> {
+        let (space, settings) = (&self.table.file.space, &self.plan.settings);
+        match self.plan.counted {
+            Counted::All => Some(recommend(space, &self.history, settings)?.parametrization),
+            Counted::Exploring => leader(space, &self.history, settings),
         }
     }
 
@@ -230,7 +241,7 @@ impl Study<'_> {
 mod tests {
     use std::path::Path;
 
-    use io_autotune_engine::MethodName;
+    use io_autotune_engine::{MethodName, Noise};
     use proptest::prelude::*;
 
     use super::*;
@@ -299,6 +310,20 @@ mod tests {
         let trajectory = replay(&table, &plan, 0);
         assert_eq!(trajectory.runs.len(), 20);
         assert!(trajectory.runs.iter().all(|run| run.role.explores()));
+    }
+
+    /// Without noise reduction a child runs once, so nothing but the default could be recommended.
+    #[test]
+    fn the_papers_recommend_what_ran_once() {
+        let table = table(false);
+        let mut plan = plan(MethodName::Robert2020, 30, 1);
+        plan.settings.robert2020.noise = Noise::None;
+        plan.counted = Counted::Exploring;
+        let trajectory = replay(&table, &plan, 0);
+        let best = trajectory.recommended;
+        assert!(table.configurations()[best].truth < table.default().truth);
+        let runs = trajectory.runs.iter().filter(|run| run.place == Some(best));
+        assert_eq!(runs.count(), 1);
     }
 
     #[test]

@@ -2,4 +2,5 @@
 
 pub mod csv;
 pub mod plot;
+pub mod table_vi;
 pub mod text;

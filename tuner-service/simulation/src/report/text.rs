@@ -159,7 +159,7 @@ fn overall(text: &mut String, comparison: &Comparison, labels: &[String]) {
     text.push('\n');
 }
 
-fn find(method: &MethodResult, name: &str) -> Option<Estimate> {
+pub(super) fn find(method: &MethodResult, name: &str) -> Option<Estimate> {
     let figure = method.figures.iter().find(|figure| figure.metric == name)?;
     figure.estimate
 }
@@ -182,7 +182,7 @@ fn with_labels(
 
 /// The first column to the left, all others to the right; columns that do not fit go below, after
 /// the first again.
-fn aligned(text: &mut String, rows: &[Vec<String>]) {
+pub(super) fn aligned(text: &mut String, rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
@@ -224,7 +224,7 @@ fn interval(estimate: Option<Estimate>) -> String {
 }
 
 /// With about four significant digits.
-fn number(number: f64) -> String {
+pub(super) fn number(number: f64) -> String {
     match number.abs() {
         size if size >= 1000.0 => format!("{number:.0}"),
         size if size >= 100.0 => format!("{number:.1}"),
