@@ -233,6 +233,9 @@ pub(crate) struct Simulate {
     /// How the figures are printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+    /// Say in JSON what each study did: the places in the table of its runs and of what it recommends.
+    #[arg(long)]
+    pub(crate) per_seed: bool,
     /// Write plots (SVG) into this directory too.
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,

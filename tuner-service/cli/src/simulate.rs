@@ -56,6 +56,7 @@ pub(crate) fn run(simulate: &Simulate) -> Result<String, SimulateError> {
             .threads
             .or_else(|| std::thread::available_parallelism().ok())
             .unwrap_or(NonZero::<usize>::MIN),
+        keep_studies: simulate.per_seed,
     };
     let studies = tables.len() as u64 * methods.len() as u64 * u64::from(seeds);
     let bar = progress(studies);
@@ -163,6 +164,10 @@ mod tests {
         let json: serde_json::Value =
             serde_json::from_str(&formatted(&["--format", "json", "--in-flight", "3"])).unwrap();
         assert_eq!(json["in_flight"], 3);
+        assert!(json["tables"][0]["methods"][0].get("studies").is_none());
+        let json = formatted(&["--format", "json", "--per-seed", "--first-seed", "7"]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["tables"][0]["methods"][0]["studies"][1]["seed"], 8);
     }
 
     #[test]

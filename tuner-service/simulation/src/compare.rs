@@ -29,6 +29,8 @@ pub struct Setup {
     pub in_flight: u32,
     /// How many threads replay. Whatever their number, all figures but computing times are the same.
     pub threads: NonZero<usize>,
+    /// Whether to keep what each study did, see [`MethodResult::studies`].
+    pub keep_studies: bool,
 }
 
 /// What came of a comparison.
@@ -84,6 +86,22 @@ pub struct MethodResult {
     /// When the studies that tried a near-optimal parametrization had done so, seconds since their
     /// start, ascending: figure 5 of the 2018 paper is the share of studies up to each time.
     pub near_times: Vec<f64>,
+    /// The studies one by one, in the order of their seeds; empty unless [`Setup::keep_studies`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub studies: Vec<StudyResult>,
+}
+
+/// What one study did: enough to take any figure of it, together with the table and its draws
+/// ([`Draw`](crate::dataset::Draw)).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StudyResult {
+    /// The study's seed.
+    pub seed: u64,
+    /// For each counted run, in the order of their starts, the place of its parametrization in the
+    /// table ([`Table::configurations`]); none if it is outside the table.
+    pub runs: Vec<Option<usize>>,
+    /// The place of the recommended parametrization.
+    pub recommended: usize,
 }
 
 /// One metric of one method on one table.
@@ -122,6 +140,7 @@ struct Outcome {
     figures: Vec<Option<f64>>,
     log_over_best: Vec<Option<f64>>,
     near: Option<NearOptimal>,
+    study: Option<StudyResult>,
 }
 
 /// Replays every method on every table under every seed, and measures what comes of it.
@@ -148,7 +167,8 @@ pub fn compare(
             let (pair, seed) = (job / seeds, job % seeds);
             let table = &tables[pair / methods.len()];
             let seed = setup.first_seed.wrapping_add(seed as u64);
-            slot.get_or_init(|| study(table, &plans[pair % methods.len()], seed));
+            let plan = &plans[pair % methods.len()];
+            slot.get_or_init(|| study(table, plan, seed, setup.keep_studies));
             progress();
         }
     };
@@ -210,7 +230,7 @@ fn metrics() -> impl Iterator<Item = (&'static str, &'static Metric)> {
     GROUPS.into_iter().flat_map(of)
 }
 
-fn study(table: &Table, plan: &Plan, seed: u64) -> Outcome {
+fn study(table: &Table, plan: &Plan, seed: u64, keep: bool) -> Outcome {
     let trajectory = replay(table, plan, seed);
     let course = Course::new(table, &trajectory);
     let best = table.best().truth;
@@ -223,6 +243,11 @@ fn study(table: &Table, plan: &Plan, seed: u64) -> Outcome {
             .map(|run| run.place.map(over_best))
             .collect(),
         near: near_optimal(&course),
+        study: keep.then(|| StudyResult {
+            seed,
+            runs: trajectory.runs.iter().map(|run| run.place).collect(),
+            recommended: trajectory.recommended,
+        }),
     }
 }
 
@@ -288,6 +313,7 @@ fn method_result(studies: &[Outcome], budget: usize) -> MethodResult {
         over_best_by_run: over_best_by_run.collect(),
         near_by_run: near_by_run.collect(),
         near_times,
+        studies: studies.iter().filter_map(|s| s.study.clone()).collect(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use io_autotune_simulation::compare::StudyResult;
 use io_autotune_simulation::dataset::Table;
 use io_autotune_simulation::metrics::GROUPS;
 use io_autotune_simulation::report::{csv, plot, text};
@@ -47,6 +48,7 @@ fn setup(threads: usize) -> Setup {
         first_seed: 1,
         in_flight: 2,
         threads: NonZero::new(threads).unwrap(),
+        keep_studies: true,
     }
 }
 
@@ -114,6 +116,39 @@ fn figures_scale_with_the_table_and_agree_with_each_other() {
     // The planted effects are large: both methods find their way.
     for overall in &comparison.overall {
         assert!(overall.recommended.unwrap().value < 1.3);
+    }
+}
+
+#[test]
+fn studies_that_are_kept_give_the_figures_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = Table::read(&write(directory.path(), "small", 1.0)).unwrap();
+    let methods = ["default".parse().unwrap()];
+    let comparison = compare(std::slice::from_ref(&table), &methods, &setup(1), || ());
+    let method = &comparison.tables[0].methods[0];
+    let seeds: Vec<u64> = method.studies.iter().map(|study| study.seed).collect();
+    assert_eq!(seeds, [1, 2, 3, 4, 5, 6]);
+    let over_best = |place: usize| table.configurations()[place].truth / table.best().truth;
+    let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
+    let of_studies = |figure: &dyn Fn(&StudyResult) -> f64| {
+        mean(&method.studies.iter().map(figure).collect::<Vec<f64>>())
+    };
+    let average = |study: &StudyResult| {
+        assert_eq!(study.runs.len(), 40);
+        let inside = study.runs.iter().flatten();
+        mean(&inside.map(|place| over_best(*place)).collect::<Vec<f64>>())
+    };
+    for (name, value) in [
+        (
+            "Recommended",
+            of_studies(&|study| over_best(study.recommended)),
+        ),
+        ("AverageRun", of_studies(&average)),
+    ] {
+        let mut figures = method.figures.iter();
+        let figure = figures.find(|figure| figure.metric == name).unwrap();
+        let difference = figure.estimate.unwrap().value - value;
+        assert!(difference.abs() < 1e-9, "{name}: {difference}");
     }
 }
 
