@@ -7,11 +7,12 @@ SHELL := /bin/bash
 
 STAGE       := build/stage
 VENV        := build/venv
+VENV_PEERS  := build/venv-analysis
 DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 
-.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format sqlx openapi clean
+.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format bench-peers sqlx openapi clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,11 +62,11 @@ $(VENV)/.installed: tests/requirements.txt
 	$(VENV)/bin/pip install --quiet --require-hashes --requirement tests/requirements.txt
 	touch $@
 
-test-unit: $(VENV)/.installed ## Tests of the pure parts: Rust, the plugin against a fake SPANK, the cluster's scripts
+test-unit: $(VENV)/.installed ## Tests of the pure parts: Rust, the plugin against a fake SPANK, the scripts in Python
 	@deploy/install-deps build test
 	cargo test --release --locked --workspace --exclude io-autotune-store
 	$(MAKE) --no-print-directory -C spank-plugin test
-	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_lives
+	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_lives analysis/tests
 
 test-store: ## Tests of the store on a PostgreSQL of their own
 	@deploy/install-deps build cluster
@@ -93,15 +94,28 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 	$(MAKE) --no-print-directory -C spank-plugin lint
-	$(VENV)/bin/ruff check deploy tests
-	$(VENV)/bin/ruff format --check deploy tests
+	$(VENV)/bin/ruff check deploy tests analysis
+	$(VENV)/bin/ruff format --check deploy tests analysis
 	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp tests/with-postgres tests/describe-queries .ci/run
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
 	$(MAKE) --no-print-directory -C spank-plugin format
-	$(VENV)/bin/ruff format deploy tests
-	$(VENV)/bin/ruff check --fix deploy tests
+	$(VENV)/bin/ruff format deploy tests analysis
+	$(VENV)/bin/ruff check --fix deploy tests analysis
+
+# Large: Optuna's Gaussian process brings PyTorch along.
+$(VENV_PEERS)/.installed: analysis/requirements.txt
+	@deploy/install-deps test
+	python3 -m venv --clear $(VENV_PEERS)
+	$(VENV_PEERS)/bin/pip install --quiet --require-hashes --requirement analysis/requirements.txt
+	touch $@
+
+TABLES ?= $(wildcard analysis/data/*.json)
+SEEDS  ?= 100
+PEERS_ARGS ?=
+bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on the same tables and noise
+	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) $(PEERS_ARGS) -- $(TABLES)
 
 sqlx: ## Renew the committed descriptions of the store's queries
 	@deploy/install-deps build cluster

@@ -1,0 +1,206 @@
+"""Tables of measurements: NAME.json and NAME.csv, read as `io-autotune simulate` reads them.
+
+The format is in docs/simulate.md. Conditions and constraints are refused: each peer would need a
+translation of them.
+"""
+
+import csv
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peers.draws import Draw
+
+Point = tuple[int, ...]
+"""For each parameter the place of its value in the file's list, from 0."""
+
+
+class TableError(Exception):
+    """A table that cannot be used: file, place, what is wrong and what to do."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter; `ordered` if neighbouring values behave alike."""
+
+    name: str
+    ordered: bool
+    values: tuple[Any, ...]
+
+    @property
+    def levels(self) -> int:
+        """How many values it has."""
+        return len(self.values)
+
+    def level(self, field: str) -> int | None:
+        """The place of a CSV file's field among the values."""
+        for meaning in (
+            _number(field),
+            field,
+            field.lower() if field in {"True", "False"} else None,
+        ):
+            if meaning is not None and meaning in self._places:
+                return self._places[meaning]
+        return None
+
+    @property
+    def _places(self) -> dict[Any, int]:
+        return {_word(value): level for level, value in enumerate(self.values)}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row: seconds of a run or, with a relative standard deviation, the mean of several."""
+
+    elapsed: float
+    relative_sd: float | None
+
+
+class Table:
+    """A space with measurements. Places are those of the CSV's order of first appearance."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads `path`, a JSON file, and the CSV file beside it.
+
+        Raises:
+            TableError: If they do not hold a table.
+        """
+        self.path = path
+        text = _read(path)
+        rows = _read(path.with_suffix(".csv"))
+        try:
+            described = json.loads(text)
+            self.name: str = described.get("name") or path.stem
+            self.parameters = tuple(_parameter(path, raw) for raw in described["parameters"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise TableError(f"{path}: {error!r}: write it as docs/simulate.md says") from error
+        if described.get("constraints"):
+            raise TableError(
+                f"{path}: constraints cannot be given to the peers: leave this table out"
+            )
+        self.points: list[Point] = []
+        self.samples: list[list[Sample]] = []
+        self._places: dict[Point, int] = {}
+        self._read_rows(path.with_suffix(".csv"), rows)
+        self.truths = [sum(s.elapsed for s in of) / len(of) for of in self.samples]
+        """The mean seconds of each parametrization."""
+        self.best = min(range(len(self.truths)), key=self.truths.__getitem__)
+        """The place of the lowest mean."""
+        self.default = self._default(described.get("default"))
+        """The place of the default; of the measured point nearest to it, if it was not measured."""
+        self.digest = hashlib.sha256(f"{text}\0{rows}".encode()).hexdigest()
+        """Changes with the files."""
+
+    def place(self, point: Point) -> int | None:
+        """The place of a point; None if it was not measured."""
+        return self._places.get(tuple(point))
+
+    def draw(self, place: int, nth: int, seed: int) -> float:
+        """The seconds of a run, `nth` runs of the same parametrization being before it."""
+        samples = self.samples[place]
+        draw = Draw(seed, place, nth)
+        sample = samples[draw.row(len(samples))]
+        return sample.elapsed * (
+            1.0 if sample.relative_sd is None else draw.factor(sample.relative_sd)
+        )
+
+    def _read_rows(self, path: Path, text: str) -> None:
+        reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
+        columns = reader.fieldnames or []
+        for name in [*(p.name for p in self.parameters), "time"]:
+            if name not in columns:
+                raise TableError(f"{path}, line 1: there is no column {name!r}: add it")
+        for row in reader:
+            fields = [(p, (row[p.name] or "").strip()) for p in self.parameters]
+            levels = [p.level(field) for p, field in fields]
+            if None in levels:
+                parameter, field = fields[levels.index(None)]
+                raise TableError(
+                    f"{path}, line {reader.line_num}, column {parameter.name!r}: {field!r} "
+                    "is not among the values of the JSON file: correct one of them"
+                )
+            elapsed = self._number(path, reader.line_num, row, "time")
+            if elapsed == 0.0:
+                raise TableError(f"{path}, line {reader.line_num}: a time must be above 0 seconds")
+            spread = (
+                self._number(path, reader.line_num, row, "rel_sd") if "rel_sd" in columns else None
+            )
+            point = tuple(levels)
+            if point not in self._places:
+                self._places[point] = len(self.points)
+                self.points.append(point)
+                self.samples.append([])
+            self.samples[self._places[point]].append(Sample(elapsed, spread))
+        if not self.points:
+            raise TableError(f"{path}: there is no row below the first line: add the measurements")
+
+    @staticmethod
+    def _number(path: Path, line: int, row: dict[str, str], column: str) -> float:
+        number = _number((row[column] or "").strip())
+        if number is None or not math.isfinite(number) or number < 0.0:
+            raise TableError(
+                f"{path}, line {line}, column {column!r}: {row[column]!r} "
+                "is not a number of 0 or more"
+            )
+        return number
+
+    def _default(self, named: dict[str, Any] | None) -> int:
+        wanted = []
+        for parameter in self.parameters:
+            if named is None:
+                wanted.append((parameter.levels - 1) // 2 if parameter.ordered else 0)
+                continue
+            words = [_word(value) for value in parameter.values]
+            try:
+                wanted.append(words.index(_word(named[parameter.name])))
+            except (KeyError, ValueError) as error:
+                raise TableError(
+                    f"{self.path}: the default's {parameter.name!r} is not among its values: "
+                    "correct it"
+                ) from error
+        return min(
+            range(len(self.points)), key=lambda place: self._distance(self.points[place], wanted)
+        )
+
+    def _distance(self, a: Point, b: list[int]) -> float:
+        """The sum of squared distances: 0 or 1 for categories, the share of the range otherwise."""
+        parts = (
+            ((x - y) / max(p.levels - 1, 1)) ** 2 if p.ordered else float(x != y)
+            for p, x, y in zip(self.parameters, a, b, strict=True)
+        )
+        return sum(parts)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TableError(
+            f"cannot read {path}: {error}: check the path and its permissions"
+        ) from error
+
+
+def _parameter(path: Path, raw: dict[str, Any]) -> Parameter:
+    if raw.get("when"):
+        raise TableError(f"{path}: conditions cannot be given to the peers: leave this table out")
+    if raw["kind"] not in {"categorical", "ordinal", "int"}:
+        raise TableError(
+            f"{path}: {raw['name']!r}: {raw['kind']!r} is no kind: docs/simulate.md has them"
+        )
+    return Parameter(raw["name"], raw["kind"] != "categorical", tuple(raw["values"]))
+
+
+def _word(value: Any) -> str | float:  # noqa: ANN401 - whatever JSON has
+    if isinstance(value, bool):
+        return str(value).lower()
+    return float(value) if isinstance(value, int | float) else str(value)
+
+
+def _number(field: str) -> float | None:
+    try:
+        return float(field)
+    except ValueError:
+        return None
