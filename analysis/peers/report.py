@@ -12,6 +12,8 @@ from peers.studies import Score, score
 from peers.tables import Table
 
 RESAMPLES = 1000
+ENOUGH_SEEDS = 20
+"""With fewer the bootstrap's intervals are much too narrow, and nothing is claimed from them."""
 BEST_PEER = "the best peer of each table"
 
 FIGURES = {
@@ -185,6 +187,7 @@ class Comparison:
 def render(result: dict[str, Any], packages: dict[str, str], command: str) -> str:
     """The report, in Markdown, from what `Comparison.as_json` has."""
     names = [*result["methods"], *result["peers"]]
+    judged = _judged if result["seeds"] >= ENOUGH_SEEDS else _interval
     made_with = ", ".join(f"{name} {number}" for name, number in sorted(packages.items()))
     first = result["methods"][0]
     lines = [
@@ -215,19 +218,22 @@ def render(result: dict[str, Any], packages: dict[str, str], command: str) -> st
         "",
         f"## {first} divided by",
         "",
-        "Below 1 it is the faster one. Ahead, behind: the interval excludes 1.",
+        "Below 1 it is the faster one. Ahead, behind: the interval excludes 1."
+        if result["seeds"] >= ENOUGH_SEEDS
+        else f"Below 1 it is the faster one. Intervals of fewer than {ENOUGH_SEEDS} seeds are "
+        "too narrow: nothing is claimed.",
         "",
         f"| | {' | '.join(FIGURES.values())} |",
         "| --- | --- | --- | --- |",
     ]
     for rival, of in result["ratios"].items():
-        lines.append(_row([rival, *(_judged(of[figure]["all"]) for figure in FIGURES)]))
+        lines.append(_row([rival, *(judged(of[figure]["all"]) for figure in FIGURES)]))
     for figure, words in FIGURES.items():
         lines += ["", f"## {first} divided by, table by table: {words}", ""]
         lines += [_row(["", *(t["name"] for t in result["tables"])])]
         lines += [_row(["---"] * (1 + len(result["tables"])))]
         for rival, of in result["ratios"].items():
-            lines.append(_row([rival, *(_judged(e) for e in of[figure]["tables"].values())]))
+            lines.append(_row([rival, *(judged(e) for e in of[figure]["tables"].values())]))
     for table in result["tables"]:
         size, default = table["parametrizations"], table["default"] / table["best"]
         lines += [

@@ -106,19 +106,19 @@ def test_the_interval_of_a_mean_covers() -> None:
     assert covered > 30
 
 
-def planted(tables: list[Table]) -> Comparison:
+def planted(tables: list[Table], seeds: int) -> Comparison:
     """`good` runs 10 s and 21 s in turn; `bad` and `worse` what is slower, on the same seeds."""
     studies = {}
     for table in tables:
         for name, places in {"good": (0, 11), "bad": (3, 11), "worse": (6, 11)}.items():
             studies[table.name, name] = [
-                Timed(Study(seed, places * (5 + seed % 3), places[0]), 2.0) for seed in range(6)
+                Timed(Study(seed, places * (5 + seed % 3), places[0]), 2.0) for seed in range(seeds)
             ]
     return Comparison(tables, ["good"], ["bad", "worse"], studies, 10)
 
 
 def test_planted_differences_are_found_with_their_sizes(tmp_path: Path) -> None:
-    comparison = planted([small(tmp_path), small(tmp_path, "second")])
+    comparison = planted([small(tmp_path), small(tmp_path, "second")], 24)
     ratio = comparison.ratio("good", ["bad"], "recommended", comparison.names)
     assert ratio.value == pytest.approx(1 / 1.3)
     assert (ratio.low, ratio.high) == pytest.approx((ratio.value, ratio.value))
@@ -133,6 +133,13 @@ def test_planted_differences_are_found_with_their_sizes(tmp_path: Path) -> None:
     report = render(json.loads(json.dumps(result)), {"optuna": "5.0.0"}, "make bench-peers")
     assert "| the best peer of each table | 0.769 (0.769-0.769) ahead |" in report
     assert "## second" in report
+
+
+def test_few_seeds_claim_nothing(tmp_path: Path) -> None:
+    report = render(planted([small(tmp_path)], 6).as_json(), {}, "make bench-peers")
+    assert "| 0.769 (0.769-0.769) |" in report
+    assert "nothing is claimed" in report
+    assert " ahead" not in report
 
 
 def test_our_own_studies_are_what_the_program_says(tmp_path: Path) -> None:
