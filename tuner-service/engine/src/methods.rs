@@ -107,6 +107,12 @@ pub(crate) trait Method {
         view.by_mean()
     }
 
+    /// Whether it runs points again because of noise. One that never does has nothing to recommend
+    /// that two runs count for, before its search has ended and its best is confirmed.
+    fn repeats(&self, _settings: &Settings) -> bool {
+        false
+    }
+
     /// How many points its design has.
     fn design_points(&self, settings: &Settings) -> u32 {
         settings.design_points

@@ -60,6 +60,20 @@ pub fn leader(space: &Space, history: &History, settings: &Settings) -> Option<P
     first_of(&view, &ranking, 1).map(|(point, _)| space.parametrization(&point))
 }
 
+/// What the method would recommend if no run came any more: [`recommend`]'s answer where it runs points
+/// again, so that what is good has two runs in time; else its [`leader`].
+pub fn recommend_now(
+    space: &Space,
+    history: &History,
+    settings: &Settings,
+) -> Option<Parametrization> {
+    if methods::named(settings.method).repeats(settings) {
+        recommend(space, history, settings).map(|best| best.parametrization)
+    } else {
+        leader(space, history, settings)
+    }
+}
+
 pub(crate) fn recommend_in(
     view: &View<'_>,
     method: &dyn Method,

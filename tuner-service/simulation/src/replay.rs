@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use io_autotune_engine::{
     Epoch, History, Parametrization, Pending, Phase, Role, Settings, Suggestion, Tested, leader,
-    recommend,
+    recommend_now,
 };
 
 use crate::dataset::Table;
@@ -153,7 +153,7 @@ impl Study<'_> {
     fn best(&self) -> Option<Parametrization> {
         let (space, settings) = (&self.table.file.space, &self.plan.settings);
         match self.plan.counted {
-            Counted::All => Some(recommend(space, &self.history, settings)?.parametrization),
+            Counted::All => recommend_now(space, &self.history, settings),
             Counted::Exploring => leader(space, &self.history, settings),
         }
     }

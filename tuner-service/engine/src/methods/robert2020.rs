@@ -53,6 +53,10 @@ impl Method for Robert2020Method {
     }
 
     /// By the estimate that selection goes by: with fitness regression what that makes of the means.
+    fn repeats(&self, settings: &Settings) -> bool {
+        settings.robert2020.noise.resampling().is_some()
+    }
+
     fn ranking(&self, view: &View<'_>, settings: &Settings) -> Vec<Point> {
         let mut ranked = view.by_mean();
         if settings.robert2020.noise.regression().is_some() {

@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(points, [&Point(vec![0, 1, 0]), &Point(vec![1, 1, 1])]);
         assert_eq!((read.default().truth, read.default_moved), (15.0, false));
         for (row, words) in [
-            ("False,2,1", "line 2: parameter \"size\" does not exist"),
+            ("False,2,1", "line 2: parameter size does not exist"),
             ("True,,1", "size"),
             ("True,2,1", "line 2: "),
             (",1,1", "column \"cache\""),

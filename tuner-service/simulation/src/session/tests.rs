@@ -178,7 +178,14 @@ fn runs_that_are_open_at_once_differ_and_end_in_any_order() {
             let mut texts: Vec<String> = open.iter().map(|(_, p)| p.to_string()).collect();
             texts.sort();
             texts.dedup();
-            assert!(texts.len() >= 4, "{method}: {texts:?}");
+            // A generational algorithm waits for the last of its generation of 8, and those that
+            // wait get the best known; two of the ten were asked for when it began at the latest.
+            let fewest = if method == MethodName::Cao2018Genetic {
+                2
+            } else {
+                4
+            };
+            assert!(texts.len() >= fewest, "{method}: {texts:?}");
             while let Some((id, parametrization)) = open.pop() {
                 let elapsed = time(&parametrization);
                 lines.push(parametrization.to_string());
