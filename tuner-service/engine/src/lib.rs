@@ -35,7 +35,7 @@ pub use history::{RECENT_RUNS, SampleError, UnknownWord};
 pub use methods::robert2020::table_v;
 pub use mixture::{Mixture, mixture};
 pub use reason::{BestKnownBecause, Reason, Stopped, Suggestion};
-pub use recommend::{Recommendation, best_known, leader, recommend, recommend_now};
+pub use recommend::{Recommendation, best_known, best_known_of, leader, recommend, recommend_now};
 pub use settings::{
     Acquisition, Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Genetic, Crossover,
     DefaultSettings, Distance, Distinct, Improvement, MethodName, Noise, NothingLeft, Regression,

@@ -112,6 +112,22 @@ pub fn best_known(
     settings: &Settings,
     because: BestKnownBecause,
 ) -> Suggestion {
+    best_known_of(
+        recommend(space, history, settings).as_ref(),
+        space,
+        history,
+        because,
+    )
+}
+
+/// [`best_known`], where [`recommend`]'s answer to the same space, history and settings is at hand:
+/// a surrogate is not fitted again for each of a thousand runs that may not explore.
+pub fn best_known_of(
+    best: Option<&Recommendation>,
+    space: &Space,
+    history: &History,
+    because: BestKnownBecause,
+) -> Suggestion {
     let phase = if has_settled(&history.tally) {
         Phase::Settled
     } else if history.tally.explored > 0 {
@@ -119,14 +135,11 @@ pub fn best_known(
     } else {
         Phase::Baseline
     };
-    let method = methods::named(settings.method);
-    best_known_in(
-        &View::new(space, history, &[]),
-        method,
-        settings,
-        phase,
-        because,
-    )
+    let default = || {
+        let view = View::new(space, history, &[]);
+        view.default_known()
+    };
+    instead_of_exploring(best, space, default, phase, because)
 }
 
 pub(crate) fn best_known_in(
@@ -136,11 +149,23 @@ pub(crate) fn best_known_in(
     phase: Phase,
     because: BestKnownBecause,
 ) -> Suggestion {
-    let (parametrization, mean, n) = match recommend_in(view, method, settings) {
-        Some(best) => (best.parametrization, Some(best.mean), best.n),
+    let best = recommend_in(view, method, settings);
+    let default = || view.default_known();
+    instead_of_exploring(best.as_ref(), view.space, default, phase, because)
+}
+
+fn instead_of_exploring(
+    best: Option<&Recommendation>,
+    space: &Space,
+    default: impl FnOnce() -> Known,
+    phase: Phase,
+    because: BestKnownBecause,
+) -> Suggestion {
+    let (parametrization, mean, n) = match best {
+        Some(best) => (best.parametrization.clone(), Some(best.mean), best.n),
         None => {
-            let default = view.default_known();
-            (view.space.default(), default.mean(), default.count())
+            let default = default();
+            (space.default(), default.mean(), default.count())
         }
     };
     Suggestion {

@@ -1,9 +1,11 @@
 //! What a run gets: the engine's suggestion, or what overrides it.
 
+use std::sync::OnceLock;
+
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
-    BestKnownBecause, ENGINE_VERSION, History, Mixture, Parametrization, Pending, Reason, Role,
-    Settings, Space, Suggestion, best_known, mixture, suggest,
+    BestKnownBecause, ENGINE_VERSION, History, Mixture, Parametrization, Pending, Reason,
+    Recommendation, Role, Settings, Space, Suggestion, best_known_of, mixture, recommend, suggest,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
@@ -18,6 +20,23 @@ pub(crate) fn application_name(request: &Request) -> &str {
     request.app.as_deref().unwrap_or(UNNAMED)
 }
 
+/// A study as it was a moment ago, for starts that cannot wait for it.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) state: StudyState,
+    /// What is recommended then, once it was asked for.
+    pub(crate) recommended: OnceLock<Option<Recommendation>>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(state: StudyState) -> Self {
+        Self {
+            state,
+            recommended: OnceLock::new(),
+        }
+    }
+}
+
 /// What is known of a start besides its study.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occasion<'a> {
@@ -25,9 +44,9 @@ pub(crate) struct Occasion<'a> {
     pub(crate) restart_count: u32,
     pub(crate) accelerator: &'a Accelerator,
     pub(crate) settings: &'a Settings,
-    /// The study could not be had to itself in time: nothing may be explored, because that has to
-    /// be serialised.
-    pub(crate) busy: bool,
+    /// Set where the study could not be had to itself in time: nothing may be explored, because that
+    /// has to be serialised. What is recommended is found once for all who are given the same state.
+    pub(crate) busy: Option<&'a OnceLock<Option<Recommendation>>>,
 }
 
 /// What overrides the engine's suggestion, as it is kept with the decision.
@@ -52,7 +71,7 @@ impl Overrides {
         let request = occasion.request;
         Self {
             restart_count: occasion.restart_count,
-            busy: occasion.busy,
+            busy: occasion.busy.is_some(),
             observed: request.mode == Mode::Observe
                 || request.note.is_some()
                 || request.app.is_none(),
@@ -83,6 +102,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) seed: u64,
     pub(crate) overrides: &'a Overrides,
+    /// What is recommended; it follows from the others, and is found where it is not known yet.
+    pub(crate) recommended: &'a OnceLock<Option<Recommendation>>,
 }
 
 /// What a run gets. The same inputs give the same.
@@ -94,9 +115,13 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         settings,
         seed,
         overrides,
+        recommended,
     } = *inputs;
     let suggested = match overrides.bar_to_exploring() {
-        Some(because) => best_known(space, history, settings, because),
+        Some(because) => {
+            let best = recommended.get_or_init(|| recommend(space, history, settings));
+            best_known_of(best.as_ref(), space, history, because)
+        }
         None => suggest(space, history, pending, settings, seed),
     };
     let observed = |reason| Suggestion {
@@ -150,6 +175,8 @@ pub(crate) fn mixed(
 /// Decides what a run gets.
 pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     let mut overrides = Overrides::of(occasion, state);
+    let own = OnceLock::new();
+    let recommended = occasion.busy.unwrap_or(&own);
     let chosen = |overrides: &Overrides| {
         choose(&Inputs {
             space: &state.space,
@@ -158,6 +185,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             settings: occasion.settings,
             seed: state.seed,
             overrides,
+            recommended,
         })
     };
     let mut suggestion = chosen(&overrides);
@@ -252,12 +280,13 @@ mod tests {
     fn decided(request: &str, restart_count: u32, busy: bool, state: &StudyState) -> Decision {
         let request = request.parse().unwrap();
         let (accelerator, settings) = (accelerator(), Settings::default());
+        let recommended = OnceLock::new();
         let occasion = Occasion {
             request: &request,
             restart_count,
             accelerator: &accelerator,
             settings: &settings,
-            busy,
+            busy: busy.then_some(&recommended),
         };
         decide(&occasion, state)
     }

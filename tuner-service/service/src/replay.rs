@@ -1,5 +1,7 @@
 //! Making a decision again from what was kept with it.
 
+use std::sync::OnceLock;
+
 use io_autotune_engine::{ENGINE_VERSION, History, Pending, Settings, Suggestion};
 use io_autotune_protocol::{Replay, Suggested};
 use io_autotune_store::{EpochInputs, RunRow};
@@ -51,6 +53,7 @@ impl Kept {
             settings: &self.settings,
             seed: epoch.seed,
             overrides: &self.overrides,
+            recommended: &OnceLock::new(),
         })
     }
 

@@ -18,13 +18,14 @@ use axum::routing::{get, post};
 use io_autotune_catalogue::{Accelerator, Catalogue};
 use io_autotune_engine::Settings;
 use io_autotune_protocol::munge::Credentials;
-use io_autotune_store::{Store, StudyState};
+use io_autotune_store::Store;
 use tokio::sync::Semaphore;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
 
 pub(crate) use self::error::ApiError;
 use crate::access::Access;
+use crate::decide::Snapshot;
 use crate::gate::Gates;
 use crate::signing;
 use crate::slurm::Sources;
@@ -44,7 +45,7 @@ pub(crate) struct Service {
     /// A run in flight for longer deserves a look.
     pub(crate) stuck_after: Duration,
     /// Who waits for a study.
-    pub(crate) gates: Gates<StudyState>,
+    pub(crate) gates: Gates<Snapshot>,
 }
 
 impl Service {

@@ -19,7 +19,7 @@ use utoipa::IntoParams;
 
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::decide::{Occasion, application_name, decide};
+use crate::decide::{Occasion, Snapshot, application_name, decide};
 use crate::merge::merge_stored;
 use crate::replay::{self, Kept};
 use crate::summary;
@@ -54,7 +54,7 @@ pub(super) async fn start(
         restart_count: job.restart_count,
         accelerator,
         settings: &service.settings,
-        busy: false,
+        busy: None,
     };
     let started = started(&service, &new, &occasion).await?;
     tracing::info!(
@@ -79,16 +79,18 @@ async fn started(
             other => return Ok(other?),
         }
     }
+    let fetch = async {
+        let state = service.store.state_of(new.study, new.space).await?;
+        Ok::<_, StoreError>(Snapshot::new(state))
+    };
+    let snapshot = gate.snapshot(fetch).await?;
     let busy = Occasion {
-        busy: true,
+        busy: Some(&snapshot.recommended),
         ..*occasion
     };
-    let state = gate
-        .snapshot(service.store.state_of(new.study, new.space))
-        .await?;
     let started = service
         .store
-        .start_unlocked(new, &state, |state| decide(&busy, state))
+        .start_unlocked(new, &snapshot.state, |state| decide(&busy, state))
         .await?;
     Ok(started)
 }
