@@ -12,7 +12,7 @@ DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 
-.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format bench-peers sqlx openapi clean
+.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format bench-peers reference sqlx openapi clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -116,6 +116,9 @@ SEEDS  ?= 100
 PEERS_ARGS ?=
 bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on the same tables and noise
 	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) $(PEERS_ARGS) -- $(TABLES)
+
+reference: $(VENV_PEERS)/.installed ## Renew what the engine's Gaussian process is checked against
+	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/engine/src/surrogate/scikit-learn.json
 
 sqlx: ## Renew the committed descriptions of the store's queries
 	@deploy/install-deps build cluster

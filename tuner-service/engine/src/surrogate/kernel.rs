@@ -58,6 +58,18 @@ impl Hyperparameters {
         }
     }
 
+    /// These; length scales as they are in [`LENGTHS`].
+    #[cfg(test)]
+    pub(super) fn of(lengths: &[f64], additive: f64, own: f64, noise: f64) -> Self {
+        let place = |length: &f64| LENGTHS.iter().position(|known| known == length).unwrap();
+        Hyperparameters {
+            lengths: lengths.iter().map(place).collect(),
+            additive,
+            own,
+            noise,
+        }
+    }
+
     /// All of them, in the order of the search.
     pub(super) fn coordinates(&self) -> Vec<Coordinate> {
         let lengths = (0..self.lengths.len()).map(Coordinate::Length);

@@ -1,6 +1,6 @@
 use super::cholesky::Symmetric;
 use super::*;
-use crate::testing::{categories, grid};
+use crate::testing::{categories, grid, integers};
 
 fn seen(levels: &[u32], seconds: f64, runs: f64) -> Observation {
     Observation {
@@ -197,4 +197,72 @@ fn nothing_and_nonsense_have_no_process_and_the_same_times_have_one() {
     let same = Surrogate::fit(&space, &same, scatter).unwrap();
     assert!((at(&same, &[3]).mean - 3_f64.ln()).abs() < 1e-9);
     assert!(at(&same, &[3]).variance.is_finite());
+}
+
+/// Of the same data, the kernel and its hyperparameters given: `make reference`, analysis/reference.
+#[test]
+fn the_process_is_scikit_learns() {
+    #[derive(serde::Deserialize)]
+    struct Reference {
+        lengths: Vec<f64>,
+        additive: f64,
+        own: f64,
+        noise: f64,
+        levels: [u32; 2],
+        categories: u32,
+        known: Vec<Known>,
+        predicted: Vec<Predicted>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Known {
+        point: Vec<u32>,
+        log_mean: f64,
+        runs: f64,
+    }
+    #[derive(serde::Deserialize)]
+    struct Predicted {
+        point: Vec<u32>,
+        mean: f64,
+        variance: f64,
+    }
+    let reference: Reference = serde_json::from_str(include_str!("scikit-learn.json")).unwrap();
+    let ordered = reference.levels.iter().enumerate();
+    let mut parameters: Vec<_> = ordered
+        .map(|(index, levels)| integers(&format!("p{index}"), 1, i64::from(*levels), 1))
+        .collect();
+    parameters.push(categories("p2", reference.categories));
+    let space = Space::new(parameters).unwrap();
+    let hyperparameters = Hyperparameters::of(
+        &reference.lengths,
+        reference.additive,
+        reference.own,
+        reference.noise,
+    );
+    let known: Vec<Observation> = reference
+        .known
+        .into_iter()
+        .map(|known| Observation {
+            point: Point(known.point),
+            log_mean: known.log_mean,
+            runs: known.runs,
+        })
+        .collect();
+    let ours = Surrogate::with(&space, hyperparameters, &known, Scatter::default()).unwrap();
+    assert_eq!(reference.predicted.len() as u128, space.size());
+    for theirs in reference.predicted {
+        let prediction = at(&ours, &theirs.point);
+        // Theirs is for a process of variance 1, which ours estimates.
+        let variance = prediction.variance / ours.variance;
+        let (mean, point) = (prediction.mean, theirs.point);
+        assert!(
+            (mean - theirs.mean).abs() < 1e-5,
+            "{point:?}: {mean} {}",
+            theirs.mean
+        );
+        assert!(
+            (variance - theirs.variance).abs() < 1e-5,
+            "{point:?}: {variance} {}",
+            theirs.variance
+        );
+    }
 }

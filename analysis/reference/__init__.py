@@ -1,0 +1,1 @@
+"""What other people's libraries say, for the engine's tests to agree with."""
