@@ -107,9 +107,10 @@ pub(crate) trait Method {
         view.by_mean()
     }
 
-    /// Whether it runs points again because of noise. One that never does has nothing to recommend
-    /// that two runs count for, before its search has ended and its best is confirmed.
-    fn repeats(&self, _settings: &Settings) -> bool {
+    /// Whether one lucky run may lead its ranking while it runs what is good again: then it recommends what
+    /// two runs count for. A method that runs no point again, or that weighs single runs, recommends
+    /// its first.
+    fn wants_two_runs(&self, _settings: &Settings) -> bool {
         false
     }
 

@@ -60,18 +60,21 @@ pub fn leader(space: &Space, history: &History, settings: &Settings) -> Option<P
     first_of(&view, &ranking, 1).map(|(point, _)| space.parametrization(&point))
 }
 
-/// What the method would recommend if no run came any more: [`recommend`]'s answer where it runs points
-/// again, so that what is good has two runs in time; else its [`leader`].
+/// What the method would recommend if no run came any more, not even the second of its best, which a
+/// study of a site makes before it settles: [`recommend`]'s answer where the method runs points again
+/// and goes by plain means, its [`leader`] where not, or where nothing has two runs.
 pub fn recommend_now(
     space: &Space,
     history: &History,
     settings: &Settings,
 ) -> Option<Parametrization> {
-    if methods::named(settings.method).repeats(settings) {
-        recommend(space, history, settings).map(|best| best.parametrization)
-    } else {
-        leader(space, history, settings)
-    }
+    let confirmed = methods::named(settings.method)
+        .wants_two_runs(settings)
+        .then(|| recommend(space, history, settings))
+        .flatten();
+    confirmed
+        .map(|best| best.parametrization)
+        .or_else(|| leader(space, history, settings))
 }
 
 pub(crate) fn recommend_in(

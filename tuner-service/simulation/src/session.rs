@@ -9,7 +9,7 @@ mod tests;
 
 use io_autotune_engine::{
     History, MethodName, Parametrization, Pending, Phase, Role, SampleError, Settings, Tally,
-    Tested, leader, mean_interval, recommend_now, suggest,
+    Tested, mean_interval, recommend_now, suggest,
 };
 use serde_json::{Value as Json, json};
 
@@ -183,16 +183,10 @@ impl Session {
         Ok(json!({"ok": true}))
     }
 
-    /// The method's best so far, the default before a run has counted. One that runs points again is
-    /// believed from two runs on where it can be; `default` weighs single runs itself.
+    /// The method's best so far, the default before a run has counted.
     fn recommendation(&self) -> Json {
-        let (space, settings) = (&self.file.space, &self.settings);
-        let confirmed = match settings.method {
-            MethodName::Default => None,
-            _ => recommend_now(space, &self.history, settings),
-        };
-        let best = confirmed
-            .or_else(|| leader(space, &self.history, settings))
+        let space = &self.file.space;
+        let best = recommend_now(space, &self.history, &self.settings)
             .unwrap_or_else(|| space.default());
         let times = self.times(&best);
         let interval = mean_interval(&times);

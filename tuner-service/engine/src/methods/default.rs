@@ -60,10 +60,6 @@ impl Method for DefaultMethod {
             .collect()
     }
 
-    fn repeats(&self, _settings: &Settings) -> bool {
-        true
-    }
-
     fn design_points(&self, settings: &Settings) -> u32 {
         settings.default.design_points
     }

@@ -53,7 +53,7 @@ impl Method for Robert2020Method {
     }
 
     /// By the estimate that selection goes by: with fitness regression what that makes of the means.
-    fn repeats(&self, settings: &Settings) -> bool {
+    fn wants_two_runs(&self, settings: &Settings) -> bool {
         settings.robert2020.noise.resampling().is_some()
     }
 
