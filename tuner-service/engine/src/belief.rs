@@ -2,7 +2,8 @@
 //! follows from it for the points that ran. The method `default` goes by it.
 
 use crate::space::Point;
-use crate::surrogate::{Observation, Scatter, Surrogate};
+use crate::surrogate::ensemble::Ensemble;
+use crate::surrogate::{Observation, Scatter};
 use crate::view::{Known, View};
 
 /// The surrogate is fitted to at most so many points.
@@ -19,7 +20,7 @@ const OUTLIER_LEAST: f64 = 0.1;
 /// What the surrogate says of an epoch.
 #[derive(Debug)]
 pub(crate) struct Belief {
-    pub(crate) surrogate: Surrogate,
+    pub(crate) surrogate: Ensemble,
     /// Measured points, the lowest prediction first; at least one.
     pub(crate) ranked: Vec<Point>,
     /// The lowest prediction at a measured point, log seconds.
@@ -33,7 +34,7 @@ impl Belief {
     pub(crate) fn new(view: &View<'_>) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
-        let fitted = Surrogate::fit(view.space, &observations, scatter)?;
+        let fitted = Ensemble::fit(view.space, &observations, scatter)?;
         let flights: Vec<(Point, f64)> = known
             .iter()
             .filter(|(_, known)| known.in_flight > 0)

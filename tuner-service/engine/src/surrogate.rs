@@ -10,6 +10,7 @@
 //! fixed number of sweeps.
 
 pub(crate) mod cholesky;
+pub(crate) mod ensemble;
 mod kernel;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use crate::space::{Point, Space};
 pub(crate) struct Observation {
     /// The point; no two observations have the same.
     pub(crate) point: Point,
-    /// The mean of the logarithms of its elapsed seconds.
+    /// The logarithm of the mean of its elapsed seconds.
     pub(crate) log_mean: f64,
     /// How many runs that mean rests on, at least 1.
     pub(crate) runs: f64,
@@ -87,6 +88,19 @@ impl Surrogate {
         observations: &[Observation],
         scatter: Scatter,
     ) -> Option<Self> {
+        let (_, best) = Self::search(space, observations, scatter)?
+            .into_iter()
+            .next()?;
+        Self::with(space, best, observations, scatter)
+    }
+
+    /// The hyperparameters that the search for the most probable ones tried, each once, the most
+    /// probable first, with the logarithm of their posterior density, apart from a constant.
+    fn search(
+        space: &Space,
+        observations: &[Observation],
+        scatter: Scatter,
+    ) -> Option<Vec<(f64, Hyperparameters)>> {
         let sound = |o: &Observation| o.log_mean.is_finite() && o.runs.is_finite() && o.runs > 0.0;
         if observations.is_empty() || !observations.iter().all(sound) {
             return None;
@@ -97,23 +111,27 @@ impl Surrogate {
         let all = correlations.partial(&best, None);
         let covariance = correlations.matrix(&all, &best);
         let mut highest = score(covariance, &best, observations, scatter);
+        let mut tried = vec![(highest, best.clone())];
         for _ in 0..SWEEPS {
             for coordinate in best.coordinates() {
                 let current = best.clone();
                 let others = correlations.partial(&current, Some(coordinate));
                 for candidate in current.varied(coordinate) {
-                    if candidate == current {
+                    if tried.iter().any(|(_, tried)| *tried == candidate) {
                         continue;
                     }
                     let covariance = correlations.matrix(&others, &candidate);
                     let score = score(covariance, &candidate, observations, scatter);
                     if score > highest {
-                        (highest, best) = (score, candidate);
+                        (highest, best) = (score, candidate.clone());
                     }
+                    tried.push((score, candidate));
                 }
             }
         }
-        Self::with(space, best, observations, scatter)
+        // Stable: of equal ones the first that was tried, as the search has it.
+        tried.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        Some(tried)
     }
 
     /// The process after the runs in flight have ended as it expects: their points are as well known
@@ -276,9 +294,9 @@ fn score(
     scatter: Scatter,
 ) -> f64 {
     State::new(correlations, hyperparameters, observations, scatter)
-        .map_or(f64::NEG_INFINITY, |state| {
-            state.log_likelihood + hyperparameters.log_prior()
-        })
+        .map(|state| state.log_likelihood + hyperparameters.log_prior())
+        .filter(|score| !score.is_nan())
+        .unwrap_or(f64::NEG_INFINITY)
 }
 
 /// The product of two vectors of one length. It is summed in eight parts, always in the same order, because

@@ -186,8 +186,8 @@ impl Session {
     /// The method's best so far, the default before a run has counted.
     fn recommendation(&self) -> Json {
         let space = &self.file.space;
-        let best = recommend_now(space, &self.history, &self.settings)
-            .unwrap_or_else(|| space.default());
+        let best =
+            recommend_now(space, &self.history, &self.settings).unwrap_or_else(|| space.default());
         let times = self.times(&best);
         let interval = mean_interval(&times);
         let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);

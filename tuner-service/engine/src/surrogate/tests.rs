@@ -1,4 +1,5 @@
 use super::cholesky::Symmetric;
+use super::ensemble::Ensemble;
 use super::*;
 use crate::testing::{categories, grid, integers};
 
@@ -265,4 +266,58 @@ fn the_process_is_scikit_learns() {
             theirs.variance
         );
     }
+}
+
+#[test]
+fn processes_that_disagree_are_less_sure_than_one_and_those_that_agree_are_not() {
+    let space = grid(&[9, 9]);
+    let few = [
+        seen(&[0, 0], 10.0, 1.0),
+        seen(&[4, 4], 14.0, 1.0),
+        seen(&[8, 2], 40.0, 1.0),
+    ];
+    let scatter = Scatter::default();
+    let one = Surrogate::fit(&space, &few, scatter).unwrap();
+    let several = Ensemble::fit(&space, &few, scatter).unwrap();
+    let unseen = Point(vec![1, 8]);
+    let (one, all) = (one.predict(&unseen), several.predict(&unseen));
+    assert!((one.mean - all.mean).abs() > 1e-3, "{one:?} {all:?}");
+    assert_eq!(several.predict_all(&[few[0].point.clone(), unseen])[1], all);
+    // What ran often is known whatever the hyperparameters are.
+    let often: Vec<Observation> = few
+        .iter()
+        .map(|known| Observation {
+            runs: 200.0,
+            ..known.clone()
+        })
+        .collect();
+    let scatter = Scatter {
+        squares: 600.0 * 0.0004,
+        degrees: 600.0,
+    };
+    let several = Ensemble::fit(&space, &often, scatter).unwrap();
+    for known in &often {
+        let here = several.predict(&known.point);
+        assert!((here.mean - known.log_mean).abs() < 0.02, "{here:?}");
+    }
+    let noise = several.noise().sqrt();
+    assert!((0.01..0.04).contains(&noise), "{noise}");
+    assert!(Ensemble::fit(&space, &[], scatter).is_none());
+}
+
+#[test]
+fn several_processes_believe_runs_in_flight() {
+    let space = grid(&[9]);
+    let known = [seen(&[0], 10.0, 3.0), seen(&[8], 30.0, 3.0)];
+    let scatter = Scatter {
+        squares: 0.04,
+        degrees: 4.0,
+    };
+    let fitted = Ensemble::fit(&space, &known, scatter).unwrap();
+    let middle = Point(vec![4]);
+    let flights = [(middle.clone(), 1.0)];
+    let believing = fitted.believing(&space, &known, scatter, &flights).unwrap();
+    let (before, after) = (fitted.predict(&middle), believing.predict(&middle));
+    assert!(after.variance < 0.7 * before.variance, "{after:?}");
+    assert!((after.mean - before.mean).abs() < 0.01);
 }

@@ -1,0 +1,104 @@
+//! Several processes instead of the most probable one.
+//!
+//! From a handful of runs the hyperparameters are hardly known, and one process that takes the most
+//! probable ones for granted is too sure of what it has not seen. A fully Bayesian treatment
+//! integrates over them (RW section 5.2, equation 5.3; J. Snoek, H. Larochelle, R. P. Adams,
+//! "Practical Bayesian optimization of machine learning algorithms", 2012, section 3.2). Here the
+//! integral is a sum over what the search for the mode came across anyway.
+
+use super::{Observation, Prediction, Scatter, Surrogate};
+use crate::space::{Point, Space};
+
+/// No more than so many processes.
+const MOST_MEMBERS: usize = 24;
+/// None that is less probable than this share of the most probable one.
+const LEAST_WEIGHT: f64 = 0.02;
+/// The posterior is flattened by so much: the search goes along one coordinate at a time through the
+/// mode, and misses all that is as probable away from these lines.
+const TEMPERATURE: f64 = 1.5;
+
+/// Processes on the same observations, each as likely as its hyperparameters.
+#[derive(Debug)]
+pub(crate) struct Ensemble {
+    /// At least one; the weights sum to 1.
+    members: Vec<(f64, Surrogate)>,
+}
+
+impl Ensemble {
+    /// Fits it to what is known; none where [`Surrogate::fit`] has none.
+    pub(crate) fn fit(
+        space: &Space,
+        observations: &[Observation],
+        scatter: Scatter,
+    ) -> Option<Self> {
+        let tried = Surrogate::search(space, observations, scatter)?;
+        let (highest, _) = tried.first()?;
+        let highest = *highest;
+        let mut members: Vec<(f64, Surrogate)> = tried
+            .into_iter()
+            .take(MOST_MEMBERS)
+            .map(|(score, tried)| (((score - highest) / TEMPERATURE).exp(), tried))
+            .take_while(|(weight, _)| *weight >= LEAST_WEIGHT)
+            .filter_map(|(weight, tried)| {
+                let member = Surrogate::with(space, tried, observations, scatter)?;
+                Some((weight, member))
+            })
+            .collect();
+        let sum: f64 = members.iter().map(|(weight, _)| weight).sum();
+        for (weight, _) in &mut members {
+            *weight /= sum;
+        }
+        (!members.is_empty()).then_some(Ensemble { members })
+    }
+
+    /// Each process after the runs in flight have ended as it expects: [`Surrogate::believing`].
+    pub(crate) fn believing(
+        &self,
+        space: &Space,
+        observations: &[Observation],
+        scatter: Scatter,
+        flights: &[(Point, f64)],
+    ) -> Option<Self> {
+        let believing = |(weight, member): &(f64, Surrogate)| {
+            let member = member.believing(space, observations, scatter, flights)?;
+            Some((*weight, member))
+        };
+        let members = self.members.iter().map(believing).collect::<Option<_>>()?;
+        Some(Ensemble { members })
+    }
+
+    /// Mean and variance of the mixture of what the processes say of a point.
+    pub(crate) fn predict(&self, point: &Point) -> Prediction {
+        self.predict_all(std::slice::from_ref(point))[0]
+    }
+
+    /// [`Ensemble::predict`] of many points, in their order.
+    pub(crate) fn predict_all(&self, points: &[Point]) -> Vec<Prediction> {
+        let each: Vec<(f64, Vec<Prediction>)> = self
+            .members
+            .iter()
+            .map(|(weight, member)| (*weight, member.predict_all(points)))
+            .collect();
+        let average = |place: usize, of: &dyn Fn(Prediction) -> f64| -> f64 {
+            each.iter()
+                .map(|(weight, predictions)| weight * of(predictions[place]))
+                .sum()
+        };
+        (0..points.len())
+            .map(|place| {
+                let mean = average(place, &|one| one.mean);
+                // What each is unsure of, and how far they are apart.
+                let variance = average(place, &|one| one.variance + (one.mean - mean).powi(2));
+                Prediction { mean, variance }
+            })
+            .collect()
+    }
+
+    /// The variance of one run's log elapsed around its parametrization's mean.
+    pub(crate) fn noise(&self) -> f64 {
+        let members = self.members.iter();
+        members
+            .map(|(weight, member)| weight * member.noise())
+            .sum()
+    }
+}
