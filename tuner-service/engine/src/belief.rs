@@ -13,9 +13,12 @@ const BEST_POINTS: usize = 64;
 /// From so many runs on, a point's slow runs are judged by its quick ones.
 const OUTLIERS_FROM: usize = 3;
 /// A run is an outlier beyond the median by so many times the way from the quickest run to the
-/// median, and by this much in the logarithm at least; it then counts as if it were there.
+/// median, and by this much in the logarithm at least.
 const OUTLIER_REACH: f64 = 2.0;
 const OUTLIER_LEAST: f64 = 0.1;
+/// Of an outlier's way beyond that, n / (n + so many) is believed where n runs are known: one of three
+/// is most likely bad luck that other points have as often, one in ten is how this point is.
+const OUTLIER_DOUBT: f64 = 4.0;
 
 /// What the surrogate says of an epoch.
 #[derive(Debug)]
@@ -88,8 +91,10 @@ fn observe(known: &[(&Point, &Known)], default: &Point) -> (Vec<Observation>, Sc
     (observations, scatter)
 }
 
-/// The mean log elapsed of a point's latest runs and their number; none where nothing is known. Slow outliers are pulled in,
-/// and runs that were cut short raise the mean by as much as they raise the estimate.
+/// The logarithm of the mean elapsed of a point's latest runs, and their number; none where nothing is
+/// known. Not the mean of the logarithms: users wait for the sum of the times, so of two parametrizations
+/// with one median the one that is slow now and then is slower. Slow outliers are pulled in, and runs that
+/// were cut short raise the mean by as much as they raise the estimate.
 fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
     let estimate = known.mean()?;
     let mut logs = known.logs().to_vec();
@@ -99,8 +104,9 @@ fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
     if logs.len() >= OUTLIERS_FROM {
         let median = logs[logs.len() / 2];
         let fence = median + (OUTLIER_REACH * (median - logs[0])).max(OUTLIER_LEAST);
-        for log in &mut logs {
-            *log = log.min(fence);
+        let believed = logs.len() as f64 / (logs.len() as f64 + OUTLIER_DOUBT);
+        for log in logs.iter_mut().filter(|log| **log > fence) {
+            *log = fence + believed * (*log - fence);
         }
     }
     let runs = logs.len() as f64;
@@ -110,5 +116,48 @@ fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
         .map(|log| (log - mean) * (log - mean))
         .sum::<f64>();
     scatter.degrees += runs - 1.0;
-    Some((mean + (estimate / known.elapsed.mean).ln().max(0.0), runs))
+    // Beside the largest, so that no time is too large for it.
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let shares: f64 = logs.iter().map(|log| (log - largest).exp()).sum();
+    let log_mean = largest + (shares / runs).ln();
+    Some((
+        log_mean + (estimate / known.elapsed.mean).ln().max(0.0),
+        runs,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{grid, history, tested};
+
+    /// What is believed of a point with these times, seconds.
+    fn believed(times: &[f64]) -> f64 {
+        let space = grid(&[3]);
+        let history = history(vec![tested(&space, &[1], times, 0)], 0, 0);
+        let view = View::new(&space, &history, &[]);
+        let known = view.get(&Point(vec![1])).unwrap();
+        let (log_mean, runs) = log_mean(known, &mut Scatter::default()).unwrap();
+        assert_eq!(runs, times.len() as f64);
+        log_mean.exp()
+    }
+
+    #[test]
+    fn the_mean_is_of_times_and_not_of_their_logarithms() {
+        assert!((believed(&[10.0, 40.0]) - 25.0).abs() < 1e-9);
+        assert!((believed(&[10.0, 11.0, 12.0]) - 11.0).abs() < 1e-9);
+        let largest = believed(&[1e-300, 1e300]);
+        assert!(largest.is_finite() && largest > 1e299);
+    }
+
+    #[test]
+    fn one_slow_run_is_doubted_and_the_same_share_of_many_is_not() {
+        let with = |quick: usize, slow: usize| {
+            let quick = (0..quick).map(|run| 10.0 + 0.1 * (run % 3) as f64);
+            believed(&quick.chain((0..slow).map(|_| 30.0)).collect::<Vec<f64>>())
+        };
+        let (few, many) = (with(3, 1), with(24, 8));
+        assert!(few > 10.1 && few < 12.5, "{few}");
+        assert!(many > few + 1.0 && many < 15.1, "{many}");
+    }
 }
