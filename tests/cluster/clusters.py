@@ -31,6 +31,7 @@ STUDY_SETTINGS = (
     "budget=8",
     "exploring=2",
     "control_every=2",
+    "control_every_resolved=2",
     # Eight runs are few: one more of a child must do.
     "robert2020.resampling_share=0.5",
 )

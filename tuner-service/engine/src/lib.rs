@@ -13,9 +13,11 @@
 #![forbid(unsafe_code)]
 
 mod belief;
+mod controls;
 mod design;
 mod estimate;
 pub mod history;
+mod loss;
 mod methods;
 mod mixture;
 pub mod reason;
@@ -32,15 +34,16 @@ mod view;
 
 pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 pub use history::{RECENT_RUNS, SampleError, UnknownWord};
+pub use loss::{ExpectedLoss, expected_loss};
 pub use methods::robert2020::table_v;
 pub use mixture::{Mixture, mixture};
 pub use reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 pub use recommend::{Recommendation, best_known, best_known_of, leader, recommend, recommend_now};
 pub use settings::{
     Acquisition, Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Genetic, Crossover,
-    DefaultSettings, Distance, Distinct, Improvement, MethodName, Noise, NothingLeft, Regression,
-    Resampling, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate, Robert2020,
-    Selection, Settings, SettingsError, Stop,
+    DefaultSettings, Distance, Distinct, Improvement, Loss, MethodName, Noise, NothingLeft,
+    Regression, Resampling, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
+    Robert2020, Selection, Settings, SettingsError, Stop,
 };
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
 pub use space::{Space, SpaceError, Value};

@@ -21,6 +21,7 @@ pub(crate) mod robert2020;
 
 use rand_chacha::ChaCha8Rng;
 
+use crate::loss;
 use crate::reason::{BestKnownBecause, Reason};
 use crate::settings::{MethodName, Settings};
 use crate::space::{Point, Space};
@@ -37,6 +38,9 @@ pub(crate) struct MethodContext<'a> {
     pub(crate) settings: &'a Settings,
     /// How many design and search runs there were, those in flight included.
     pub(crate) explored: u64,
+    /// Whether the [loss bound](crate::settings::Loss) is reached, so that only what is expected to be quicker than the
+    /// default may run.
+    pub(crate) held: bool,
 }
 
 impl<'a> MethodContext<'a> {
@@ -97,6 +101,16 @@ pub(crate) enum Proposal {
     Exhausted,
 }
 
+/// Who says what the runs of a parametrization take, when a study's loss is summed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Estimator {
+    /// The surrogate; but no loss is believed that the means do not show as well, because a surrogate of few
+    /// runs now and then takes noise for a slope.
+    Surrogate,
+    /// A parametrization's own mean, shrunk to that of all.
+    Shrunk,
+}
+
 /// One way to search, once every point of the design has been started.
 pub(crate) trait Method {
     /// What to run next. The answer is a function of the context and the generator's state alone.
@@ -120,8 +134,13 @@ pub(crate) trait Method {
     }
 
     /// Whether a point of the design is still to be run, after what is known by now.
-    fn admits(&self, _context: &MethodContext<'_>, _point: &Point) -> bool {
-        true
+    fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
+        !loss::is_far(context, point) && !(context.held && loss::may_lose_at(context.view, point))
+    }
+
+    /// What says how much slower than the default its runs are.
+    fn estimator(&self) -> Estimator {
+        Estimator::Shrunk
     }
 }
 

@@ -181,7 +181,8 @@ pub enum Reason {
     },
 }
 
-/// What ended a search before its budget was spent: a criterion of `[study.stop]`, and how it was met.
+/// What ended a search before its budget was spent: a criterion of `[study.stop]`, and how it was met,
+/// or the bound of `[study.loss]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -207,6 +208,13 @@ pub enum Stopped {
         /// How far on average from a run to the next, from 0 to 1.
         moved: f64,
     },
+    /// Exploring is expected to have cost so much that a pause would not end in time.
+    LossBound {
+        /// The expected loss, in runs of the default.
+        loss: f64,
+        /// What may be lost by now, in runs of the default.
+        bound: f64,
+    },
     /// Nothing is left to win.
     NothingLeft {
         /// The most that any parametrization is expected to improve on the best known, as a share.
@@ -228,6 +236,12 @@ impl fmt::Display for Stopped {
             Stopped::Distance { runs, moved } => {
                 write!(f, "the last {runs} runs moved by {moved:.3} on average")
             }
+            Stopped::LossBound { loss, bound } => write!(
+                f,
+                "it is expected to have cost {}, where {} may be lost",
+                default_runs(*loss),
+                default_runs(*bound)
+            ),
             Stopped::NothingLeft { gain } => {
                 let gain = 100.0 * gain;
                 write!(
@@ -240,7 +254,7 @@ impl fmt::Display for Stopped {
 }
 
 /// Why a run gets the best known parametrization and explores nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BestKnownBecause {
@@ -248,6 +262,13 @@ pub enum BestKnownBecause {
     ExploringFull {
         /// How many may.
         exploring: u32,
+    },
+    /// Exploring is expected to have cost as much as it may by now.
+    LossBound {
+        /// The expected loss, in runs of the default.
+        loss: f64,
+        /// What may be lost by now, in runs of the default.
+        bound: f64,
     },
     /// A restarted job never explores.
     Restarted,
@@ -271,6 +292,12 @@ impl fmt::Display for BestKnownBecause {
             BestKnownBecause::ExploringFull { exploring } => {
                 write!(f, "{exploring} runs explore already")
             }
+            BestKnownBecause::LossBound { loss, bound } => write!(
+                f,
+                "exploring is expected to have cost {} of the {} that it may by now",
+                default_runs(*loss),
+                default_runs(*bound)
+            ),
             BestKnownBecause::Restarted => f.write_str("a restarted job never explores"),
             BestKnownBecause::Busy => f.write_str("the study was busy with other starts"),
             BestKnownBecause::NoTimeLeft => f.write_str("the time limit leaves no room to explore"),
@@ -467,6 +494,11 @@ fn prediction(f: &mut fmt::Formatter<'_>, predicted: f64, factor: f64, best: f64
         seconds(predicted),
         seconds(best)
     )
+}
+
+/// A loss, in runs of the default.
+fn default_runs(value: f64) -> String {
+    format!("{value:.1} default runs")
 }
 
 /// Seconds with four significant digits and no idle zeros.

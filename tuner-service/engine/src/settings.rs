@@ -1,6 +1,7 @@
 //! What a site can set about how studies are tuned.
 
 mod cao2018;
+mod loss;
 mod robert2019;
 mod robert2020;
 mod stop;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::history::words;
 
 pub use cao2018::{Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Genetic};
+pub use loss::Loss;
 pub use robert2019::{
     Acquisition, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
 };
@@ -36,13 +38,17 @@ pub struct Settings {
     pub budget: u32,
     /// How many runs may explore at once.
     pub exploring: u32,
-    /// Once settled, one run in so many is a control run; at least 2.
+    /// Once settled, one run in so many is a control run until the gain is resolved; at least 2.
     pub control_every: u32,
+    /// Once the gain is resolved, one run in so many is a control run; `control_every` where that is more.
+    pub control_every_resolved: u32,
     /// The settings of the method `default`.
     pub default: DefaultSettings,
     /// The largest coefficient of variation, standard deviation over mean, that the default's runs may
     /// have before they are taken for different work under one name.
     pub max_baseline_cv: f64,
+    /// How much the study may cost its users.
+    pub loss: Loss,
     /// When the search ends before the budget is spent; never, if nothing is set.
     pub stop: Stop,
     /// The settings of the method `robert2020`.
@@ -73,8 +79,10 @@ impl Default for Settings {
             budget: 50,
             exploring: 8,
             control_every: 10,
+            control_every_resolved: 20,
             default: DefaultSettings::default(),
             max_baseline_cv: 0.5,
+            loss: Loss::default(),
             stop: Stop::default(),
             robert2020: Robert2020::default(),
             robert2019_surrogate: Robert2019Surrogate::default(),
@@ -153,6 +161,12 @@ impl Settings {
         whole("exploring", self.exploring, 1, 100_000)?;
         whole("control_every", self.control_every, 2, 1_000_000)?;
         whole(
+            "control_every_resolved",
+            self.control_every_resolved,
+            2,
+            1_000_000,
+        )?;
+        whole(
             "default.design_points",
             self.default.design_points,
             2,
@@ -164,6 +178,7 @@ impl Settings {
             100.0,
             ", as a share of the mean",
         )?;
+        self.loss.validate()?;
         self.stop.validate()?;
         self.robert2020.validate()?;
         self.robert2019_surrogate.validate()?;
@@ -276,12 +291,13 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 21] = [
+        let edits: [(&str, Edit); 25] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("budget", |s| s.budget = s.design_points - 1),
             ("exploring", |s| s.exploring = 0),
             ("control_every", |s| s.control_every = 1),
+            ("control_every_resolved", |s| s.control_every_resolved = 1),
             ("max_baseline_cv", |s| s.max_baseline_cv = f64::NAN),
             ("pool_size", |s| {
                 s.robert2020.selection = Selection::Tournament { pool_size: 0 }
@@ -316,6 +332,9 @@ mod tests {
             ("cao2018-bayesian.design_points", |s| {
                 s.cao2018_bayesian.design_points = 0
             }),
+            ("loss.default_runs", |s| s.loss.default_runs = 0.0),
+            ("loss.share", |s| s.loss.share = 1.5),
+            ("loss.design_most", |s| s.loss.design_most = f64::NAN),
             ("stop.improvement.share", |s| {
                 s.stop.improvement = Some(Improvement {
                     runs: 5,

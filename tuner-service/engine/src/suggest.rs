@@ -18,8 +18,10 @@ use std::cell::OnceCell;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use crate::controls::{self, InFlight};
 use crate::design::latin_hypercube;
 use crate::history::{History, Pending, Phase, Role};
+use crate::loss::{self, ExpectedLoss};
 use crate::methods::{self, Method, MethodContext, Proposal};
 use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::recommend::{MIN_RUNS, best_known_in, first_of, has_settled, recommend_in};
@@ -40,12 +42,16 @@ use crate::view::View;
 /// 2. *Control*: of the epoch's first n runs at least the whole part of the root of n are runs of
 ///    the default, so that the search stays comparable with the present.
 /// 3. At most `exploring` runs explore at once; any other gets the best known parametrization.
-/// 4. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
+/// 4. While the [expected loss](crate::expected_loss) has reached its bound, design and search go on only with what is
+///    expected to be quicker than the default; any other run gets the best known parametrization. The bound grows with the runs. A pause that
+///    would not end in time ends the search.
+/// 5. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
 ///    that failed twice is given up.
-/// 5. *Search*: what the method proposes, while the budget lasts.
-/// 6. When the budget is spent, nothing is left to try or a criterion of `settings.stop` is met, exploring runs in flight are waited for;
+/// 6. *Search*: what the method proposes, while the budget lasts.
+/// 7. When the budget is spent, nothing is left to try or a criterion of `settings.stop` is met, exploring runs in flight are waited for;
 ///    then a lowest mean that rests on one run is confirmed by a second.
-/// 7. *Settled*: the recommended parametrization, and one run in `control_every` of the default.
+/// 8. *Settled*: the recommended parametrization, and one run in `control_every` of the default, once the gain
+///    is resolved one in `control_every_resolved`.
 ///    An epoch that has settled stays settled.
 ///
 /// It never fails and never panics, whatever the history or the settings hold: entries that do not
@@ -209,31 +215,54 @@ impl Chooser<'_> {
         if self.explored() >= u64::from(self.settings.budget) {
             return self.conclude();
         }
-        let method = self.method();
+        let loss = self.loss();
+        if loss.is_spent() {
+            return self.conclude();
+        }
+        let held = loss.is_reached();
         let design = self.epoch.design();
         let context = MethodContext {
             view: &self.view,
             design,
             settings: self.settings,
             explored: self.explored(),
+            held,
         };
+        let paused = Next::Wait(BestKnownBecause::LossBound {
+            loss: loss.loss,
+            bound: loss.bound,
+        });
+        match self.explore(&context) {
+            Some(Next::Run(_, _, point, _)) if held && loss::may_lose_at(&self.view, &point) => {
+                paused
+            }
+            Some(next) => next,
+            // What is left may only be held back.
+            None if held => paused,
+            None => self.conclude(),
+        }
+    }
+
+    /// The next point of the design, or what the method proposes; none if the search is over.
+    fn explore(&self, context: &MethodContext<'_>) -> Option<Next> {
+        let method = self.method();
         if let Some((index, point)) = context.next_design_point(method) {
             let reason = Reason::DesignPoint {
                 number: index as u64 + 1,
-                of: design.len() as u64,
+                of: context.design.len() as u64,
             };
-            return Next::Run(Phase::Design, Role::Design, point.clone(), reason);
+            let (phase, role) = (Phase::Design, Role::Design);
+            return Some(Next::Run(phase, role, point.clone(), reason));
         }
-        if self.stopped().is_some() {
-            return self.conclude();
+        if stop::met(&self.view, &self.settings.stop, &mut self.rng()).is_some() {
+            return None;
         }
-        let mut rng = self.rng();
-        match method.propose(&context, &mut rng) {
+        match method.propose(context, &mut self.rng()) {
             Proposal::Run { point, reason } => {
-                Next::Run(Phase::Search, Role::Search, point, reason)
+                Some(Next::Run(Phase::Search, Role::Search, point, reason))
             }
-            Proposal::Wait(because) => Next::Wait(because),
-            Proposal::Exhausted => self.conclude(),
+            Proposal::Wait(because) => Some(Next::Wait(because)),
+            Proposal::Exhausted => None,
         }
     }
 
@@ -247,9 +276,19 @@ impl Chooser<'_> {
     /// What ends the search before its budget is spent, if anything does.
     fn stopped(&self) -> Option<Stopped> {
         let within = self.explored() < u64::from(self.settings.budget);
-        within
-            .then(|| stop::met(&self.view, &self.settings.stop, &mut self.rng()))
-            .flatten()
+        if !within {
+            return None;
+        }
+        let loss = self.loss();
+        let spent = loss.is_spent().then_some(Stopped::LossBound {
+            loss: loss.loss,
+            bound: loss.bound,
+        });
+        spent.or_else(|| stop::met(&self.view, &self.settings.stop, &mut self.rng()))
+    }
+
+    fn loss(&self) -> ExpectedLoss {
+        ExpectedLoss::of(&self.view, self.settings, self.runs())
     }
 
     /// The end of the search: results are waited for, and a lucky run is not believed.
@@ -286,20 +325,24 @@ impl Chooser<'_> {
     }
 
     fn settled(&self) -> Suggestion {
-        let tally = &self.history.tally;
-        let controls = tally
-            .settled_controls
-            .saturating_add(self.in_flight(Role::Control));
-        let all = tally
-            .settled
-            .saturating_add(self.in_flight(Role::Settled))
-            .saturating_add(controls);
-        let every = u128::from(self.settings.control_every.max(2));
-        if u128::from(controls) * every <= u128::from(all) {
-            return self.control(Phase::Settled);
-        }
         let default = self.view.default_known();
         let best = recommend_in(&self.view, self.method(), self.settings);
+        let recommended = best
+            .as_ref()
+            .and_then(|best| self.view.space.validate(&best.parametrization).ok());
+        let in_flight = InFlight {
+            controls: self.in_flight(Role::Control),
+            settled: self.in_flight(Role::Settled),
+        };
+        if controls::is_due(
+            self.view.space,
+            self.history,
+            in_flight,
+            recommended.as_ref().unwrap_or(&self.view.default),
+            self.settings,
+        ) {
+            return self.control(Phase::Settled);
+        }
         let (parametrization, mean, n) = match best {
             Some(best) => (best.parametrization, Some(best.mean), best.n),
             None => (self.view.space.default(), None, default.count()),

@@ -272,5 +272,6 @@ pub(crate) fn with_design<T>(
         design,
         settings,
         explored: history.tally.explored + view.exploring(),
+        held: false,
     })
 }

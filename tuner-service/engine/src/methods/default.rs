@@ -22,8 +22,9 @@ use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use super::robert2020::genetics::step;
-use super::{Method, MethodContext, Proposal};
+use super::{Estimator, Method, MethodContext, Proposal};
 use crate::belief::Belief;
+use crate::loss;
 use crate::reason::{BestKnownBecause, Reason};
 use crate::settings::Settings;
 use crate::space::{Point, levels_of};
@@ -64,9 +65,8 @@ impl Method for DefaultMethod {
         settings.default.design_points
     }
 
-    fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
-        let model = Model::new(context.view);
-        model.is_none_or(|model| !model.is_far(model.belief.surrogate.predict(point)))
+    fn estimator(&self) -> Estimator {
+        Estimator::Surrogate
     }
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
@@ -94,7 +94,10 @@ impl Method for DefaultMethod {
                 prediction,
             })
             .collect();
-        candidates.retain(|candidate| !model.is_far(candidate.prediction));
+        candidates.retain(|candidate| {
+            let loses = context.held && loss::may_lose(model.belief, candidate.prediction);
+            !loses && !model.is_far(candidate.prediction)
+        });
         let count = candidates.len() as u64;
         let budget = u64::from(context.settings.budget);
         let runs_left = budget.saturating_sub(context.explored) as f64;

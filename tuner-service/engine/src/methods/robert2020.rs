@@ -24,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 pub use table_v::table_v;
 
 use super::{Method, MethodContext, Proposal, nearby};
+use crate::loss;
 use crate::reason::{BestKnownBecause, Reason};
 use crate::settings::Settings;
 use crate::space::Point;
@@ -50,6 +51,10 @@ impl Method for Robert2020Method {
             });
         };
         resampling::due(context, rule).unwrap_or_else(|| new_child(context, rule, rng))
+    }
+
+    fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
+        !context.settings.robert2020.drops_design_points || !loss::is_far(context, point)
     }
 
     /// By the estimate that selection goes by: with fitness regression what that makes of the means.

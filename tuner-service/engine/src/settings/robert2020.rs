@@ -20,6 +20,9 @@ pub struct Robert2020 {
     /// The p of every resampling: of `th_se = p * mean of the design` and of `n = s^2 / (p^2 m^2)`
     /// (section VI-A-c).
     pub resampling_share: f64,
+    /// Whether points of the design that are predicted too slow are left out, as with the other methods
+    /// (`loss.design_most`). The paper runs them all.
+    pub drops_design_points: bool,
 }
 
 impl Default for Robert2020 {
@@ -30,6 +33,7 @@ impl Default for Robert2020 {
             mutation_rate: 0.2,
             noise: Noise::default(),
             resampling_share: 0.10,
+            drops_design_points: false,
         }
     }
 }

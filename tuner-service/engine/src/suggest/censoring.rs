@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::recommend::{best_known, recommend};
+use crate::settings::Loss;
 use crate::testing::{Outcome, finish, grid, history, started, tested};
 
 const SEED: u64 = 42;
@@ -78,8 +79,12 @@ fn starts_under_a_limit(limit: f64) -> (BTreeMap<String, u32>, Suggestion) {
     let space = grid(&[6, 6, 3, 4]);
     let mut history = History::default();
     let mut starts = BTreeMap::new();
+    let settings = Settings {
+        loss: Loss::UNBOUNDED,
+        ..Settings::default()
+    };
     for _ in 0..80 {
-        let suggestion = suggest(&space, &history, &[], &Settings::default(), SEED);
+        let suggestion = suggest(&space, &history, &[], &settings, SEED);
         let outcome = if suggestion.parametrization == space.default() {
             Outcome::Elapsed(100.0)
         } else {
@@ -88,7 +93,7 @@ fn starts_under_a_limit(limit: f64) -> (BTreeMap<String, u32>, Suggestion) {
         };
         finish(&mut history, &started(&suggestion), outcome);
     }
-    let last = suggest(&space, &history, &[], &Settings::default(), SEED);
+    let last = suggest(&space, &history, &[], &settings, SEED);
     assert_eq!(last.parametrization, space.default());
     (starts, last)
 }

@@ -42,9 +42,14 @@ fn life(settings: &Settings) -> u64 {
 
 #[test]
 fn the_published_method_answers_as_it_always_did() {
-    let mut roulette = Settings::default();
+    // Half of the parametrizations of this life take longer than the others by noise alone: no bound may be reached.
+    let settings = Settings {
+        control_every_resolved: 10,
+        ..Settings::default()
+    };
+    let mut roulette = settings.clone();
     roulette.robert2020.selection = Selection::Probabilistic;
     roulette.robert2020.crossover = Crossover::NPoint { points: 2 };
-    assert_eq!(life(&Settings::default()), 8_394_745_825_552_054_120);
+    assert_eq!(life(&settings), 8_394_745_825_552_054_120);
     assert_eq!(life(&roulette), 12_774_637_484_810_226_490);
 }

@@ -1,0 +1,270 @@
+//! What exploring has cost, by what is believed now: harm is bounded.
+//!
+//! The *expected loss* is the sum, over all runs of parametrizations other than the default, those
+//! in flight included, of what each is expected to take beyond the default:
+//!
+//! ```text
+//! loss = sum of runs(x) * max(0, E[time of x] / E[time of the default] - 1)    in runs of the default
+//! ```
+//!
+//! Times themselves are not summed: of two equal parametrizations each run is slower than the other's
+//! mean half the time, so that the sum of what raw times exceed grows with every run where nothing
+//! is wrong. What is expected of a parametrization comes from the method's [`Estimator`] instead, is
+//! shrunk to what parametrizations have in common, and is revised when more is known. Gains do not pay for losses:
+//! whoever had the slow run does not have the quick ones.
+
+use serde::{Deserialize, Serialize};
+
+use crate::belief::Belief;
+use crate::history::{History, Pending};
+use crate::methods::{self, Estimator, MethodContext};
+use crate::settings::Settings;
+use crate::space::{Point, Space};
+use crate::surrogate::Prediction;
+use crate::view::{Known, View};
+
+/// The prior of the noise: so many degrees of freedom of a spread of a tenth. It matters while only the
+/// baseline's runs tell how runs scatter.
+const NOISE_DEGREES: f64 = 2.0;
+const NOISE_VARIANCE: f64 = 0.01;
+/// The fewer degrees of freedom, the more the noise may exceed what was seen of it: a margin, because noise that is
+/// taken for differences pauses studies in which nothing is wrong. Where points differ by much more than noise it changes nothing.
+const NOISE_MARGIN: f64 = 8.0;
+/// No run counts for more than so many runs of the default, so that sums stay finite.
+const MOST_EXCESS: f64 = 1e9;
+/// A pause that would last for more than so many times the budget ends the search.
+const PATIENCE: u64 = 10;
+/// So many standard deviations below the default a run must be expected that may go on in a pause.
+const ASSURANCE: f64 = 1.0;
+
+/// What an epoch's runs are expected to have cost beyond the default, in runs of the default.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedLoss {
+    /// The expected loss, runs in flight included.
+    pub loss: f64,
+    /// What may be lost by now.
+    pub bound: f64,
+    /// What could be lost when a pause has lasted as long as one may.
+    patience: f64,
+}
+
+impl ExpectedLoss {
+    /// Whether exploration pauses.
+    pub fn is_reached(&self) -> bool {
+        self.loss >= self.bound
+    }
+
+    /// Whether a pause would not end in time, so that the search does.
+    pub fn is_spent(&self) -> bool {
+        self.loss >= self.patience
+    }
+
+    pub(crate) fn of(view: &View<'_>, settings: &Settings, runs: u64) -> Self {
+        let later = PATIENCE.saturating_mul(u64::from(settings.budget));
+        ExpectedLoss {
+            loss: lost(view, methods::named(settings.method).estimator()),
+            bound: settings.loss.bound(runs),
+            patience: settings.loss.bound(runs.saturating_add(later)),
+        }
+    }
+}
+
+/// What the epoch's runs, those in flight included, are expected to have cost beyond the default; 0
+/// before a run of the default has counted. The arguments are those of [`crate::suggest()`]. Entries
+/// that do not fit the space are ignored.
+pub fn expected_loss(
+    space: &Space,
+    history: &History,
+    pending: &[Pending],
+    settings: &Settings,
+) -> ExpectedLoss {
+    let in_flight = pending
+        .iter()
+        .fold(0_u64, |runs, run| runs.saturating_add(run.count));
+    let view = View::new(space, history, pending);
+    ExpectedLoss::of(
+        &view,
+        settings,
+        history.tally.total.saturating_add(in_flight),
+    )
+}
+
+/// Whether a point is predicted to take more than `design_most` times the default. Never before a run
+/// has counted.
+pub(crate) fn is_far(context: &MethodContext<'_>, point: &Point) -> bool {
+    let most = context.settings.loss.design_most.ln();
+    context
+        .view
+        .belief()
+        .is_some_and(|belief| belief.surrogate.predict(point).mean > belief.default + most)
+}
+
+/// Whether a run may cost anything: whether the surrogate does not expect it to be quicker than the default
+/// with some assurance. The default itself gains nothing.
+pub(crate) fn may_lose(belief: &Belief, prediction: Prediction) -> bool {
+    prediction.mean + ASSURANCE * prediction.variance.sqrt() >= belief.default
+}
+
+/// [`may_lose`] of a point, for methods that know no surrogate. True before a run has counted.
+pub(crate) fn may_lose_at(view: &View<'_>, point: &Point) -> bool {
+    let prediction = view
+        .belief()
+        .map(|belief| (belief, belief.surrogate.predict(point)));
+    prediction
+        .is_none_or(|(belief, prediction)| *point == view.default || may_lose(belief, prediction))
+}
+
+fn lost(view: &View<'_>, estimator: Estimator) -> f64 {
+    if view.default_known().mean().is_none() {
+        return 0.0;
+    }
+    let others: Vec<(&Point, &Known)> = view
+        .iter()
+        .filter(|(point, known)| **point != view.default && ran(known) > 0)
+        .collect();
+    let shrunk = excess(&others, &by_shrinking(view, &others));
+    match estimator {
+        Estimator::Shrunk => shrunk,
+        Estimator::Surrogate => {
+            by_surrogate(view, &others).map_or(shrunk, |times| excess(&others, &times).min(shrunk))
+        }
+    }
+}
+
+/// What the runs of these points are expected to take beyond the default, in runs of the default.
+fn excess(others: &[(&Point, &Known)], times: &Times) -> f64 {
+    let of_one = |time: f64| {
+        let ratio = (time - times.default).exp();
+        (ratio - 1.0).max(0.0).min(MOST_EXCESS)
+    };
+    others
+        .iter()
+        .zip(&times.others)
+        .map(|((_, known), time)| ran(known) as f64 * of_one(*time))
+        .sum()
+}
+
+/// The runs of a point that took time: those that ended, were cut short, or are in flight. What a run
+/// that failed would have taken is not known; points that fail are given up instead.
+fn ran(known: &Known) -> u64 {
+    known
+        .count()
+        .saturating_add(known.censored())
+        .saturating_add(known.in_flight)
+}
+
+/// The logarithms of expected seconds.
+struct Times {
+    default: f64,
+    others: Vec<f64>,
+}
+
+/// A logarithm that is known with a variance: the logarithm of what it is the logarithm of on average
+/// (the mean of a log-normal number). Noise is left out, because it is the same for the default.
+fn on_average(mean: f64, variance: f64) -> f64 {
+    mean + 0.5 * variance
+}
+
+/// What the surrogate says of each point; none where it says nothing.
+fn by_surrogate(view: &View<'_>, others: &[(&Point, &Known)]) -> Option<Times> {
+    let surrogate = &view.belief()?.surrogate;
+    let points: Vec<Point> = others.iter().map(|(point, _)| (*point).clone()).collect();
+    let default = surrogate.predict(&view.default);
+    Some(Times {
+        default: on_average(default.mean, default.variance),
+        others: surrogate
+            .predict_all(&points)
+            .into_iter()
+            .map(|prediction| on_average(prediction.mean, prediction.variance))
+            .collect(),
+    })
+}
+
+/// What a point's own runs say of it.
+struct Own {
+    mean: f64,
+    runs: f64,
+}
+
+/// Each point's own mean log elapsed, weighed against the mean of all points by how well it is known:
+/// with the variance `t` between points and `s` of a run,
+///
+/// ```text
+/// weight = t / (t + s / n),   estimate = mean of all + weight * (own mean - mean of all),
+/// ```
+///
+/// and variance `t * (1 - weight)`; the default is one of the points. That is the best linear
+/// prediction in the one-way random effects model (C. R. Henderson, Biometrics 31 (1975), 423-447);
+/// `s` is pooled over points, `t` the unweighted moment estimator (L. V. Hedges, Psychological Bulletin
+/// 93 (1983), 388-395). Where points differ by no more than runs do, `t` is 0, and nothing is lost.
+fn by_shrinking(view: &View<'_>, others: &[(&Point, &Known)]) -> Times {
+    let default = view.default_known();
+    let mut spread = Spread::default();
+    let default = own(&default, &mut spread);
+    let others: Vec<Option<Own>> = others
+        .iter()
+        .map(|(_, known)| own(known, &mut spread))
+        .collect();
+    let noise = spread.variance();
+    let seen = || default.iter().chain(others.iter().flatten());
+    let points = seen().count() as f64;
+    let middle = seen().map(|own| own.mean).sum::<f64>() / points;
+    let squares: f64 = seen().map(|own| (own.mean - middle).powi(2)).sum();
+    let of_noise = seen().map(|own| noise / own.runs).sum::<f64>() / points;
+    let between = if points > 1.0 {
+        (squares / (points - 1.0) - of_noise).max(0.0)
+    } else {
+        0.0
+    };
+    let precision = |own: &Own| 1.0 / (between + noise / own.runs);
+    let precisions: f64 = seen().map(precision).sum();
+    let mean = seen().map(|own| precision(own) * own.mean).sum::<f64>() / precisions;
+    let estimate = |own: &Option<Own>| {
+        let weight = own.as_ref().map_or(0.0, |own| between * precision(own));
+        let own = own.as_ref().map_or(mean, |own| own.mean);
+        on_average(mean + weight * (own - mean), between * (1.0 - weight))
+    };
+    Times {
+        default: estimate(&default),
+        others: others.iter().map(estimate).collect(),
+    }
+}
+
+/// How runs scatter around the mean of their point.
+#[derive(Default)]
+struct Spread {
+    squares: f64,
+    degrees: f64,
+}
+
+impl Spread {
+    fn variance(&self) -> f64 {
+        let degrees = self.degrees + NOISE_DEGREES;
+        let variance = (self.squares + NOISE_DEGREES * NOISE_VARIANCE) / degrees;
+        variance * (1.0 + NOISE_MARGIN / degrees)
+    }
+}
+
+/// The mean log elapsed of a point's latest runs, raised by as much as runs cut short raise its mean;
+/// none where nothing is known.
+fn own(known: &Known, spread: &mut Spread) -> Option<Own> {
+    let estimate = known.mean()?;
+    let logs = known.logs();
+    if known.count() == 0 || logs.is_empty() {
+        let mean = estimate.ln();
+        return Some(Own { mean, runs: 1.0 });
+    }
+    let runs = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / runs;
+    spread.squares += logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
+    spread.degrees += runs - 1.0;
+    let raised = (estimate / known.elapsed.mean).ln().max(0.0);
+    Some(Own {
+        mean: mean + raised,
+        runs,
+    })
+}
+
+#[cfg(test)]
+mod tests;
