@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use io_autotune_engine::Loss;
 use serde::Serialize;
 
 use crate::bootstrap::{Estimate, estimate, mean};
@@ -214,6 +215,10 @@ fn plan(method: &MethodSpec, setup: &Setup) -> Plan {
     if !method.sets_budget {
         // The whole study is there for searching; a design that does not fit is cut off by the end.
         settings.budget = setup.budget.max(settings.design_points);
+    }
+    if setup.counted == Counted::Exploring && settings.loss == Loss::default() {
+        // The papers hold nothing back.
+        settings.loss = Loss::UNBOUNDED;
     }
     Plan {
         settings,

@@ -8,7 +8,7 @@ mod line;
 mod tests;
 
 use io_autotune_engine::{
-    History, MethodName, Parametrization, Pending, Phase, Role, SampleError, Settings, Tally,
+    History, Loss, MethodName, Parametrization, Pending, Phase, Role, SampleError, Settings, Tally,
     Tested, mean_interval, recommend_now, suggest,
 };
 use serde_json::{Value as Json, json};
@@ -235,7 +235,8 @@ impl Session {
 /// not ask to be tuned; here it runs once first, and again as its control runs, the root of the runs
 /// in all. What those leave is for exploring. A design takes at most the share that it has of the
 /// paper's 50 runs (robert2020, section VIII-D). All runs that are open at once may explore: whoever
-/// asks for them wants them to differ.
+/// asks for them wants them to differ. Nor is anything held back: a run that is asked for here is one
+/// to learn from, and not a user's job.
 pub fn settings_for(budget: u32, method: MethodName) -> Settings {
     let usual = Settings::default();
     let share = |points: u32| {
@@ -248,6 +249,7 @@ pub fn settings_for(budget: u32, method: MethodName) -> Settings {
         design_points: share(usual.design_points),
         budget: (budget - budget.isqrt()).max(1),
         exploring: budget.max(1),
+        loss: Loss::UNBOUNDED,
         ..usual.clone()
     };
     settings.default.design_points = share(usual.default.design_points);
