@@ -1,5 +1,6 @@
 //! What is known of an epoch: its tested parametrizations, its tally, its runs in flight.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -94,6 +95,9 @@ pub struct RecentRun {
 /// How many recent runs a [`Tested`] keeps.
 pub const RECENT_RUNS: usize = 32;
 
+/// Of how many measures a [`Tested`] keeps moments.
+pub const MOST_MEASURES: usize = 16;
+
 /// What is known of one parametrization in one epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,6 +115,11 @@ pub struct Tested {
     /// says nothing beside them, and whatever the order in which they came, the same ones stay.
     #[serde(default)]
     pub censored: Vec<RecentRun>,
+    /// By name, moments of the natural logarithms of what the runs that count were measured by besides elapsed. At
+    /// most [`MOST_MEASURES`], the first by name: whatever the order in which they came, the same ones
+    /// stay.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, Moments>,
     /// How many runs failed in a way that may be the parametrization's doing.
     pub failed: u64,
     /// The ordinal of its first run.
@@ -126,6 +135,7 @@ impl Tested {
             log_elapsed: Moments::default(),
             recent: Vec::new(),
             censored: Vec::new(),
+            measures: BTreeMap::new(),
             failed: 0,
             first_ordinal,
         }
@@ -147,6 +157,23 @@ impl Tested {
         let surplus = self.recent.len().saturating_sub(RECENT_RUNS);
         self.recent.drain(..surplus);
         Ok(())
+    }
+
+    /// Takes in the measures of a run that counts, positive numbers by name; its elapsed is taken in by
+    /// [`Tested::record`]. What is no positive finite number is left out.
+    pub fn record_measures(&mut self, measures: &BTreeMap<String, f64>) {
+        for (name, value) in measures {
+            if !(value.is_finite() && *value > 0.0) {
+                continue;
+            }
+            let moments = self.measures.entry(name.clone()).or_default();
+            // The logarithm of a positive finite number is between -745 and 710: it always enters.
+            let entered = moments.push(value.ln());
+            debug_assert!(entered.is_ok(), "{name}: {value}");
+        }
+        while self.measures.len() > MOST_MEASURES {
+            self.measures.pop_last();
+        }
     }
 
     /// Takes in a run that its time limit cut short after `elapsed` seconds.
@@ -426,6 +453,44 @@ mod tests {
         assert!(forwards.record_censored(50, f64::NAN).is_err());
         assert!(forwards.record_censored(50, 0.0).is_err());
         assert_eq!(forwards, before);
+    }
+
+    #[test]
+    fn measures_are_kept_as_moments_of_logarithms() {
+        let mut tested = Tested::new(Parametrization::default(), 0);
+        let run = |bytes: f64, other: f64| {
+            BTreeMap::from([("bytes".to_owned(), bytes), ("other".to_owned(), other)])
+        };
+        tested.record_measures(&run(1.0, 0.0));
+        tested.record_measures(&run(4.0, f64::NAN));
+        tested.record_measures(&run(f64::MAX, f64::INFINITY));
+        tested.record_measures(&run(f64::MIN_POSITIVE, -1.0));
+        assert_eq!(tested.measures.len(), 1);
+        let of_bytes = tested.measures["bytes"];
+        assert_eq!(of_bytes.count, 4);
+        let logs = [1.0, 4.0, f64::MAX, f64::MIN_POSITIVE].map(f64::ln);
+        assert!((of_bytes.mean - logs.iter().sum::<f64>() / 4.0).abs() < 1e-9);
+        let json = serde_json::to_string(&tested).unwrap();
+        assert_eq!(serde_json::from_str::<Tested>(&json).unwrap(), tested);
+        // What was stored before there were measures has none.
+        let mut stored: serde_json::Value = serde_json::from_str(&json).unwrap();
+        stored.as_object_mut().unwrap().remove("measures");
+        let stored: Tested = serde_json::from_value(stored).unwrap();
+        assert!(stored.measures.is_empty());
+    }
+
+    #[test]
+    fn the_first_measures_by_name_stay_whatever_the_order() {
+        let name = |n: usize| format!("m{:02}", n * 7 % 40);
+        let mut forwards = Tested::new(Parametrization::default(), 0);
+        let mut backwards = forwards.clone();
+        for n in 0..40 {
+            forwards.record_measures(&BTreeMap::from([(name(n), 2.0)]));
+            backwards.record_measures(&BTreeMap::from([(name(39 - n), 2.0)]));
+        }
+        assert_eq!(forwards, backwards);
+        let kept: Vec<String> = (0..MOST_MEASURES).map(|n| format!("m{n:02}")).collect();
+        assert_eq!(forwards.measures.into_keys().collect::<Vec<_>>(), kept);
     }
 
     #[test]

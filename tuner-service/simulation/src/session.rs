@@ -7,6 +7,8 @@ mod line;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use io_autotune_engine::{
     History, Loss, MethodName, Parametrization, Pending, Phase, Role, SampleError, Settings, Tally,
     Tested, mean_interval, recommend_now, suggest,
@@ -98,7 +100,11 @@ impl Session {
     pub fn answer(&mut self, line: &str) -> Json {
         let answer = match Line::parse(line) {
             Ok(Line::Ask) => self.ask(),
-            Ok(Line::Tell { id, outcome }) => self.tell(id, outcome),
+            Ok(Line::Tell {
+                id,
+                outcome,
+                measures,
+            }) => self.tell(id, outcome, &measures),
             Ok(Line::Recommend) => Ok(self.recommendation()),
             Err(problem) => Err(SessionError::Line { problem }),
         };
@@ -137,7 +143,12 @@ impl Session {
         Ok(answer)
     }
 
-    fn tell(&mut self, id: u64, outcome: Outcome) -> Result<Json, SessionError> {
+    fn tell(
+        &mut self,
+        id: u64,
+        outcome: Outcome,
+        measures: &BTreeMap<String, f64>,
+    ) -> Result<Json, SessionError> {
         let asked = self.runs.len();
         let unknown = SessionError::UnknownRun { id, asked };
         let place = id
@@ -164,7 +175,10 @@ impl Session {
                 entry.record_failure(ordinal);
                 Ok(())
             }
-            Outcome::Elapsed(elapsed) => entry.record(ordinal, elapsed),
+            Outcome::Elapsed(elapsed) => {
+                entry.record_measures(measures);
+                entry.record(ordinal, elapsed)
+            }
             Outcome::Censored(elapsed) => entry.record_censored(ordinal, elapsed),
         };
         taken.map_err(|error| SessionError::Elapsed {

@@ -1,5 +1,6 @@
 //! A run's verdict enters the study's caches, and is revised when the truth arrives late.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use io_autotune_engine::{Parametrization, Tally, Tested};
@@ -57,12 +58,13 @@ impl Verdict {
         }
     }
 
-    /// What it does to the caches for a run of `elapsed` seconds; `None`: it needs an elapsed.
-    fn effect(&self, elapsed: Option<f64>) -> Option<Effect> {
+    /// What it does to the caches for a run of `elapsed` seconds with these measures; `None`: it needs an
+    /// elapsed.
+    fn effect(&self, elapsed: Option<f64>, measures: BTreeMap<String, f64>) -> Option<Effect> {
         match self {
             Self::Counted {
                 parametrization, ..
-            } => Some(Effect::Sample(parametrization.clone(), elapsed?)),
+            } => Some(Effect::Sample(parametrization.clone(), elapsed?, measures)),
             Self::Censored {
                 parametrization, ..
             } => Some(Effect::Censored(parametrization.clone(), elapsed?)),
@@ -119,7 +121,8 @@ impl Store {
         .named(NAME)?;
         lock_study(&mut transaction, NAME, study_id).await?;
         let run = sqlx::query!(
-            "select epoch_id, phase, role, elapsed, news from runs where id = $1 for no key update",
+            r#"select epoch_id, phase, role, elapsed, news, measures as "measures: Json<BTreeMap<String, f64>>"
+               from runs where id = $1 for no key update"#,
             run_id
         )
         .fetch_one(&mut *transaction)
@@ -129,10 +132,12 @@ impl Store {
             return Ok(Judged::Outdated);
         }
         let judgement = Standing {
-            effect: verdict.effect(run.elapsed).ok_or(StoreError::Invariant {
-                transaction: NAME,
-                problem: "a run without elapsed cannot count".into(),
-            })?,
+            effect: verdict
+                .effect(run.elapsed, run.measures.0)
+                .ok_or(StoreError::Invariant {
+                    transaction: NAME,
+                    problem: "a run without elapsed cannot count".into(),
+                })?,
             why: verdict.why().to_owned(),
         };
         let standing = standing(&mut transaction, NAME, run_id).await?;
@@ -151,14 +156,15 @@ impl Store {
         };
         let ordinal = add_judgement(&mut transaction, NAME, run.epoch_id, tally).await?;
         let result = sqlx::query!(
-            "insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, verdict)
-             values ($1, $2, $3, $4, $5, $6, $7)",
+            "insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, measures, verdict)
+             values ($1, $2, $3, $4, $5, $6, $7, $8)",
             run.epoch_id,
             ordinal,
             run_id,
             judgement.effect.word(),
             judgement.effect.parametrization().map(Json) as _,
             judgement.effect.elapsed(),
+            Json(judgement.effect.measures()) as _,
             judgement.why
         )
         .execute(&mut *transaction)
@@ -213,7 +219,8 @@ async fn standing(
     run_id: i64,
 ) -> Result<Option<Standing>, StoreError> {
     let row = sqlx::query!(
-        r#"select effect, elapsed, verdict, parametrization as "parametrization: Json<Parametrization>"
+        r#"select effect, elapsed, verdict, parametrization as "parametrization: Json<Parametrization>",
+                  measures as "measures: Json<BTreeMap<String, f64>>"
            from judgements where run_id = $1 order by ordinal desc limit 1"#,
         run_id
     )
@@ -223,7 +230,13 @@ async fn standing(
     row.map(|row| {
         let parametrization = row.parametrization.map(|json| json.0);
         Ok(Standing {
-            effect: Effect::read(name, &row.effect, parametrization, row.elapsed)?,
+            effect: Effect::read(
+                name,
+                &row.effect,
+                parametrization,
+                row.elapsed,
+                row.measures.0,
+            )?,
             why: row.verdict,
         })
     })

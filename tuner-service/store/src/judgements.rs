@@ -16,8 +16,8 @@ const PAGE: i64 = 1000;
 /// What a judgement does to what is known of a parametrization.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// A run of so many seconds counts for it.
-    Sample(Parametrization, f64),
+    /// A run of so many seconds and with these measures counts for it.
+    Sample(Parametrization, f64, BTreeMap<String, f64>),
     /// A run of it was cut short after so many seconds.
     Censored(Parametrization, f64),
     /// A run of it failed.
@@ -40,7 +40,7 @@ impl Effect {
     /// What it speaks of.
     pub(crate) fn parametrization(&self) -> Option<&Parametrization> {
         match self {
-            Self::Sample(parametrization, _)
+            Self::Sample(parametrization, ..)
             | Self::Censored(parametrization, _)
             | Self::Failure(parametrization) => Some(parametrization),
             Self::Nothing => None,
@@ -50,8 +50,16 @@ impl Effect {
     /// Seconds.
     pub(crate) fn elapsed(&self) -> Option<f64> {
         match self {
-            Self::Sample(_, elapsed) | Self::Censored(_, elapsed) => Some(*elapsed),
+            Self::Sample(_, elapsed, _) | Self::Censored(_, elapsed) => Some(*elapsed),
             Self::Failure(_) | Self::Nothing => None,
+        }
+    }
+
+    /// Positive numbers by name.
+    pub(crate) fn measures(&self) -> BTreeMap<String, f64> {
+        match self {
+            Self::Sample(_, _, measures) => measures.clone(),
+            Self::Censored(..) | Self::Failure(_) | Self::Nothing => BTreeMap::new(),
         }
     }
 
@@ -61,10 +69,11 @@ impl Effect {
         effect: &str,
         parametrization: Option<Parametrization>,
         elapsed: Option<f64>,
+        measures: BTreeMap<String, f64>,
     ) -> Result<Self, StoreError> {
         match (effect, parametrization, elapsed) {
             ("sample", Some(parametrization), Some(elapsed)) => {
-                Ok(Self::Sample(parametrization, elapsed))
+                Ok(Self::Sample(parametrization, elapsed, measures))
             }
             ("censored", Some(parametrization), Some(elapsed)) => {
                 Ok(Self::Censored(parametrization, elapsed))
@@ -86,7 +95,10 @@ impl Effect {
         run_id: i64,
     ) -> Result<(), StoreError> {
         let entered = match self {
-            Self::Sample(_, elapsed) => tested.record(run_id, *elapsed),
+            Self::Sample(_, elapsed, measures) => {
+                tested.record_measures(measures);
+                tested.record(run_id, *elapsed)
+            }
             Self::Censored(_, elapsed) => tested.record_censored(run_id, *elapsed),
             Self::Failure(_) => {
                 tested.record_failure(run_id);
@@ -156,7 +168,8 @@ pub(crate) async fn fold(
     loop {
         let rows = sqlx::query!(
             r#"select j.ordinal, j.run_id, j.effect, j.elapsed, r.phase, r.role,
-                      j.parametrization as "parametrization: Json<Parametrization>"
+                      j.parametrization as "parametrization: Json<Parametrization>",
+                      j.measures as "measures: Json<BTreeMap<String, f64>>"
                from judgements j join runs r on r.id = j.run_id
                where j.epoch_id = $1 and j.ordinal > $2 and j.ordinal <= $3
                  and not exists (select from judgements later where later.run_id = j.run_id
@@ -176,7 +189,13 @@ pub(crate) async fn fold(
         last = end.ordinal;
         for row in rows {
             let parametrization = row.parametrization.map(|json| json.0);
-            let effect = Effect::read(name, &row.effect, parametrization, row.elapsed)?;
+            let effect = Effect::read(
+                name,
+                &row.effect,
+                parametrization,
+                row.elapsed,
+                row.measures.0,
+            )?;
             add(
                 &mut fold.tally,
                 tally_of(word(name, &row.phase)?, word(name, &row.role)?),

@@ -19,6 +19,7 @@ struct Row {
     log_m2: f64,
     recent: Json<Vec<RecentRun>>,
     censored: Json<Vec<RecentRun>>,
+    measures: Json<BTreeMap<String, Moments>>,
     failed: i64,
     first_run: i64,
 }
@@ -40,6 +41,7 @@ impl Row {
             },
             recent: self.recent.0,
             censored: self.censored.0,
+            measures: self.measures.0,
             failed: number(name, self.failed)?,
             first_ordinal: self.first_run,
         })
@@ -56,7 +58,8 @@ pub(crate) async fn all(
         Row,
         r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
                   log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>",
-                  censored as "censored: Json<Vec<RecentRun>>", failed, first_run
+                  censored as "censored: Json<Vec<RecentRun>>",
+                  measures as "measures: Json<BTreeMap<String, Moments>>", failed, first_run
            from tested where epoch_id = $1 order by first_run, key"#,
         epoch_id
     )
@@ -77,7 +80,8 @@ pub(crate) async fn one(
         Row,
         r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
                   log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>",
-                  censored as "censored: Json<Vec<RecentRun>>", failed, first_run
+                  censored as "censored: Json<Vec<RecentRun>>",
+                  measures as "measures: Json<BTreeMap<String, Moments>>", failed, first_run
            from tested where epoch_id = $1 and key = $2"#,
         epoch_id,
         key
@@ -97,12 +101,12 @@ pub(crate) async fn write(
 ) -> Result<(), StoreError> {
     let result = sqlx::query!(
         "insert into tested (epoch_id, key, parametrization, count, mean, m2, log_mean, log_m2, recent, censored,
-                             failed, first_run)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                             measures, failed, first_run)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
          on conflict (epoch_id, key) do update
              set count = excluded.count, mean = excluded.mean, m2 = excluded.m2, log_mean = excluded.log_mean,
                  log_m2 = excluded.log_m2, recent = excluded.recent, censored = excluded.censored,
-                 failed = excluded.failed, first_run = excluded.first_run",
+                 measures = excluded.measures, failed = excluded.failed, first_run = excluded.first_run",
         epoch_id,
         tested.parametrization.key(),
         Json(&tested.parametrization) as _,
@@ -113,6 +117,7 @@ pub(crate) async fn write(
         tested.log_elapsed.m2,
         Json(&tested.recent) as _,
         Json(&tested.censored) as _,
+        Json(&tested.measures) as _,
         number::<u64, i64>(name, tested.failed)?,
         tested.first_ordinal
     )

@@ -47,13 +47,14 @@ prop_compose! {
         parametrization in any_parametrization(),
         elapsed in any_moments(),
         log_elapsed in any_moments(),
+        measures in prop::collection::btree_map("m[0-4]", any_moments(), 0..5),
         failed in prop_oneof![0_u64..4, any::<u64>()],
         first_ordinal: i64,
         level in prop::option::of(any::<u32>()),
     ) -> (Tested, Option<u32>) {
         let recent = vec![RecentRun { ordinal: first_ordinal, elapsed: elapsed.mean }];
         let censored = vec![RecentRun { ordinal: first_ordinal, elapsed: log_elapsed.mean }];
-        (Tested { parametrization, elapsed, log_elapsed, recent, censored, failed, first_ordinal }, level)
+        (Tested { parametrization, elapsed, log_elapsed, recent, censored, measures, failed, first_ordinal }, level)
     }
 }
 

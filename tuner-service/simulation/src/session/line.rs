@@ -1,16 +1,23 @@
 //! One line of the exchange.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value as Json;
 
 /// What may be written, for messages.
-pub(super) const FORMS: &str = r#"write {"ask":true}, {"tell":{"id":1,"elapsed":12.3}} (or "failed":true, or "censored":true with elapsed), or {"recommend":true}"#;
+pub(super) const FORMS: &str = r#"write {"ask":true}, {"tell":{"id":1,"elapsed":12.3}} (or "failed":true, or "censored":true with elapsed; "measures" optional), or {"recommend":true}"#;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line {
     Ask,
-    Tell { id: u64, outcome: Outcome },
+    Tell {
+        id: u64,
+        outcome: Outcome,
+        /// Positive numbers by name.
+        measures: BTreeMap<String, f64>,
+    },
     Recommend,
 }
 
@@ -42,7 +49,6 @@ struct RawTell {
     failed: bool,
     #[serde(default)]
     censored: bool,
-    /// Accepted for methods that learn from them; none does yet.
     #[serde(default)]
     measures: Option<serde_json::Map<String, Json>>,
 }
@@ -57,6 +63,7 @@ impl Line {
             (false, Some(tell), false) => Ok(Line::Tell {
                 id: tell.id,
                 outcome: tell.outcome()?,
+                measures: tell.measures()?,
             }),
             _ => Err("it holds none of ask, tell and recommend, or more than one".to_owned()),
         }
@@ -64,11 +71,17 @@ impl Line {
 }
 
 impl RawTell {
+    fn measures(&self) -> Result<BTreeMap<String, f64>, String> {
+        let named = self.measures.iter().flatten();
+        let read = named.map(|(name, value)| match value.as_f64() {
+            Some(number) if number > 0.0 && number.is_finite() => Ok((name.clone(), number)),
+            Some(number) => Err(format!("measure {name:?} is {number}: it must be positive")),
+            None => Err(format!("measure {name:?} is not a number")),
+        });
+        read.collect()
+    }
+
     fn outcome(&self) -> Result<Outcome, String> {
-        let numbers = self.measures.iter().flatten();
-        if let Some((name, _)) = numbers.into_iter().find(|(_, value)| !value.is_number()) {
-            return Err(format!("measure {name:?} is not a number"));
-        }
         match (self.elapsed, self.failed, self.censored) {
             (_, true, false) => Ok(Outcome::Failed),
             (Some(elapsed), false, false) => Ok(Outcome::Elapsed(elapsed)),

@@ -130,7 +130,11 @@ fn bad_lines_are_answered_and_change_nothing() {
         ),
         (
             r#"{"tell":{"id":1,"elapsed":3,"measures":{"x":"y"}}}"#,
-            "measure \"x\"",
+            "measure \"x\" is not a number",
+        ),
+        (
+            r#"{"tell":{"id":1,"elapsed":3,"measures":{"x":0}}}"#,
+            "measure \"x\" is 0: it must be positive",
         ),
         (
             r#"{"tell":{"id":0,"elapsed":3}}"#,

@@ -69,6 +69,8 @@ async fn of_eight_verdicts_one_counts() {
             (tested.log_elapsed.count, tested.log_elapsed.mean),
             (1, 12.5_f64.ln())
         );
+        let written = tested.measures["bytes_written"];
+        assert_eq!((written.count, written.mean), (1, 4096_f64.ln()));
         assert_eq!((tested.first_ordinal, tested.failed), (run_id, 0));
         assert_eq!(
             (tested.recent[0].ordinal, tested.recent[0].elapsed),
@@ -314,6 +316,8 @@ async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
                         expected.len() - 1
                     });
                 expected[at].record(*run_id, seconds(job_id)).unwrap();
+                let written = [("bytes_written".to_owned(), 4096.0)];
+                expected[at].record_measures(&written.into());
             }
         }
         expected[1].record_censored(run_ids[7], seconds(8)).unwrap();
