@@ -8,6 +8,7 @@ pub(crate) mod acquisition;
 mod annealing;
 mod cao2018_annealing;
 mod cao2018_bayesian;
+mod cao2018_dqn;
 mod cao2018_genetic;
 #[cfg(test)]
 mod conformance;
@@ -154,6 +155,7 @@ pub(crate) fn named(name: MethodName) -> &'static dyn Method {
         MethodName::Cao2018Annealing => &cao2018_annealing::Cao2018AnnealingMethod,
         MethodName::Cao2018Genetic => &cao2018_genetic::Cao2018GeneticMethod,
         MethodName::Cao2018Bayesian => &cao2018_bayesian::Cao2018BayesianMethod,
+        MethodName::Cao2018Dqn => &cao2018_dqn::Cao2018DqnMethod,
         MethodName::Random => &random::RandomMethod,
     }
 }

@@ -88,6 +88,17 @@ pub enum Reason {
         /// The temperature, seconds.
         temperature: f64,
     },
+    /// An action of a reinforcement-learning agent.
+    Action {
+        /// Where the agent stands.
+        from: Parametrization,
+        /// The parameters that the action changes, by name.
+        changed: Vec<String>,
+        /// Whether it was drawn; otherwise it is the one of the highest value.
+        random: bool,
+        /// From how many experiences those values were learnt.
+        experiences: u64,
+    },
     /// Of many untested parametrizations the one that a surrogate model rates highest.
     Acquired {
         /// What is rated.
@@ -361,6 +372,22 @@ impl fmt::Display for Reason {
                 changed.join(", "),
                 seconds(*temperature)
             ),
+            Reason::Action {
+                from,
+                changed,
+                random,
+                experiences,
+            } => {
+                let changed = changed.join(", ");
+                write!(f, "from ({from}) in {changed}, ")?;
+                if *random {
+                    return f.write_str("an action drawn at random");
+                }
+                write!(
+                    f,
+                    "the action of the highest value after {experiences} experiences"
+                )
+            }
             Reason::Acquired {
                 acquisition,
                 candidates,
@@ -554,6 +581,16 @@ mod tests {
             r#"{"kind":"resample","number":3,"standard_error":2.1,"threshold":1.97}"#
         );
         assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), resample);
+        let action = Reason::Action {
+            from: Parametrization([("cache".to_owned(), "on".into())].into()),
+            changed: vec!["nodes".to_owned()],
+            random: false,
+            experiences: 12,
+        };
+        assert_eq!(
+            action.to_string(),
+            "from (cache=on) in nodes, the action of the highest value after 12 experiences"
+        );
         let full = Reason::BestKnown {
             because: BestKnownBecause::ExploringFull { exploring: 8 },
             mean: Some(12.5),

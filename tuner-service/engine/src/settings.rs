@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::words;
 
-pub use cao2018::{Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Genetic};
+pub use cao2018::{Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic};
 pub use loss::Loss;
 pub use robert2019::{
     Acquisition, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
@@ -68,6 +68,9 @@ pub struct Settings {
     /// The settings of the method `cao2018-bayesian`.
     #[serde(rename = "cao2018-bayesian")]
     pub cao2018_bayesian: Cao2018Bayesian,
+    /// The settings of the method `cao2018-dqn`.
+    #[serde(rename = "cao2018-dqn")]
+    pub cao2018_dqn: Cao2018Dqn,
 }
 
 impl Default for Settings {
@@ -90,6 +93,7 @@ impl Default for Settings {
             cao2018_annealing: Cao2018Annealing::default(),
             cao2018_genetic: Cao2018Genetic::default(),
             cao2018_bayesian: Cao2018Bayesian::default(),
+            cao2018_dqn: Cao2018Dqn::default(),
         }
     }
 }
@@ -113,6 +117,8 @@ pub enum MethodName {
     Cao2018Genetic,
     /// Cao, Tarasov, Tiwari and Zadok 2018: Bayesian optimisation.
     Cao2018Bayesian,
+    /// Cao, Tarasov, Tiwari and Zadok 2018: a deep Q-network.
+    Cao2018Dqn,
     /// Points drawn at random, none twice: what every method is compared with. It has no settings.
     Random,
 }
@@ -121,7 +127,8 @@ words!(MethodName, "method",
     Default => "default", Robert2020 => "robert2020",
     Robert2019Surrogate => "robert2019-surrogate", Robert2019Annealing => "robert2019-annealing",
     Cao2018Annealing => "cao2018-annealing", Cao2018Genetic => "cao2018-genetic",
-    Cao2018Bayesian => "cao2018-bayesian", Random => "random");
+    Cao2018Bayesian => "cao2018-bayesian", Cao2018Dqn => "cao2018-dqn",
+    Random => "random");
 
 /// The settings of the method `default`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -185,7 +192,8 @@ impl Settings {
         self.robert2019_annealing.validate()?;
         self.cao2018_annealing.validate()?;
         self.cao2018_genetic.validate()?;
-        self.cao2018_bayesian.validate()
+        self.cao2018_bayesian.validate()?;
+        self.cao2018_dqn.validate()
     }
 }
 
@@ -291,7 +299,7 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 25] = [
+        let edits: [(&str, Edit); 27] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("budget", |s| s.budget = s.design_points - 1),
@@ -331,6 +339,12 @@ mod tests {
             ("population", |s| s.cao2018_genetic.population = 1),
             ("cao2018-bayesian.design_points", |s| {
                 s.cao2018_bayesian.design_points = 0
+            }),
+            ("cao2018-dqn.exploration", |s| {
+                s.cao2018_dqn.exploration = 1.1
+            }),
+            ("cao2018-dqn.discount", |s| {
+                s.cao2018_dqn.discount = f64::NAN
             }),
             ("loss.default_runs", |s| s.loss.default_runs = 0.0),
             ("loss.share", |s| s.loss.share = 1.5),

@@ -110,7 +110,7 @@ pub(super) fn accepts(here: f64, there: f64, temperature: f64, rng: &mut ChaCha8
 }
 
 /// The names of the parameters in which two points differ.
-fn changed(space: &Space, a: &Point, b: &Point) -> Vec<String> {
+pub(super) fn changed(space: &Space, a: &Point, b: &Point) -> Vec<String> {
     space
         .parameters()
         .iter()

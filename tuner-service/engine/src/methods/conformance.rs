@@ -75,6 +75,12 @@ fn every_variant_conforms() {
         s.cao2018_genetic.population = 3;
         s.cao2018_genetic.mutation_rate = 0.64;
     });
+    for (exploration, discount) in [(0.0, 0.0), (1.0, 1.0)] {
+        vary(MethodName::Cao2018Dqn, &|s| {
+            s.cao2018_dqn.exploration = exploration;
+            s.cao2018_dqn.discount = discount;
+        });
+    }
     for (number, settings) in (100..).zip(variants) {
         conforms(&settings, few_spaces(number));
     }

@@ -70,6 +70,26 @@ impl Default for Cao2018Bayesian {
     }
 }
 
+/// The settings of the method `cao2018-dqn`. It starts with the default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cao2018Dqn {
+    /// The probability of a random action, from 0 to 1. The paper's epsilon, 0.2.
+    pub exploration: f64,
+    /// What a reward is worth one action later, as a share of what it is worth now, from 0 to 1. The
+    /// paper gives no number.
+    pub discount: f64,
+}
+
+impl Default for Cao2018Dqn {
+    fn default() -> Self {
+        Cao2018Dqn {
+            exploration: 0.2,
+            discount: 0.9,
+        }
+    }
+}
+
 impl Cao2018Annealing {
     pub(super) fn validate(&self) -> Result<(), SettingsError> {
         let unit = ", as a share of the default's mean";
@@ -100,5 +120,12 @@ impl Cao2018Bayesian {
     pub(super) fn validate(&self) -> Result<(), SettingsError> {
         let setting = "cao2018-bayesian.design_points";
         whole(setting, self.design_points, 1, MAX_DESIGN_POINTS)
+    }
+}
+
+impl Cao2018Dqn {
+    pub(super) fn validate(&self) -> Result<(), SettingsError> {
+        probability("cao2018-dqn.exploration", self.exploration)?;
+        probability("cao2018-dqn.discount", self.discount)
     }
 }
