@@ -1,6 +1,7 @@
 //! How long one suggestion takes, by method, space and what is known: `cargo run --release -p io-autotune-engine
 //! --example suggestion`.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Instant;
 
@@ -89,10 +90,16 @@ fn measure(
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut history = History::default();
+    let mut last: Vec<u32> = Vec::new();
     while history.tested.len() < known {
-        let levels: Vec<u32> = (0..space.parameters().len())
-            .map(|_| rng.random_range(0..8))
-            .collect();
+        // Half of them are single changes of the one before, as walks make them.
+        let count = space.parameters().len();
+        if last.is_empty() || rng.random_bool(0.5) {
+            last = (0..count).map(|_| rng.random_range(0..8)).collect();
+        } else {
+            last[rng.random_range(0..count)] = rng.random_range(0..8);
+        }
+        let levels = last.clone();
         let off: u32 = levels.iter().map(|level| level.abs_diff(5)).sum();
         let noise = rng.random_range(1.0..1.2);
         let parametrization = if history.tested.is_empty() {
@@ -119,6 +126,12 @@ fn measure(
                 ordinal,
                 (50.0 + f64::from(off)) * noise * (1.0 + 0.01 * f64::from(run)),
             )?;
+            // Three measures that go with elapsed: the most that any method learns from.
+            let measures = (0..3).map(|n| {
+                let of = f64::from(off + n + 1) * rng.random_range(1.0..1.02);
+                (format!("m{n}"), of)
+            });
+            tested.record_measures(&measures.collect::<BTreeMap<String, f64>>());
         }
         history.tested.push(tested);
     }

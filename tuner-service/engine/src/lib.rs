@@ -40,10 +40,11 @@ pub use mixture::{Mixture, mixture};
 pub use reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 pub use recommend::{Recommendation, best_known, best_known_of, leader, recommend, recommend_now};
 pub use settings::{
-    Acquisition, Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic,
-    Crossover, DefaultSettings, Distance, Distinct, Improvement, Loss, MethodName, Noise, NothingLeft,
-    Regression, Resampling, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
-    Robert2020, Selection, Settings, SettingsError, Stop,
+    Acquisition, Alabed2021Multitask, Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling,
+    Cao2018Dqn, Cao2018Genetic, Clusters, Crossover, DefaultSettings, Distance, Distinct,
+    Improvement, Loss, MethodName, Noise, NothingLeft, Regression, Resampling, Restart,
+    Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate, Robert2020, Selection, Settings,
+    SettingsError, Stop,
 };
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
 pub use space::{Space, SpaceError, Value};

@@ -5,6 +5,7 @@
 //! must pass `conformance`.
 
 pub(crate) mod acquisition;
+mod alabed2021_multitask;
 mod annealing;
 mod cao2018_annealing;
 mod cao2018_bayesian;
@@ -156,6 +157,7 @@ pub(crate) fn named(name: MethodName) -> &'static dyn Method {
         MethodName::Cao2018Genetic => &cao2018_genetic::Cao2018GeneticMethod,
         MethodName::Cao2018Bayesian => &cao2018_bayesian::Cao2018BayesianMethod,
         MethodName::Cao2018Dqn => &cao2018_dqn::Cao2018DqnMethod,
+        MethodName::Alabed2021Multitask => &alabed2021_multitask::Alabed2021MultitaskMethod,
         MethodName::Random => &random::RandomMethod,
     }
 }

@@ -111,6 +111,9 @@ pub enum Reason {
         factor: f64,
         /// What the best known parametrization is predicted to take.
         best: f64,
+        /// The measures that say something of elapsed too, by name.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        measures: Vec<String>,
     },
     /// Of many possible children the one whose run promises most.
     Promising {
@@ -394,6 +397,7 @@ impl fmt::Display for Reason {
                 predicted,
                 factor,
                 best,
+                measures,
             } => {
                 let what = match acquisition {
                     Acquisition::ExpectedImprovement => "expected improvement",
@@ -404,7 +408,11 @@ impl fmt::Display for Reason {
                     f,
                     "of {candidates} parametrizations the one of the best {what}"
                 )?;
-                prediction(f, *predicted, *factor, *best)
+                prediction(f, *predicted, *factor, *best)?;
+                match measures.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, "; learnt from {} too", measures.join(", ")),
+                }
             }
             Reason::Promising {
                 parents: [one, other],

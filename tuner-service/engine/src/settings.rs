@@ -1,5 +1,6 @@
 //! What a site can set about how studies are tuned.
 
+mod alabed2021;
 mod cao2018;
 mod loss;
 mod robert2019;
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::words;
 
+pub(crate) use alabed2021::MOST_TASKS;
+pub use alabed2021::{Alabed2021Multitask, Clusters};
 pub use cao2018::{Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic};
 pub use loss::Loss;
 pub use robert2019::{
@@ -71,6 +74,9 @@ pub struct Settings {
     /// The settings of the method `cao2018-dqn`.
     #[serde(rename = "cao2018-dqn")]
     pub cao2018_dqn: Cao2018Dqn,
+    /// The settings of the method `alabed2021-multitask`.
+    #[serde(rename = "alabed2021-multitask")]
+    pub alabed2021_multitask: Alabed2021Multitask,
 }
 
 impl Default for Settings {
@@ -94,6 +100,7 @@ impl Default for Settings {
             cao2018_genetic: Cao2018Genetic::default(),
             cao2018_bayesian: Cao2018Bayesian::default(),
             cao2018_dqn: Cao2018Dqn::default(),
+            alabed2021_multitask: Alabed2021Multitask::default(),
         }
     }
 }
@@ -119,6 +126,9 @@ pub enum MethodName {
     Cao2018Bayesian,
     /// Cao, Tarasov, Tiwari and Zadok 2018: a deep Q-network.
     Cao2018Dqn,
+    /// Alabed and Yoneki 2021: a Gaussian process of elapsed and measures together.
+    #[serde(rename = "alabed2021-multitask")]
+    Alabed2021Multitask,
     /// Points drawn at random, none twice: what every method is compared with. It has no settings.
     Random,
 }
@@ -128,7 +138,7 @@ words!(MethodName, "method",
     Robert2019Surrogate => "robert2019-surrogate", Robert2019Annealing => "robert2019-annealing",
     Cao2018Annealing => "cao2018-annealing", Cao2018Genetic => "cao2018-genetic",
     Cao2018Bayesian => "cao2018-bayesian", Cao2018Dqn => "cao2018-dqn",
-    Random => "random");
+    Alabed2021Multitask => "alabed2021-multitask", Random => "random");
 
 /// The settings of the method `default`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -193,7 +203,8 @@ impl Settings {
         self.cao2018_annealing.validate()?;
         self.cao2018_genetic.validate()?;
         self.cao2018_bayesian.validate()?;
-        self.cao2018_dqn.validate()
+        self.cao2018_dqn.validate()?;
+        self.alabed2021_multitask.validate()
     }
 }
 
@@ -299,7 +310,7 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 27] = [
+        let edits: [(&str, Edit); 30] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("budget", |s| s.budget = s.design_points - 1),
@@ -342,6 +353,17 @@ mod tests {
             }),
             ("cao2018-dqn.exploration", |s| {
                 s.cao2018_dqn.exploration = 1.1
+            }),
+            ("alabed2021-multitask.design_points", |s| {
+                s.alabed2021_multitask.design_points = 1
+            }),
+            ("alabed2021-multitask.measures", |s| {
+                s.alabed2021_multitask.measures = vec!["m".to_owned(); 4]
+            }),
+            ("clusters.parameters", |s| {
+                s.alabed2021_multitask.clusters = Clusters::ByHand {
+                    parameters: [("bytes".to_owned(), Vec::new())].into(),
+                }
             }),
             ("cao2018-dqn.discount", |s| {
                 s.cao2018_dqn.discount = f64::NAN

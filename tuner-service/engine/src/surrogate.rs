@@ -10,8 +10,10 @@
 //! fixed number of sweeps.
 
 pub(crate) mod cholesky;
+pub(crate) mod coregionalisation;
 pub(crate) mod ensemble;
 mod kernel;
+pub(crate) mod multitask;
 #[cfg(test)]
 mod tests;
 

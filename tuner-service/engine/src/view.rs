@@ -21,6 +21,8 @@ pub(crate) struct Known {
     bounds: Vec<f64>,
     /// The mean elapsed, with the bounds.
     mean: Option<f64>,
+    /// Moments of the natural logarithms of measures, by name.
+    pub(crate) measures: BTreeMap<String, Moments>,
     /// How many runs failed.
     pub(crate) failed: u64,
     /// The ordinal of the first run; `i64::MAX` if none has ended.
@@ -39,6 +41,7 @@ impl Default for Known {
             ordinals: Vec::new(),
             bounds: Vec::new(),
             mean: None,
+            measures: BTreeMap::new(),
             failed: 0,
             first_ordinal: i64::MAX,
             in_flight: 0,
@@ -138,6 +141,15 @@ impl<'a> View<'a> {
             known
                 .bounds
                 .extend(bounds.filter(|bound| bound.is_finite() && *bound > 0.0));
+            for (name, moments) in &tested.measures {
+                if sound_logs(moments) {
+                    known
+                        .measures
+                        .entry(name.clone())
+                        .or_default()
+                        .merge(moments);
+                }
+            }
             known.failed = known.failed.saturating_add(tested.failed);
             known.first_ordinal = known.first_ordinal.min(tested.first_ordinal);
         }
@@ -247,4 +259,11 @@ fn sound(moments: &Moments) -> bool {
         && moments.mean > 0.0
         && moments.m2.is_finite()
         && moments.m2 >= 0.0
+}
+
+/// Whether these can be the moments of logarithms of positive numbers.
+fn sound_logs(moments: &Moments) -> bool {
+    const FARTHEST: f64 = 746.0;
+    let most = moments.count as f64 * FARTHEST * FARTHEST;
+    moments.count > 0 && moments.mean.abs() < FARTHEST && moments.m2 >= 0.0 && moments.m2 <= most
 }

@@ -267,6 +267,8 @@ pub fn settings_for(budget: u32, method: MethodName) -> Settings {
         ..usual.clone()
     };
     settings.default.design_points = share(usual.default.design_points);
+    let multitask = &mut settings.alabed2021_multitask;
+    multitask.design_points = share(multitask.design_points);
     settings
 }
 

@@ -17,9 +17,8 @@ use crate::space::{Point, levels_of};
 use crate::surrogate::{Observation, Prediction, Scatter, Surrogate};
 use crate::view::{Known, View};
 
-/// The surrogate is fitted to at most so many points: so many of the quickest, the rest of the latest.
+/// The surrogate is fitted to at most so many points.
 const MOST_POINTS: usize = 96;
-const QUICKEST: usize = 64;
 /// How many points are looked at in a space that is too large to be looked at whole.
 const DRAWN: usize = 1000;
 /// Of so many of the best every single change is looked at too, in such a space.
@@ -33,16 +32,27 @@ pub(super) fn propose(
     acquisition: Acquisition,
     rng: &mut ChaCha8Rng,
 ) -> Proposal {
+    let model = || Model::new(context.view);
+    propose_by(context, model, acquisition, rng)
+}
+
+/// [`propose`] by another process.
+pub(super) fn propose_by<P: Process>(
+    context: &MethodContext<'_>,
+    model: impl FnOnce() -> Option<Model<P>>,
+    acquisition: Acquisition,
+    rng: &mut ChaCha8Rng,
+) -> Proposal {
     if let Some(wait) = context.nothing_known() {
         return wait;
     }
-    let Some(model) = Model::new(context.view) else {
+    let Some(model) = model() else {
         return random::draw(context, rng);
     };
     let mut candidates = model.candidates(context.view, rng);
     candidates.retain(|point| context.is_untested(point));
     let count = candidates.len() as u64;
-    let predictions = model.surrogate.predict_all(&candidates);
+    let predictions = model.process.expect_all(&candidates);
     let best = candidates
         .into_iter()
         .zip(predictions)
@@ -62,6 +72,7 @@ pub(super) fn propose(
             predicted: prediction.mean.exp(),
             factor: prediction.variance.sqrt().exp(),
             best: model.best.exp(),
+            measures: model.process.measures(),
         },
     }
 }
@@ -73,45 +84,68 @@ pub(crate) fn most_to_gain(view: &View<'_>, rng: &mut ChaCha8Rng) -> Option<f64>
     let untested = |point: &Point| view.get(point).is_none_or(|known| known.mean().is_none());
     let mut candidates = model.candidates(view, rng);
     candidates.retain(untested);
-    let predictions = model.surrogate.predict_all(&candidates).into_iter();
+    let predictions = model.process.expect_all(&candidates).into_iter();
     let gains = predictions.map(|prediction| model.improvement(prediction));
     Some(gains.fold(0.0, f64::max))
 }
 
+/// What expects something of log elapsed.
+pub(super) trait Process {
+    /// Log elapsed at these points, in their order, without the noise of a run.
+    fn expect_all(&self, points: &[Point]) -> Vec<Prediction>;
+
+    /// The measures that it was learnt from too, by name.
+    fn measures(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// In a space of at most so many points each of them is looked at.
+    const MOST_CANDIDATES: usize;
+}
+
+impl Process for Surrogate {
+    fn expect_all(&self, points: &[Point]) -> Vec<Prediction> {
+        self.predict_all(points)
+    }
+
+    const MOST_CANDIDATES: usize = nearby::SMALL;
+}
+
 /// The process on what is known.
-struct Model {
-    surrogate: Surrogate,
+pub(super) struct Model<P> {
+    process: P,
     /// Points that ran, the lowest expectation first.
     ranked: Vec<Point>,
     /// The lowest expectation at such a point, log seconds.
     best: f64,
 }
 
-impl Model {
+impl Model<Surrogate> {
     /// None before a run has counted.
     fn new(view: &View<'_>) -> Option<Self> {
-        let (observations, scatter) = observe(view);
+        let (observations, scatter) = observe(view, MOST_POINTS);
         let fitted = Surrogate::fit(view.space, &observations, scatter)?;
-        let flights: Vec<(Point, f64)> = view
-            .iter()
-            .filter(|(_, known)| known.in_flight > 0)
-            .take(MOST_POINTS)
-            .map(|(point, known)| (point.clone(), known.in_flight as f64))
-            .collect();
+        let flights = flights(view, MOST_POINTS);
         let surrogate = if flights.is_empty() {
             fitted
         } else {
             fitted.believing(view.space, &observations, scatter, &flights)?
         };
-        let mut ranked: Vec<(f64, Point)> = observations
-            .into_iter()
-            .map(|observed| (surrogate.predict(&observed.point).mean, observed.point))
-            .collect();
+        let ran = observations.into_iter().map(|o| o.point).collect();
+        Model::of(surrogate, ran)
+    }
+}
+
+impl<P: Process> Model<P> {
+    /// A process, and the points that ran; none if there are none.
+    pub(super) fn of(process: P, ran: Vec<Point>) -> Option<Self> {
+        let means = process.expect_all(&ran).into_iter().map(|p| p.mean);
+        let mut ranked: Vec<(f64, Point)> = means.zip(ran).collect();
         ranked.sort_by(|(a, point), (b, other)| a.total_cmp(b).then_with(|| point.cmp(other)));
         Some(Model {
             best: ranked.first()?.0,
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),
-            surrogate,
+            process,
         })
     }
 
@@ -119,7 +153,7 @@ impl Model {
     /// for that, points drawn at random and single changes of the best.
     fn candidates(&self, view: &View<'_>, rng: &mut ChaCha8Rng) -> Vec<Point> {
         let space = view.space;
-        if let Some(points) = space.points(nearby::SMALL) {
+        if let Some(points) = space.points(P::MOST_CANDIDATES) {
             return points;
         }
         let mut candidates: Vec<Point> = (0..DRAWN).map(|_| space.draw(rng)).collect();
@@ -184,16 +218,26 @@ impl Model {
     }
 }
 
-/// What the surrogate is fitted to.
-fn observe(view: &View<'_>) -> (Vec<Observation>, Scatter) {
+/// Points with runs in flight, at most so many, and the number of these.
+pub(super) fn flights(view: &View<'_>, most: usize) -> Vec<(Point, f64)> {
+    view.iter()
+        .filter(|(_, known)| known.in_flight > 0)
+        .take(most)
+        .map(|(point, known)| (point.clone(), known.in_flight as f64))
+        .collect()
+}
+
+/// What a process is fitted to: at most so many points, two thirds of them the quickest, the rest
+/// the latest.
+pub(super) fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter) {
     let mut known: Vec<(&Point, &Known, f64)> = view
         .iter()
         .filter_map(|(point, known)| Some((point, known, known.mean()?)))
         .collect();
-    if known.len() > MOST_POINTS {
+    if known.len() > most {
         known.sort_by(|(a, _, mean), (b, _, other)| mean.total_cmp(other).then_with(|| a.cmp(b)));
-        known[QUICKEST..].sort_by_key(|(_, known, _)| std::cmp::Reverse(known.first_ordinal));
-        known.truncate(MOST_POINTS);
+        known[most / 3 * 2..].sort_by_key(|(_, known, _)| std::cmp::Reverse(known.first_ordinal));
+        known.truncate(most);
         known.sort_by_key(|(point, ..)| *point);
     }
     let mut scatter = Scatter::default();
@@ -229,7 +273,7 @@ mod tests {
     use super::*;
     use crate::testing::{grid, history, normal, tested};
 
-    fn model() -> Model {
+    fn model() -> Model<Surrogate> {
         let space = grid(&[9]);
         let entries = [(0, 50.0), (4, 40.0), (8, 60.0)]
             .map(|(level, time)| tested(&space, &[level], &[time; 3], 0));
@@ -276,7 +320,7 @@ mod tests {
     fn each_acquisition_has_its_own_choice() {
         let model = model();
         let worth = |acquisition, level: u32| {
-            model.worth(acquisition, model.surrogate.predict(&Point(vec![level])))
+            model.worth(acquisition, model.process.predict(&Point(vec![level])))
         };
         let quick_and_sure = worth(Acquisition::PosteriorMinimum, 4);
         let other = worth(Acquisition::PosteriorMinimum, 7);

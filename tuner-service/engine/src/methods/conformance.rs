@@ -1,5 +1,7 @@
 //! What every method must do, whatever its idea. A new method is covered by being named.
 
+use std::collections::BTreeMap;
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -7,8 +9,8 @@ use super::{Method, Proposal, named};
 use crate::history::{History, Moments, Pending, Phase, Role, Tested};
 use crate::reason::Reason;
 use crate::settings::{
-    Acquisition, Cao2018Cooling, Crossover, MethodName, Noise, Regression, Resampling, Restart,
-    Robert2019Cooling, Selection, Settings,
+    Acquisition, Cao2018Cooling, Clusters, Crossover, MethodName, Noise, Regression, Resampling,
+    Restart, Robert2019Cooling, Selection, Settings,
 };
 use crate::space::{Point, Space};
 use crate::testing::{Outcome, any_constrained, categories, finish, grid, huge, integers};
@@ -79,6 +81,19 @@ fn every_variant_conforms() {
         vary(MethodName::Cao2018Dqn, &|s| {
             s.cao2018_dqn.exploration = exploration;
             s.cao2018_dqn.discount = discount;
+        });
+    }
+    for clusters in [
+        Clusters::Covariance,
+        Clusters::ByHand {
+            parameters: BTreeMap::from([
+                ("m0".to_owned(), vec!["p00".to_owned(), "nodes".to_owned()]),
+                ("m1".to_owned(), vec!["no such parameter".to_owned()]),
+            ]),
+        },
+    ] {
+        vary(MethodName::Alabed2021Multitask, &|s| {
+            s.alabed2021_multitask.clusters = clusters.clone();
         });
     }
     for (number, settings) in (100..).zip(variants) {
@@ -197,6 +212,9 @@ fn random_life(
             let run = pending.swap_remove(world.random_range(0..pending.len()));
             let outcome = outcome(&mut world);
             finish(&mut history, &run, outcome);
+            if let Outcome::Elapsed(elapsed) = outcome {
+                measure(&mut history, &run, elapsed, &mut world);
+            }
         }
     }
     // A large space is never exhausted.
@@ -204,6 +222,23 @@ fn random_life(
         !(exhausted && space.points(1000).is_none()),
         "gave up early"
     );
+}
+
+/// Measures that go with elapsed, that say nothing of it, that never change, and that are nonsense.
+fn measure(history: &mut History, run: &Pending, elapsed: f64, world: &mut ChaCha8Rng) {
+    let mut measures = BTreeMap::from([
+        ("m0".to_owned(), elapsed * (0.1 * normal(world)).exp()),
+        ("m1".to_owned(), (0.3 * normal(world)).exp()),
+        ("m2".to_owned(), 4096.0),
+        ("m3".to_owned(), f64::NAN),
+    ]);
+    if world.random_bool(0.3) {
+        measures.remove("m1");
+    }
+    let of_run = |tested: &&mut Tested| tested.parametrization == run.parametrization;
+    if let Some(tested) = history.tested.iter_mut().find(of_run) {
+        tested.record_measures(&measures);
+    }
 }
 
 /// Asks for one run, checks the answer, and returns the run; none if there is nothing to run.
@@ -308,6 +343,7 @@ fn nonsense(method: &dyn Method, space: &Space, settings: &Settings) {
                 m2: draw(),
             };
             tested.log_elapsed = tested.elapsed;
+            tested.measures = BTreeMap::from([("m0".to_owned(), tested.elapsed)]);
             tested
         };
         let mut tested = vec![entry(space.default_point())];

@@ -217,3 +217,19 @@ fn settings_are_for_so_few_runs() {
     assert_eq!(settings_for(50, MethodName::Robert2020).design_points, 15);
     assert_eq!(settings_for(10, MethodName::Robert2020).design_points, 3);
 }
+
+#[test]
+fn measures_are_learnt_from() {
+    let mut session = session(40, MethodName::Alabed2021Multitask);
+    let mut learnt = 0;
+    for number in 1..=36_u32 {
+        let answer = session.answer(r#"{"ask":true}"#);
+        learnt += u32::from(answer["reason"]["measures"] == json!(["seeks"]));
+        let exact = time(&answer["parametrization"]);
+        let noisy = exact * (1.0 + 0.2 * f64::from(number * 7 % 11) / 11.0);
+        let words = format!(r#""elapsed":{noisy},"measures":{{"seeks":{exact},"same":5}}"#);
+        let told = tell(&mut session, number.into(), &words);
+        assert_eq!(told, json!({"ok": true}));
+    }
+    assert!(learnt > 5, "{learnt}");
+}
