@@ -131,7 +131,7 @@ pub(crate) trait Method {
     }
 
     /// How many points its design has.
-    fn design_points(&self, settings: &Settings) -> u32 {
+    fn design_points(&self, _space: &Space, settings: &Settings) -> u32 {
         settings.design_points
     }
 

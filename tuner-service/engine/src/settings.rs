@@ -144,13 +144,14 @@ words!(MethodName, "method",
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DefaultSettings {
-    /// How many points its Latin hypercube has: few, because its surrogate learns from every run.
+    /// How many points its Latin hypercube has at least: few, because its surrogate learns from every
+    /// run. A parameter with more categories has each of them once, up to `design_points` of [`Settings`].
     pub design_points: u32,
 }
 
 impl Default for DefaultSettings {
     fn default() -> Self {
-        DefaultSettings { design_points: 4 }
+        DefaultSettings { design_points: 3 }
     }
 }
 

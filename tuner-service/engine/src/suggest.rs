@@ -102,7 +102,8 @@ impl<'a> Epoch<'a> {
 
     fn design(&self) -> &[Point] {
         self.design.get_or_init(|| {
-            let points = methods::named(self.settings.method).design_points(self.settings);
+            let points =
+                methods::named(self.settings.method).design_points(self.space, self.settings);
             latin_hypercube(self.space, points, self.seed)
         })
     }

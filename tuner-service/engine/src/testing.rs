@@ -253,7 +253,7 @@ pub(crate) fn with_context<T>(
 
 /// The design of the settings' method.
 pub(crate) fn design(space: &Space, settings: &Settings, seed: u64) -> Vec<Point> {
-    let points = methods::named(settings.method).design_points(settings);
+    let points = methods::named(settings.method).design_points(space, settings);
     latin_hypercube(space, points, seed)
 }
 

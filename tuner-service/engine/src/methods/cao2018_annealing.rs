@@ -14,7 +14,7 @@ use crate::space::{Point, Space, levels_of};
 pub(crate) struct Cao2018AnnealingMethod;
 
 impl Method for Cao2018AnnealingMethod {
-    fn design_points(&self, _settings: &Settings) -> u32 {
+    fn design_points(&self, _: &Space, _: &Settings) -> u32 {
         0
     }
 

@@ -5,13 +5,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Method, MethodContext, Proposal, acquisition};
 use crate::settings::{Acquisition, Settings};
+use crate::space::Space;
 
 /// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Cao2018BayesianMethod;
 
 impl Method for Cao2018BayesianMethod {
-    fn design_points(&self, settings: &Settings) -> u32 {
+    fn design_points(&self, _: &Space, settings: &Settings) -> u32 {
         settings.cao2018_bayesian.design_points
     }
 

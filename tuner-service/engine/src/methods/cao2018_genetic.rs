@@ -43,7 +43,7 @@ struct Child {
 }
 
 impl Method for Cao2018GeneticMethod {
-    fn design_points(&self, settings: &Settings) -> u32 {
+    fn design_points(&self, _: &Space, settings: &Settings) -> u32 {
         settings.cao2018_genetic.population.saturating_sub(1)
     }
 

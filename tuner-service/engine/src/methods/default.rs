@@ -27,7 +27,7 @@ use crate::belief::Belief;
 use crate::loss;
 use crate::reason::{BestKnownBecause, Reason};
 use crate::settings::Settings;
-use crate::space::{Point, levels_of};
+use crate::space::{Point, Space, levels_of};
 use crate::surrogate::Prediction;
 use crate::view::{Known, View};
 
@@ -61,8 +61,15 @@ impl Method for DefaultMethod {
             .collect()
     }
 
-    fn design_points(&self, settings: &Settings) -> u32 {
-        settings.default.design_points
+    /// Few, because the surrogate learns from every run; but it says nothing of a category that never
+    /// ran, so there are as many as the parameter with the most categories has, up to `design_points`
+    /// of [`Settings`].
+    fn design_points(&self, space: &Space, settings: &Settings) -> u32 {
+        let parameters = space.parameters().iter();
+        let categories = parameters.filter(|parameter| !parameter.is_ordered());
+        let most = categories.map(levels_of).max().unwrap_or(0);
+        let wanted = most.min(settings.design_points);
+        settings.default.design_points.max(wanted)
     }
 
     fn estimator(&self) -> Estimator {
@@ -277,6 +284,24 @@ impl<'a> Model<'a> {
                 factor,
                 best,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{categories, grid};
+
+    #[test]
+    fn the_design_has_as_many_points_as_there_are_categories() {
+        let settings = Settings::default();
+        let points = |space: &Space| DefaultMethod.design_points(space, &settings);
+        assert_eq!(points(&grid(&[9, 9])), 3);
+        for (count, wanted) in [(2, 3), (5, 5), (40, 15)] {
+            let mut parameters = grid(&[9]).parameters().to_vec();
+            parameters.push(categories("kind", count));
+            assert_eq!(points(&Space::new(parameters).unwrap()), wanted);
         }
     }
 }

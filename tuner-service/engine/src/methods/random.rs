@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{Method, MethodContext, Proposal, nearby};
 use crate::reason::{BestKnownBecause, Reason};
 use crate::settings::Settings;
-use crate::space::Point;
+use crate::space::{Point, Space};
 
 /// How many points are drawn before one is looked for near the last.
 const DRAWS: usize = 100;
@@ -16,7 +16,7 @@ const DRAWS: usize = 100;
 pub(crate) struct RandomMethod;
 
 impl Method for RandomMethod {
-    fn design_points(&self, _settings: &Settings) -> u32 {
+    fn design_points(&self, _: &Space, _: &Settings) -> u32 {
         0
     }
 

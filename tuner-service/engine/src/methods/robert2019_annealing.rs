@@ -13,7 +13,7 @@ use crate::space::{Point, Space, levels_of};
 pub(crate) struct Robert2019AnnealingMethod;
 
 impl Method for Robert2019AnnealingMethod {
-    fn design_points(&self, settings: &Settings) -> u32 {
+    fn design_points(&self, _: &Space, settings: &Settings) -> u32 {
         settings.robert2019_annealing.design_points
     }
 

@@ -5,13 +5,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Method, MethodContext, Proposal, acquisition};
 use crate::settings::Settings;
+use crate::space::Space;
 
 /// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Robert2019SurrogateMethod;
 
 impl Method for Robert2019SurrogateMethod {
-    fn design_points(&self, settings: &Settings) -> u32 {
+    fn design_points(&self, _: &Space, settings: &Settings) -> u32 {
         settings.robert2019_surrogate.design_points
     }
 
