@@ -227,6 +227,10 @@ pub(crate) struct Simulate {
     /// presets imply it.
     #[arg(long)]
     pub(crate) exploring_only: bool,
+    /// Replay what `optimize` asks for, and not a site's studies: the default runs once, there are no
+    /// control runs, and nothing bounds the loss.
+    #[arg(long, conflicts_with_all = ["exploring_only", "preset"])]
+    pub(crate) outside_slurm: bool,
     /// How many threads replay; all cores, if left out. The figures do not depend on it.
     #[arg(long)]
     pub(crate) threads: Option<NonZero<usize>>,

@@ -49,6 +49,7 @@ pub(crate) fn run(simulate: &Simulate) -> Result<String, SimulateError> {
         } else {
             Counted::All
         },
+        outside_slurm: simulate.outside_slurm,
         seeds,
         first_seed: simulate.first_seed,
         in_flight: simulate.in_flight,

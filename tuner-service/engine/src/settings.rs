@@ -41,6 +41,9 @@ pub struct Settings {
     pub budget: u32,
     /// How many runs may explore at once.
     pub exploring: u32,
+    /// Whether there are control runs. Always on a site; without them a gain cannot be measured. Off for
+    /// whoever asks for runs outside Slurm to find the best, and not to know what was gained.
+    pub controls: bool,
     /// Once settled, one run in so many is a control run until the gain is resolved; at least 2.
     pub control_every: u32,
     /// Once the gain is resolved, one run in so many is a control run; `control_every` where that is more.
@@ -87,6 +90,7 @@ impl Default for Settings {
             design_points: 15,
             budget: 50,
             exploring: 8,
+            controls: true,
             control_every: 10,
             control_every_resolved: 20,
             default: DefaultSettings::default(),
@@ -177,6 +181,13 @@ impl Settings {
         whole("design_points", self.design_points, 2, MAX_DESIGN_POINTS)?;
         whole("budget", self.budget, self.design_points, 100_000)?;
         whole("exploring", self.exploring, 1, 100_000)?;
+        if !self.controls {
+            return Err(SettingsError {
+                setting: "controls",
+                value: "false".to_owned(),
+                allowed: "true, because a study's gain is measured by its control runs".to_owned(),
+            });
+        }
         whole("control_every", self.control_every, 2, 1_000_000)?;
         whole(
             "control_every_resolved",
@@ -311,9 +322,10 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 30] = [
+        let edits: [(&str, Edit); 31] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
+            ("controls", |s| s.controls = false),
             ("budget", |s| s.budget = s.design_points - 1),
             ("exploring", |s| s.exploring = 0),
             ("control_every", |s| s.control_every = 1),

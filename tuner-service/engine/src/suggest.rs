@@ -196,7 +196,7 @@ impl Chooser<'_> {
     }
 
     fn control_is_due(&self) -> bool {
-        self.view.default_known().runs() < self.runs().isqrt()
+        self.settings.controls && self.view.default_known().runs() < self.runs().isqrt()
     }
 
     fn control(&self, phase: Phase) -> Suggestion {
@@ -335,13 +335,15 @@ impl Chooser<'_> {
             controls: self.in_flight(Role::Control),
             settled: self.in_flight(Role::Settled),
         };
-        if controls::is_due(
-            self.view.space,
-            self.history,
-            in_flight,
-            recommended.as_ref().unwrap_or(&self.view.default),
-            self.settings,
-        ) {
+        let control_is_due = self.settings.controls
+            && controls::is_due(
+                self.view.space,
+                self.history,
+                in_flight,
+                recommended.as_ref().unwrap_or(&self.view.default),
+                self.settings,
+            );
+        if control_is_due {
             return self.control(Phase::Settled);
         }
         let (parametrization, mean, n) = match best {

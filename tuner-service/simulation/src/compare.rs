@@ -14,6 +14,7 @@ use crate::metrics::{
     AVERAGE_RUN, Course, GROUPS, Metric, NearOptimal, RECOMMENDED, Scores, near_optimal, scores,
 };
 use crate::replay::{Counted, Plan, replay};
+use crate::session::outside_slurm;
 
 /// How methods are compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Setup {
     pub budget: u32,
     /// Which runs those are.
     pub counted: Counted,
+    /// Whether the studies are such as `optimize` asks for, see [`outside_slurm`], and not a site's.
+    pub outside_slurm: bool,
     /// How many studies there are of each method and table; they differ in their seed.
     pub seeds: u32,
     /// The seed of the first; the others follow it one by one.
@@ -219,6 +222,9 @@ fn plan(method: &MethodSpec, setup: &Setup) -> Plan {
     if setup.counted == Counted::Exploring && settings.loss == Loss::default() {
         // The papers hold nothing back.
         settings.loss = Loss::UNBOUNDED;
+    }
+    if setup.outside_slurm {
+        settings = outside_slurm(settings, setup.budget);
     }
     Plan {
         settings,

@@ -243,30 +243,41 @@ impl Session {
     }
 }
 
-/// The settings of a study of `budget` runs in all, where the only runs are those asked for.
+/// The settings of a study of `budget` runs in all that `optimize` asks for: the usual ones, made
+/// [`outside_slurm`].
+pub fn settings_for(budget: u32, method: MethodName) -> Settings {
+    let usual = Settings {
+        method,
+        ..Settings::default()
+    };
+    outside_slurm(usual, budget)
+}
+
+/// These settings for a study of `budget` runs in all, where the only runs are those asked for, to find the
+/// best.
 ///
 /// A site's study measures the default four times before it changes anything, because its users did
-/// not ask to be tuned; here it runs once first, and again as its control runs, the root of the runs
-/// in all. What those leave is for exploring. A design takes at most the share that it has of the
+/// not ask to be tuned, and again and again, because they are told what was gained; here it runs once,
+/// first. All other runs are for exploring. A design takes at most the share that it has of the
 /// paper's 50 runs (robert2020, section VIII-D). All runs that are open at once may explore: whoever
 /// asks for them wants them to differ. Nor is anything held back: a run that is asked for here is one
 /// to learn from, and not a user's job.
-pub fn settings_for(budget: u32, method: MethodName) -> Settings {
+pub fn outside_slurm(settings: Settings, budget: u32) -> Settings {
     let usual = Settings::default();
     let share = |points: u32| {
         let scaled = u64::from(budget) * u64::from(usual.design_points) / u64::from(usual.budget);
         points.min(u32::try_from(scaled).unwrap_or(points)).max(2)
     };
     let mut settings = Settings {
-        method,
         baseline_runs: 1,
-        design_points: share(usual.design_points),
-        budget: (budget - budget.isqrt()).max(1),
+        controls: false,
+        design_points: share(settings.design_points),
+        budget: budget.saturating_sub(1).max(1),
         exploring: budget.max(1),
         loss: Loss::UNBOUNDED,
-        ..usual.clone()
+        ..settings
     };
-    settings.default.design_points = share(usual.default.design_points);
+    settings.default.design_points = share(settings.default.design_points);
     let multitask = &mut settings.alabed2021_multitask;
     multitask.design_points = share(multitask.design_points);
     settings

@@ -43,6 +43,7 @@ fn write(directory: &std::path::Path, name: &str, scale: f64) -> PathBuf {
 fn setup(threads: usize) -> Setup {
     Setup {
         budget: 40,
+        outside_slurm: false,
         counted: Counted::All,
         seeds: 6,
         first_seed: 1,

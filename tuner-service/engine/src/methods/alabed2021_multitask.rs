@@ -32,7 +32,7 @@ const MOST_RUNS: u64 = 1 << 20;
 pub(crate) struct Alabed2021MultitaskMethod;
 
 impl Method for Alabed2021MultitaskMethod {
-    fn design_points(&self, settings: &Settings) -> u32 {
+    fn design_points(&self, _space: &Space, settings: &Settings) -> u32 {
         settings.alabed2021_multitask.design_points
     }
 

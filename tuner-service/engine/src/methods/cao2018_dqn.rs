@@ -28,7 +28,7 @@ use super::annealing::changed;
 use super::{Method, MethodContext, Proposal, random, replay};
 use crate::reason::Reason;
 use crate::settings::Settings;
-use crate::space::Point;
+use crate::space::{Point, Space};
 use agent::Agent;
 use world::{Action, Encoder, Memory};
 
@@ -42,7 +42,7 @@ const TRAINING: u64 = 0;
 pub(crate) struct Cao2018DqnMethod;
 
 impl Method for Cao2018DqnMethod {
-    fn design_points(&self, _settings: &Settings) -> u32 {
+    fn design_points(&self, _space: &Space, _settings: &Settings) -> u32 {
         0
     }
 

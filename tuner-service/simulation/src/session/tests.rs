@@ -61,6 +61,7 @@ fn a_session_from_the_first_line_to_the_last() {
                 number > 1 || parametrization == default,
                 "the default is first"
             );
+            // Only annealing comes back to it, as to any other.
             defaults += u32::from(parametrization == default);
             let exists = parametrization.get("buffer").is_some();
             assert_eq!(
@@ -78,7 +79,7 @@ fn a_session_from_the_first_line_to_the_last() {
                 assert_eq!(one["interval"], Json::Null);
             }
         }
-        assert!((6..20).contains(&defaults), "{method}: {defaults}");
+        assert!((1..20).contains(&defaults), "{method}: {defaults}");
         let best = session.answer(r#"{"recommend":true}"#);
         assert!(best["mean"].as_f64().unwrap() <= 13.0, "{method}: {best}");
         let (n, mean) = (best["n"].as_u64().unwrap(), &best["mean"]);
