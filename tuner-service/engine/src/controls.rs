@@ -214,8 +214,12 @@ mod tests {
     fn a_gain_that_is_lost_again_brings_no_burst_of_control_runs() {
         let settings = Settings::default();
         let outcome = |number: usize, control: bool| {
-            (number > 300 && !control)
-                .then(|| Outcome::Elapsed(if number % 2 == 0 { 97.0 } else { 103.0 }))
+            let elapsed = if number.is_multiple_of(2) {
+                97.0
+            } else {
+                103.0
+            };
+            (number > 300 && !control).then_some(Outcome::Elapsed(elapsed))
         };
         let (letters, _) = settled(0.5, 700, &settings, outcome);
         assert!(gaps(&letters).iter().all(|gap| *gap >= 10), "{letters}");

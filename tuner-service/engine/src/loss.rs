@@ -136,7 +136,11 @@ fn lost(view: &View<'_>, estimator: Estimator) -> f64 {
 fn excess(others: &[(&Point, &Known)], times: &Times) -> f64 {
     let of_one = |time: f64| {
         let ratio = (time - times.default).exp();
-        (ratio - 1.0).max(0.0).min(MOST_EXCESS)
+        if ratio > 1.0 {
+            (ratio - 1.0).min(MOST_EXCESS)
+        } else {
+            0.0
+        }
     };
     others
         .iter()

@@ -137,7 +137,8 @@ pub(crate) trait Method {
 
     /// Whether a point of the design is still to be run, after what is known by now.
     fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
-        !loss::is_far(context, point) && !(context.held && loss::may_lose_at(context.view, point))
+        let held = context.held && loss::may_lose_at(context.view, point);
+        !(held || loss::is_far(context, point))
     }
 
     /// What says how much slower than the default its runs are.
