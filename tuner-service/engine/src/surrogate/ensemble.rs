@@ -11,6 +11,9 @@ use crate::space::{Point, Space};
 
 /// No more than so many processes.
 const MOST_MEMBERS: usize = 24;
+/// No more processes than this over the number of points: a process takes time with the square of the
+/// points, and the more of them there are the better the hyperparameters are known.
+const MOST_ROWS: usize = 640;
 /// None that is less probable than this share of the most probable one.
 const LEAST_WEIGHT: f64 = 0.02;
 /// The posterior is flattened by so much: the search goes along one coordinate at a time through the
@@ -34,9 +37,10 @@ impl Ensemble {
         let tried = Surrogate::search(space, observations, scatter)?;
         let (highest, _) = tried.first()?;
         let highest = *highest;
+        let most = (MOST_ROWS / observations.len()).clamp(1, MOST_MEMBERS);
         let mut members: Vec<(f64, Surrogate)> = tried
             .into_iter()
-            .take(MOST_MEMBERS)
+            .take(most)
             .map(|(score, tried)| (((score - highest) / TEMPERATURE).exp(), tried))
             .take_while(|(weight, _)| *weight >= LEAST_WEIGHT)
             .filter_map(|(weight, tried)| {
