@@ -11,8 +11,9 @@ VENV_PEERS  := build/venv-analysis
 DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
+ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format bench-peers reference sqlx openapi clean
+.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format bench-peers measure-romio reference sqlx openapi clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -119,6 +120,11 @@ bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on 
 
 reference: $(VENV_PEERS)/.installed ## Renew what the engine's Gaussian process is checked against
 	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/engine/src/surrogate/scikit-learn.json
+
+MEASURE_ARGS ?=
+measure-romio: build ## Measure the ROMIO accelerator's table on a private cluster: leave the machine alone meanwhile
+	@deploy/install-deps cluster
+	PYTHONPATH=deploy:analysis python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
 
 sqlx: ## Renew the committed descriptions of the store's queries
 	@deploy/install-deps build cluster
