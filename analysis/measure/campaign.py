@@ -59,12 +59,9 @@ class Campaign:
             ClusterError: A run does not count, however often it is made, or jobs do not end.
         """
         self._clear()
-        try:
-            self._prepare()
-            for number in range(self._plan.blocks):
-                self._block(number)
-        finally:
-            self._clear()
+        self._prepare()
+        for number in range(self._plan.blocks):
+            self._block(number)
 
     # Blocks
 
