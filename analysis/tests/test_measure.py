@@ -18,6 +18,7 @@ from peers.tables import Table
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = (ROOT / "deploy/accelerators.d/romio.toml").read_text("utf-8")
+TABLE = ROOT / "analysis/data/romio.json"
 
 
 def plan(blocks: int = 3, seed: int = 5) -> Plan:
@@ -157,3 +158,22 @@ def test_blocks_that_agree_are_told_from_drift_and_from_noise() -> None:
     assert noisy.kendall_w < 0.2
     assert noisy.friedman == pytest.approx(8 * 199 * noisy.kendall_w)
     assert 0.02 < noisy.outliers < 0.2
+
+
+def test_the_table_that_is_shipped_is_what_the_plan_says() -> None:
+    described = json.loads(TABLE.read_text("utf-8"))
+    whole = romio(CATALOGUE, described["blocks"], described["seed"])
+    assert [p["name"] for p in described["parameters"]] == [p.name for p in whole.parameters]
+    assert described["default"] == whole.named(whole.default)
+    assert described["workload"] == str(whole.workload)
+    with TABLE.with_suffix(".csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(everything(whole)) >= 1600
+    orders = {int(row["order"]) for row in rows}
+    assert orders == set(range(len(rows)))
+    for index, row in enumerate(rows):
+        place, block = divmod(index, whole.blocks)
+        named = {name: str(value) for name, value in whole.named(whole.points[place]).items()}
+        assert {name: row[name] for name in named} == named
+        # Within its block: a run that did not count was made again at the block's end.
+        assert (int(row["rep"]), int(row["order"]) // len(whole.points)) == (block, block)
