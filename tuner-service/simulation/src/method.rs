@@ -104,11 +104,6 @@ impl FromStr for MethodSpec {
     }
 }
 
-/// The name of a method's section.
-fn section(method: &str) -> String {
-    method.replace('-', "_")
-}
-
 fn tree(settings: &Settings) -> Json {
     serde_json::to_value(settings).unwrap_or_default()
 }
@@ -116,17 +111,12 @@ fn tree(settings: &Settings) -> Json {
 /// Changes one of the settings; the error is in words.
 fn set(settings: &mut Json, method: &str, key: &str, value: &str) -> Result<(), String> {
     let value = serde_json::from_str(value).unwrap_or_else(|_| Json::from(value));
-    let section = section(method);
     let first = key.split('.').next().unwrap_or(key);
     let general = settings.get(first).is_some();
     let own = settings
-        .get(&section)
+        .get(method)
         .is_some_and(|own| own.is_object() && (own.get(first).is_some() || !general));
-    let node = if own {
-        &mut settings[&section]
-    } else {
-        settings
-    };
+    let node = if own { &mut settings[method] } else { settings };
     put(node, key, value)
 }
 
@@ -154,8 +144,7 @@ fn put(node: &mut Json, key: &str, value: Json) -> Result<(), String> {
 fn known(method: &str) -> String {
     let tree = tree(&Settings::default());
     let mut keys = Vec::new();
-    let section = section(method);
-    if let Some(own) = tree.get(&section).and_then(Json::as_object) {
+    if let Some(own) = tree.get(method).and_then(Json::as_object) {
         keys.extend(own.keys().cloned());
     }
     let general = tree.as_object().into_iter().flatten();
@@ -170,7 +159,7 @@ fn known(method: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use io_autotune_engine::{Crossover, Selection};
+    use io_autotune_engine::{Acquisition, Cao2018Cooling, Crossover, Selection};
 
     use super::*;
 
@@ -212,6 +201,18 @@ mod tests {
             (6, 15)
         );
         assert_eq!(read("robert2020:design_points=6").settings.design_points, 6);
+        // Sections are named as the methods are.
+        let spec = read("robert2019-surrogate:acquisition=posterior_minimum,design_points=9");
+        assert_eq!(
+            spec.settings.robert2019_surrogate.acquisition,
+            Acquisition::PosteriorMinimum
+        );
+        assert_eq!(spec.settings.robert2019_surrogate.design_points, 9);
+        let spec = read("cao2018-annealing:cooling=geometric,cooling.factor=0.9");
+        assert_eq!(
+            spec.settings.cao2018_annealing.cooling,
+            Cao2018Cooling::Geometric { factor: 0.9 }
+        );
         assert_eq!(
             read("default:robert2020.mutation_rate=0.5")
                 .settings
