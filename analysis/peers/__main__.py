@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 from peers.optimizers import PEERS, versions
-from peers.replay import ReplayError, run_methods, run_peers
+from peers.program import Program, ReplayError
+from peers.progress import progress
+from peers.replay import run_methods, run_peers
 from peers.report import Comparison, render
-from peers.tables import Table, TableError
+from peers.tables import TableError, named
 
 
 def main() -> int:
@@ -19,27 +21,23 @@ def main() -> int:
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     output: Path = arguments.output
     try:
-        tables = [Table(path) for path in arguments.tables]
-        names = [table.name for table in tables]
-        if len(set(names)) < len(names):
-            raise TableError(f"several tables have one name: {', '.join(names)}: rename one")
+        tables = named(arguments.tables)
         # First what takes seconds, and may fail.
         studies = run_methods(
             tables,
             arguments.methods,
             seeds,
             arguments.budget,
-            arguments.io_autotune,
-            arguments.jobs,
+            Program(arguments.io_autotune, arguments.jobs),
         )
         studies |= run_peers(
             tables,
             arguments.peers,
             seeds,
             arguments.budget,
-            output / "studies",
+            arguments.kept,
             arguments.jobs,
-            _progress,
+            progress("bench-peers"),
         )
     except (TableError, ReplayError) as error:
         print(f"bench-peers: {error}", file=sys.stderr)
@@ -61,7 +59,7 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="peers", description=__doc__)
-    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.json")
+    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.json or FOLDER")
     parser.add_argument("--seeds", type=_positive, default=100, help="studies each (100)")
     parser.add_argument("--first-seed", type=int, default=0, help="the first seed (0)")
     parser.add_argument("--budget", type=_positive, default=50, help="runs of a study (50)")
@@ -82,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
         "--output", type=Path, default=Path("build/bench-peers"), help="the reports' directory"
     )
     parser.add_argument(
+        "--kept", type=Path, default=Path("build/bench-peers/studies"), help="the peers' studies"
+    )
+    parser.add_argument(
         "--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"), help="our program"
     )
     return parser
@@ -92,12 +93,6 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
     return number
-
-
-def _progress(done: int, of: int) -> None:
-    if sys.stderr.isatty() or done % 50 == 0 or done == of:
-        end = "\r" if sys.stderr.isatty() and done < of else "\n"
-        print(f"bench-peers: {done} of {of} studies", end=end, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,20 @@ import math
 import random
 import tempfile
 import warnings
-from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from peers.tables import Parameter, Point, Table
 
 
 class Optimizer(Protocol):
     """One study of a peer."""
+
+    packages: ClassVar[tuple[str, ...]]
+    """Those behind it."""
+
+    def __init__(self, table: Table, seed: int, budget: int) -> None:
+        """A study of so many runs."""
 
     def ask(self) -> Point:
         """What to run next."""
@@ -122,7 +127,8 @@ class OptunaGp(_Optuna):
 class Smac:
     """SMAC3, facade for hyperparameter optimisation, told that the objective is noisy.
 
-    It runs incumbents and their challengers again, up to 3 times.
+    It runs incumbents and their challengers again, up to 3 times. Its forest learns of every run:
+    shipped, it is fitted anew after eight new parametrizations, which suits larger budgets than 50.
     """
 
     packages = ("smac", "ConfigSpace", "numpy", "scipy", "scikit-learn")
@@ -166,7 +172,13 @@ class Smac:
             output_directory=self._directory.name,
         )
         self._smac = HyperparameterOptimizationFacade(
-            scenario, self._never, overwrite=True, logging_level=False
+            scenario,
+            self._never,
+            config_selector=HyperparameterOptimizationFacade.get_config_selector(
+                scenario, retrain_after=1
+            ),
+            overwrite=True,
+            logging_level=False,
         )
         # Told before the first question: SMAC takes the run into its races, with its seed.
         self._asked = TrialInfo(config=space.get_default_configuration(), seed=seed)
@@ -212,8 +224,8 @@ class Smac:
 class CatCma:
     """CatCMA with margin (package cmaes).
 
-    It cannot be told what it did not ask for: the run of the default comes before its first
-    generation. That starts in the middle of the space, as its authors ship it: the library fails on
+    The default takes the place of one solution of its first generation (Hansen's injection). The
+    generation is drawn around the middle of the space, as its authors ship it: the library fails on
     a start at the edge, and one near the default was worse on the stand-in for the burst buffers.
     """
 
@@ -240,12 +252,23 @@ class CatCma:
     def _levels(self, place: int) -> int:
         return self._table.parameters[place].levels
 
+    def _injected(self, point: Point) -> Any:  # noqa: ANN401 - loaded when it is used
+        """A solution that stands for a point: one-hot categories, and a sample at the point."""
+        import numpy as np
+
+        z = np.array([float(point[i]) for i in self._ordered]) if self._ordered else None
+        c = None
+        if self._sets:
+            c = np.zeros((len(self._sets), max(map(self._levels, self._sets))), dtype=bool)
+            c[range(len(self._sets)), [point[i] for i in self._sets]] = True
+        return type(self._solution)(None, z, c, z)
+
     def ask(self) -> Point:
         """See `Optimizer`."""
+        self._solution = self._optimizer.ask()
         if self._first:
             self._first = False
-            return self._table.points[self._table.default]
-        self._solution = self._optimizer.ask()
+            self._solution = self._injected(self._table.points[self._table.default])
         point = [0] * len(self._table.parameters)
         for nth, place in enumerate(self._ordered):
             point[place] = int(self._solution.z[nth])
@@ -255,8 +278,6 @@ class CatCma:
 
     def tell(self, log_time: float | None) -> None:
         """See `Optimizer`."""
-        if self._solution is None:
-            return
         self._generation.append((self._solution, math.inf if log_time is None else log_time))
         if len(self._generation) == self._optimizer.population_size:
             self._optimizer.tell(self._generation)
@@ -266,7 +287,7 @@ class CatCma:
         """See `Optimizer`."""
 
 
-PEERS: dict[str, Callable[[Table, int, int], Optimizer]] = {
+PEERS: dict[str, type[Optimizer]] = {
     "optuna-tpe": OptunaTpe,
     "optuna-gp": OptunaGp,
     "smac3": Smac,

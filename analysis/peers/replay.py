@@ -7,11 +7,11 @@ io-autotune's are always run.
 
 import functools
 import hashlib
+import inspect
 import json
 import math
 import multiprocessing
 import os
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -19,14 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from peers import draws, optimizers, tables
+from peers import draws, optimizers
 from peers.optimizers import PEERS, versions
+from peers.program import Program, ReplayError
 from peers.studies import Study
 from peers.tables import Table
-
-
-class ReplayError(Exception):
-    """A replay that did not come to an end: what was asked, what is wrong, what to do."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +63,10 @@ def replay_peer(table: Table, peer: str, seed: int, budget: int) -> Timed:
 
 
 def fingerprint(table: Table, peer: str, budget: int) -> str:
-    """Changes with all that a peer's studies depend on."""
-    sources = [
-        Path(module.__file__ or "").read_text("utf-8") for module in (draws, optimizers, tables)
-    ]
-    parts = [table.digest, peer, str(budget), json.dumps(versions(peer)), *sources]
+    """Changes with all that a peer's studies depend on: the measurements, adapter, packages."""
+    adapter = [cls for cls in PEERS[peer].__mro__ if cls.__module__ == optimizers.__name__]
+    sources = [inspect.getsource(part) for part in (*adapter, draws, replay_peer)]
+    parts = [table.content, peer, str(budget), json.dumps(versions(peer)), *sources]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -78,14 +74,13 @@ class Kept:
     """A peer's studies on a table, in a file: a line that says of what, then a line for each."""
 
     def __init__(self, directory: Path, table: Table, peer: str, budget: int) -> None:
-        """Reads what there is; a file of another fingerprint is started anew."""
+        """Reads what there is; a file of another fingerprint is set aside once there is a study."""
         self._path = directory / f"{table.name}--{peer}.jsonl"
         self.studies: dict[int, Timed] = {}
-        mark = {"fingerprint": fingerprint(table, peer, budget), "versions": versions(peer)}
+        self._mark = {"fingerprint": fingerprint(table, peer, budget), "versions": versions(peer)}
         lines = self._path.read_text("utf-8").splitlines() if self._path.exists() else []
-        if not lines or json.loads(lines[0]) != mark:
-            directory.mkdir(parents=True, exist_ok=True)
-            self._path.write_text(json.dumps(mark) + "\n", "utf-8")
+        self._is_new = not lines or json.loads(lines[0]) != self._mark
+        if self._is_new:
             return
         for line in lines[1:]:
             # The last line may be half of one, if the program was ended while it wrote.
@@ -98,6 +93,12 @@ class Kept:
 
     def add(self, timed: Timed) -> None:
         """Keeps one more study."""
+        if self._is_new:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            if self._path.exists():
+                self._path.replace(self._path.with_name(f"{self._path.name}.old"))
+            self._path.write_text(json.dumps(self._mark) + "\n", "utf-8")
+            self._is_new = False
         self.studies[timed.study.seed] = timed
         study = timed.study
         raw = {
@@ -133,7 +134,7 @@ def run_peers(
 ) -> dict[tuple[str, str], list[Timed]]:
     """The studies of each table and peer, in the order of the seeds.
 
-    What is missing is run, in so many processes.
+    What is missing is run, in so many processes; what is kept beyond `seeds` is there too.
     """
     by_path = {table.path: table for table in tables_}
     kept = {
@@ -158,38 +159,22 @@ def run_peers(
                 kept[path, peer].add(timed)
                 progress(done, len(missing))
     return {
-        (by_path[path].name, peer): [file.studies[seed] for seed in seeds]
+        (by_path[path].name, peer): [file.studies[seed] for seed in sorted(file.studies)]
         for (path, peer), file in kept.items()
     }
 
 
 def run_methods(
-    tables_: list[Table],
-    methods: list[str],
-    seeds: range,
-    budget: int,
-    program: Path,
-    jobs: int,
+    tables_: list[Table], methods: list[str], seeds: range, budget: int, program: Program
 ) -> dict[tuple[str, str], list[Timed]]:
     """The studies of io-autotune's methods, from `io-autotune simulate`.
 
     Raises:
         ReplayError: If it fails, or reads the tables otherwise than `peers.tables` does.
     """
-    command = [str(program), "simulate", "--format", "json", "--per-seed"]
-    command += ["--budget", str(budget), "--threads", str(jobs)]
-    command += ["--seeds", str(len(seeds)), "--first-seed", str(seeds.start)]
-    command += [word for table in tables_ for word in ("--table", str(table.path))]
-    command += [word for method in methods for word in ("--method", method)]
-    try:
-        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    except FileNotFoundError as error:
-        raise ReplayError(
-            f"{program} is not there: run `make build`, or name it with --io-autotune"
-        ) from error
-    except subprocess.CalledProcessError as error:
-        raise ReplayError(f"{' '.join(command)}: {error.stderr.strip()}") from error
-    result = json.loads(output)
+    words = ["--per-seed", "--budget", str(budget)]
+    words += ["--seeds", str(len(seeds)), "--first-seed", str(seeds.start)]
+    result = program.simulate([table.path for table in tables_], methods, words)
     studies = {}
     for table, of_table in zip(tables_, result["tables"], strict=True):
         _agree(table, of_table)

@@ -2,10 +2,10 @@
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, Self
 
 from peers.replay import Timed
 from peers.studies import Score, score
@@ -28,14 +28,24 @@ HARM = {"slower": "slower than the default", "loss": "loss, runs of the default"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its 95 % interval."""
+    """A figure with its 95 % interval, and the number of seeds behind it."""
 
     value: float
     low: float
     high: float
+    seeds: int
+
+    @classmethod
+    def of(cls, figures: list[float], seeds: int) -> Self:
+        """From what `Bootstrap.means` has, or something made of it."""
+        resampled = sorted(figures[1:])
+        low, high = (resampled[round((RESAMPLES - 1) * share)] for share in (0.025, 0.975))
+        return cls(figures[0], low, high, seeds)
 
     def verdict(self) -> str:
-        """What a ratio of times says."""
+        """What a ratio of times says; nothing, of too few seeds."""
+        if self.seeds < ENOUGH_SEEDS:
+            return ""
         if self.high < 1.0:
             return "ahead"
         return "behind" if self.low > 1.0 else "level"
@@ -44,38 +54,32 @@ class Estimate:
 class Bootstrap:
     """Seeds drawn with replacement, a thousand times, alike for all methods of a table.
 
-    Percentiles (Efron 1979). A figure is a function of `mean(table, numbers)`, where numbers are
-    one method's on one table, one for each seed.
+    Percentiles (Efron 1979).
     """
 
     def __init__(self, tables: list[str], seeds: int) -> None:
         """Draws; always the same."""
         generator = random.Random(0)
-        self._all = range(seeds)
-        self._drawn = [
-            {table: generator.choices(self._all, k=seeds) for table in tables}
-            for _ in range(RESAMPLES)
+        every = range(seeds)
+        drawn = [
+            {table: generator.choices(every, k=seeds) for table in tables} for _ in range(RESAMPLES)
         ]
+        # With one seed a getter gives a number and not a tuple.
+        self._pick = {table: [itemgetter(*one[table], 0) for one in drawn] for table in tables}
 
-    def estimate(self, figure: Callable[[Callable[[str, list[float]], float]], float]) -> Estimate:
-        """The figure of all seeds, and its interval."""
-
-        def of(indices: dict[str, list[int]]) -> float:
-            pick = {table: itemgetter(*drawn) for table, drawn in indices.items() if len(drawn) > 1}
-
-            def mean(table: str, numbers: list[float]) -> float:
-                return sum(pick[table](numbers)) / len(numbers) if table in pick else numbers[0]
-
-            return figure(mean)
-
-        value = figure(lambda _, numbers: sum(numbers) / len(numbers))
-        figures = sorted(of(indices) for indices in self._drawn)
-        low, high = (figures[round((RESAMPLES - 1) * share)] for share in (0.025, 0.975))
-        return Estimate(value, low, high)
+    def means(self, table: str, numbers: list[float]) -> list[float]:
+        """The mean of the numbers, one for each seed; then that of each resample."""
+        first, of = numbers[0], len(numbers)
+        resampled = [(sum(pick(numbers)) - first) / of for pick in self._pick[table]]
+        return [sum(numbers) / of, *resampled]
 
 
 class Comparison:
-    """All figures of all methods on all tables."""
+    """All figures of all methods on all tables.
+
+    Methods may have different numbers of seeds. Those that count are the ones that a method has on
+    every table; of two methods, the ones that both have.
+    """
 
     def __init__(
         self,
@@ -85,63 +89,89 @@ class Comparison:
         studies: dict[tuple[str, str], list[Timed]],
         budget: int,
     ) -> None:
-        """`studies` has the studies by table and method or peer, in the order of their seeds."""
+        """`studies` has the studies by table and method or peer."""
         self.tables, self.methods, self.peers, self.budget = tables, methods, peers, budget
-        self.seeds = len(next(iter(studies.values())))
         self.names = [table.name for table in tables]
-        self._bootstrap = Bootstrap(self.names, self.seeds)
-        self._scores: dict[tuple[str, str], list[Score]] = {
-            (table.name, name): [score(table, timed.study) for timed in studies[table.name, name]]
+        self.seeds: dict[str, list[int]] = {}
+        """By method: the seeds that it has on every table."""
+        for name in self.all:
+            of = [{timed.study.seed for timed in studies[table, name]} for table in self.names]
+            self.seeds[name] = sorted(set.intersection(*of))
+        self._scores: dict[tuple[str, str], dict[int, Score]] = {
+            (table.name, name): {
+                timed.study.seed: score(table, timed.study)
+                for timed in studies[table.name, name]
+                if timed.study.seed in set(self.seeds[name])
+            }
             for table in tables
             for name in self.all
         }
         self._computing = {
             name: sum(t.computing for table in self.names for t in studies[table, name])
-            / (len(tables) * self.seeds * budget)
+            / (sum(len(studies[table, name]) for table in self.names) * budget)
             for name in self.all
         }
+        self._bootstraps: dict[int, Bootstrap] = {}
+        self._means: dict[tuple[str, str, str, tuple[int, ...]], list[float]] = {}
 
     @property
     def all(self) -> list[str]:
         """Our methods, then the peers."""
         return [*self.methods, *self.peers]
 
-    def numbers(self, table: str, name: str, figure: str) -> list[float]:
-        """A figure of every study."""
-        return [getattr(score, figure) for score in self._scores[table, name]]
-
     def on_table(self, table: str, name: str, figure: str) -> Estimate:
         """A figure on one table: the mean over seeds."""
-        numbers = self.numbers(table, name, figure)
-        return self._bootstrap.estimate(lambda mean: mean(table, numbers))
+        seeds = self.seeds[name]
+        return Estimate.of(self._resampled(table, name, figure, seeds), len(seeds))
 
     def overall(self, name: str, figure: str) -> Estimate:
         """A figure over the tables: the geometric mean of times, the mean of others."""
-        numbers = {table: self.numbers(table, name, figure) for table in self.names}
+        seeds = self.seeds[name]
         over = _geometric if figure in FIGURES else _arithmetic
-        return self._bootstrap.estimate(lambda mean: over([mean(t, n) for t, n in numbers.items()]))
+        columns = [self._resampled(table, name, figure, seeds) for table in self.names]
+        return Estimate.of([over(row) for row in zip(*columns, strict=True)], len(seeds))
 
     def ratio(self, name: str, others: list[str], figure: str, tables: list[str]) -> Estimate:
         """A method's time over another's, geometric mean over tables.
 
         Of several others it is the best of each table, taken in each resample anew, as it was in
-        the seeds themselves.
+        the seeds themselves: the one against which the ratio is greatest.
         """
-        own = {table: self.numbers(table, name, figure) for table in tables}
-        theirs = {t: [self.numbers(t, other, figure) for other in others] for t in tables}
+        rows = []
+        for table in tables:
+            against = [self._quotients(table, name, other, figure) for other in others]
+            rows.append([max(row) for row in zip(*against, strict=True)])
+        fewest = min(len(self._common(name, other)) for other in others)
+        return Estimate.of([_geometric(row) for row in zip(*rows, strict=True)], fewest)
 
-        def figure_of(mean: Callable[[str, list[float]], float]) -> float:
-            return _geometric(
-                [mean(t, own[t]) / min(mean(t, n) for n in theirs[t]) for t in tables]
-            )
+    def _quotients(self, table: str, name: str, other: str, figure: str) -> list[float]:
+        seeds = self._common(name, other)
+        own = self._resampled(table, name, figure, seeds)
+        theirs = self._resampled(table, other, figure, seeds)
+        return [one / another for one, another in zip(own, theirs, strict=True)]
 
-        return self._bootstrap.estimate(figure_of)
+    def _common(self, name: str, other: str) -> list[int]:
+        return sorted(set(self.seeds[name]) & set(self.seeds[other]))
+
+    def _resampled(self, table: str, name: str, figure: str, seeds: list[int]) -> list[float]:
+        key = (table, name, figure, tuple(seeds))
+        if key not in self._means:
+            if len(seeds) not in self._bootstraps:
+                self._bootstraps[len(seeds)] = Bootstrap(self.names, len(seeds))
+            of = self._bootstraps[len(seeds)]
+            scores = self._scores[table, name]
+            self._means[key] = of.means(table, [getattr(scores[s], figure) for s in seeds])
+        return self._means[key]
 
     def rivals(self, name: str) -> dict[str, list[str]]:
-        """What a method is divided by: each peer, the best of each table, our other methods."""
+        """What a method is divided by: each peer, the best of each table, our other methods.
+
+        The best is one of those with enough seeds, if any have.
+        """
         rivals = {peer: [peer] for peer in self.peers}
+        known = [p for p in self.peers if len(self._common(name, p)) >= ENOUGH_SEEDS]
         if len(self.peers) > 1:
-            rivals[BEST_PEER] = self.peers
+            rivals[BEST_PEER] = known or self.peers
         return rivals | {other: [other] for other in self.methods if other != name}
 
     def as_json(self) -> dict[str, Any]:
@@ -150,7 +180,7 @@ class Comparison:
         first = self.methods[0]
         return {
             "budget": self.budget,
-            "seeds": self.seeds,
+            "seeds": {name: len(seeds) for name, seeds in self.seeds.items()},
             "methods": self.methods,
             "peers": self.peers,
             "overall": {n: {f: vars(self.overall(n, f)) for f in figures} for n in self.all},
@@ -187,13 +217,11 @@ class Comparison:
 def render(result: dict[str, Any], packages: dict[str, str], command: str) -> str:
     """The report, in Markdown, from what `Comparison.as_json` has."""
     names = [*result["methods"], *result["peers"]]
-    judged = _judged if result["seeds"] >= ENOUGH_SEEDS else _interval
     made_with = ", ".join(f"{name} {number}" for name, number in sorted(packages.items()))
-    first = result["methods"][0]
     lines = [
         "# io-autotune beside other optimisers",
         "",
-        f"{len(result['tables'])} tables, {result['budget']} runs, {result['seeds']} seeds, by",
+        f"{len(result['tables'])} tables, {result['budget']} runs, by",
         "",
         f"    {command}",
         "",
@@ -203,37 +231,9 @@ def render(result: dict[str, Any], packages: dict[str, str], command: str) -> st
         "",
         "## All tables: time over the true best",
         "",
-        "Times: means over seeds, geometric means over tables. Slower runs, loss: means over both.",
-        "",
-        _row(["", *FIGURES.values(), *HARM.values(), "ms per suggestion"]),
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *overall(result, names),
+        *ratios(result, list(result["ratios"])),
     ]
-    for name in names:
-        of = result["overall"][name]
-        cells = [_interval(of[figure]) for figure in FIGURES]
-        cells += [f"{100 * of['slower']['value']:.0f} %", f"{of['loss']['value']:.1f}"]
-        cells.append(f"{1000 * result['computing_per_run'][name]:.1f}")
-        lines.append(_row([name, *cells]))
-    lines += [
-        "",
-        f"## {first} divided by",
-        "",
-        "Below 1 it is the faster one. Ahead, behind: the interval excludes 1."
-        if result["seeds"] >= ENOUGH_SEEDS
-        else f"Below 1 it is the faster one. Intervals of fewer than {ENOUGH_SEEDS} seeds are "
-        "too narrow: nothing is claimed.",
-        "",
-        f"| | {' | '.join(FIGURES.values())} |",
-        "| --- | --- | --- | --- |",
-    ]
-    for rival, of in result["ratios"].items():
-        lines.append(_row([rival, *(judged(of[figure]["all"]) for figure in FIGURES)]))
-    for figure, words in FIGURES.items():
-        lines += ["", f"## {first} divided by, table by table: {words}", ""]
-        lines += [_row(["", *(t["name"] for t in result["tables"])])]
-        lines += [_row(["---"] * (1 + len(result["tables"])))]
-        for rival, of in result["ratios"].items():
-            lines.append(_row([rival, *(judged(e) for e in of[figure]["tables"].values())]))
     for table in result["tables"]:
         size, default = table["parametrizations"], table["default"] / table["best"]
         lines += [
@@ -242,18 +242,72 @@ def render(result: dict[str, Any], packages: dict[str, str], command: str) -> st
             "",
             f"{size} parametrizations; best {table['best']:.4g} s, default {default:.3f} of it.",
             "",
-            _row(["", *FIGURES.values(), *HARM.values()]),
-            "| --- | ---: | ---: | ---: | ---: | ---: |",
+            *on_table(result, table, names),
         ]
-        for name in names:
-            of = table["figures"][name]
-            cells = [_interval(of[figure]) for figure in FIGURES]
-            cells += [f"{100 * of['slower']['value']:.0f} %", f"{of['loss']['value']:.1f}"]
-            lines.append(_row([name, *cells]))
     return "\n".join(lines) + "\n"
 
 
-def _row(cells: list[str]) -> str:
+def overall(result: dict[str, Any], names: list[str]) -> list[str]:
+    """The figures of methods over all tables."""
+    lines = [
+        "Times: means over seeds, geometric means over tables. Slower runs, loss: means over both.",
+        "",
+        row(["", "seeds", *FIGURES.values(), *HARM.values(), "ms per suggestion"]),
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name in names:
+        cells = _figures(result["overall"][name])
+        milliseconds = f"{1000 * result['computing_per_run'][name]:.1f}"
+        lines.append(row([name, str(result["seeds"][name]), *cells, milliseconds]))
+    return lines
+
+
+def ratios(result: dict[str, Any], rivals: list[str], level: str = "##") -> list[str]:
+    """The first method divided by others: over all tables, then table by table."""
+    first = result["methods"][0]
+    lines = [
+        "",
+        f"{level} {first} divided by",
+        "",
+        "Below 1 it is the faster one. Ahead, behind: the interval excludes 1. Nothing is claimed",
+        f"from fewer than {ENOUGH_SEEDS} seeds: their intervals are too narrow.",
+        "",
+        row(["", "seeds", *FIGURES.values()]),
+        "| --- | ---: | --- | --- | --- |",
+    ]
+    for rival in rivals:
+        of = result["ratios"][rival]
+        seeds = str(of["average"]["all"]["seeds"])
+        lines.append(row([rival, seeds, *(_judged(of[figure]["all"]) for figure in FIGURES)]))
+    for figure, words in FIGURES.items():
+        lines += ["", f"{level} {first} divided by, table by table: {words}", ""]
+        lines += [row(["", *(t["name"] for t in result["tables"])])]
+        lines += [row(["---"] * (1 + len(result["tables"])))]
+        for rival in rivals:
+            of = result["ratios"][rival][figure]["tables"]
+            lines.append(row([rival, *(_judged(e) for e in of.values())]))
+    return lines
+
+
+def on_table(result: dict[str, Any], table: dict[str, Any], names: list[str]) -> list[str]:
+    """The figures of methods on one table."""
+    lines = [
+        row(["", "seeds", *FIGURES.values(), *HARM.values()]),
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name in names:
+        cells = _figures(table["figures"][name])
+        lines.append(row([name, str(result["seeds"][name]), *cells]))
+    return lines
+
+
+def _figures(of: dict[str, Any]) -> list[str]:
+    cells = [_interval(of[figure]) for figure in FIGURES]
+    return [*cells, f"{100 * of['slower']['value']:.0f} %", f"{of['loss']['value']:.1f}"]
+
+
+def row(cells: list[str]) -> str:
+    """A row of a table."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -262,12 +316,12 @@ def _interval(estimate: dict[str, float]) -> str:
 
 
 def _judged(estimate: dict[str, float]) -> str:
-    return f"{_interval(estimate)} {Estimate(**estimate).verdict()}"
+    return f"{_interval(estimate)} {Estimate(**estimate).verdict()}".rstrip()
 
 
-def _geometric(numbers: list[float]) -> float:
+def _geometric(numbers: Sequence[float]) -> float:
     return math.exp(sum(math.log(number) for number in numbers) / len(numbers))
 
 
-def _arithmetic(numbers: list[float]) -> float:
+def _arithmetic(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)

@@ -8,6 +8,7 @@ import csv
 import hashlib
 import json
 import math
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,8 @@ class Table:
         try:
             described = json.loads(text)
             self.name: str = described.get("name") or path.stem
+            self.words: str = _described(described)
+            """What was measured, and where it is from, as far as the file says it."""
             self.parameters = tuple(_parameter(path, raw) for raw in described["parameters"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise TableError(f"{path}: {error!r}: write it as docs/simulate.md says") from error
@@ -93,6 +96,22 @@ class Table:
         """The place of the default; of the measured point nearest to it, if it was not measured."""
         self.digest = hashlib.sha256(f"{text}\0{rows}".encode()).hexdigest()
         """Changes with the files."""
+        seen = (self.parameters, self.points, self.samples, self.default)
+        self.content = hashlib.sha256(repr(seen).encode()).hexdigest()
+        """Changes with what they say."""
+
+    @property
+    def scatter(self) -> float:
+        """The median of the parametrizations' relative standard deviations of single runs."""
+        spreads = []
+        for samples, mean in zip(self.samples, self.truths, strict=True):
+            within = [s.relative_sd**2 for s in samples if s.relative_sd is not None]
+            if within:
+                spreads.append(math.sqrt(sum(within) / len(within)))
+            elif len(samples) > 1:
+                squares = sum((sample.elapsed / mean - 1.0) ** 2 for sample in samples)
+                spreads.append(math.sqrt(squares / (len(samples) - 1)))
+        return statistics.median(spreads) if spreads else 0.0
 
     def place(self, point: Point) -> int | None:
         """The place of a point; None if it was not measured."""
@@ -172,6 +191,29 @@ class Table:
             for p, x, y in zip(self.parameters, a, b, strict=True)
         )
         return sum(parts)
+
+
+def named(paths: list[Path]) -> list[Table]:
+    """The tables of some files and folders, each once; of a folder all its JSON files.
+
+    Raises:
+        TableError: If one cannot be read, or two have one name.
+    """
+    files = [
+        f for path in paths for f in (sorted(path.glob("*.json")) if path.is_dir() else [path])
+    ]
+    tables = [Table(path) for path in {path.resolve(): path for path in files}.values()]
+    names = [table.name for table in tables]
+    if not tables:
+        raise TableError(f"there is no table in {', '.join(map(str, paths))}: name its JSON file")
+    if len(set(names)) < len(names):
+        raise TableError(f"several tables have one name: {', '.join(names)}: rename one")
+    return tables
+
+
+def _described(raw: dict[str, Any]) -> str:
+    words = str(raw.get("domain") or raw.get("objective") or "")
+    return f"{words}; {raw['source']}" if raw.get("source") else words
 
 
 def _read(path: Path) -> str:

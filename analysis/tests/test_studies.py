@@ -6,13 +6,18 @@ import random
 from pathlib import Path
 
 import pytest
+from peers.program import Program
 from peers.replay import Kept, Timed, replay_peer, run_methods, run_peers
-from peers.report import Bootstrap, Comparison, render
+from peers.report import BEST_PEER, Bootstrap, Comparison, Estimate, render
 from peers.studies import Study, common_rule, score
 from peers.tables import Table
 
 ROOT = Path(__file__).parents[2]
 BUDGET = 20
+
+
+def quietly(done: int, of: int) -> None:
+    """No progress is shown."""
 
 
 def small(directory: Path, name: str = "small") -> Table:
@@ -99,7 +104,7 @@ def test_the_interval_of_a_mean_covers() -> None:
     covered = 0
     for _ in range(40):
         numbers = [generator.gauss(1.0, 1.0) for _ in range(30)]
-        interval = Bootstrap(["t"], 30).estimate(lambda mean, n=numbers: mean("t", n))
+        interval = Estimate.of(Bootstrap(["t"], 30).means("t", numbers), 30)
         assert interval.low < interval.value < interval.high
         covered += interval.low <= 1.0 <= interval.high
     # 95 % are expected; 30 of 40 or fewer have a probability below 1e-4.
@@ -131,15 +136,54 @@ def test_planted_differences_are_found_with_their_sizes(tmp_path: Path) -> None:
     assert result["computing_per_run"]["good"] == pytest.approx(0.2)
     assert all(math.isfinite(of["common"]["value"]) for of in result["overall"].values())
     report = render(json.loads(json.dumps(result)), {"optuna": "5.0.0"}, "make bench-peers")
-    assert "| the best peer of each table | 0.769 (0.769-0.769) ahead |" in report
+    assert "| the best peer of each table | 24 | 0.769 (0.769-0.769) ahead |" in report
     assert "## second" in report
 
 
 def test_few_seeds_claim_nothing(tmp_path: Path) -> None:
     report = render(planted([small(tmp_path)], 6).as_json(), {}, "make bench-peers")
-    assert "| 0.769 (0.769-0.769) |" in report
-    assert "nothing is claimed" in report
-    assert " ahead" not in report
+    assert "| bad | 6 | 0.769 (0.769-0.769) |" in report
+    assert "(0.769-0.769) ahead" not in report
+
+
+def test_methods_are_compared_on_the_seeds_that_both_have(tmp_path: Path) -> None:
+    tables = [small(tmp_path), small(tmp_path, "second")]
+    every = {"good": range(30), "bad": range(25), "worse": range(5, 10)}
+    studies = {
+        (table.name, name): [
+            # Even seeds are bad for all: who compares unlike seeds finds a difference.
+            Timed(Study(seed, (11 if seed % 2 == 0 else 0,), 0), 1.0)
+            for seed in seeds
+            # The last seed of all is missing on the second table.
+            if (table.name, seed) != ("second", seeds[-1])
+        ]
+        for table in tables
+        for name, seeds in every.items()
+    }
+    comparison = Comparison(tables, ["good"], ["bad", "worse"], studies, 1)
+    assert {name: len(seeds) for name, seeds in comparison.seeds.items()} == {
+        "good": 29,
+        "bad": 24,
+        "worse": 4,
+    }
+    for peer, seeds in (("bad", 24), ("worse", 4)):
+        ratio = comparison.ratio("good", [peer], "average", comparison.names)
+        assert (ratio.value, ratio.low, ratio.high, ratio.seeds) == (1.0, 1.0, 1.0, seeds)
+    # The best peer is one of those with enough seeds.
+    assert comparison.rivals("good")[BEST_PEER] == ["bad"]
+
+
+def test_what_was_kept_of_something_else_is_set_aside(tmp_path: Path) -> None:
+    table = small(tmp_path)
+    run_peers([table], ["random"], range(2), BUDGET, tmp_path, 1, quietly)
+    file = tmp_path / "small--random.jsonl"
+    before = file.read_text("utf-8")
+    assert not Kept(tmp_path, table, "random", BUDGET + 1).studies
+    assert file.read_text("utf-8") == before, "reading changes nothing"
+    run_peers([table], ["random"], range(1), BUDGET + 1, tmp_path, 1, quietly)
+    assert file.with_name("small--random.jsonl.old").read_text("utf-8") == before
+    found = run_peers([table], ["random"], range(0), BUDGET + 1, tmp_path, 1, quietly)
+    assert [timed.study.seed for timed in found["small", "random"]] == [0], "what is kept counts"
 
 
 def test_our_own_studies_are_what_the_program_says(tmp_path: Path) -> None:
@@ -151,5 +195,5 @@ def test_our_own_studies_are_what_the_program_says(tmp_path: Path) -> None:
     answer = {"tables": [{"best": 10.0, "default": 21.0, "methods": methods}]}
     program.write_text(f"#!/bin/sh\ncat <<'E'\n{json.dumps(answer)}\nE\n", "utf-8")
     program.chmod(0o755)
-    result = run_methods([table], ["default"], range(4, 5), 3, program, 1)
+    result = run_methods([table], ["default"], range(4, 5), 3, Program(program, 1))
     assert result == {("small", "default"): [Timed(Study(4, (11, 0, None), 0), 0.5)]}

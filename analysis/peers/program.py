@@ -1,0 +1,94 @@
+"""`io-autotune simulate`, and what it prints."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+
+class ReplayError(Exception):
+    """A replay that did not come to an end: what was asked, what is wrong, what to do."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program, how many threads it may have, and where its answers are kept, if they are."""
+
+    path: Path
+    threads: int
+    kept: Path | None = None
+
+    def methods(self, table: Path) -> list[str]:
+        """The names of the methods that it has; any table will do."""
+        refused = self._run(["--table", str(table), "--method", "?"])
+        names = re.search(r"must be one of ([a-z0-9, -]+)", refused.stderr)
+        if names is None:
+            raise ReplayError(f"{self.path} does not name its methods: {refused.stderr.strip()}")
+        return re.findall(r"[a-z0-9-]+", names[1])
+
+    def simulate(
+        self, tables: list[Path], methods: list[str], words: list[str], plots: Path | None = None
+    ) -> dict[str, Any]:
+        """What it prints as JSON for these tables, methods and further arguments.
+
+        Plots are written to the directory `plots`, if there is one.
+
+        Where answers are kept, the same question to the same program about the same tables is
+        answered from there, computing times included.
+
+        Raises:
+            ReplayError: If it fails.
+        """
+        command = ["--format", "json", *words]
+        command += [word for method in methods for word in ("--method", method)]
+        if self.kept is None:
+            return json.loads(self._answer(tables, command, plots))
+        key = self.kept / self._key(tables, [*command, *([] if plots is None else ["plots"])])
+        answer, drawn = key.with_suffix(".json"), key.with_suffix(".plots")
+        if not answer.exists():
+            self.kept.mkdir(parents=True, exist_ok=True)
+            partly = key.with_suffix(".part")
+            partly.write_text(self._answer(tables, command, plots and drawn), "utf-8")
+            partly.replace(answer)
+        if plots is not None:
+            shutil.copytree(drawn, plots, dirs_exist_ok=True)
+        return json.loads(answer.read_text("utf-8"))
+
+    def _answer(self, tables: list[Path], command: list[str], plots: Path | None) -> str:
+        command = [*command, "--threads", str(self.threads)]
+        command += [word for table in tables for word in ("--table", str(table))]
+        command += [] if plots is None else ["--plot", str(plots)]
+        done = self._run(command)
+        if done.returncode != 0:
+            raise ReplayError(f"{self.path} simulate {' '.join(command)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def _key(self, tables: list[Path], command: list[str]) -> str:
+        files = [file for table in tables for file in (table, table.with_suffix(".csv"))]
+        parts = [self._digest, *command, *(file.read_text("utf-8") for file in files)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+    @cached_property
+    def _digest(self) -> str:
+        try:
+            return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        except FileNotFoundError as error:
+            raise self._missing() from error
+
+    def _run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                [str(self.path), "simulate", *words], check=False, capture_output=True, text=True
+            )
+        except FileNotFoundError as error:
+            raise self._missing() from error
+
+    def _missing(self) -> ReplayError:
+        return ReplayError(
+            f"{self.path} is not there: run `make build`, or name it with --io-autotune"
+        )

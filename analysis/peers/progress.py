@@ -1,0 +1,15 @@
+"""How far a command is."""
+
+import sys
+from collections.abc import Callable
+
+
+def progress(command: str) -> Callable[[int, int], None]:
+    """Says on stderr how many studies are done: always on a terminal, else now and then."""
+
+    def say(done: int, of: int) -> None:
+        if sys.stderr.isatty() or done % 50 == 0 or done == of:
+            end = "\r" if sys.stderr.isatty() and done < of else "\n"
+            print(f"{command}: {done} of {of} studies", end=end, file=sys.stderr, flush=True)
+
+    return say
