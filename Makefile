@@ -13,7 +13,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format bench-peers measure-romio reference sqlx openapi clean
+.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format bench-peers comparison-report measure-romio reference sqlx openapi clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -114,9 +114,16 @@ $(VENV_PEERS)/.installed: analysis/requirements.txt
 
 TABLES ?= $(wildcard analysis/data/*.json)
 SEEDS  ?= 100
+PEER_SEEDS ?= $(SEEDS)
+KEPT   ?= build/bench-peers/studies
 PEERS_ARGS ?=
+COMPARISON_ARGS ?=
 bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on the same tables and noise
-	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) $(PEERS_ARGS) -- $(TABLES)
+	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) --kept $(KEPT) $(PEERS_ARGS) -- $(TABLES)
+
+comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/comparison.md: the methods, the papers' tables, other optimisers
+	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
+		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data $(TABLES)
 
 reference: $(VENV_PEERS)/.installed ## Renew what the engine's Gaussian process is checked against
 	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/engine/src/surrogate/scikit-learn.json

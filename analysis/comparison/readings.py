@@ -1,0 +1,191 @@
+"""The 2020 paper's algorithm once more, in Python, under other readings of what the paper says.
+
+It shares the tables and their draws with the engine and nothing else. Read as the engine reads it,
+it has to come to the engine's figures; read otherwise, it says how much of the distance from the
+paper's figures a reading explains.
+"""
+
+import math
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+
+from peers.tables import Point, Table
+
+DESIGN_POINTS = 15
+POOL = 5
+MUTATION_RATE = 0.2
+DRAWS = 100
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the paper leaves open."""
+
+    words: str
+    budget: int = 50
+    """Iterations, those of the design among them."""
+    resamples_count: bool = True
+    """Whether a run of what has run before is an iteration."""
+    returns: bool = False
+    """Whether a child may be a parametrization that was tested, and is then run again."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a study did: the places of its runs, and of its recommendation."""
+
+    runs: list[int]
+    recommended: int
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Means over studies; as in the paper's table II, but for the last two."""
+
+    success: float
+    """%: how often the optimum is recommended."""
+    distance: float
+    """%: the recommended parametrization's mean time beyond the optimum's."""
+    steps: float
+    """The number of the first run of what is recommended."""
+    average: float
+    """%: the mean time of what was run beyond the optimum's."""
+    tried: float
+    """%: how often the optimum was run at all."""
+    levels: float
+    """From the recommended parametrization to the optimum, each parameter scaled to 0..1."""
+
+
+def replay(table: Table, reading: Reading, share: float | None, seed: int) -> Course:
+    """A study of the conventional genetic algorithm; with `share`, of resampling by standard error.
+
+    `share` is p of th_se = p * mean of the design (section VI-A-c).
+    """
+    return _Study(table, reading, seed).run(share)
+
+
+def sample(table: Table, reading: Reading, seed: int) -> Course:
+    """A study of the random sampler, without replacement."""
+    study = _Study(table, reading, seed)
+    for place in study.random.sample(range(len(table.points)), reading.budget):
+        study.measure(place)
+    return study.course()
+
+
+def figures(table: Table, courses: list[Course]) -> Figures:
+    """The figures of some studies."""
+    best = table.truths[table.best]
+
+    def mean(of: list[float]) -> float:
+        return sum(of) / len(of)
+
+    def beyond(place: int) -> float:
+        return 100.0 * (table.truths[place] / best - 1.0)
+
+    return Figures(
+        success=mean([100.0 * (course.recommended == table.best) for course in courses]),
+        distance=mean([beyond(course.recommended) for course in courses]),
+        steps=mean([course.runs.index(course.recommended) + 1.0 for course in courses]),
+        average=mean([mean([beyond(place) for place in course.runs]) for course in courses]),
+        tried=mean([100.0 * (table.best in course.runs) for course in courses]),
+        levels=mean([_levels(table, course.recommended) for course in courses]),
+    )
+
+
+def _levels(table: Table, place: int) -> float:
+    pairs = zip(table.parameters, table.points[place], table.points[table.best], strict=True)
+    return math.sqrt(sum(((a - b) / max(p.levels - 1, 1)) ** 2 for p, a, b in pairs))
+
+
+class _Study:
+    def __init__(self, table: Table, reading: Reading, seed: int) -> None:
+        self.table, self.reading, self.seed = table, reading, seed
+        self.random = random.Random(seed)
+        self.seen: dict[int, list[float]] = defaultdict(list)
+        self.runs: list[int] = []
+        self.iterations = 0
+
+    def measure(self, place: int) -> None:
+        again = place in self.seen
+        self.seen[place].append(self.table.draw(place, len(self.seen[place]), self.seed))
+        self.runs.append(place)
+        self.iterations += self.reading.resamples_count or not again
+
+    def course(self) -> Course:
+        return Course(self.runs, min(self.seen, key=self._mean))
+
+    def run(self, share: float | None) -> Course:
+        for place in self._design():
+            self.measure(place)
+        threshold = None if share is None else share * _mean([self._mean(p) for p in self.seen])
+        child = None
+        while self.iterations < self.reading.budget:
+            if child is None or threshold is None or self._suffices(child, threshold):
+                child = self._child()
+            if child is None:
+                break
+            self.measure(child)
+        # What is under way when the iterations are spent is brought to its end, if that is free.
+        while not self.reading.resamples_count and threshold is not None and child is not None:
+            if self._suffices(child, threshold):
+                break
+            self.measure(child)
+        return self.course()
+
+    def _mean(self, place: int) -> float:
+        return _mean(self.seen[place])
+
+    def _suffices(self, place: int, threshold: float) -> bool:
+        times = self.seen[place]
+        if len(times) < 2:  # noqa: PLR2004 - one time has no spread
+            return False
+        mean = _mean(times)
+        variance = sum((time - mean) ** 2 for time in times) / (len(times) - 1)
+        return math.sqrt(variance / len(times)) < threshold
+
+    def _design(self) -> list[int]:
+        """A Latin hypercube: each parameter's levels as evenly as can be, shuffled apart."""
+        columns = []
+        for parameter in self.table.parameters:
+            levels = [nth * parameter.levels // DESIGN_POINTS for nth in range(DESIGN_POINTS)]
+            self.random.shuffle(levels)
+            columns.append(levels)
+        points = dict.fromkeys(zip(*columns, strict=True))
+        return [place for point in points if (place := self.table.place(point)) is not None]
+
+    def _child(self) -> int | None:
+        """None if everything was tested."""
+        for _ in range(DRAWS):
+            child = self.table.place(self._bred())
+            if child is None:
+                continue
+            if self.reading.returns or child not in self.seen:
+                return child
+        untested = [place for place in range(len(self.table.points)) if place not in self.seen]
+        return self.random.choice(untested) if untested else None
+
+    def _bred(self) -> Point:
+        pools = self.random.sample(sorted(self.seen), min(2 * POOL, len(self.seen) // 2 * 2))
+        half = len(pools) // 2
+        one, other = (
+            self.table.points[min(pool, key=self._mean)] for pool in (pools[:half], pools[half:])
+        )
+        cut = self.random.randrange(1, len(one)) if len(one) > 1 else 1
+        child = [*one[:cut], *other[cut:]]
+        if self.random.random() < MUTATION_RATE:
+            self._step(child)
+        return tuple(child)
+
+    def _step(self, point: list[int]) -> None:
+        """One parameter to a neighbouring level, or to any other category."""
+        parameters = self.table.parameters
+        nth = self.random.choice([n for n, p in enumerate(parameters) if p.levels > 1])
+        levels = range(parameters[nth].levels)
+        near = [level for level in levels if abs(level - point[nth]) == 1]
+        others = [level for level in levels if level != point[nth]]
+        point[nth] = self.random.choice(near if parameters[nth].ordered else others)
+
+
+def _mean(numbers: list[float]) -> float:
+    return sum(numbers) / len(numbers)
