@@ -29,6 +29,8 @@ class Reading:
     """Whether a run of what has run before is an iteration."""
     returns: bool = False
     """Whether a child may be a parametrization that was tested, and is then run again."""
+    picks: bool = False
+    """Whether parents are picked by 1 / (mean - least mean + 1 s), and not in tournaments."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Figures:
-    """Means over studies; as in the paper's table II, but for the last two."""
+    """Means over studies; as in the paper's table II, but for the last three."""
 
     success: float
     """%: how often the optimum is recommended."""
@@ -53,6 +55,8 @@ class Figures:
     """%: the mean time of what was run beyond the optimum's."""
     tried: float
     """%: how often the optimum was run at all."""
+    nearest: float
+    """%: the mean time of the best that was run, beyond the optimum's."""
     levels: float
     """From the recommended parametrization to the optimum, each parameter scaled to 0..1."""
 
@@ -89,6 +93,7 @@ def figures(table: Table, courses: list[Course]) -> Figures:
         steps=mean([course.runs.index(course.recommended) + 1.0 for course in courses]),
         average=mean([mean([beyond(place) for place in course.runs]) for course in courses]),
         tried=mean([100.0 * (table.best in course.runs) for course in courses]),
+        nearest=mean([min(beyond(place) for place in course.runs) for course in courses]),
         levels=mean([_levels(table, course.recommended) for course in courses]),
     )
 
@@ -103,6 +108,7 @@ class _Study:
         self.table, self.reading, self.seed = table, reading, seed
         self.random = random.Random(seed)
         self.seen: dict[int, list[float]] = defaultdict(list)
+        self.design: list[int] = []
         self.runs: list[int] = []
         self.iterations = 0
 
@@ -116,13 +122,14 @@ class _Study:
         return Course(self.runs, min(self.seen, key=self._mean))
 
     def run(self, share: float | None) -> Course:
-        for place in self._design():
+        self.design = self._design()
+        for place in self.design:
             self.measure(place)
         threshold = None if share is None else share * _mean([self._mean(p) for p in self.seen])
         child = None
         while self.iterations < self.reading.budget:
             if child is None or threshold is None or self._suffices(child, threshold):
-                child = self._child()
+                child = self._child(share is not None)
             if child is None:
                 break
             self.measure(child)
@@ -154,28 +161,40 @@ class _Study:
         points = dict.fromkeys(zip(*columns, strict=True))
         return [place for point in points if (place := self.table.place(point)) is not None]
 
-    def _child(self) -> int | None:
+    def _child(self, resampled: bool) -> int | None:
         """None if everything was tested."""
         for _ in range(DRAWS):
             child = self.table.place(self._bred())
             if child is None:
                 continue
-            if self.reading.returns or child not in self.seen:
+            # As the engine has it: a design point may become a child where children run again.
+            again = resampled and child in self.design and len(self.seen[child]) == 1
+            if self.reading.returns or again or child not in self.seen:
                 return child
         untested = [place for place in range(len(self.table.points)) if place not in self.seen]
         return self.random.choice(untested) if untested else None
 
     def _bred(self) -> Point:
-        pools = self.random.sample(sorted(self.seen), min(2 * POOL, len(self.seen) // 2 * 2))
-        half = len(pools) // 2
-        one, other = (
-            self.table.points[min(pool, key=self._mean)] for pool in (pools[:half], pools[half:])
-        )
+        one, other = (self.table.points[place] for place in self._parents())
         cut = self.random.randrange(1, len(one)) if len(one) > 1 else 1
         child = [*one[:cut], *other[cut:]]
         if self.random.random() < MUTATION_RATE:
             self._step(child)
         return tuple(child)
+
+    def _parents(self) -> list[int]:
+        tested = sorted(self.seen)
+        if not self.reading.picks:
+            pools = self.random.sample(tested, min(2 * POOL, len(tested) // 2 * 2))
+            half = len(pools) // 2
+            return [min(pool, key=self._mean) for pool in (pools[:half], pools[half:])]
+        parents: list[int] = []
+        for _ in range(2):
+            means = [self._mean(place) for place in tested]
+            weights = [1.0 / (mean - min(means) + 1.0) for mean in means]
+            parents += self.random.choices(tested, weights)
+            tested.remove(parents[-1])
+        return parents
 
     def _step(self, point: list[int]) -> None:
         """One parameter to a neighbouring level, or to any other category."""

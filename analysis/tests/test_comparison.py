@@ -59,8 +59,10 @@ def test_numbers_and_tables_read_well() -> None:
 def test_without_noise_two_runs_suffice(tmp_path: Path) -> None:
     course = replay(bowl(tmp_path), Reading("as is"), 0.1, 3)
     assert len(course.runs) == 50
-    children = course.runs[15:]
+    design, search = course.runs[:15], course.runs[15:]
+    children = [place for place in search if place not in design]
     assert children[0:-1:2] == children[1::2], "each child twice in a row"
+    assert all(search.count(place) <= 1 for place in design), "a design point once more"
     once = replay(bowl(tmp_path), Reading("as is"), None, 3)
     assert len(set(once.runs)) == len(once.runs) <= SIZE * SIZE
 
@@ -77,7 +79,10 @@ def test_what_counts_as_an_iteration(tmp_path: Path) -> None:
     wide = bowl(tmp_path)
     free = replay(wide, Reading("free", budget=25, resamples_count=False), 0.1, 2)
     assert len(set(free.runs)) == 25
-    assert len(free.runs) == 15 + 2 * 10, "ten children of two runs, the last one's too"
+    design = set(free.runs[:15])
+    assert all(free.runs.count(place) == 2 for place in set(free.runs) - design), "the last too"
+    picked = replay(wide, Reading("picked", picks=True), None, 2)
+    assert len(set(picked.runs)) == 50
     back = replay(wide, Reading("back", budget=200, returns=True), None, 2)
     assert len(back.runs) == 200
 
@@ -96,6 +101,7 @@ def test_figures_of_readings_by_hand(tmp_path: Path) -> None:
     assert (of.success, of.tried, of.steps) == (50.0, 50.0, 1.5)
     assert of.distance == pytest.approx(20.0 / 2)
     assert of.average == pytest.approx((10.0 + 20.0) / 2)
+    assert of.nearest == pytest.approx((0.0 + 20.0) / 2)
     assert of.levels == pytest.approx(1 / 15 / 2)
 
 
