@@ -26,7 +26,7 @@ class Reading:
     budget: int = 50
     """Iterations, those of the design among them."""
     resamples_count: bool = True
-    """Whether a run of what has run before is an iteration."""
+    """Whether a run that resampling asks for is an iteration."""
     returns: bool = False
     """Whether a child may be a parametrization that was tested, and is then run again."""
     picks: bool = False
@@ -112,11 +112,10 @@ class _Study:
         self.runs: list[int] = []
         self.iterations = 0
 
-    def measure(self, place: int) -> None:
-        again = place in self.seen
+    def measure(self, place: int, counts: bool = True) -> None:
         self.seen[place].append(self.table.draw(place, len(self.seen[place]), self.seed))
         self.runs.append(place)
-        self.iterations += self.reading.resamples_count or not again
+        self.iterations += counts
 
     def course(self) -> Course:
         return Course(self.runs, min(self.seen, key=self._mean))
@@ -126,18 +125,16 @@ class _Study:
         for place in self.design:
             self.measure(place)
         threshold = None if share is None else share * _mean([self._mean(p) for p in self.seen])
-        child = None
+        counts = self.reading.resamples_count
         while self.iterations < self.reading.budget:
-            if child is None or threshold is None or self._suffices(child, threshold):
-                child = self._child(share is not None)
+            child = self._child(share is not None)
             if child is None:
                 break
             self.measure(child)
-        # What is under way when the iterations are spent is brought to its end, if that is free.
-        while not self.reading.resamples_count and threshold is not None and child is not None:
-            if self._suffices(child, threshold):
-                break
-            self.measure(child)
+            while threshold is not None and not self._suffices(child, threshold):
+                if counts and self.iterations >= self.reading.budget:
+                    break
+                self.measure(child, counts)
         return self.course()
 
     def _mean(self, place: int) -> float:

@@ -130,8 +130,10 @@ class Rivals:
             if BEST_PEER in ratios_:
                 best = Estimate(**ratios_[BEST_PEER][figure]["all"])
                 reached = "reached" if best.value <= aim else "not reached"
+                among = ", ".join(self._result["best_of"])
                 lines[-1] += (
-                    f" By {BEST_PEER}: {best.value:.3f} ({best.low:.3f}-{best.high:.3f}) "
+                    f" By {BEST_PEER} (of {among}): "
+                    f"{best.value:.3f} ({best.low:.3f}-{best.high:.3f}) "
                     f"{best.verdict()}; the aim, {aim:.2f}, is {reached}."
                 )
         return lines
@@ -145,7 +147,7 @@ class Rivals:
             *prose("methods", budget=str(BUDGET)),
             "",
             *overall(result, self._methods),
-            *ratios(result, [name for name in self._methods if name != OURS.name], "###"),
+            *ratios(result, self._methods[1:], "###", ("common", "average")),
             "",
             *prose("peers", packages=made_with, enough=str(ENOUGH_SEEDS)),
             "",

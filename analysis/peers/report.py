@@ -185,6 +185,7 @@ class Comparison:
             "peers": self.peers,
             "overall": {n: {f: vars(self.overall(n, f)) for f in figures} for n in self.all},
             "computing_per_run": self._computing,
+            "best_of": self.rivals(first).get(BEST_PEER, []),
             "ratios": {
                 rival: {
                     figure: {
@@ -262,7 +263,12 @@ def overall(result: dict[str, Any], names: list[str]) -> list[str]:
     return lines
 
 
-def ratios(result: dict[str, Any], rivals: list[str], level: str = "##") -> list[str]:
+def ratios(
+    result: dict[str, Any],
+    rivals: list[str],
+    level: str = "##",
+    figures: Sequence[str] = tuple(FIGURES),
+) -> list[str]:
     """The first method divided by others: over all tables, then table by table."""
     first = result["methods"][0]
     lines = [
@@ -272,15 +278,15 @@ def ratios(result: dict[str, Any], rivals: list[str], level: str = "##") -> list
         "Below 1 it is the faster one. Ahead, behind: the interval excludes 1. Nothing is claimed",
         f"from fewer than {ENOUGH_SEEDS} seeds: their intervals are too narrow.",
         "",
-        row(["", "seeds", *FIGURES.values()]),
-        "| --- | ---: | --- | --- | --- |",
+        row(["", "seeds", *(FIGURES[figure] for figure in figures)]),
+        row(["---", "---:", *("---" for _ in figures)]),
     ]
     for rival in rivals:
         of = result["ratios"][rival]
         seeds = str(of["average"]["all"]["seeds"])
-        lines.append(row([rival, seeds, *(_judged(of[figure]["all"]) for figure in FIGURES)]))
-    for figure, words in FIGURES.items():
-        lines += ["", f"{level} {first} divided by, table by table: {words}", ""]
+        lines.append(row([rival, seeds, *(_judged(of[figure]["all"]) for figure in figures)]))
+    for figure in figures:
+        lines += ["", f"{level} {first} divided by, table by table: {FIGURES[figure]}", ""]
         lines += [row(["", *(t["name"] for t in result["tables"])])]
         lines += [row(["---"] * (1 + len(result["tables"])))]
         for rival in rivals:

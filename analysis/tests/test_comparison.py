@@ -78,8 +78,9 @@ def test_noise_takes_more_runs_and_the_threshold_ends_them(tmp_path: Path) -> No
 def test_what_counts_as_an_iteration(tmp_path: Path) -> None:
     wide = bowl(tmp_path)
     free = replay(wide, Reading("free", budget=25, resamples_count=False), 0.1, 2)
-    assert len(set(free.runs)) == 25
+    # Ten children; some may be design points, which run once more.
     design = set(free.runs[:15])
+    assert len(free.runs) > 25 >= len(set(free.runs)) > 15
     assert all(free.runs.count(place) == 2 for place in set(free.runs) - design), "the last too"
     picked = replay(wide, Reading("picked", picks=True), None, 2)
     assert len(set(picked.runs)) == 50
