@@ -134,7 +134,7 @@ class Rivals:
                 lines[-1] += (
                     f" By {BEST_PEER} (of {among}): "
                     f"{best.value:.3f} ({best.low:.3f}-{best.high:.3f}) "
-                    f"{best.verdict()}; the aim, {aim:.2f}, is {reached}."
+                    f"{best.verdict() or 'of too few seeds'}; the aim, {aim:.2f}, is {reached}."
                 )
         return lines
 
