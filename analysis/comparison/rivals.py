@@ -27,6 +27,11 @@ BUDGET = 50
 AIMS = {"recommended": 0.97, "common": 0.97, "average": 0.90}
 """What our default aims at, against the best peer of each table."""
 OURS = Method("default", "default")
+OF_A_SITE = [
+    Method("default, a site's study", "default"),
+    Method("robert2020, a site's study", "robert2020"),
+]
+"""With baseline runs, control runs and the bound on the loss."""
 _GENETIC = "robert2020:noise="
 _REGRESSION = "noise=regression,noise.regression"
 _SURROGATE = "robert2019-surrogate:robert2019-surrogate.acquisition="
@@ -101,9 +106,10 @@ class Rivals:
         """
         methods = [*METHODS, *_others(program.methods(tables[0].path))]
         studies: dict[tuple[str, str], Any] = {}
-        for some, of in (([OURS], seeds), (methods[1:], method_seeds)):
+        for some, of in (([OURS], seeds), (methods[1:], method_seeds), (OF_A_SITE, method_seeds)):
             texts = [method.text for method in some]
-            found = run_methods(tables, texts, range(of), BUDGET, program)
+            site = some is OF_A_SITE
+            found = run_methods(tables, texts, range(of), BUDGET, program, of_a_site=site)
             by_text = {method.text: method.name for method in some}
             studies |= {(table, by_text[text]): one for (table, text), one in found.items()}
         run = run_peers(
@@ -111,7 +117,7 @@ class Rivals:
         )
         studies |= run
         self._peers = [peer for peer in PEERS if all(run[table.name, peer] for table in tables)]
-        self._methods = [method.name for method in methods]
+        self._methods = [method.name for method in (*methods, *OF_A_SITE)]
         comparison = Comparison(tables, self._methods, self._peers, studies, BUDGET)
         self._result = comparison.as_json()
 

@@ -165,14 +165,24 @@ def run_peers(
 
 
 def run_methods(
-    tables_: list[Table], methods: list[str], seeds: range, budget: int, program: Program
+    tables_: list[Table],
+    methods: list[str],
+    seeds: range,
+    budget: int,
+    program: Program,
+    *,
+    of_a_site: bool = False,
 ) -> dict[tuple[str, str], list[Timed]]:
     """The studies of io-autotune's methods, from `io-autotune simulate`.
+
+    They are such as `io-autotune optimize` makes, which runs the default once, as peers do; or
+    those of a site, with its baseline and control runs and its bound on the loss.
 
     Raises:
         ReplayError: If it fails, or reads the tables otherwise than `peers.tables` does.
     """
     words = ["--per-seed", "--budget", str(budget)]
+    words += [] if of_a_site else ["--outside-slurm"]
     words += ["--seeds", str(len(seeds)), "--first-seed", str(seeds.start)]
     result = program.simulate([table.path for table in tables_], methods, words)
     studies = {}
