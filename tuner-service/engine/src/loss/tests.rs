@@ -269,8 +269,8 @@ fn points_of_the_design_that_must_be_slow_are_left_out() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// Where runs do not scatter, what is expected is what is: the loss never exceeds the bound by more than
-    /// the run that reached it.
+    /// What is expected never exceeds the bound by more than the run that reached it. The truth may, because
+    /// points that ran once are drawn towards the others, but by less than half.
     #[test]
     fn one_run_may_overshoot(seed: u64, spread in 0.3..1.2_f64, share in 0.0..0.3_f64) {
         let space = grid(&[6, 6, 3, 4]);
@@ -296,8 +296,8 @@ proptest! {
             worst = worst.max(lost);
             let now = expected_loss(&space, history, &[], &settings);
             let allowed = settings.loss.bound(history.tally.total) + worst;
-            // The prior of the noise still pulls a little.
-            if outcome.is_ok() && (now.loss > 1.05 * allowed || truth > 1.15 * allowed) {
+            // What was run is judged anew with each run that ends.
+            if outcome.is_ok() && (now.loss > 1.15 * allowed || truth > 1.5 * allowed) {
                 outcome = Err(format!("{} and {truth} of {allowed} after {:?}", now.loss, history.tally));
             }
         });

@@ -178,7 +178,8 @@ fn runs_that_are_open_at_once_differ_and_end_in_any_order() {
             id,
             &format!("\"elapsed\":{}", time(&parametrization)),
         );
-        for _ in 0..5 {
+        // 31 of the 40 parametrizations: a method that runs none twice still has a choice.
+        for _ in 0..3 {
             let mut open: Vec<(u64, Json)> = (0..10).map(|_| ask(&mut session)).collect();
             let mut texts: Vec<String> = open.iter().map(|(_, p)| p.to_string()).collect();
             texts.sort();
