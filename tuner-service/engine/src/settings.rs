@@ -85,7 +85,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
-            method: MethodName::Robert2020,
+            method: MethodName::Default,
             baseline_runs: 4,
             design_points: 15,
             budget: 50,
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(settings, Settings::default());
         settings.validate().unwrap();
         let json = serde_json::to_string(&settings).unwrap();
-        assert!(json.contains(r#""method":"robert2020""#), "{json}");
+        assert!(json.contains(r#""method":"default""#), "{json}");
         assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
     }
 

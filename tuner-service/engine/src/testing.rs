@@ -7,7 +7,7 @@ use crate::design::latin_hypercube;
 use crate::history::{History, Pending, Phase, Role, Tally, Tested};
 use crate::methods::{self, MethodContext};
 use crate::reason::Suggestion;
-use crate::settings::Settings;
+use crate::settings::{MethodName, Settings};
 use crate::space::{Comparison, Condition, Constraint, Domain, Parameter, Point, Space, Value};
 use crate::view::View;
 
@@ -154,6 +154,14 @@ pub(crate) fn any_constrained(seed: u64) -> Space {
         }
     }
     space
+}
+
+/// The usual settings, with the published method.
+pub(crate) fn published() -> Settings {
+    Settings {
+        method: MethodName::Robert2020,
+        ..Settings::default()
+    }
 }
 
 /// A tested point with these times.

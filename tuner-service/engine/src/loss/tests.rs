@@ -269,12 +269,13 @@ fn points_of_the_design_that_must_be_slow_are_left_out() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// What is expected never exceeds the bound by more than the run that reached it. The truth may, because
-    /// points that ran once are drawn towards the others, but by less than half.
+    /// One run may overshoot the bound: from then on nothing explores but what is expected to be quicker. (What is
+    /// expected of the runs that ended changes with every run; so does how far it is above the bound.)
     #[test]
-    fn one_run_may_overshoot(seed: u64, spread in 0.3..1.2_f64, share in 0.0..0.3_f64) {
+    fn one_run_may_overshoot(seed: u64, spread in 0.3..1.2_f64, share in 0.0..0.3_f64, ours: bool) {
         let space = grid(&[6, 6, 3, 4]);
-        let mut settings = settings(MethodName::Random);
+        let method = if ours { MethodName::Default } else { MethodName::Random };
+        let mut settings = settings(method);
         settings.loss.share = share;
         settings.budget = 40;
         let slope: Vec<f64> = {
@@ -285,21 +286,16 @@ proptest! {
             let log: f64 = point.0.iter().zip(&slope).map(|(level, slope)| f64::from(*level) * slope).sum();
             100.0 * log.exp()
         };
-        let default = time(&space.default_point());
-        let mut worst = 0.0_f64;
-        let mut truth = 0.0;
+        let mut before = History::default();
         let mut outcome = Ok(());
-        live(&space, &settings, seed, 120, time, |suggestion, history| {
+        live(&space, &settings, seed, 80, time, |suggestion, history| {
             let point = space.validate(&suggestion.parametrization).unwrap();
-            let lost = (time(&point) / default - 1.0).max(0.0);
-            truth += lost;
-            worst = worst.max(lost);
-            let now = expected_loss(&space, history, &[], &settings);
-            let allowed = settings.loss.bound(history.tally.total) + worst;
-            // What was run is judged anew with each run that ends.
-            if outcome.is_ok() && (now.loss > 1.15 * allowed || truth > 1.5 * allowed) {
-                outcome = Err(format!("{} and {truth} of {allowed} after {:?}", now.loss, history.tally));
+            let expected = expected_loss(&space, &before, &[], &settings);
+            let view = View::new(&space, &before, &[]);
+            if suggestion.role.explores() && expected.is_reached() && may_lose_at(&view, &point) {
+                outcome = Err(format!("{expected:?}, and {suggestion:?}"));
             }
+            before = history.clone();
         });
         prop_assert!(outcome.is_ok(), "{:?}", outcome);
     }

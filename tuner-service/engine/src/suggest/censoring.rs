@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::recommend::{best_known, recommend};
 use crate::settings::Loss;
-use crate::testing::{Outcome, finish, grid, history, started, tested};
+use crate::testing::{Outcome, finish, grid, history, published, started, tested};
 
 const SEED: u64 = 42;
 
@@ -28,7 +28,7 @@ fn runs_cut_short_raise_the_mean_and_are_no_reason_to_recommend() {
         recommend(
             &space,
             &beside_the_default(&space, times, bounds),
-            &Settings::default(),
+            &published(),
         )
         .unwrap()
     };
@@ -61,13 +61,13 @@ fn the_default_is_raised_by_its_own_bounds() {
     let default = &mut history.tested[0];
     default.record_censored(9, 30.0).unwrap();
     default.record_censored(9, 200.0).unwrap();
-    let best = recommend(&space, &history, &Settings::default()).unwrap();
+    let best = recommend(&space, &history, &published()).unwrap();
     assert_eq!((best.default_n, best.default_censored), (4, 2));
     assert_eq!(best.default_mean, Some(120.0));
     // The baseline is of runs that ended: a limit that always strikes tells nothing of the default.
     let mut history = History::default();
     for number in 1..=20 {
-        let baseline = suggest(&space, &history, &[], &Settings::default(), SEED);
+        let baseline = suggest(&space, &history, &[], &published(), SEED);
         assert_eq!(baseline.reason, Reason::Baseline { number: 1, of: 4 });
         finish(&mut history, &started(&baseline), Outcome::Censored(60.0));
         assert_eq!(history.tested[0].censored.len(), number);
@@ -81,7 +81,7 @@ fn starts_under_a_limit(limit: f64) -> (BTreeMap<String, u32>, Suggestion) {
     let mut starts = BTreeMap::new();
     let settings = Settings {
         loss: Loss::UNBOUNDED,
-        ..Settings::default()
+        ..published()
     };
     for _ in 0..80 {
         let suggestion = suggest(&space, &history, &[], &settings, SEED);
@@ -114,10 +114,10 @@ fn what_was_cut_short_is_not_run_again_for_ever() {
 fn a_child_that_mostly_ends_at_its_limit_is_given_up() {
     let space = grid(&[6, 6, 3, 4]);
     let mut known = beside_the_default(&space, &[80.0, 81.0], &[82.0, 82.0, 82.0]);
-    let best = recommend(&space, &known, &Settings::default()).unwrap();
+    let best = recommend(&space, &known, &published()).unwrap();
     assert_eq!(best.parametrization, space.default());
     known.tested[1].record(30, 80.0).unwrap();
-    let best = recommend(&space, &known, &Settings::default()).unwrap();
+    let best = recommend(&space, &known, &published()).unwrap();
     assert_eq!((best.n, best.censored), (3, 3));
 }
 
@@ -157,11 +157,11 @@ proptest! {
                 prop_assert!(mean(&history).is_some_and(|raised| raised >= estimate));
             }
             let recommended = |history| {
-                recommend(&space, history, &Settings::default()).is_some_and(|best| best.parametrization == given)
+                recommend(&space, history, &published()).is_some_and(|best| best.parametrization == given)
             };
             prop_assert!(recommended(&before) || !recommended(&history));
             if given != space.default() {
-                let busy = |history| best_known(&space, history, &Settings::default(), BestKnownBecause::Busy);
+                let busy = |history| best_known(&space, history, &published(), BestKnownBecause::Busy);
                 prop_assert!(
                     busy(&before).parametrization == given || busy(&history).parametrization != given
                 );

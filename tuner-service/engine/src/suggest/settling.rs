@@ -3,7 +3,7 @@
 use super::*;
 use crate::history::Tally;
 use crate::recommend::{best_known, recommend};
-use crate::testing::{Outcome, finish, grid, history, started, tested};
+use crate::testing::{Outcome, finish, grid, history, published, started, tested};
 
 const SEED: u64 = 42;
 
@@ -12,7 +12,7 @@ fn a_lucky_single_run_is_confirmed_and_not_recommended() {
     let space = grid(&[6, 6, 3, 4]);
     let settings = Settings {
         budget: 15,
-        ..Settings::default()
+        ..published()
     };
     let lucky = [1, 2, 0, 3];
     let mut history = history(
@@ -29,7 +29,7 @@ fn a_lucky_single_run_is_confirmed_and_not_recommended() {
         15,
         19,
     );
-    let best = recommend(&space, &history, &Settings::default()).unwrap();
+    let best = recommend(&space, &history, &published()).unwrap();
     assert_eq!((best.mean, best.n, best.default_n), (92.0, 2, 4));
     assert_eq!(best.default_mean, Some(100.0));
     assert!((best.standard_error - 2.0).abs() < 1e-12);
@@ -80,7 +80,7 @@ fn confirmation_ends_when_it_cannot_be_had() {
     let space = grid(&[6, 6, 3, 4]);
     let settings = Settings {
         budget: 15,
-        ..Settings::default()
+        ..published()
     };
     let lucky = tested(&space, &[1, 2, 0, 3], &[50.0], 6);
     for outcome in [Outcome::Failed, Outcome::Ignored] {
@@ -113,7 +113,7 @@ fn settled_runs_alternate_with_control_runs_as_set() {
         let settings = Settings {
             control_every,
             budget: 15,
-            ..Settings::default()
+            ..published()
         };
         let mut history = history(
             vec![
@@ -159,7 +159,7 @@ fn a_settled_epoch_stays_settled() {
     let settings = Settings {
         budget: 90,
         baseline_runs: 20,
-        ..Settings::default()
+        ..published()
     };
     let suggestion = suggest(&space, &history, &[], &settings, SEED);
     assert_eq!(
@@ -182,19 +182,14 @@ fn mostly_failing_is_not_recommended_and_ties_go_to_the_default() {
         0,
         0,
     );
-    let best = recommend(&space, &history, &Settings::default()).unwrap();
+    let best = recommend(&space, &history, &published()).unwrap();
     assert_eq!(best.parametrization, space.default());
     history.tested[2].record(20, 10.0).unwrap();
     assert_eq!(
-        recommend(&space, &history, &Settings::default())
-            .unwrap()
-            .mean,
+        recommend(&space, &history, &published()).unwrap().mean,
         10.0
     );
-    assert_eq!(
-        recommend(&space, &History::default(), &Settings::default()),
-        None
-    );
+    assert_eq!(recommend(&space, &History::default(), &published()), None);
 }
 
 #[test]
@@ -203,7 +198,7 @@ fn the_best_known_is_the_default_before_there_is_one() {
     let suggestion = best_known(
         &space,
         &History::default(),
-        &Settings::default(),
+        &published(),
         BestKnownBecause::Busy,
     );
     assert_eq!(
@@ -221,12 +216,7 @@ fn the_best_known_is_the_default_before_there_is_one() {
         0,
     );
     history.tally.explored = 3;
-    let suggestion = best_known(
-        &space,
-        &history,
-        &Settings::default(),
-        BestKnownBecause::Restarted,
-    );
+    let suggestion = best_known(&space, &history, &published(), BestKnownBecause::Restarted);
     assert_eq!(suggestion.phase, Phase::Search);
     assert_eq!(
         suggestion.parametrization,
@@ -243,7 +233,7 @@ fn the_best_known_is_the_default_before_there_is_one() {
     );
     history.tally.settled = 1;
     assert_eq!(
-        best_known(&space, &history, &Settings::default(), because).phase,
+        best_known(&space, &history, &published(), because).phase,
         Phase::Settled
     );
 }

@@ -9,7 +9,7 @@ use crate::recommend::recommend;
 use crate::settings::{Crossover, MethodName, Selection, Settings};
 use crate::space::{Parametrization, Point, Space};
 use crate::statistics::gain;
-use crate::testing::{Outcome, categories, finish, integers, normal, started};
+use crate::testing::{Outcome, categories, finish, integers, normal, published, started};
 
 /// Six parameters, as ROMIO has; the default is their first values.
 fn space() -> Space {
@@ -171,7 +171,7 @@ fn the_landscape_is_as_described() {
 fn studies_end_better_than_they_began() {
     let settings = Settings {
         control_every: 3,
-        ..Settings::default()
+        ..published()
     };
     for parallel in [1, 8] {
         let summary = summarise(10, &settings, parallel, 0.1, truth);
@@ -186,7 +186,7 @@ fn studies_end_better_than_they_began() {
 fn where_nothing_matters_nothing_is_claimed() {
     let settings = Settings {
         control_every: 2,
-        ..Settings::default()
+        ..published()
     };
     let summary = summarise(20, &settings, 4, 0.2, |_| 60.0);
     // The interval errs upwards in one life of forty.
@@ -200,7 +200,7 @@ fn every_operator_finds_its_way() {
         Selection::Probabilistic,
     ] {
         for crossover in [Crossover::SinglePoint, Crossover::NPoint { points: 2 }] {
-            let mut settings = Settings::default();
+            let mut settings = published();
             settings.robert2020.selection = selection;
             settings.robert2020.crossover = crossover;
             let summary = summarise(6, &settings, 4, 0.2, truth);
@@ -216,7 +216,7 @@ fn every_published_method_finds_its_way() {
     for method in MethodName::ALL {
         let settings = Settings {
             method: *method,
-            ..Settings::default()
+            ..published()
         };
         let summary = summarise(6, &settings, 4, 0.1, truth);
         assert!(summary.better >= 5, "{method}: {}", summary.better);

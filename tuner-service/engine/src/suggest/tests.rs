@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::settings::MAX_DESIGN_POINTS;
-use crate::testing::{Outcome, finish, grid, started, tested};
+use crate::testing::{Outcome, finish, grid, published, started, tested};
 
 const SEED: u64 = 42;
 
@@ -30,7 +30,7 @@ fn count(suggestions: &[Suggestion], role: Role) -> usize {
 #[test]
 fn the_phases_come_in_order_with_their_numbers() {
     let space = grid(&[6, 6, 3, 4]);
-    let settings = Settings::default();
+    let settings = published();
     let (all, history) = live(&space, &settings, 100, |_| Outcome::Elapsed(100.0));
     assert!(all.is_sorted_by_key(|suggestion| suggestion.phase));
     assert_eq!(count(&all, Role::Baseline), 4);
@@ -63,7 +63,7 @@ fn control_runs_keep_up_with_the_root() {
     let space = grid(&[6, 6, 3, 4]);
     let settings = Settings {
         budget: 500,
-        ..Settings::default()
+        ..published()
     };
     let (all, _) = live(&space, &settings, 300, |_| Outcome::Elapsed(100.0));
     let mut defaults = 0_u64;
@@ -90,7 +90,7 @@ fn at_most_so_many_explore_at_once() {
     let space = grid(&[6, 6, 3, 4]);
     let settings = Settings {
         exploring: 3,
-        ..Settings::default()
+        ..published()
     };
     let mut history = History::default();
     let entry = tested(&space, &space.default_point().0, &[100.0; 40], 0);
@@ -126,13 +126,7 @@ fn a_thousand_at_once_are_not_a_thousand_experiments() {
     let space = grid(&[6, 6, 3, 4]);
     let mut pending = Vec::new();
     for _ in 0..1000 {
-        let suggestion = suggest(
-            &space,
-            &History::default(),
-            &pending,
-            &Settings::default(),
-            SEED,
-        );
+        let suggestion = suggest(&space, &History::default(), &pending, &published(), SEED);
         pending.push(started(&suggestion));
     }
     let of = |role| {
@@ -157,7 +151,7 @@ fn a_thousand_at_once_are_not_a_thousand_experiments() {
 #[test]
 fn failing_design_points_are_given_up_after_two() {
     let space = grid(&[6, 6, 3, 4]);
-    let settings = Settings::default();
+    let settings = published();
     let (all, _) = live(&space, &settings, 60, |suggestion| {
         if suggestion.parametrization == space.default() {
             Outcome::Elapsed(100.0)
@@ -186,7 +180,7 @@ fn failing_design_points_are_given_up_after_two() {
 #[test]
 fn an_application_that_always_fails_is_left_alone() {
     let space = grid(&[6, 6, 3, 4]);
-    let (all, _) = live(&space, &Settings::default(), 200, |_| Outcome::Failed);
+    let (all, _) = live(&space, &published(), 200, |_| Outcome::Failed);
     assert!(count(&all, Role::Design) <= 30);
     assert_eq!(count(&all, Role::Search), 0);
     assert!(
@@ -199,14 +193,14 @@ fn an_application_that_always_fails_is_left_alone() {
 #[test]
 fn runs_that_do_not_count_teach_nothing() {
     let space = grid(&[6, 6, 3, 4]);
-    let (all, _) = live(&space, &Settings::default(), 50, |_| Outcome::Ignored);
+    let (all, _) = live(&space, &published(), 50, |_| Outcome::Ignored);
     assert_eq!(count(&all, Role::Baseline), 50);
 }
 
 #[test]
 fn one_point_is_a_whole_life() {
     let space = grid(&[1]);
-    let (all, _) = live(&space, &Settings::default(), 30, |_| Outcome::Elapsed(3.0));
+    let (all, _) = live(&space, &published(), 30, |_| Outcome::Elapsed(3.0));
     assert_eq!(count(&all, Role::Baseline), 4);
     assert!(all[4..].iter().all(|s| s.phase == Phase::Settled));
 }
@@ -217,9 +211,9 @@ fn a_huge_space_is_searched_in_no_time() {
     let settings = Settings {
         design_points: MAX_DESIGN_POINTS,
         budget: 300,
-        ..Settings::default()
+        ..published()
     };
-    let (all, _) = live(&space, &Settings::default(), 80, |_| Outcome::Elapsed(3.0));
+    let (all, _) = live(&space, &published(), 80, |_| Outcome::Elapsed(3.0));
     assert_eq!(count(&all, Role::Design), 15);
     assert_eq!(count(&all, Role::Search), 35);
     let mut history = History::default();
@@ -233,10 +227,8 @@ fn a_huge_space_is_searched_in_no_time() {
 #[test]
 fn seeds_and_ordinals_matter() {
     let space = grid(&[60, 60, 60, 60]);
-    let (one, history) = live(&space, &Settings::default(), 25, |_| {
-        Outcome::Elapsed(100.0)
-    });
-    let other = suggest(&space, &history, &[], &Settings::default(), SEED + 1);
+    let (one, history) = live(&space, &published(), 25, |_| Outcome::Elapsed(100.0));
+    let other = suggest(&space, &history, &[], &published(), SEED + 1);
     assert_ne!(one.last().unwrap().parametrization, other.parametrization);
     let designs: BTreeSet<Vec<Point>> = (0..20)
         .map(|seed| latin_hypercube(&space, 15, seed))

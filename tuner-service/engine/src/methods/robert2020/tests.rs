@@ -5,9 +5,8 @@ use rand::SeedableRng;
 use super::*;
 use crate::design::latin_hypercube;
 use crate::history::{History, Pending, Phase, Role};
-use crate::settings::Settings;
 use crate::space::Space;
-use crate::testing::{categories, grid, history, tested, with_context};
+use crate::testing::{categories, grid, history, published, tested, with_context};
 
 const SEED: u64 = 11;
 
@@ -51,7 +50,7 @@ fn searching(space: &Space, point: &Point) -> Pending {
 }
 
 fn propose(space: &Space, history: &History, pending: &[Pending]) -> Proposal {
-    let settings = Settings::default();
+    let settings = published();
     with_context(space, history, pending, &settings, SEED, |context| {
         Robert2020Method.propose(context, &mut rng(history.tally.total + 1))
     })
@@ -107,7 +106,7 @@ fn resampling_stops_just_below_the_threshold() {
 fn the_threshold_is_a_share_of_the_design_mean() {
     let space = grid(&[6, 6, 3, 4]);
     let threshold = |history: &History, pending: &[Pending], share: f64| {
-        let mut settings = Settings::default();
+        let mut settings = published();
         settings.robert2020.resampling_share = share;
         with_context(&space, history, pending, &settings, SEED, sedr::threshold)
     };
@@ -302,7 +301,7 @@ fn a_space_that_is_tested_whole_is_exhausted() {
 #[test]
 fn the_nearest_untested_point_is_next_when_children_are_known() {
     // One tested point in each space: every child is a mutation of it, or known.
-    let mut settings = Settings::default();
+    let mut settings = published();
     settings.robert2020.mutation_rate = 0.0;
     for space in [grid(&[9, 9, 9]), grid(&[1000; 20])] {
         let mut history = History::default();
