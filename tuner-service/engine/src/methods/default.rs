@@ -38,7 +38,7 @@ const CLIMBED: usize = 3;
 /// No more than so many levels of a parameter are tried in single changes.
 const CLIMBED_LEVELS: u32 = 16;
 /// The runs for which a better parametrization will still be of use once the budget is spent.
-const HORIZON: f64 = 400.0;
+const HORIZON: f64 = 250.0;
 /// No parametrization is tried that is predicted to take longer than so many times the default.
 const MOST_OF_DEFAULT: f64 = 2.0;
 
