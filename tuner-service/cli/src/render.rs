@@ -68,7 +68,7 @@ fn list(studies: &[StudySummary]) -> String {
 /// One study, in full.
 pub(crate) fn study(study: &StudySummary) -> String {
     let mut text = format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\nphase        {}: {} of {} exploring runs done; runs: {} counted, {} not counted, {} in flight\n\n",
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\nphase        {}: {}; runs: {} counted, {} not counted, {} in flight\n\n",
         study.application,
         user(study),
         study.accelerator,
@@ -76,8 +76,7 @@ pub(crate) fn study(study: &StudySummary) -> String {
         study.study_id,
         study.epoch,
         phase(study),
-        study.explored.0,
-        study.explored.1,
+        study.progress(),
         study.counted,
         study.not_counted,
         study.in_flight,

@@ -345,7 +345,8 @@ pub struct StudySummary {
     pub not_counted: i64,
     /// Runs of the epoch in flight.
     pub in_flight: i64,
-    /// Design and search runs that ended, and how many there are to be.
+    /// Design and search runs that ended, and how many there are to be; those that confirm the best come on
+    /// top.
     pub explored: (u64, u32),
     /// Counted runs of the default, over the whole epoch.
     pub default: Option<Elapsed>,
@@ -369,6 +370,20 @@ pub struct StudySummary {
     /// one application's, for instance.
     #[serde(default)]
     pub warnings: Vec<String>,
+}
+
+impl StudySummary {
+    /// How far the search has come, in words.
+    #[must_use]
+    pub fn progress(&self) -> String {
+        let (explored, budget) = self.explored;
+        let within = explored.min(u64::from(budget));
+        let confirming = match explored - within {
+            0 => String::new(),
+            more => format!(", {more} more to confirm the best"),
+        };
+        format!("{within} of {budget} exploring runs done{confirming}")
+    }
 }
 
 /// Where a run is in its life.

@@ -1,8 +1,8 @@
 //! From the store's rows to what the API shows.
 
 use io_autotune_engine::{
-    MeanInterval, Parametrization, Phase, Reason, Role, Settings, Space, gain, mean_interval,
-    recommend, suggest,
+    MeanInterval, MethodName, Parametrization, Phase, Reason, Role, Settings, Space, gain,
+    mean_interval, recommend, suggest,
 };
 use io_autotune_protocol::{Elapsed, GainSummary, PinSummary, RunState, RunSummary, StudySummary};
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
@@ -53,8 +53,12 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
                 Some(mean) => format!("; the default {mean:.3} s over {}", best.default_n),
                 None => String::new(),
             };
+            let first = match service.settings.method {
+                MethodName::Default => "expected to be the quickest",
+                _ => "lowest mean",
+            };
             format!(
-                "lowest mean of {} parametrizations tested: {:.3} s over {} runs (standard error {:.3} s){default}",
+                "{first} of {} parametrizations tested: {:.3} s over {} runs (standard error {:.3} s){default}",
                 state.history.tested.len(),
                 best.mean,
                 best.n,

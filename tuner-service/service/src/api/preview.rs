@@ -90,10 +90,7 @@ fn standing(study: &StudySummary) -> String {
                 gain.gain * 100.0
             )
         }
-        _ => format!(
-            "{}, {} of {} exploring runs done",
-            study.phase, study.explored.0, study.explored.1
-        ),
+        _ => format!("{}, {}", study.phase, study.progress()),
     };
     format!("{standing} ({})", context.join(" "))
 }
