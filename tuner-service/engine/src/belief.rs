@@ -3,7 +3,7 @@
 
 use crate::space::Point;
 use crate::surrogate::ensemble::Ensemble;
-use crate::surrogate::{Observation, Scatter};
+use crate::surrogate::{Observation, Scatter, ranked};
 use crate::view::{Known, View};
 
 /// The surrogate is fitted to at most so many points.
@@ -38,21 +38,15 @@ impl Belief {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
         let fitted = Ensemble::fit(view.space, &observations, scatter)?;
-        let flights: Vec<(Point, f64)> = known
-            .iter()
-            .filter(|(_, known)| known.in_flight > 0)
-            .take(MOST_POINTS)
-            .map(|(point, known)| ((*point).clone(), known.in_flight as f64))
-            .collect();
+        let flights = view.flights(MOST_POINTS);
         let surrogate = if flights.is_empty() {
             fitted
         } else {
             fitted.believing(view.space, &observations, scatter, &flights)?
         };
         let points: Vec<Point> = observations.into_iter().map(|o| o.point).collect();
-        let means = surrogate.predict_all(&points).into_iter().map(|p| p.mean);
-        let mut ranked: Vec<(f64, Point)> = means.zip(points).collect();
-        ranked.sort_by(|(a, point), (b, other)| a.total_cmp(b).then_with(|| point.cmp(other)));
+        let predictions = surrogate.predict_all(&points);
+        let ranked = ranked(points, predictions);
         Some(Belief {
             incumbent: ranked.first()?.0,
             default: surrogate.predict(&view.default).mean,
@@ -110,20 +104,12 @@ fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
         }
     }
     let runs = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / runs;
-    scatter.squares += logs
-        .iter()
-        .map(|log| (log - mean) * (log - mean))
-        .sum::<f64>();
-    scatter.degrees += runs - 1.0;
+    scatter.add(&logs);
     // Beside the largest, so that no time is too large for it.
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let shares: f64 = logs.iter().map(|log| (log - largest).exp()).sum();
     let log_mean = largest + (shares / runs).ln();
-    Some((
-        log_mean + (estimate / known.elapsed.mean).ln().max(0.0),
-        runs,
-    ))
+    Some((log_mean + known.raised(), runs))
 }
 
 #[cfg(test)]

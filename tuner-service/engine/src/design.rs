@@ -131,11 +131,7 @@ fn admitted(
     let mut kept = Vec::with_capacity(points.len());
     for point in points {
         let canonical = space.canonical(point);
-        let near = if space.admits(&canonical) {
-            canonical
-        } else {
-            space.approach(default, &canonical, rng)
-        };
+        let near = space.approach(default, &canonical, rng);
         let new = |point: &Point| !taken.contains(point);
         let found = Some(near)
             .filter(new)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::AddAssign;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -230,6 +231,32 @@ pub struct Tally {
     pub settled_controls: u64,
     /// All runs, those of any other role included.
     pub total: u64,
+}
+
+impl Tally {
+    /// What one run of this phase and role adds when it ends.
+    pub fn of(phase: Phase, role: Role) -> Self {
+        let settled = phase == Phase::Settled;
+        Tally {
+            explored: u64::from(role.explores()),
+            baseline: u64::from(role == Role::Baseline),
+            controls: u64::from(role == Role::Control && !settled),
+            settled: u64::from(role == Role::Settled),
+            settled_controls: u64::from(role == Role::Control && settled),
+            total: 1,
+        }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.explored += other.explored;
+        self.baseline += other.baseline;
+        self.controls += other.controls;
+        self.settled += other.settled;
+        self.settled_controls += other.settled_controls;
+        self.total += other.total;
+    }
 }
 
 /// What is known of an epoch: all that a suggestion depends on besides its runs in flight.

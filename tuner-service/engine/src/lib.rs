@@ -34,7 +34,6 @@ mod view;
 
 pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, UnknownWord};
-pub use loss::{ExpectedLoss, expected_loss};
 pub use methods::robert2020::table_v;
 pub use mixture::{Mixture, mixture};
 pub use reason::{BestKnownBecause, Reason, Stopped, Suggestion};

@@ -13,14 +13,11 @@
 //! shrunk to what parametrizations have in common, and is revised when more is known. Gains do not pay for losses:
 //! whoever had the slow run does not have the quick ones.
 
-use serde::{Deserialize, Serialize};
-
 use crate::belief::Belief;
-use crate::history::{History, Pending};
 use crate::methods::{self, Estimator, MethodContext};
 use crate::settings::Settings;
-use crate::space::{Point, Space};
-use crate::surrogate::Prediction;
+use crate::space::Point;
+use crate::surrogate::{Prediction, Scatter};
 use crate::view::{Known, View};
 
 /// The prior of the noise: so many degrees of freedom of a spread of a tenth. It matters while only the
@@ -38,28 +35,28 @@ const PATIENCE: u64 = 10;
 const ASSURANCE: f64 = 1.0;
 
 /// What an epoch's runs are expected to have cost beyond the default, in runs of the default.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExpectedLoss {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ExpectedLoss {
     /// The expected loss, runs in flight included.
-    pub loss: f64,
+    pub(crate) loss: f64,
     /// What may be lost by now.
-    pub bound: f64,
+    pub(crate) bound: f64,
     /// What could be lost when a pause has lasted as long as one may.
     patience: f64,
 }
 
 impl ExpectedLoss {
     /// Whether exploration pauses.
-    pub fn is_reached(&self) -> bool {
+    pub(crate) fn is_reached(&self) -> bool {
         self.loss >= self.bound
     }
 
     /// Whether a pause would not end in time, so that the search does.
-    pub fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         self.loss >= self.patience
     }
 
+    /// After so many runs of the epoch, those in flight included. Nothing is lost before a run of the default has counted.
     pub(crate) fn of(view: &View<'_>, settings: &Settings, runs: u64) -> Self {
         let later = PATIENCE.saturating_mul(u64::from(settings.budget));
         ExpectedLoss {
@@ -68,26 +65,6 @@ impl ExpectedLoss {
             patience: settings.loss.bound(runs.saturating_add(later)),
         }
     }
-}
-
-/// What the epoch's runs, those in flight included, are expected to have cost beyond the default; 0
-/// before a run of the default has counted. The arguments are those of [`crate::suggest()`]. Entries
-/// that do not fit the space are ignored.
-pub fn expected_loss(
-    space: &Space,
-    history: &History,
-    pending: &[Pending],
-    settings: &Settings,
-) -> ExpectedLoss {
-    let in_flight = pending
-        .iter()
-        .fold(0_u64, |runs, run| runs.saturating_add(run.count));
-    let view = View::new(space, history, pending);
-    ExpectedLoss::of(
-        &view,
-        settings,
-        history.tally.total.saturating_add(in_flight),
-    )
 }
 
 /// Whether a point is predicted to take more than `design_most` times the default. Never before a run
@@ -204,13 +181,13 @@ struct Own {
 /// 93 (1983), 388-395). Where points differ by no more than runs do, `t` is 0, and nothing is lost.
 fn by_shrinking(view: &View<'_>, others: &[(&Point, &Known)]) -> Times {
     let default = view.default_known();
-    let mut spread = Spread::default();
-    let default = own(&default, &mut spread);
+    let mut scatter = Scatter::default();
+    let default = own(&default, &mut scatter);
     let others: Vec<Option<Own>> = others
         .iter()
-        .map(|(_, known)| own(known, &mut spread))
+        .map(|(_, known)| own(known, &mut scatter))
         .collect();
-    let noise = spread.variance();
+    let noise = noise(scatter);
     let seen = || default.iter().chain(others.iter().flatten());
     let points = seen().count() as f64;
     let middle = seen().map(|own| own.mean).sum::<f64>() / points;
@@ -235,38 +212,25 @@ fn by_shrinking(view: &View<'_>, others: &[(&Point, &Known)]) -> Times {
     }
 }
 
-/// How runs scatter around the mean of their point.
-#[derive(Default)]
-struct Spread {
-    squares: f64,
-    degrees: f64,
-}
-
-impl Spread {
-    fn variance(&self) -> f64 {
-        let degrees = self.degrees + NOISE_DEGREES;
-        let variance = (self.squares + NOISE_DEGREES * NOISE_VARIANCE) / degrees;
-        variance * (1.0 + NOISE_MARGIN / degrees)
-    }
+/// The variance of a run, as far as it is known.
+fn noise(scatter: Scatter) -> f64 {
+    let degrees = scatter.degrees + NOISE_DEGREES;
+    let variance = (scatter.squares + NOISE_DEGREES * NOISE_VARIANCE) / degrees;
+    variance * (1.0 + NOISE_MARGIN / degrees)
 }
 
 /// The mean log elapsed of a point's latest runs, raised by as much as runs cut short raise its mean;
 /// none where nothing is known.
-fn own(known: &Known, spread: &mut Spread) -> Option<Own> {
+fn own(known: &Known, scatter: &mut Scatter) -> Option<Own> {
     let estimate = known.mean()?;
     let logs = known.logs();
     if known.count() == 0 || logs.is_empty() {
         let mean = estimate.ln();
         return Some(Own { mean, runs: 1.0 });
     }
-    let runs = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / runs;
-    spread.squares += logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
-    spread.degrees += runs - 1.0;
-    let raised = (estimate / known.elapsed.mean).ln().max(0.0);
     Some(Own {
-        mean: mean + raised,
-        runs,
+        mean: scatter.add(logs) + known.raised(),
+        runs: logs.len() as f64,
     })
 }
 

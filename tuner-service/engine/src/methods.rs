@@ -49,13 +49,25 @@ impl<'a> MethodContext<'a> {
     /// What a method answers while no run has counted: there is nothing to learn from yet.
     pub(crate) fn nothing_known(&self) -> Option<Proposal> {
         let known = self.view.iter().any(|(_, known)| known.mean().is_some());
-        (!known).then(|| {
-            Proposal::Wait(if self.view.exploring() > 0 {
-                BestKnownBecause::AwaitingDesign
-            } else {
-                BestKnownBecause::NothingFinished
-            })
+        (!known).then(|| self.nothing_to_go_by())
+    }
+
+    /// What a method answers that has to know more of the design first.
+    pub(crate) fn nothing_to_go_by(&self) -> Proposal {
+        Proposal::Wait(if self.view.exploring() > 0 {
+            BestKnownBecause::AwaitingDesign
+        } else {
+            BestKnownBecause::NothingFinished
         })
+    }
+
+    /// What a method answers that finds nothing to run: runs in flight may still change that.
+    pub(crate) fn nothing_to_run(&self) -> Proposal {
+        if self.view.exploring() > 0 {
+            Proposal::Wait(BestKnownBecause::AwaitingResults)
+        } else {
+            Proposal::Exhausted
+        }
     }
 
     /// Whether a point may be run as a new one: of whose time nothing is known and nothing is in

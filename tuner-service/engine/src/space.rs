@@ -14,6 +14,9 @@ mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
 pub use condition::Condition;
 pub use constraint::{Comparison, Constraint};
 pub use error::SpaceError;
@@ -393,6 +396,12 @@ impl Metric<'_> {
 /// The number of levels of a parameter; one of a space has at least 1, and no more than `u32` holds.
 pub(crate) fn levels_of(parameter: &Parameter) -> u32 {
     u32::try_from(parameter.levels()).unwrap_or(u32::MAX).max(1)
+}
+
+/// Any other of so many levels, at least 2, each as likely.
+pub(crate) fn other_level(level: u32, levels: u32, rng: &mut ChaCha8Rng) -> u32 {
+    let other = rng.random_range(0..levels - 1);
+    if other < level { other } else { other + 1 }
 }
 
 fn names(parameters: &[Parameter]) -> String {

@@ -42,7 +42,7 @@ use crate::view::View;
 /// 2. *Control*: of the epoch's first n runs at least the whole part of the root of n are runs of
 ///    the default, so that the search stays comparable with the present.
 /// 3. At most `exploring` runs explore at once; any other gets the best known parametrization.
-/// 4. While the [expected loss](crate::expected_loss) has reached its bound, design and search go on only with what is
+/// 4. While the expected loss (`loss.rs`) has reached its bound, design and search go on only with what is
 ///    expected to be quicker than the default; any other run gets the best known parametrization. The bound grows with the runs. A pause that
 ///    would not end in time ends the search.
 /// 5. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
@@ -94,8 +94,6 @@ impl<'a> Epoch<'a> {
             view: View::new(self.space, history, pending),
             history,
             pending,
-            settings: self.settings,
-            seed: self.seed,
         }
         .choose()
     }
@@ -121,8 +119,6 @@ struct Chooser<'a> {
     view: View<'a>,
     history: &'a History,
     pending: &'a [Pending],
-    settings: &'a Settings,
-    seed: u64,
 }
 
 impl Chooser<'_> {
@@ -142,26 +138,36 @@ impl Chooser<'_> {
         if self.control_is_due() {
             return self.control(phase);
         }
-        let exploring = self.settings.exploring;
+        let exploring = self.epoch.settings.exploring;
         if self.view.exploring() >= u64::from(exploring) {
             let because = BestKnownBecause::ExploringFull { exploring };
-            return best_known_in(&self.view, self.method(), self.settings, phase, because);
+            return best_known_in(
+                &self.view,
+                self.method(),
+                self.epoch.settings,
+                phase,
+                because,
+            );
         }
         match next {
             Next::Run(phase, role, point, reason) => self.run(phase, role, &point, reason),
-            Next::Wait(because) => {
-                best_known_in(&self.view, self.method(), self.settings, phase, because)
-            }
+            Next::Wait(because) => best_known_in(
+                &self.view,
+                self.method(),
+                self.epoch.settings,
+                phase,
+                because,
+            ),
             Next::Settle => self.settled(),
         }
     }
 
     fn method(&self) -> &'static dyn Method {
-        methods::named(self.settings.method)
+        methods::named(self.epoch.settings.method)
     }
 
     fn ranking(&self) -> Vec<Point> {
-        self.method().ranking(&self.view, self.settings)
+        self.method().ranking(&self.view, self.epoch.settings)
     }
 
     fn run(&self, phase: Phase, role: Role, point: &Point, reason: Reason) -> Suggestion {
@@ -185,7 +191,7 @@ impl Chooser<'_> {
         // Failed runs tell nothing of the default's time. An application that always fails stays
         // here, with the default, which harms nobody.
         let runs = default.count().saturating_add(in_flight);
-        let of = u64::from(self.settings.baseline_runs);
+        let of = u64::from(self.epoch.settings.baseline_runs);
         (runs < of).then(|| {
             let reason = Reason::Baseline {
                 number: runs + 1,
@@ -196,7 +202,7 @@ impl Chooser<'_> {
     }
 
     fn control_is_due(&self) -> bool {
-        self.settings.controls && self.view.default_known().runs() < self.runs().isqrt()
+        self.epoch.settings.controls && self.view.default_known().runs() < self.runs().isqrt()
     }
 
     fn control(&self, phase: Phase) -> Suggestion {
@@ -213,7 +219,7 @@ impl Chooser<'_> {
     }
 
     fn next(&self) -> Next {
-        if self.explored() >= u64::from(self.settings.budget) {
+        if self.explored() >= u64::from(self.epoch.settings.budget) {
             return self.conclude();
         }
         let loss = self.loss();
@@ -225,7 +231,7 @@ impl Chooser<'_> {
         let context = MethodContext {
             view: &self.view,
             design,
-            settings: self.settings,
+            settings: self.epoch.settings,
             explored: self.explored(),
             held,
         };
@@ -255,7 +261,7 @@ impl Chooser<'_> {
             let (phase, role) = (Phase::Design, Role::Design);
             return Some(Next::Run(phase, role, point.clone(), reason));
         }
-        if stop::met(&self.view, &self.settings.stop, &mut self.rng()).is_some() {
+        if stop::met(&self.view, &self.epoch.settings.stop, &mut self.rng()).is_some() {
             return None;
         }
         match method.propose(context, &mut self.rng()) {
@@ -268,7 +274,7 @@ impl Chooser<'_> {
     }
 
     fn rng(&self) -> ChaCha8Rng {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.epoch.seed);
         // Stream 0 is the design's.
         rng.set_stream(self.runs().wrapping_add(1));
         rng
@@ -276,7 +282,7 @@ impl Chooser<'_> {
 
     /// What ends the search before its budget is spent, if anything does.
     fn stopped(&self) -> Option<Stopped> {
-        let within = self.explored() < u64::from(self.settings.budget);
+        let within = self.explored() < u64::from(self.epoch.settings.budget);
         if !within {
             return None;
         }
@@ -285,11 +291,11 @@ impl Chooser<'_> {
             loss: loss.loss,
             bound: loss.bound,
         });
-        spent.or_else(|| stop::met(&self.view, &self.settings.stop, &mut self.rng()))
+        spent.or_else(|| stop::met(&self.view, &self.epoch.settings.stop, &mut self.rng()))
     }
 
     fn loss(&self) -> ExpectedLoss {
-        ExpectedLoss::of(&self.view, self.settings, self.runs())
+        ExpectedLoss::of(&self.view, self.epoch.settings, self.runs())
     }
 
     /// The end of the search: results are waited for, and a lucky run is not believed.
@@ -298,7 +304,7 @@ impl Chooser<'_> {
             return Next::Wait(BestKnownBecause::AwaitingResults);
         }
         // Runs that end without counting could ask for a confirmation for ever.
-        let bound = 2 * u64::from(self.settings.budget);
+        let bound = 2 * u64::from(self.epoch.settings.budget);
         if let Some((point, known)) = first_of(&self.view, &self.ranking(), 1)
             && let Some(mean) = known.mean()
             && known.count() < MIN_RUNS
@@ -327,7 +333,7 @@ impl Chooser<'_> {
 
     fn settled(&self) -> Suggestion {
         let default = self.view.default_known();
-        let best = recommend_in(&self.view, self.method(), self.settings);
+        let best = recommend_in(&self.view, self.method(), self.epoch.settings);
         let recommended = best
             .as_ref()
             .and_then(|best| self.view.space.validate(&best.parametrization).ok());
@@ -335,13 +341,13 @@ impl Chooser<'_> {
             controls: self.in_flight(Role::Control),
             settled: self.in_flight(Role::Settled),
         };
-        let control_is_due = self.settings.controls
+        let control_is_due = self.epoch.settings.controls
             && controls::is_due(
                 self.view.space,
                 self.history,
                 in_flight,
                 recommended.as_ref().unwrap_or(&self.view.default),
-                self.settings,
+                self.epoch.settings,
             );
         if control_is_due {
             return self.control(Phase::Settled);

@@ -44,11 +44,30 @@ pub(crate) struct Scatter {
     pub(crate) degrees: f64,
 }
 
+impl Scatter {
+    /// Takes in the logarithms of one parametrization's runs, at least one; returns their mean.
+    pub(crate) fn add(&mut self, logs: &[f64]) -> f64 {
+        let runs = logs.len() as f64;
+        let mean = logs.iter().sum::<f64>() / runs;
+        self.squares += logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
+        self.degrees += runs - 1.0;
+        mean
+    }
+}
+
 /// What the process says of one point's log elapsed, without the noise of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prediction {
     pub(crate) mean: f64,
     pub(crate) variance: f64,
+}
+
+/// Points and what is predicted of them, log seconds, the lowest first.
+pub(crate) fn ranked(points: Vec<Point>, predictions: Vec<Prediction>) -> Vec<(f64, Point)> {
+    let means = predictions.into_iter().map(|prediction| prediction.mean);
+    let mut ranked: Vec<(f64, Point)> = means.zip(points).collect();
+    ranked.sort_by(|(a, point), (b, other)| a.total_cmp(b).then_with(|| point.cmp(other)));
+    ranked
 }
 
 /// The prior of the process's variance: inverse gamma, worth two observations whose spread of log

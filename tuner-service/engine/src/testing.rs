@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::design::latin_hypercube;
-use crate::history::{History, Pending, Phase, Role, Tally, Tested};
+use crate::history::{History, Pending, Tally, Tested};
 use crate::methods::{self, MethodContext};
 use crate::reason::Suggestion;
 use crate::settings::{MethodName, Settings};
@@ -195,17 +195,8 @@ pub(crate) fn started(suggestion: &Suggestion) -> Pending {
 
 /// Ends a run: the tally always, the history with what came of it.
 pub(crate) fn finish(history: &mut History, run: &Pending, outcome: Outcome) {
-    let tally = &mut history.tally;
-    let ordinal = i64::try_from(tally.total).unwrap();
-    tally.total += 1;
-    match (run.role, run.phase) {
-        (Role::Baseline, _) => tally.baseline += 1,
-        (Role::Design | Role::Search, _) => tally.explored += 1,
-        (Role::Control, Phase::Settled) => tally.settled_controls += 1,
-        (Role::Control, _) => tally.controls += 1,
-        (Role::Settled, _) => tally.settled += 1,
-        _ => {}
-    }
+    let ordinal = i64::try_from(history.tally.total).unwrap();
+    history.tally += Tally::of(run.phase, run.role);
     if outcome == Outcome::Ignored {
         return;
     }

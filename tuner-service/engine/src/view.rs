@@ -73,6 +73,12 @@ impl Known {
         self.mean
     }
 
+    /// By how much runs that were cut short raise the logarithm of the mean; asked where runs count.
+    pub(crate) fn raised(&self) -> f64 {
+        let ratio = self.mean.map(|mean| mean / self.elapsed.mean);
+        ratio.map_or(0.0, |ratio| ratio.ln().max(0.0))
+    }
+
     /// Runs that count, that were cut short, that failed, and that are in flight.
     pub(crate) fn runs(&self) -> u64 {
         self.elapsed
@@ -198,6 +204,15 @@ impl<'a> View<'a> {
     /// Every point that ever ran or is in flight, in the order of the points.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Point, &Known)> {
         self.known.iter()
+    }
+
+    /// Points with runs in flight, at most so many, and the number of these.
+    pub(crate) fn flights(&self, most: usize) -> Vec<(Point, f64)> {
+        self.iter()
+            .filter(|(_, known)| known.in_flight > 0)
+            .take(most)
+            .map(|(point, known)| (point.clone(), known.in_flight as f64))
+            .collect()
     }
 
     /// The runs that count of parametrizations other than the default, with their places in the epoch,

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use io_autotune_engine::{
-    Epoch, History, Parametrization, Pending, Phase, Role, Settings, Suggestion, Tested, leader,
-    recommend_now,
+    Epoch, History, Parametrization, Pending, Phase, Role, Settings, Suggestion, Tally, Tested,
+    leader, recommend_now,
 };
 
 use crate::dataset::Table;
@@ -207,16 +207,7 @@ impl Study<'_> {
         let Some(next) = next else { return };
         let flight = self.flights.swap_remove(next);
         self.now = flight.end();
-        let tally = &mut self.history.tally;
-        tally.total += 1;
-        match (flight.pending.role, flight.pending.phase) {
-            (Role::Baseline, _) => tally.baseline += 1,
-            (Role::Design | Role::Search, _) => tally.explored += 1,
-            (Role::Control, Phase::Settled) => tally.settled_controls += 1,
-            (Role::Control, _) => tally.controls += 1,
-            (Role::Settled, _) => tally.settled += 1,
-            (Role::BestKnown | Role::Pinned | Role::Observe, _) => {}
-        }
+        self.history.tally += Tally::of(flight.pending.phase, flight.pending.role);
         let parametrization = flight.pending.parametrization;
         let known = self
             .history

@@ -10,8 +10,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use io_autotune_engine::{
-    History, Loss, MethodName, Parametrization, Pending, Phase, Role, SampleError, Settings, Tally,
-    Tested, mean_interval, recommend_now, suggest,
+    History, Loss, MethodName, Parametrization, Pending, SampleError, Settings, Tally, Tested,
+    mean_interval, recommend_now, suggest,
 };
 use serde_json::{Value as Json, json};
 
@@ -193,7 +193,7 @@ impl Session {
             None => tested.push(entry),
         }
         run.outcome = Some(outcome);
-        count(&mut self.history.tally, &run.pending);
+        self.history.tally += Tally::of(run.pending.phase, run.pending.role);
         Ok(json!({"ok": true}))
     }
 
@@ -281,16 +281,4 @@ pub fn outside_slurm(settings: Settings, budget: u32) -> Settings {
     let multitask = &mut settings.alabed2021_multitask;
     multitask.design_points = share(multitask.design_points);
     settings
-}
-
-fn count(tally: &mut Tally, run: &Pending) {
-    tally.total += 1;
-    match (run.role, run.phase) {
-        (Role::Baseline, _) => tally.baseline += 1,
-        (Role::Design | Role::Search, _) => tally.explored += 1,
-        (Role::Control, Phase::Settled) => tally.settled_controls += 1,
-        (Role::Control, _) => tally.controls += 1,
-        (Role::Settled, _) => tally.settled += 1,
-        _ => {}
-    }
 }

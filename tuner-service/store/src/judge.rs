@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
-use crate::judgements::{Effect, fold, tally_of};
+use crate::judgements::{Effect, fold};
 use crate::pool::{Store, one_row};
 use crate::records::{number, word};
 use crate::start::lock_study;
@@ -151,7 +151,7 @@ impl Store {
             return Ok(Judged::Unchanged);
         }
         let tally = match &standing {
-            None => tally_of(word(NAME, &run.phase)?, word(NAME, &run.role)?),
+            None => Tally::of(word(NAME, &run.phase)?, word(NAME, &run.role)?),
             Some(_) => Tally::default(),
         };
         let ordinal = add_judgement(&mut transaction, NAME, run.epoch_id, tally).await?;

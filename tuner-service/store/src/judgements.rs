@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_engine::{History, Parametrization, Phase, Role, Tally, Tested};
+use io_autotune_engine::{History, Parametrization, Tally, Tested};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -113,28 +113,6 @@ impl Effect {
     }
 }
 
-/// What one judged run adds to its epoch's tally.
-pub(crate) fn tally_of(phase: Phase, role: Role) -> Tally {
-    let settled = phase == Phase::Settled;
-    Tally {
-        explored: u64::from(role.explores()),
-        baseline: u64::from(role == Role::Baseline),
-        controls: u64::from(role == Role::Control && !settled),
-        settled: u64::from(role == Role::Settled),
-        settled_controls: u64::from(role == Role::Control && settled),
-        total: 1,
-    }
-}
-
-fn add(tally: &mut Tally, other: Tally) {
-    tally.explored += other.explored;
-    tally.baseline += other.baseline;
-    tally.controls += other.controls;
-    tally.settled += other.settled;
-    tally.settled_controls += other.settled_controls;
-    tally.total += other.total;
-}
-
 /// What the judgements of an epoch add up to.
 #[derive(Debug, Default)]
 pub(crate) struct Fold {
@@ -196,10 +174,7 @@ pub(crate) async fn fold(
                 row.elapsed,
                 row.measures.0,
             )?;
-            add(
-                &mut fold.tally,
-                tally_of(word(name, &row.phase)?, word(name, &row.role)?),
-            );
+            fold.tally += Tally::of(word(name, &row.phase)?, word(name, &row.role)?);
             if let Some(parametrization) = effect.parametrization() {
                 let tested = fold
                     .tested

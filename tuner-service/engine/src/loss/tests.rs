@@ -3,11 +3,22 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::history::{Role, Tally};
+use crate::history::{History, Pending, Role, Tally};
 use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::settings::{Loss, MethodName};
+use crate::space::Space;
 use crate::suggest::Epoch;
 use crate::testing::{Outcome, finish, grid, history, normal, started, tested};
+
+fn expected_loss(
+    space: &Space,
+    history: &History,
+    pending: &[Pending],
+    settings: &Settings,
+) -> ExpectedLoss {
+    let runs = history.tally.total + pending.iter().map(|run| run.count).sum::<u64>();
+    ExpectedLoss::of(&View::new(space, history, pending), settings, runs)
+}
 
 fn settings(method: MethodName) -> Settings {
     Settings {

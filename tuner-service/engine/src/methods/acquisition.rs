@@ -14,7 +14,7 @@ use super::{MethodContext, Proposal, nearby, random};
 use crate::reason::Reason;
 use crate::settings::Acquisition;
 use crate::space::{Point, levels_of};
-use crate::surrogate::{Observation, Prediction, Scatter, Surrogate};
+use crate::surrogate::{Observation, Prediction, Scatter, Surrogate, ranked};
 use crate::view::{Known, View};
 
 /// The surrogate is fitted to at most so many points.
@@ -125,7 +125,7 @@ impl Model<Surrogate> {
     fn new(view: &View<'_>) -> Option<Self> {
         let (observations, scatter) = observe(view, MOST_POINTS);
         let fitted = Surrogate::fit(view.space, &observations, scatter)?;
-        let flights = flights(view, MOST_POINTS);
+        let flights = view.flights(MOST_POINTS);
         let surrogate = if flights.is_empty() {
             fitted
         } else {
@@ -139,9 +139,8 @@ impl Model<Surrogate> {
 impl<P: Process> Model<P> {
     /// A process, and the points that ran; none if there are none.
     pub(super) fn of(process: P, ran: Vec<Point>) -> Option<Self> {
-        let means = process.expect_all(&ran).into_iter().map(|p| p.mean);
-        let mut ranked: Vec<(f64, Point)> = means.zip(ran).collect();
-        ranked.sort_by(|(a, point), (b, other)| a.total_cmp(b).then_with(|| point.cmp(other)));
+        let expected = process.expect_all(&ran);
+        let ranked = ranked(ran, expected);
         Some(Model {
             best: ranked.first()?.0,
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),
@@ -218,15 +217,6 @@ impl<P: Process> Model<P> {
     }
 }
 
-/// Points with runs in flight, at most so many, and the number of these.
-pub(super) fn flights(view: &View<'_>, most: usize) -> Vec<(Point, f64)> {
-    view.iter()
-        .filter(|(_, known)| known.in_flight > 0)
-        .take(most)
-        .map(|(point, known)| (point.clone(), known.in_flight as f64))
-        .collect()
-}
-
 /// What a process is fitted to: at most so many points, two thirds of them the quickest, the rest
 /// the latest.
 pub(super) fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter) {
@@ -250,11 +240,7 @@ pub(super) fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatte
             let log_mean = if logs.is_empty() {
                 mean.ln()
             } else {
-                let log_mean = logs.iter().sum::<f64>() / runs;
-                let squares = logs.iter().map(|log| (log - log_mean).powi(2));
-                scatter.squares += squares.sum::<f64>();
-                scatter.degrees += runs - 1.0;
-                log_mean + (mean / known.elapsed.mean).ln().max(0.0)
+                scatter.add(logs) + known.raised()
             };
             Observation {
                 point: point.clone(),

@@ -91,7 +91,7 @@ fn model(view: &View<'_>, settings: &Alabed2021Multitask) -> Option<Model<Joint>
         }
     }
     let mut process = MultiTask::fit(view.space, &tasks)?;
-    let flights = acquisition::flights(view, most);
+    let flights = view.flights(most);
     if !flights.is_empty() {
         process = process.believing(&flights)?;
     }

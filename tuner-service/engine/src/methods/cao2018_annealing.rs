@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::annealing::Annealing;
 use super::{Method, MethodContext, Proposal};
 use crate::settings::{Cao2018Cooling, Restart, Settings};
-use crate::space::{Point, Space, levels_of};
+use crate::space::{Point, Space, levels_of, other_level};
 
 /// The method; it has no state.
 #[derive(Debug)]
@@ -64,9 +64,7 @@ fn alter(space: &Space, from: &Point, rng: &mut ChaCha8Rng) -> Point {
     let mut point = from.clone();
     if !mobile.is_empty() {
         let index = mobile[rng.random_range(0..mobile.len())];
-        let other = rng.random_range(0..levels[index] - 1);
-        let level = &mut point.0[index];
-        *level = if other < *level { other } else { other + 1 };
+        point.0[index] = other_level(point.0[index], levels[index], rng);
     }
     point
 }

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{Method, MethodContext, Proposal, random, replay};
 use crate::reason::{BestKnownBecause, Reason};
 use crate::settings::{MAX_DESIGN_POINTS, Settings};
-use crate::space::{Point, Space, levels_of};
+use crate::space::{Point, Space, levels_of, other_level};
 
 /// So many generations of known children alone mean that nothing new is to be had by breeding.
 const MOST_GENERATIONS: u64 = 256;
@@ -146,9 +146,7 @@ fn couple(
         }
     }
     cross(space, generation, mutation_rate, rng).map(|mut child| {
-        if !space.admits(&child.point) {
-            child.point = space.approach(&child.parents[0], &child.point, rng);
-        }
+        child.point = space.approach(&child.parents[0], &child.point, rng);
         child
     })
 }
@@ -208,8 +206,7 @@ fn mutate(space: &Space, point: &mut Point, rate: f64, rng: &mut ChaCha8Rng) -> 
         let mobile = levels > 1 && space.existing(point).contains(place);
         if mobile && rng.random::<f64>() < rate {
             let level = &mut point.0[place];
-            let other = rng.random_range(0..levels - 1);
-            *level = if other < *level { other } else { other + 1 };
+            *level = other_level(*level, levels, rng);
             mutated.push(parameter.name.clone());
         }
     }

@@ -25,7 +25,7 @@ use super::robert2020::genetics::step;
 use super::{Estimator, Method, MethodContext, Proposal};
 use crate::belief::Belief;
 use crate::loss;
-use crate::reason::{BestKnownBecause, Reason};
+use crate::reason::Reason;
 use crate::settings::Settings;
 use crate::space::{Point, Space, levels_of};
 use crate::surrogate::Prediction;
@@ -78,11 +78,7 @@ impl Method for DefaultMethod {
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
         let Some(model) = Model::new(context.view) else {
-            return Proposal::Wait(if context.view.exploring() > 0 {
-                BestKnownBecause::AwaitingDesign
-            } else {
-                BestKnownBecause::NothingFinished
-            });
+            return context.nothing_to_go_by();
         };
         let mut candidates = model.candidates(rng);
         if candidates.len() == 1 && context.space().points(1).is_some() {
@@ -119,10 +115,7 @@ impl Method for DefaultMethod {
                 point: candidate.point.clone(),
                 reason: model.reason(candidate, count),
             },
-            None if context.view.exploring() > 0 => {
-                Proposal::Wait(BestKnownBecause::AwaitingResults)
-            }
-            None => Proposal::Exhausted,
+            None => context.nothing_to_run(),
         }
     }
 }
@@ -171,12 +164,7 @@ impl<'a> Model<'a> {
         let space = self.view.space;
         for _ in 0..CHILDREN {
             let (child, origin) = self.child(rng);
-            let child = space.canonical(child);
-            let child = if space.admits(&child) {
-                child
-            } else {
-                space.approach(&origin.parents[0], &child, rng)
-            };
+            let child = space.approach(&origin.parents[0], &space.canonical(child), rng);
             candidates.entry(child).or_insert(Some(origin));
         }
         for best in self.belief.ranked.iter().take(CLIMBED) {

@@ -35,11 +35,7 @@ pub(super) fn nearest(
                     .then_with(|| near.total_cmp(&metric.distance(b, from)))
             });
     }
-    let mut point = if space.admits(from) {
-        from.clone()
-    } else {
-        space.approach(&context.view.default, from, rng)
-    };
+    let mut point = space.approach(&context.view.default, from, rng);
     let walked = (0..WALK).find_map(|_| {
         let mut next = point.clone();
         step(space, &mut next, rng);

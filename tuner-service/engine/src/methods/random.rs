@@ -4,7 +4,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::{Method, MethodContext, Proposal, nearby};
-use crate::reason::{BestKnownBecause, Reason};
+use crate::reason::Reason;
 use crate::settings::Settings;
 use crate::space::{Point, Space};
 
@@ -60,7 +60,6 @@ pub(super) fn elsewhere(
                 of: space.parametrization(from),
             },
         },
-        None if context.view.exploring() > 0 => Proposal::Wait(BestKnownBecause::AwaitingResults),
-        None => Proposal::Exhausted,
+        None => context.nothing_to_run(),
     }
 }

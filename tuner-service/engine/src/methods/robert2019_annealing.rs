@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::annealing::Annealing;
 use super::{Method, MethodContext, Proposal};
 use crate::settings::{Robert2019Annealing, Robert2019Cooling, Settings};
-use crate::space::{Point, Space, levels_of};
+use crate::space::{Point, Space, levels_of, other_level};
 
 /// The method; it has no state.
 #[derive(Debug)]
@@ -61,8 +61,7 @@ fn walk(space: &Space, from: &Point, rng: &mut ChaCha8Rng) -> Point {
             return *level;
         }
         if !parameter.is_ordered() {
-            let other = rng.random_range(0..last);
-            return if other < *level { other } else { other + 1 };
+            return other_level(*level, last + 1, rng);
         }
         if way == 0 {
             level.saturating_sub(1)

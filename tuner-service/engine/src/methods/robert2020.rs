@@ -44,11 +44,7 @@ impl Method for Robert2020Method {
             return wait;
         }
         let Some(rule) = resampling::rule(context) else {
-            return Proposal::Wait(if context.view.exploring() > 0 {
-                BestKnownBecause::AwaitingDesign
-            } else {
-                BestKnownBecause::NothingFinished
-            });
+            return context.nothing_to_go_by();
         };
         resampling::due(context, rule).unwrap_or_else(|| new_child(context, rule, rng))
     }
@@ -57,11 +53,11 @@ impl Method for Robert2020Method {
         !context.settings.robert2020.drops_design_points || !loss::is_far(context, point)
     }
 
-    /// By the estimate that selection goes by: with fitness regression what that makes of the means.
     fn wants_two_runs(&self, settings: &Settings) -> bool {
         settings.robert2020.noise.resampling().is_some()
     }
 
+    /// By the estimate that selection goes by: with fitness regression what that makes of the means.
     fn ranking(&self, view: &View<'_>, settings: &Settings) -> Vec<Point> {
         let mut ranked = view.by_mean();
         if settings.robert2020.noise.regression().is_some() {

@@ -83,9 +83,12 @@ impl Space {
         Some(point)
     }
 
-    /// From a point that may be run towards another that perhaps may not: the other's levels are
+    /// From a point that may be run to another, canonical one. Where that may not be run, towards it: its levels are
     /// taken over one by one, in random order, as far as each result may be run.
     pub(crate) fn approach(&self, from: &Point, to: &Point, rng: &mut ChaCha8Rng) -> Point {
+        if self.admits(to) {
+            return to.clone();
+        }
         let mut places: Vec<usize> = (0..self.parameters.len()).collect();
         places.shuffle(rng);
         let mut reached = from.clone();

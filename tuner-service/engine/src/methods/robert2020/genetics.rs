@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::regression;
 use crate::methods::MethodContext;
 use crate::settings::{Crossover, Robert2020, Selection};
-use crate::space::{Point, Space, levels_of};
+use crate::space::{Point, Space, levels_of, other_level};
 use crate::view::View;
 
 /// A tested point and its mean elapsed, seconds, or the estimate that stands for it.
@@ -186,8 +186,7 @@ pub(in crate::methods) fn step(
     let last = levels_of(&parameters[index]) - 1;
     let level = &mut point.0[index];
     *level = if !parameters[index].is_ordered() {
-        let other = rng.random_range(0..last);
-        if other < *level { other } else { other + 1 }
+        other_level(*level, last + 1, rng)
     } else if *level == 0 {
         1
     } else if *level >= last || rng.random::<bool>() {
