@@ -113,7 +113,7 @@ def say_instead(site: Site, job: Job, word: str, other: str) -> None:
     changed = 0
     for path in spool_files(site):
         text = path.read_text(encoding="utf-8")
-        text, count = re.subn(rf"(?m)^1 {job.job_id} {word} ", f"1 {job.job_id} {other} ", text)
+        text, count = re.subn(rf"(?m)^2 {job.job_id} {word} ", f"2 {job.job_id} {other} ", text)
         changed += count
         # In place: the file stays slurmctld's user's.
         path.write_text(text, encoding="utf-8")

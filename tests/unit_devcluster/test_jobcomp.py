@@ -12,10 +12,10 @@ import pytest
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "jobcomp" / "io-autotune-jobcomp"
 
 
-def run(spool: Path) -> None:
+def run(spool: Path, **more: str) -> None:
     done = subprocess.run(
         [SCRIPT, spool],
-        env={"JOBID": "7", "JOBSTATE": "FAILED"},
+        env={"JOBID": "7", "JOBSTATE": "FAILED", **more},
         timeout=10,
         check=True,
         capture_output=True,
@@ -32,8 +32,19 @@ def today(tmp_path: Path) -> Path:
 def test_it_appends(tmp_path: Path, today: Path) -> None:
     run(tmp_path)
     run(tmp_path)
-    assert today.read_text(encoding="utf-8") == "1 7 FAILED - - - - -\n" * 2
+    assert today.read_text(encoding="utf-8") == "2 7 FAILED - - - - - -\n" * 2
     assert today.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize(
+    ("account", "written"),
+    [("physics", "physics"), ("a b", "-"), ("x\n2 9 COMPLETED", "-"), ("größe", "-"), ("", "-")],
+)
+def test_an_account_that_is_no_plain_name_is_left_out(
+    tmp_path: Path, today: Path, account: str, written: str
+) -> None:
+    run(tmp_path, ACCOUNT=account)
+    assert today.read_text(encoding="utf-8") == f"2 7 FAILED - - - - - {written}\n"
 
 
 def test_a_spool_that_is_missing_is_no_failure(tmp_path: Path) -> None:

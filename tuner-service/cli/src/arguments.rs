@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use io_autotune_engine::MethodName;
+use io_autotune_protocol::ReportFileName;
 use io_autotune_simulation::MethodSpec;
 
 const SIMULATE: &str = "\
@@ -32,10 +33,21 @@ Examples:
   io-autotune accept ocean                    its runs differ, and are one application's all the same
   io-autotune simulate --table a.json --method default
                                               what would a method do with these measurements?
+  io-autotune report --latest                 what tuning has gained the site
   io-autotune doctor                          is everything well, as seen from this host?
   io-autotune optimize --space a.json --budget 50 --seed 1    tune anything, outside Slurm
 
 Users see and steer their own studies, admins everyone's.";
+
+const REPORT: &str = "\
+Examples:
+  io-autotune report                                           make yesterday's
+  io-autotune report --first 2026-11-01 --last 2026-11-07      of these days
+  io-autotune report --latest                                  what was made last, in short
+  io-autotune report --latest --file index.html --output report.html
+
+It is made where io-autotune-report and its configuration are; what was made last is had from the service, by admins
+and those that [access] report_uids and report_groups of service.toml name.";
 
 const OPTIMIZE: &str = r#"Example:
   io-autotune optimize --space space.json --budget 50 --seed 1
@@ -185,6 +197,9 @@ pub(crate) enum Command {
     /// Replay tables of measurements under any methods, and print every metric of the papers.
     #[command(after_help = SIMULATE)]
     Simulate(Box<Simulate>),
+    /// What was gained against the defaults, over all studies: the nightly report.
+    #[command(after_help = REPORT)]
+    Report(Box<Report>),
     /// Is everything well, as seen from this host? Admins are told of the service's inside too.
     #[command(
         after_help = "Example:\n  io-autotune doctor    exit status 1: a check failed\n\nOn a compute node, as root, the spool is examined too."
@@ -196,6 +211,33 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+}
+
+/// Which report, and what of it.
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Its first day, in UTC; yesterday, if left out.
+    #[arg(long, value_name = "YYYY-MM-DD", conflicts_with = "latest")]
+    pub(crate) first: Option<String>,
+    /// Its last day.
+    #[arg(long, value_name = "YYYY-MM-DD", conflicts_with = "latest")]
+    pub(crate) last: Option<String>,
+    /// How it is made.
+    #[arg(
+        long,
+        default_value = "/etc/io-autotune/report.toml",
+        conflicts_with = "latest"
+    )]
+    pub(crate) report_config: PathBuf,
+    /// What was made last, from the service.
+    #[arg(long)]
+    pub(crate) latest: bool,
+    /// Which file of it: index.html, report.json, studies.csv, groups.csv or mail.txt.
+    #[arg(long, default_value = "mail.txt", requires = "latest")]
+    pub(crate) file: ReportFileName,
+    /// Where it is written; standard output, if left out.
+    #[arg(long, value_name = "FILE", requires = "latest")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// What `simulate` compares, and how. Needs no service.

@@ -6,6 +6,7 @@ mod arguments;
 mod doctor;
 mod optimize;
 mod render;
+mod report;
 mod service;
 mod simulate;
 
@@ -152,6 +153,12 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             let text = simulate::run(simulate)?;
             Ok(Answer { text, good: true })
         }
+        Command::Report(report) if report.latest => {
+            let file = service()?.report(report.file).await?;
+            let text = report::show(report, file)?;
+            Ok(Answer { text, good: true })
+        }
+        Command::Report(report) => Err(report::make(report).into()),
         Command::Doctor { spool_dir, output } => {
             let report = doctor::examine(&arguments.config, spool_dir).await;
             let answer = output_of(output.json, &report, |report| {

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use io_autotune_protocol::{
-    Call, Client, ClientConfig, ClientError, ConfigError, Diagnosis, Method, Replay, RunDetail,
-    RunSummary, StudySummary,
+    Call, Client, ClientConfig, ClientError, ConfigError, Diagnosis, Method, Replay, ReportFile,
+    ReportFileName, RunDetail, RunSummary, StudySummary,
 };
 use io_autotune_simulation::dataset::DatasetError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::arguments::Target;
+use crate::report::ReportError;
 use crate::simulate::SimulateError;
 
 /// A person waits so long.
@@ -29,6 +30,8 @@ pub(crate) enum CliError {
     Exchange(#[from] std::io::Error),
     #[error("the answer cannot be printed: {0}")]
     Print(#[from] serde_json::Error),
+    #[error(transparent)]
+    Report(#[from] ReportError),
     #[error(transparent)]
     Simulate(#[from] SimulateError),
     #[error("application {0:?} has no study that you may see; `io-autotune status` lists them")]
@@ -95,6 +98,10 @@ impl Service {
 
     pub(crate) async fn doctor(&self) -> Result<Diagnosis, CliError> {
         self.get("/v1/doctor").await
+    }
+
+    pub(crate) async fn report(&self, file: ReportFileName) -> Result<ReportFile, CliError> {
+        self.get(&format!("/v1/report/{}", file.as_str())).await
     }
 
     pub(crate) async fn steer<B: Serialize>(

@@ -1,10 +1,10 @@
 //! One line of the spool, as `deploy/jobcomp/io-autotune-jobcomp` writes it:
-//! `1 JOBID JOBSTATE EXITCODE START END LIMIT NODECNT`.
+//! `2 JOBID JOBSTATE EXITCODE START END LIMIT NODECNT ACCOUNT`, or `1` without the account.
 //!
 //! The words are those of Slurm's plugin jobcomp/script (seen with 22.05): times in seconds since
 //! 1970, the limit as `[days-]hh:mm:ss`. Every line is untrusted.
 
-use io_autotune_protocol::Outcome;
+use io_autotune_protocol::{Outcome, is_account};
 use jiff::Timestamp;
 
 /// Why a line is not believed.
@@ -12,8 +12,8 @@ use jiff::Timestamp;
 pub(crate) enum LineError {
     #[error("it is not text")]
     NotText,
-    #[error("it has {0} words and not 8")]
-    Words(usize),
+    #[error("it has {found} words and not {expected}")]
+    Words { found: usize, expected: usize },
     #[error("its format {0:?} is not known; is this collector older than the script?")]
     Format(String),
     #[error("{what} cannot be {text:?}")]
@@ -30,12 +30,20 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
     let text = str::from_utf8(line).map_err(|_| LineError::NotText)?;
     let words: Vec<&str> = text.split(' ').collect();
     let format = words.first().copied().unwrap_or_default();
-    if format != "1" {
-        return Err(LineError::Format(excerpt(format)));
-    }
-    let [_, job_id, state, exit_code, start, end, limit, nodes] = words[..] else {
-        return Err(LineError::Words(words.len()));
+    let expected = match format {
+        "1" => 8,
+        "2" => 9,
+        _ => return Err(LineError::Format(excerpt(format))),
     };
+    if words.len() != expected {
+        return Err(LineError::Words {
+            found: words.len(),
+            expected,
+        });
+    }
+    let (job_id, state, exit_code) = (words[1], words[2], words[3]);
+    let (start, end, limit, nodes) = (words[4], words[5], words[6], words[7]);
+    let account = words.get(8).filter(|word| **word != UNSET);
     let job_id = number(job_id)
         .and_then(|id| u32::try_from(id).ok())
         .filter(|id| *id != 0)
@@ -65,6 +73,9 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
         ended_at,
         suspended_seconds: None,
         limit_seconds,
+        account: account
+            .filter(|account| is_account(account))
+            .map(|account| (*account).to_owned()),
     }))
 }
 
@@ -181,6 +192,7 @@ mod tests {
                 ended_at: at(1_795_264_460),
                 suspended_seconds: None,
                 limit_seconds: Some(60),
+                account: None,
             }
         );
         for (line, state, exit_code) in [
@@ -244,6 +256,15 @@ mod tests {
     }
 
     #[test]
+    fn an_account_is_told_where_it_is_one() {
+        let account = |word: &str| read(&format!("2 7 COMPLETED 0:0 10 20 - 1 {word}")).account;
+        assert_eq!(account("physics").as_deref(), Some("physics"));
+        for word in ["-", "(null)", "gr\u{f6}\u{df}e", ""] {
+            assert_eq!(account(word), None, "{word}");
+        }
+    }
+
+    #[test]
     fn a_change_of_size_is_no_end() {
         assert_eq!(parse(b"1 7 RESIZING 0:0 10 20 UNLIMITED 1"), Ok(None));
     }
@@ -252,7 +273,8 @@ mod tests {
     fn what_cannot_be_believed_says_why() {
         for (line, why) in [
             ("", "its format \"\""),
-            ("2 7 COMPLETED 0:0 10 20 - 1", "its format \"2\""),
+            ("3 7 COMPLETED 0:0 10 20 - 1", "its format \"3\""),
+            ("2 7 COMPLETED 0:0 10 20 - 1", "8 words and not 9"),
             ("1 7 COMPLETED 0:0 10 20 -", "7 words and not 8"),
             ("1 7 COMPLETED 0:0 10 20 - 1 1", "9 words and not 8"),
             ("1 0 COMPLETED 0:0 10 20 - 1", "JOBID"),
@@ -307,6 +329,7 @@ mod tests {
                 ended_at: at(end),
                 suspended_seconds: None,
                 limit_seconds: Some(limit),
+                account: None,
             });
         }
     }

@@ -205,7 +205,7 @@ mod tests {
         // Two files where the test runs over midnight.
         let batches: Vec<_> = files.iter().map(|file| file.read(0, 10).unwrap()).collect();
         let words: Vec<_> = batches.iter().flat_map(|batch| &batch.words).collect();
-        assert_eq!(words[0].line, "1 7 COMPLETED 0:0 10 20 00:05:00 2");
+        assert_eq!(words[0].line, "2 7 COMPLETED 0:0 10 20 00:05:00 2 -");
         assert_eq!(words[1].outcome.state, "REQUEUED");
         assert_eq!(words.len(), 2);
         let unbelievable: u64 = batches.iter().map(|batch| batch.unbelievable).sum();

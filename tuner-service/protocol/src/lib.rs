@@ -4,6 +4,7 @@
 //! and the API's description carries a MUNGE credential ([`signature`]), and every answer to such
 //! a request is signed back, because root acts on it.
 
+mod account;
 mod client;
 mod config;
 pub mod munge;
@@ -15,6 +16,7 @@ mod testing;
 mod types;
 mod variable;
 
+pub use account::is_account;
 pub use client::{Call, Client, ClientError, Method};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use request::{Mode, Note, Request, RequestError};

@@ -1,6 +1,7 @@
 //! The API's requests and answers.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use io_autotune_engine::{Parametrization, Phase, Role};
 use jiff::Timestamp;
@@ -242,6 +243,9 @@ pub struct Outcome {
     /// Its time limit, where it has one and the source knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<u64>,
+    /// The account that was charged, where the source tells it: [`is_account`](crate::is_account).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
 }
 
 /// `POST /v1/outcomes`: the collector delivers what Slurm's job-completion script has written.
@@ -266,6 +270,76 @@ pub struct OutcomesAnswer {
     pub stored: u64,
     /// How many had been stored before.
     pub duplicates: u64,
+}
+
+/// A file of the nightly report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum ReportFileName {
+    /// The page.
+    #[serde(rename = "index.html")]
+    Page,
+    /// The whole report as data.
+    #[serde(rename = "report.json")]
+    Json,
+    /// A row for each study.
+    #[serde(rename = "studies.csv")]
+    Studies,
+    /// A row for each application, user, account and accelerator.
+    #[serde(rename = "groups.csv")]
+    Groups,
+    /// The mail's text.
+    #[serde(rename = "mail.txt")]
+    Mail,
+}
+
+impl ReportFileName {
+    /// Every file.
+    pub const ALL: [Self; 5] = [
+        Self::Page,
+        Self::Json,
+        Self::Studies,
+        Self::Groups,
+        Self::Mail,
+    ];
+
+    /// Its name in the night's directory.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Page => "index.html",
+            Self::Json => "report.json",
+            Self::Studies => "studies.csv",
+            Self::Groups => "groups.csv",
+            Self::Mail => "mail.txt",
+        }
+    }
+}
+
+impl FromStr for ReportFileName {
+    type Err = UnknownReportFile;
+
+    fn from_str(name: &str) -> Result<Self, UnknownReportFile> {
+        Self::ALL
+            .into_iter()
+            .find(|file| file.as_str() == name)
+            .ok_or(UnknownReportFile)
+    }
+}
+
+/// The report has no file of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the report has no such file; it has index.html, report.json, studies.csv, groups.csv and mail.txt"
+)]
+pub struct UnknownReportFile;
+
+/// `GET /v1/report/{file}`: a file of the latest nightly report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReportFile {
+    /// The night's name, such as `2026-11-20`.
+    pub night: String,
+    /// The file's text.
+    pub content: String,
 }
 
 /// `GET /v1/accelerators`.

@@ -12,6 +12,10 @@ pub(crate) struct AccessConfig {
     admin_uids: Vec<u32>,
     /// Admins, by group name.
     admin_groups: Vec<String>,
+    /// Who may read the nightly report besides, by uid.
+    report_uids: Vec<u32>,
+    /// Likewise, by group name.
+    report_groups: Vec<String>,
     /// Who delivers what Slurm's job-completion script has written, by login name or uid.
     collectors: Vec<ServiceAccount>,
 }
@@ -42,17 +46,13 @@ impl Access {
 
     /// Whether `caller` may see and steer every user's studies.
     pub(crate) async fn is_admin(&self, caller: Caller) -> bool {
-        if self.config.admin_uids.contains(&caller.uid) {
-            return true;
-        }
-        if self.config.admin_groups.is_empty() {
-            return false;
-        }
-        let groups = self.config.admin_groups.clone();
-        // The name service may ask a directory over the network, so not on the runtime's threads.
-        tokio::task::spawn_blocking(move || is_member(caller.uid, &groups))
-            .await
-            .unwrap_or(false)
+        is_one_of(caller, &self.config.admin_uids, &self.config.admin_groups).await
+    }
+
+    /// Whether `caller` may read the nightly report, which is about everyone's jobs.
+    pub(crate) async fn reads_report(&self, caller: Caller) -> bool {
+        is_one_of(caller, &self.config.report_uids, &self.config.report_groups).await
+            || self.is_admin(caller).await
     }
 
     /// Whether `caller` may deliver outcomes. Root of a node may say how any job ended anyway.
@@ -82,6 +82,20 @@ impl Access {
             Some(caller.uid)
         }
     }
+}
+
+async fn is_one_of(caller: Caller, uids: &[u32], groups: &[String]) -> bool {
+    if uids.contains(&caller.uid) {
+        return true;
+    }
+    if groups.is_empty() {
+        return false;
+    }
+    let groups = groups.to_owned();
+    // The name service may ask a directory over the network, so not on the runtime's threads.
+    tokio::task::spawn_blocking(move || is_member(caller.uid, &groups))
+        .await
+        .unwrap_or(false)
 }
 
 fn is_member(uid: u32, groups: &[String]) -> bool {
@@ -122,6 +136,21 @@ mod tests {
         });
         assert!(by_group.is_admin(Caller { uid: 0 }).await);
         assert!(!by_group.is_admin(Caller { uid: 65534 }).await);
+    }
+
+    #[tokio::test]
+    async fn the_report_is_for_admins_and_for_those_named_besides() {
+        let access = Access::new(AccessConfig {
+            admin_uids: vec![42],
+            report_uids: vec![43],
+            report_groups: vec!["root".into()],
+            ..AccessConfig::default()
+        });
+        for uid in [0, 42, 43] {
+            assert!(access.reads_report(Caller { uid }).await, "{uid}");
+        }
+        assert!(!access.reads_report(Caller { uid: 44 }).await);
+        assert!(!access.is_admin(Caller { uid: 43 }).await);
     }
 
     #[tokio::test]

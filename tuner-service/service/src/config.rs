@@ -9,6 +9,7 @@ use io_autotune_store::StoreError;
 use serde::Deserialize;
 
 use crate::access::AccessConfig;
+use crate::api::ReportConfig;
 use crate::reconcile::ReconcileConfig;
 use crate::slurm::SlurmConfig;
 
@@ -30,6 +31,9 @@ pub(crate) struct Config {
     pub(crate) accelerators: AcceleratorsConfig,
     /// How Slurm is asked.
     pub(crate) slurm: SlurmConfig,
+    /// What of the nightly report is served.
+    #[serde(default)]
+    pub(crate) report: ReportConfig,
     /// How long things are waited for.
     #[serde(default)]
     pub(crate) reconcile: ReconcileConfig,

@@ -107,6 +107,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     let service = Arc::new(Service {
         store: store.clone(),
         catalogue,
+        report: config.report,
         default_accelerator: config.accelerators.default,
         settings: config.study,
         access: Access::new(config.access),

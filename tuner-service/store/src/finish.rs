@@ -11,7 +11,7 @@ use sqlx::types::Json;
 use crate::error::{Named, StoreError};
 use crate::pool::{Store, one_row};
 use crate::records::{JobKey, StudyKey};
-use crate::state;
+use crate::{start, state};
 
 /// A node's report of how a job went.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Finish<'a> {
     pub job: &'a JobKey,
     /// The node that reports.
     pub node: &'a str,
+    /// How many nodes the job has, in case the start never arrived.
+    pub nodes: u32,
     /// The study, in case the start never arrived.
     pub study: &'a StudyKey,
     /// What the user asked for, in case the start never arrived.
@@ -143,8 +145,8 @@ impl Store {
         // Where another node's report was first, its run is this one's too.
         sqlx::query!(
             "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                               parametrization, reason, suggestion, delivery, unstarted)
-             values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11, true)
+                               parametrization, reason, suggestion, delivery, nodes, unstarted)
+             values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11, $12, true)
              on conflict (cluster, job_id, restart_count) do nothing",
             state.epoch_id,
             finish.job.cluster,
@@ -157,6 +159,7 @@ impl Store {
             finish.no_start,
             serde_json::json!({ "no_start": finish.no_start }),
             serde_json::json!({ "files": [], "watch": [] }),
+            start::nodes(finish.nodes),
         )
         .execute(&mut *transaction)
         .await

@@ -75,6 +75,8 @@ pub struct Word {
     pub suspended_seconds: Option<u64>,
     /// Its time limit, where it has one and the source knows it.
     pub limit_seconds: Option<u64>,
+    /// The account that was charged, where the source tells it.
+    pub account: Option<String>,
 }
 
 /// What became of some words.
@@ -181,13 +183,15 @@ async fn insert(
     let seconds = |seconds: Option<u64>| seconds.map(|s| i64::try_from(s).unwrap_or(i64::MAX));
     let mut jobs = sqlx::query_scalar!(
         r#"insert into outcomes (source, cluster, job_id, state, exit_code, restart_count, started_at, ended_at,
-                                 suspended_seconds, limit_seconds)
+                                 suspended_seconds, limit_seconds, account)
            select $1, $2, job_id, state, exit_code, restart_count,
                   timestamptz 'epoch' + started_at * interval '1 microsecond',
-                  timestamptz 'epoch' + ended_at * interval '1 microsecond', suspended_seconds, limit_seconds
+                  timestamptz 'epoch' + ended_at * interval '1 microsecond', suspended_seconds, limit_seconds,
+                  account
            from unnest($3::bigint[], $4::text[], $5::text[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[],
-                       $10::bigint[])
-               as w (job_id, state, exit_code, restart_count, started_at, ended_at, suspended_seconds, limit_seconds)
+                       $10::bigint[], $11::text[])
+               as w (job_id, state, exit_code, restart_count, started_at, ended_at, suspended_seconds, limit_seconds,
+                     account)
            on conflict do nothing returning job_id"#,
         source.as_str(),
         cluster,
@@ -198,7 +202,8 @@ async fn insert(
         &column(words, |word| micros(word.started_at)) as &[Option<i64>],
         &column(words, |word| micros(word.ended_at)) as &[Option<i64>],
         &column(words, |word| seconds(word.suspended_seconds)) as &[Option<i64>],
-        &column(words, |word| seconds(word.limit_seconds)) as &[Option<i64>]
+        &column(words, |word| seconds(word.limit_seconds)) as &[Option<i64>],
+        &column(words, |word| word.account.clone()) as &[Option<String>]
     )
     .fetch_all(connection)
     .await

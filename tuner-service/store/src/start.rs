@@ -19,6 +19,8 @@ pub struct NewRun<'a> {
     pub job: &'a JobKey,
     /// The node that asks.
     pub node: &'a str,
+    /// How many nodes the job has.
+    pub nodes: u32,
     /// The study it belongs to; it is made if it is the first run.
     pub study: &'a StudyKey,
     /// What the user asked for, as it is kept.
@@ -270,6 +272,11 @@ pub(crate) async fn open_epoch(
     Ok(ordinal)
 }
 
+/// A number of nodes as it is kept; none is nobody's word.
+pub(crate) fn nodes(nodes: u32) -> Option<i32> {
+    i32::try_from(nodes).ok().filter(|nodes| *nodes > 0)
+}
+
 /// Inserts a run; `None`: the job has one already, of an asking at the same moment under another
 /// study's lock or under none.
 async fn insert(
@@ -281,8 +288,8 @@ async fn insert(
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
         "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                           parametrization, reason, suggestion, delivery)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                           parametrization, reason, suggestion, delivery, nodes)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
          on conflict (cluster, job_id, restart_count) do nothing returning id",
         epoch_id,
         new.job.cluster,
@@ -297,6 +304,7 @@ async fn insert(
         decision.reason,
         decision.suggestion,
         decision.delivery,
+        nodes(new.nodes),
     )
     .fetch_optional(connection)
     .await

@@ -45,6 +45,27 @@ impl ApiError {
         )
     }
 
+    /// There is no report, or no such file of it.
+    pub(crate) fn no_report(why: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "no_report", why.to_owned())
+    }
+
+    /// The report's files cannot be read.
+    pub(crate) fn unreadable_report(error: &std::io::Error) -> Self {
+        tracing::error!(%error, "the report cannot be read");
+        let message = format!("the report cannot be read: {error}");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "unreadable_report",
+            message,
+        )
+    }
+
+    #[cfg(test)]
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// Also said of what exists and is another user's, so that nobody learns of it.
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(

@@ -6,6 +6,7 @@ mod error;
 mod health;
 mod outcomes;
 mod preview;
+mod report;
 mod runs;
 mod studies;
 
@@ -24,6 +25,7 @@ use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
 
 pub(crate) use self::error::ApiError;
+pub(crate) use self::report::ReportConfig;
 use crate::access::Access;
 use crate::decide::Snapshot;
 use crate::gate::Gates;
@@ -37,6 +39,8 @@ pub(crate) struct Service {
     pub(crate) default_accelerator: String,
     pub(crate) settings: Settings,
     pub(crate) access: Access,
+    /// Where the nightly report is.
+    pub(crate) report: ReportConfig,
     pub(crate) credentials: Arc<dyn Credentials>,
     /// A place for each call of libmunge that may be under way.
     pub(crate) munge_calls: Arc<Semaphore>,
@@ -81,6 +85,7 @@ impl Service {
         studies::reset,
         studies::accept,
         doctor::doctor,
+        report::file,
         health::health,
         health::ready,
         health::openapi,
@@ -105,6 +110,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .route("/v1/runs/{job_id}/replay", get(runs::replay))
         .route("/v1/outcomes", post(outcomes::store))
         .route("/v1/doctor", get(doctor::doctor))
+        .route("/v1/report/{file}", get(report::file))
         .route("/v1/studies", get(studies::list))
         .route("/v1/studies/{study_id}/pin", post(studies::pin))
         .route("/v1/studies/{study_id}/unpin", post(studies::unpin))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::{Extension, Json};
-use io_autotune_protocol::{ErrorBody, Outcome, OutcomesAnswer, OutcomesRequest};
+use io_autotune_protocol::{ErrorBody, Outcome, OutcomesAnswer, OutcomesRequest, is_account};
 use io_autotune_store::Source;
 use jiff::Timestamp;
 
@@ -112,6 +112,13 @@ fn validate(outcome: &Outcome) -> Result<(), String> {
             return Err(format!("{name} is above {MOST_SECONDS}"));
         }
     }
+    if let Some(account) = &outcome.account
+        && !is_account(account)
+    {
+        return Err(format!(
+            "account {account:?} is not a name of 1 to 64 letters, digits and _-.+"
+        ));
+    }
     Ok(())
 }
 
@@ -129,6 +136,7 @@ mod tests {
             ended_at: Some("2026-11-21T12:00:05Z".parse().unwrap()),
             suspended_seconds: None,
             limit_seconds: Some(60),
+            account: Some("physics".into()),
         }
     }
 
@@ -151,7 +159,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         type Edit = fn(&mut Outcome);
-        let edits: [(&str, Edit); 10] = [
+        let edits: [(&str, Edit); 11] = [
             ("job_id", |o| o.job_id = 0),
             ("not a word", |o| o.state = "completed".into()),
             ("not a word", |o| o.state = String::new()),
@@ -166,6 +174,7 @@ mod tests {
                 o.started_at = Some("1969-11-21T11:00:00Z".parse().unwrap())
             }),
             ("limit_seconds", |o| o.limit_seconds = Some(u64::MAX)),
+            ("account", |o| o.account = Some("a b".into())),
         ];
         for (expected, edit) in edits {
             let mut outcome = outcome();

@@ -45,6 +45,7 @@ pub(super) async fn start(
     let new = NewRun {
         job: &key,
         node: &job.node,
+        nodes: job.nodes,
         study: &study,
         request: as_json(&request)?,
         space: &accelerator.space,
@@ -140,6 +141,7 @@ pub(super) async fn finish(
             &Finish {
                 job: &key,
                 node: &finish.job.node,
+                nodes: finish.job.nodes,
                 study: &study,
                 request: as_json(&finish.request)?,
                 space: &accelerator.space,

@@ -131,6 +131,7 @@ pub(crate) fn word(outcome: &Outcome) -> Word {
         ended_at: outcome.ended_at,
         suspended_seconds: outcome.suspended_seconds,
         limit_seconds: outcome.limit_seconds,
+        account: outcome.account.clone(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! slurmdbd's records, by one `sacct` for many jobs.
 //!
 //! sacct knows no restart count; with `--duplicates` it tells each launch of a job with its own
-//! start and end, and the store joins them to runs by interval.
+//! start and end, and the store joins them to runs by interval. It is not asked for the account: that is text
+//! that a user may have written, and sacct's columns have no fixed width that would tell it from a record.
 
 use std::time::Duration;
 
@@ -114,6 +115,7 @@ fn record(line: &str) -> Option<Record> {
         ended_at,
         suspended_seconds: seconds(suspended),
         limit_seconds: seconds(limit),
+        account: None,
     }))
 }
 

@@ -1,12 +1,14 @@
 //! slurmctld's memory, by one `squeue` for all jobs: within MinJobAge it still lists jobs that
 //! ended.
 //!
-//! squeue and not `scontrol show job`, because its columns can be chosen: no text that a user
-//! wrote (a job's name or comment) stands in what is parsed.
+//! squeue and not `scontrol show job`, because its columns can be chosen: no text that a user wrote (a job's
+//! name or comment) stands in what is parsed, but for the account, which a user may write where a site does not
+//! enforce associations. It is the last column, and narrower than the others together: whatever is in it, what it
+//! makes a line of its own is too short to be taken for a job's.
 
 use std::collections::HashMap;
 
-use io_autotune_protocol::Outcome;
+use io_autotune_protocol::{Outcome, is_account};
 use io_autotune_store::Source;
 use jiff::Timestamp;
 
@@ -38,7 +40,7 @@ impl OutcomeSource for Squeue {
                 "--array",
                 "--noheader",
                 "--states=all",
-                "--Format=JobID:.20,State:.32,RestartCnt:.12,StartTime:.24,EndTime:.24,TimeUsed:.24,TimeLimit:.24",
+                "--Format=JobID:.20,State:.32,RestartCnt:.12,StartTime:.24,EndTime:.24,TimeUsed:.24,TimeLimit:.24,Account:.66",
             ]
             .map(str::to_owned);
             let text = self.program.output(&arguments).await?;
@@ -46,6 +48,9 @@ impl OutcomeSource for Squeue {
         })
     }
 }
+
+/// How wide the columns before the account are together.
+const BEFORE_ACCOUNT: usize = 160;
 
 /// A job as squeue lists it.
 #[derive(Debug)]
@@ -58,11 +63,13 @@ struct Listed<'a> {
     /// Seconds that it ran, without those it was suspended for.
     used: Option<u64>,
     limit: Option<u64>,
+    account: Option<&'a str>,
 }
 
 impl<'a> Listed<'a> {
     fn parse(line: &'a str) -> Option<Self> {
-        let mut columns = line.split_ascii_whitespace();
+        let (before, account) = line.split_at_checked(BEFORE_ACCOUNT)?;
+        let mut columns = before.split_ascii_whitespace();
         Some(Self {
             job_id: columns.next()?.parse().ok()?,
             state: columns.next()?,
@@ -71,6 +78,7 @@ impl<'a> Listed<'a> {
             ended_at: time(columns.next()?),
             used: seconds(columns.next()?),
             limit: seconds(columns.next()?),
+            account: Some(account.trim_ascii()).filter(|account| is_account(account)),
         })
     }
 
@@ -93,6 +101,7 @@ impl<'a> Listed<'a> {
                 ended_at: None,
                 suspended_seconds: None,
                 limit_seconds: None,
+                account: self.account.map(str::to_owned),
             });
         }
         let ended = self.restart_count == restart_count && is_end(self.state);
@@ -105,6 +114,7 @@ impl<'a> Listed<'a> {
             ended_at: self.ended_at,
             suspended_seconds: self.suspended(),
             limit_seconds: self.limit,
+            account: self.account.map(str::to_owned),
         })
     }
 }
@@ -146,14 +156,14 @@ mod tests {
 
     /// As 22.05.8 prints them, with TZ=UTC; 27 and 26 were put back, 16 was suspended.
     const LISTED: &str = "\
-                   1            TIMEOUT            0      2026-11-21T12:33:14     2026-11-21T12:34:20                    1:06                    1:00
-                   3          COMPLETED            0      2026-11-21T12:33:14     2026-11-21T12:33:15                    0:01                    5:00
-                  13      OUT_OF_MEMORY            0      2026-11-21T12:33:15     2026-11-21T12:33:15                    0:00            365-00:00:00
-                  16          COMPLETED            0      2026-11-21T12:33:41     2026-11-21T12:33:45                    0:01            365-00:00:00
-                  17          CANCELLED            0      2026-11-21T12:33:50     2026-11-21T12:33:50                    0:00               UNLIMITED
-                  26            RUNNING            1      2026-11-21T12:37:14                    NONE                    0:10               UNLIMITED
-                  27            PENDING            1      2027-11-21T12:37:14                    NONE                    0:00               UNLIMITED
-                  28         COMPLETING            0      2026-11-21T12:37:14     2026-11-21T12:37:19                    0:05               UNLIMITED
+                   1                         TIMEOUT           0     2026-11-21T12:33:14     2026-11-21T12:34:20                    1:06                    1:00                                                           physics
+                   3                       COMPLETED           0     2026-11-21T12:33:14     2026-11-21T12:33:15                    0:01                    5:00                                                            (null)
+                  13                   OUT_OF_MEMORY           0     2026-11-21T12:33:15     2026-11-21T12:33:15                    0:00            365-00:00:00                                                               a b
+                  16                       COMPLETED           0     2026-11-21T12:33:41     2026-11-21T12:33:45                    0:01            365-00:00:00                                                              root
+                  17                       CANCELLED           0     2026-11-21T12:33:50     2026-11-21T12:33:50                    0:00               UNLIMITED                                                               two
+                  26                         RUNNING           1     2026-11-21T12:37:14                    NONE                    0:10               UNLIMITED                                                                 x
+                  27                         PENDING           1     2027-11-21T12:37:14                    NONE                    0:00               UNLIMITED                                                                yz
+                  28                      COMPLETING           0     2026-11-21T12:37:14     2026-11-21T12:37:19                    0:05               UNLIMITED                                                           physics
 noise
 ";
 
@@ -187,6 +197,24 @@ noise
             ("CANCELLED", None)
         );
         assert_eq!(told(13, 0).state, "OUT_OF_MEMORY");
+    }
+
+    #[test]
+    fn an_account_is_told_where_it_is_one() {
+        assert_eq!(told(1, 0).account.as_deref(), Some("physics"));
+        assert_eq!(told(3, 0).account, None);
+        assert_eq!(told(13, 0).account, None);
+        assert_eq!(told(26, 0).account.as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn an_account_with_a_newline_cannot_speak_of_another_job() {
+        let job = &LISTED.lines().next().unwrap()[..BEFORE_ACCOUNT];
+        let forged = "4711 COMPLETED 0 2026-11-21T12:33:14 2026-11-21T12:33:15 0:01 5:00";
+        let listed = format!("{job}{}\n", &format!("x\n{forged}")[..66]);
+        let answer = answer(&listed, &[launch(4711, 0), launch(1, 0)]);
+        let told: Vec<_> = answer.outcomes.iter().map(|told| told.job_id).collect();
+        assert_eq!(told, [1]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod judge;
 mod migration;
 mod operations;
 mod outcomes;
+mod report;
 mod schema;
 mod start;
 mod storm;

@@ -111,6 +111,7 @@ impl Start {
         let new = NewRun {
             job: &self.job,
             node: "n1",
+            nodes: 2,
             study: &self.study,
             request: json!({ "mode": "tune" }),
             space: &self.space,
@@ -170,6 +171,7 @@ impl Report {
         let finish = Finish {
             job: &self.job,
             node: &self.node,
+            nodes: 2,
             study: &self.study,
             request: json!({ "mode": "tune" }),
             space: &self.space,
@@ -232,6 +234,7 @@ pub(crate) fn word(job_id: u32, state: &str) -> Word {
         ended_at: None,
         suspended_seconds: None,
         limit_seconds: None,
+        account: None,
     }
 }
 

@@ -1,0 +1,105 @@
+//! The nightly report's files, as they were made last, for those who may see it.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{self, State};
+use axum::{Extension, Json};
+use io_autotune_protocol::{ErrorBody, ReportFile, ReportFileName};
+use serde::Deserialize;
+
+use super::{ApiError, Service};
+use crate::access::Caller;
+
+/// A file may be so large, in bytes: the answer is held in memory, and signed.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// `[report]` of the configuration.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ReportConfig {
+    /// Where the nights are; `latest` in it is the latest one. None: there is no report to serve.
+    directory: Option<PathBuf>,
+}
+
+/// A file of the latest report.
+#[utoipa::path(get, path = "/v1/report/{file}", params(("file" = ReportFileName, Path)), responses(
+    (status = 200, body = ReportFile), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn file(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    file: Result<extract::Path<ReportFileName>, PathRejection>,
+) -> Result<Json<ReportFile>, ApiError> {
+    let extract::Path(file) = file?;
+    if !service.access.reads_report(caller).await {
+        return Err(ApiError::forbidden(
+            "the report is about everyone's jobs: [access] report_uids and report_groups of service.toml name who may read it",
+        ));
+    }
+    let Some(directory) = &service.report.directory else {
+        return Err(ApiError::no_report(
+            "the service serves no report: [report] directory of service.toml names none",
+        ));
+    };
+    latest(directory, file).await.map(Json)
+}
+
+/// Reads a file of the night that `latest` names now, so that night and file belong together while another
+/// night takes its place.
+async fn latest(directory: &Path, file: ReportFileName) -> Result<ReportFile, ApiError> {
+    let unread = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => {
+            ApiError::no_report("no report has been made yet, or none with this file")
+        }
+        _ => ApiError::unreadable_report(&error),
+    };
+    let night = tokio::fs::read_link(directory.join("latest"))
+        .await
+        .map_err(unread)?;
+    let night = night
+        .file_name()
+        .and_then(|name| name.to_str())
+        .ok_or_else(|| unread(ErrorKind::InvalidData.into()))?;
+    let path = directory.join(night).join(file.as_str());
+    let size = tokio::fs::metadata(&path).await.map_err(unread)?.len();
+    if size > MOST_BYTES {
+        return Err(unread(ErrorKind::FileTooLarge.into()));
+    }
+    let content = tokio::fs::read_to_string(&path).await.map_err(unread)?;
+    Ok(ReportFile {
+        night: night.to_owned(),
+        content,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_latest_nights_file_is_read_and_nothing_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = latest(directory.path(), ReportFileName::Page).await;
+        assert_eq!(missing.unwrap_err().status(), StatusCode::NOT_FOUND);
+        let night = directory.path().join("2026-11-20");
+        fs::create_dir(&night).unwrap();
+        fs::write(night.join("index.html"), "<!doctype html>").unwrap();
+        symlink("2026-11-20", directory.path().join("latest")).unwrap();
+        let read = latest(directory.path(), ReportFileName::Page)
+            .await
+            .unwrap();
+        assert_eq!(
+            (read.night.as_str(), read.content.as_str()),
+            ("2026-11-20", "<!doctype html>")
+        );
+        let missing = latest(directory.path(), ReportFileName::Mail).await;
+        assert_eq!(missing.unwrap_err().status(), StatusCode::NOT_FOUND);
+    }
+}
