@@ -150,3 +150,17 @@ def applied_kind(run: Json) -> str:
     """Return what kind of thing was applied; fail readably when nothing is known."""
     assert run["applied"] is not None, f"nothing is known of what was applied: {json.dumps(run)}"
     return run["applied"]["kind"]
+
+
+def test_an_account_is_kept_and_cannot_speak_of_another_job(site: Site) -> None:
+    # Accounts are not enforced here: whoever submits writes anything, and squeue prints it so.
+    victim = site.sbatch("exit 3", asked("trust-victim"), "--hold", "--account=physics", user=ALICE)
+    row = f"x\n{victim.job_id} completed 0 2026-11-21t12:33:14 2026-11-21t12:33:15 0:01 5:00"
+    forger = site.run("true", asked("trust-forger"), f"--account={row}", user=BOB)
+    site.cluster.run_as(ALICE, ["scontrol", "release", str(victim.job_id)])
+
+    assert site.judged(victim)["outcome"] == "FAILED"
+    assert forger["state"] == "counted"
+    charged = "select distinct coalesce(account, '') from report.judgements where run_id = {}"
+    assert site.sql(charged.format(site.judged(victim)["run_id"])) == [["physics"]]
+    assert site.sql(charged.format(forger["run_id"])) == [[""]]

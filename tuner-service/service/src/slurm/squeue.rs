@@ -52,6 +52,9 @@ impl OutcomeSource for Squeue {
 /// How wide the columns before the account are together.
 const BEFORE_ACCOUNT: usize = 160;
 
+/// How wide the account is. A part of one that a newline broke is not.
+const ACCOUNT: usize = 66;
+
 /// A job as squeue lists it.
 #[derive(Debug)]
 struct Listed<'a> {
@@ -78,7 +81,10 @@ impl<'a> Listed<'a> {
             ended_at: time(columns.next()?),
             used: seconds(columns.next()?),
             limit: seconds(columns.next()?),
-            account: Some(account.trim_ascii()).filter(|account| is_account(account)),
+            account: Some(account)
+                .filter(|account| account.len() == ACCOUNT)
+                .map(str::trim_ascii)
+                .filter(|account| is_account(account)),
         })
     }
 
@@ -155,7 +161,7 @@ mod tests {
     }
 
     /// As 22.05.8 prints them, with TZ=UTC; 27 and 26 were put back, 16 was suspended.
-    const LISTED: &str = "\
+    const LISTED: &str = "
                    1                         TIMEOUT           0     2026-11-21T12:33:14     2026-11-21T12:34:20                    1:06                    1:00                                                           physics
                    3                       COMPLETED           0     2026-11-21T12:33:14     2026-11-21T12:33:15                    0:01                    5:00                                                            (null)
                   13                   OUT_OF_MEMORY           0     2026-11-21T12:33:15     2026-11-21T12:33:15                    0:00            365-00:00:00                                                               a b
@@ -209,12 +215,16 @@ noise
 
     #[test]
     fn an_account_with_a_newline_cannot_speak_of_another_job() {
-        let job = &LISTED.lines().next().unwrap()[..BEFORE_ACCOUNT];
+        let job = &LISTED.lines().nth(1).unwrap()[..BEFORE_ACCOUNT];
         let forged = "4711 COMPLETED 0 2026-11-21T12:33:14 2026-11-21T12:33:15 0:01 5:00";
-        let listed = format!("{job}{}\n", &format!("x\n{forged}")[..66]);
+        let listed = format!("{job}{}\n", &format!("x\n{forged}")[..ACCOUNT]);
         let answer = answer(&listed, &[launch(4711, 0), launch(1, 0)]);
-        let told: Vec<_> = answer.outcomes.iter().map(|told| told.job_id).collect();
-        assert_eq!(told, [1]);
+        let told: Vec<_> = answer
+            .outcomes
+            .iter()
+            .map(|told| (told.job_id, told.account.as_deref()))
+            .collect();
+        assert_eq!(told, [(1, None)]);
     }
 
     #[test]
