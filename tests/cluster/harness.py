@@ -315,7 +315,16 @@ class Site:
 
     def spooled(self) -> list[Path]:
         """Return what is in the spool: reports that wait, and those that the service refused."""
-        return sorted(self.paths.plugin_spool.iterdir())
+        everything = self.paths.plugin_spool.iterdir()
+        return sorted(path for path in everything if path != self._outage)
+
+    @property
+    def _outage(self) -> Path:
+        return self.paths.plugin_spool / "outage"
+
+    def await_asked_again(self) -> None:
+        """Wait until the nodes' helpers have noticed that the service answers."""
+        await_true("the outage to be over for the nodes", lambda: not self._outage.exists())
 
     def undelivered(self) -> list[Path]:
         """Return the reports that wait for delivery."""

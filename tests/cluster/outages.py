@@ -24,6 +24,7 @@ def service_stopped(site: Site) -> Iterator[None]:
     """Stop the service in good order (SIGTERM): nobody listens."""
     with site.parts_stopped("io-autotuned"):
         yield
+    site.await_asked_again()
 
 
 @contextmanager
@@ -31,6 +32,7 @@ def service_mute(site: Site) -> Iterator[None]:
     """Put listeners in the service's place that take every connection and never answer."""
     with site.parts_stopped("io-autotuned"), _mute_listeners(site):
         yield
+    site.await_asked_again()
 
 
 @contextmanager
@@ -38,6 +40,7 @@ def service_frozen(site: Site) -> Iterator[None]:
     """Freeze the service: it hears what is asked meanwhile, and answers after the ``with``."""
     with site.part_frozen("io-autotuned"):
         yield
+    site.await_asked_again()
 
 
 @contextmanager
@@ -63,6 +66,7 @@ def prologs_wait(site: Site) -> Iterator[None]:
             "the prologs to end",
             lambda: not any(helper in line for _pid, line in command_lines()),
         )
+    site.await_asked_again()
 
 
 @contextmanager
@@ -70,6 +74,7 @@ def munged_gone(site: Site) -> Iterator[None]:
     """Point the helper, and nothing else, to a munged that does not run."""
     with _helper_munge_socket(site, site.paths.run / "no-munge.sock"):
         yield
+    site.await_asked_again()
 
 
 @contextmanager
@@ -78,6 +83,7 @@ def munged_mute(site: Site) -> Iterator[None]:
     path = site.paths.run / "mute-munge.sock"
     with _mute_unix(path), _helper_munge_socket(site, path):
         yield
+    site.await_asked_again()
 
 
 OUTAGES: dict[str, Callable[[Site], AbstractContextManager[None]]] = {
@@ -87,6 +93,9 @@ OUTAGES: dict[str, Callable[[Site], AbstractContextManager[None]]] = {
     "munged mute": munged_mute,
 }
 """All of them, by name."""
+
+SLOW_OUTAGES = {"service mute", "munged mute"}
+"""Those that cost whoever asks the whole deadline."""
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from devcluster import files
 from harness import ALICE, Job, Site, asked, await_true, lines
-from outages import OUTAGES
+from outages import OUTAGES, SLOW_OUTAGES
 
 SUBMIT_DEADLINE = 0.3
 """What sbatch may lose by us, in seconds (the plugin's ``submit_deadline_ms``)."""
@@ -87,6 +87,15 @@ def test_a_job_runs_as_it_would_and_its_report_arrives_later(site: Site, outage:
 
     told_of = sorted(json.loads(report)["job"]["job_id"] for report in reports.values())
     assert told_of == [good.job.job_id, bad.job.job_id], f"not one report per job: {spooled}"
+
+    # The first job's wait is the node's last one for a while.
+    failures = {
+        report["job"]["job_id"]: report["start_failure"]
+        for report in map(json.loads, reports.values())
+    }
+    noticed = "did not answer this node"
+    assert noticed not in failures[good.job.job_id]
+    assert (noticed in failures[bad.job.job_id]) == (outage in SLOW_OUTAGES), failures
 
     run = site.judged(good.job)
     assert run["applied"] == {"kind": "default"}

@@ -5,9 +5,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use io_autotune_protocol::{Client, ConfigError, EpilogWord, FinishRequest};
+use io_autotune_protocol::{
+    AcceleratorSummary, Call, Client, ConfigError, EpilogWord, FinishRequest, Method,
+};
 
 use crate::applied::applied;
+use crate::breaker::{Breaker, since_boot};
 use crate::directory::{DirectoryError, JobDirectory, StartRecord};
 use crate::job::{self, JobError, NodeJob};
 use crate::spool::{Delivery, Spool};
@@ -37,18 +40,23 @@ pub(crate) async fn finish(
     }
     let report = report(node_job, directory.as_ref())?;
     let spool = Spool::open(&places.spool_dir)?;
+    let breaker = Breaker::of(&places.spool_dir);
     let path = spool.add(&report)?;
     // From here on the report outlives us.
     if let Some(directory) = directory {
         directory.remove()?;
     }
-    match client {
-        Ok(client) => {
-            if delivered(&spool, &client, &path, deadline).await {
-                deliver_waiting(&spool, &client, deadline).await;
+    let waits = |why: &dyn std::fmt::Display| {
+        say(&format!("the report waits in {}: {why}", path.display()));
+    };
+    match (client, breaker.admit(since_boot())) {
+        (Ok(client), Ok(())) => {
+            if delivered(&spool, &client, &breaker, &path, deadline).await {
+                deliver_waiting(&spool, &client, &breaker, deadline).await;
             }
         }
-        Err(error) => say(&format!("the report waits in {}: {error}", path.display())),
+        (Err(error), _) => waits(&error),
+        (_, Err(open)) => waits(&open),
     }
     Ok(())
 }
@@ -98,8 +106,14 @@ fn report(
 
 /// Sends one report; `false` if the service cannot take any report now. A report that it cannot take
 /// for reasons of its own does not hold up the others.
-async fn delivered(spool: &Spool, client: &Client, path: &Path, deadline: Deadline) -> bool {
-    match spool.deliver(client, path, deadline).await {
+async fn delivered(
+    spool: &Spool,
+    client: &Client,
+    breaker: &Breaker,
+    path: &Path,
+    deadline: Deadline,
+) -> bool {
+    match spool.deliver(client, breaker, path, deadline).await {
         Delivery::Stored => true,
         Delivery::Refused(error) => {
             say(&format!(
@@ -116,21 +130,33 @@ async fn delivered(spool: &Spool, client: &Client, path: &Path, deadline: Deadli
 }
 
 /// Delivers what waits, while the service takes it and there is time.
-async fn deliver_waiting(spool: &Spool, client: &Client, deadline: Deadline) {
+async fn deliver_waiting(spool: &Spool, client: &Client, breaker: &Breaker, deadline: Deadline) {
     let waiting = spool.waiting().unwrap_or_else(|error| {
         say(&format!("the spool cannot be read: {error}"));
         Vec::new()
     });
     for path in waiting {
-        if deadline.left().is_zero() || !delivered(spool, client, &path, deadline).await {
+        if deadline.left().is_zero() || !delivered(spool, client, breaker, &path, deadline).await {
             return;
         }
     }
 }
 
-/// One pass of the timer: delivers what waits, and keeps the spool small.
-async fn tend(spool: &Spool, client: &Client, deadline: Deadline) {
-    deliver_waiting(spool, client, deadline).await;
+/// One pass of the timer: delivers what waits, finds out whether an outage is over, and keeps the spool small.
+/// No job waits for it, so it asks whatever is known.
+async fn tend(spool: &Spool, client: &Client, breaker: &Breaker, deadline: Deadline) {
+    deliver_waiting(spool, client, breaker, deadline).await;
+    if breaker.is_there() {
+        let call = Call::<()> {
+            method: Method::Get,
+            path: "/v1/accelerators",
+            body: None,
+            idempotent: true,
+        };
+        let asked = since_boot();
+        let answer: Result<Vec<AcceleratorSummary>, _> = client.call(call, deadline.left()).await;
+        breaker.learn(asked, &answer);
+    }
     #[expect(clippy::disallowed_methods, reason = "the age of files, at the rim")]
     let now = SystemTime::now();
     if let Err(error) = spool.sweep(now) {
@@ -156,9 +182,10 @@ pub(crate) async fn flush(
             return ExitCode::FAILURE;
         }
     };
+    let breaker = Breaker::of(spool_dir);
     let patience = Duration::from_millis(service.deadline_ms);
     let end = began + patience;
-    tend(&spool, &client, Deadline { end }).await;
+    tend(&spool, &client, &breaker, Deadline { end }).await;
     let Some(every) = every else {
         return ExitCode::SUCCESS;
     };
@@ -177,7 +204,7 @@ pub(crate) async fn flush(
         tokio::select! {
             () = &mut terminated => return ExitCode::SUCCESS,
             _ = ticks.tick() => {
-                tend(&spool, &client, Deadline { end: Instant::now() + patience }).await;
+                tend(&spool, &client, &breaker, Deadline { end: Instant::now() + patience }).await;
             }
         }
     }

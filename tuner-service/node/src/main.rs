@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod applied;
+mod breaker;
 mod directory;
 mod finish;
 mod hostlist;

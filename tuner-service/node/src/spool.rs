@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job, Method};
 
+use crate::breaker::{Breaker, since_boot};
 use crate::directory::{DirectoryError, ensure_directory, read_limited, replace};
 use crate::{Deadline, say};
 
@@ -121,6 +122,7 @@ impl Spool {
     pub(crate) async fn deliver(
         &self,
         client: &Client,
+        breaker: &Breaker,
         path: &Path,
         deadline: Deadline,
     ) -> Delivery {
@@ -150,7 +152,10 @@ impl Spool {
             body: Some(&report),
             idempotent: true,
         };
-        match client.call::<_, FinishAnswer>(call, deadline.left()).await {
+        let asked = since_boot();
+        let answer = client.call::<_, FinishAnswer>(call, deadline.left()).await;
+        breaker.learn(asked, &answer);
+        match answer {
             Ok(_) => {
                 self.remove(path);
                 Delivery::Stored

@@ -7,6 +7,7 @@ use io_autotune_protocol::{
     is_deliverable_variable,
 };
 
+use crate::breaker::{Breaker, Open, since_boot};
 use crate::directory::{self, DirectoryError, JobDirectory, JobEnvironment, StartRecord};
 use crate::job::{self, JobError};
 use crate::{Deadline, Places, say};
@@ -68,7 +69,8 @@ pub(crate) async fn start(
         "the node helper did not live to see the answer".into(),
     )))?;
 
-    match ask(client, &request, deadline).await {
+    let breaker = Breaker::of(&places.spool_dir);
+    match ask(client, &breaker, &request, deadline).await {
         Ok(answer) => {
             remember(&watched, &answer);
             let environment = lay_out_files(&directory, &request.job, &answer)?;
@@ -86,18 +88,33 @@ pub(crate) async fn start(
     Ok(())
 }
 
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error(transparent)]
+    NotAsked(#[from] Open),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
+
 async fn ask(
     client: Result<Client, ConfigError>,
+    breaker: &Breaker,
     request: &StartRequest,
     deadline: Deadline,
-) -> Result<StartAnswer, ClientError> {
+) -> Result<StartAnswer, NoAnswer> {
+    let client = client.map_err(ClientError::from)?;
     let call = Call {
         method: Method::Post,
         path: "/v1/runs/start",
         body: Some(request),
         idempotent: true,
     };
-    client?.call(call, deadline.left()).await
+    let asked = since_boot();
+    breaker.admit(asked)?;
+    let answer = client.call(call, deadline.left()).await;
+    breaker.learn(asked, &answer);
+    Ok(answer?)
 }
 
 /// Writes the answer's files, and returns the environment that names them. The caller writes that

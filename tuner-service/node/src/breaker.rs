@@ -1,0 +1,213 @@
+//! A circuit breaker with a short memory: a service that does not answer is noticed once per node, so that a
+//! thousand short jobs do not each wait the deadline out.
+//!
+//! What costs a job time opens it: an outage that took [`SLOW`] or longer to notice. A refused connection costs
+//! nothing and does not. While it is open nobody asks and reports wait in the spool. After [`MEMORY`] one helper
+//! asks while the others go on without; the first that reaches the service, the flush timer's included, closes it.
+//!
+//! It is the file `outage` in the spool, which all helpers of a node share: the time of the last failure by
+//! CLOCK_BOOTTIME, in nanoseconds, and what failed. A clock that jumps does not move it; a boot forgets it.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use io_autotune_protocol::ClientError;
+use nix::time::{ClockId, clock_gettime};
+
+use crate::say;
+
+/// An outage that was noticed sooner costs jobs nothing worth avoiding.
+const SLOW: Duration = Duration::from_millis(200);
+
+/// For how long nobody asks.
+const MEMORY: Duration = Duration::from_secs(15);
+
+/// What is read of the file; it has one line.
+const MOST_BYTES: u64 = 4096;
+
+/// The breaker of a node.
+#[derive(Debug)]
+pub(crate) struct Breaker {
+    path: PathBuf,
+}
+
+/// The service is known not to answer.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the service did not answer this node {} s ago, and is asked again {} s after that: {failure}", .ago.as_secs(), MEMORY.as_secs())]
+pub(crate) struct Open {
+    ago: Duration,
+    failure: String,
+}
+
+/// The time since boot.
+pub(crate) fn since_boot() -> Duration {
+    clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from)
+}
+
+impl Breaker {
+    /// The breaker of the node that has this spool.
+    pub(crate) fn of(spool: &Path) -> Self {
+        Self {
+            path: spool.join("outage"),
+        }
+    }
+
+    /// Whether it is open, whoever may try next.
+    pub(crate) fn is_there(&self) -> bool {
+        self.path.exists()
+    }
+
+    /// Lets a helper ask, `now` after boot.
+    ///
+    /// # Errors
+    ///
+    /// When the service is known not to answer. A breaker that cannot be read lets everyone ask.
+    pub(crate) fn admit(&self, now: Duration) -> Result<(), Open> {
+        let Ok(mut file) = File::options().read(true).write(true).open(&self.path) else {
+            return Ok(());
+        };
+        // Held by the one that asks again: the others have nothing to wait for.
+        let busy = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        let mut text = String::new();
+        let read = (&mut file).take(MOST_BYTES).read_to_string(&mut text);
+        let Some((failed, failure)) = read.ok().and_then(|_| parse(&text)) else {
+            return Ok(());
+        };
+        // From the future: of another boot.
+        let Some(ago) = now.checked_sub(failed) else {
+            return Ok(());
+        };
+        if busy || ago < MEMORY {
+            let failure = failure.to_owned();
+            return Err(Open { ago, failure });
+        }
+        // Before asking, so that those who come meanwhile do not ask too.
+        let failure = failure.to_owned();
+        let _ = file.rewind().and_then(|()| write(&mut file, now, &failure));
+        Ok(())
+    }
+
+    /// Learns from what came of asking the service, `asked` after boot.
+    pub(crate) fn learn<A>(&self, asked: Duration, answer: &Result<A, ClientError>) {
+        match answer {
+            Err(error) if error.is_outage() => {
+                let now = since_boot();
+                self.failed(now.saturating_sub(asked), now, &error.to_string());
+            }
+            // A refusal is an answer.
+            _ => self.answered(),
+        }
+    }
+
+    /// The service did not answer, after `took`.
+    fn failed(&self, took: Duration, now: Duration, failure: &str) {
+        if took < SLOW {
+            return;
+        }
+        let opened = File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&self.path)
+            .and_then(|mut file| write(&mut file, now, failure));
+        if let Err(error) = opened {
+            say(&format!(
+                "{}: an outage cannot be remembered: {error}",
+                self.path.display()
+            ));
+        }
+    }
+
+    /// The service answered.
+    fn answered(&self) {
+        // There is none to remove but after an outage.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn write(file: &mut File, now: Duration, failure: &str) -> std::io::Result<()> {
+    let failure: String = failure
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(500)
+        .collect();
+    let text = format!("{} {failure}\n", now.as_nanos());
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
+}
+
+fn parse(text: &str) -> Option<(Duration, &str)> {
+    let (failed, failure) = text.trim_end().split_once(' ')?;
+    Some((Duration::from_nanos(failed.parse().ok()?), failure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1000);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn breaker() -> (tempfile::TempDir, Breaker) {
+        let directory = tempfile::tempdir().unwrap();
+        let breaker = Breaker::of(directory.path());
+        (directory, breaker)
+    }
+
+    #[test]
+    fn an_outage_is_noticed_once_and_forgotten_soon() {
+        let (_directory, breaker) = breaker();
+        assert_eq!(breaker.admit(NOW), Ok(()));
+        breaker.failed(2 * SECOND, NOW, "no answer within 2 s");
+        let open = breaker.admit(NOW + 3 * SECOND).unwrap_err();
+        assert_eq!(open.ago, 3 * SECOND);
+        assert!(open.to_string().contains("no answer within 2 s"));
+        // One asks again; for the others it is as if it had failed again.
+        assert_eq!(breaker.admit(NOW + MEMORY), Ok(()));
+        assert!(breaker.admit(NOW + MEMORY + SECOND).is_err());
+        breaker.answered();
+        assert_eq!(breaker.admit(NOW + MEMORY + SECOND), Ok(()));
+    }
+
+    #[test]
+    fn an_outage_that_costs_no_time_is_asked_through() {
+        let (_directory, breaker) = breaker();
+        breaker.failed(SLOW / 2, NOW, "connection refused");
+        assert_eq!(breaker.admit(NOW), Ok(()));
+        assert!(!breaker.is_there());
+    }
+
+    #[test]
+    fn who_finds_another_asking_does_not_ask() {
+        let (_directory, breaker) = breaker();
+        breaker.failed(SECOND, NOW, "no answer");
+        let asking = File::open(&breaker.path).unwrap();
+        asking.lock().unwrap();
+        assert!(breaker.admit(NOW + 2 * MEMORY).is_err());
+        drop(asking);
+        assert_eq!(breaker.admit(NOW + 2 * MEMORY), Ok(()));
+    }
+
+    #[test]
+    fn what_another_boot_or_a_full_disk_left_lets_everyone_ask() {
+        let (_directory, breaker) = breaker();
+        breaker.failed(SECOND, NOW, "no answer");
+        assert_eq!(breaker.admit(NOW - SECOND), Ok(()));
+        for left in ["", "x", "12", "99999999999999999999999999 no answer"] {
+            fs::write(&breaker.path, left).unwrap();
+            assert_eq!(breaker.admit(NOW), Ok(()), "{left:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_is_one_line_whatever_it_says() {
+        let (_directory, breaker) = breaker();
+        breaker.failed(SECOND, NOW, &format!("a\nb{}", "c".repeat(5000)));
+        let open = breaker.admit(NOW).unwrap_err();
+        assert!(open.failure.starts_with("abc") && open.failure.len() == 500);
+    }
+}
