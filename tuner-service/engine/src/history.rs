@@ -123,6 +123,9 @@ pub struct Tested {
     pub measures: BTreeMap<String, Moments>,
     /// How many runs failed in a way that may be the parametrization's doing.
     pub failed: u64,
+    /// How many of them ran out of memory.
+    #[serde(default)]
+    pub out_of_memory: u64,
     /// The ordinal of its first run.
     pub first_ordinal: i64,
 }
@@ -138,6 +141,7 @@ impl Tested {
             censored: Vec::new(),
             measures: BTreeMap::new(),
             failed: 0,
+            out_of_memory: 0,
             first_ordinal,
         }
     }
@@ -206,6 +210,12 @@ impl Tested {
     pub fn record_failure(&mut self, ordinal: i64) {
         self.failed = self.failed.saturating_add(1);
         self.first_ordinal = self.first_ordinal.min(ordinal);
+    }
+
+    /// Takes in a run that failed because it ran out of memory.
+    pub fn record_out_of_memory(&mut self, ordinal: i64) {
+        self.record_failure(ordinal);
+        self.out_of_memory = self.out_of_memory.saturating_add(1);
     }
 }
 

@@ -20,8 +20,10 @@ pub mod history;
 mod loss;
 mod methods;
 mod mixture;
+mod quarantine;
 pub mod reason;
 pub mod recommend;
+mod room;
 pub mod settings;
 pub mod space;
 pub mod statistics;
@@ -36,8 +38,10 @@ pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Test
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, UnknownWord};
 pub use methods::robert2020::table_v;
 pub use mixture::{Mixture, mixture};
+pub use quarantine::{Ends, Quarantine, Quarantined, quarantined};
 pub use reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 pub use recommend::{Recommendation, best_known, best_known_of, leader, recommend, recommend_now};
+pub use room::{NoRoom, no_room};
 pub use settings::{
     Acquisition, Alabed2021Multitask, Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling,
     Cao2018Dqn, Cao2018Genetic, Clusters, Crossover, DefaultSettings, Distance, Distinct,
@@ -48,7 +52,7 @@ pub use settings::{
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
 pub use space::{Space, SpaceError, Value};
 pub use statistics::{Gain, MeanInterval, gain, mean_interval};
-pub use suggest::{Epoch, suggest};
+pub use suggest::{Epoch, phase, suggest, suggest_within};
 
 /// The version of the engine, stored with every suggestion: a replay needs the same one.
 pub const ENGINE_VERSION: &str = concat!("io-autotune-engine ", env!("CARGO_PKG_VERSION"));

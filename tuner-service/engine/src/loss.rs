@@ -15,6 +15,7 @@
 
 use crate::belief::Belief;
 use crate::methods::{self, Estimator, MethodContext};
+use crate::reason::BestKnownBecause;
 use crate::settings::Settings;
 use crate::space::Point;
 use crate::surrogate::{Prediction, Scatter};
@@ -37,7 +38,7 @@ const ASSURANCE: f64 = 1.0;
 /// What an epoch's runs are expected to have cost beyond the default, in runs of the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ExpectedLoss {
-    /// The expected loss, runs in flight included.
+    /// The expected loss, runs in flight included; below the bound it may be less than this.
     pub(crate) loss: f64,
     /// What may be lost by now.
     pub(crate) bound: f64,
@@ -59,17 +60,27 @@ impl ExpectedLoss {
     /// After so many runs of the epoch, those in flight included. Nothing is lost before a run of the default has counted.
     pub(crate) fn of(view: &View<'_>, settings: &Settings, runs: u64) -> Self {
         let later = PATIENCE.saturating_mul(u64::from(settings.budget));
+        let bound = settings.loss.bound(runs);
         ExpectedLoss {
-            loss: lost(view, methods::named(settings.method).estimator()),
-            bound: settings.loss.bound(runs),
+            loss: lost(view, methods::named(settings.method).estimator(), bound),
+            bound,
             patience: settings.loss.bound(runs.saturating_add(later)),
         }
     }
 }
 
+impl From<ExpectedLoss> for BestKnownBecause {
+    fn from(ExpectedLoss { loss, bound, .. }: ExpectedLoss) -> Self {
+        BestKnownBecause::LossBound { loss, bound }
+    }
+}
+
 /// Whether a point is predicted to take more than `design_most` times the default. Never before a run
-/// has counted.
+/// has counted, nor where nothing is held back: then nobody needs a surrogate for it.
 pub(crate) fn is_far(context: &MethodContext<'_>, point: &Point) -> bool {
+    if context.settings.loss.drops_nothing() {
+        return false;
+    }
     let most = context.settings.loss.design_most.ln();
     context
         .view
@@ -92,7 +103,8 @@ pub(crate) fn may_lose_at(view: &View<'_>, point: &Point) -> bool {
         .is_none_or(|(belief, prediction)| *point == view.default || may_lose(belief, prediction))
 }
 
-fn lost(view: &View<'_>, estimator: Estimator) -> f64 {
+/// The loss, or, below the bound, no less than it: no surrogate is fitted to know a loss that changes nothing.
+fn lost(view: &View<'_>, estimator: Estimator, bound: f64) -> f64 {
     if view.default_known().mean().is_none() {
         return 0.0;
     }
@@ -102,6 +114,7 @@ fn lost(view: &View<'_>, estimator: Estimator) -> f64 {
         .collect();
     let shrunk = excess(&others, &by_shrinking(view, &others));
     match estimator {
+        _ if shrunk < bound => shrunk,
         Estimator::Shrunk => shrunk,
         Estimator::Surrogate => {
             by_surrogate(view, &others).map_or(shrunk, |times| excess(&others, &times).min(shrunk))
@@ -127,7 +140,7 @@ fn excess(others: &[(&Point, &Known)], times: &Times) -> f64 {
 }
 
 /// The runs of a point that took time: those that ended, were cut short, or are in flight. What a run
-/// that failed would have taken is not known; points that fail are given up instead.
+/// that failed would have taken is not known; points that fail are quarantined instead.
 fn ran(known: &Known) -> u64 {
     known
         .count()

@@ -71,10 +71,11 @@ impl<'a> MethodContext<'a> {
     }
 
     /// Whether a point may be run as a new one: of whose time nothing is known and nothing is in
-    /// flight, and that is not given up. The default never is: it has its control runs.
+    /// flight, and that is not quarantined. The default never is: it has its control runs.
     pub(crate) fn is_untested(&self, point: &Point) -> bool {
-        let open =
-            |known: &Known| known.mean().is_none() && known.in_flight == 0 && !known.given_up();
+        let open = |known: &Known| {
+            known.mean().is_none() && known.in_flight == 0 && !known.is_quarantined()
+        };
         *point != self.view.default && self.view.get(point).is_none_or(open)
     }
 
@@ -89,7 +90,7 @@ impl<'a> MethodContext<'a> {
     }
 
     /// The next point of the design to run, with its number from 0: the first that is not the
-    /// default, of whose time nothing is known, that has no run in flight, is not given up, and
+    /// default, of whose time nothing is known, that has no run in flight, is not quarantined, and
     /// that the method admits.
     pub(crate) fn next_design_point(&self, method: &dyn Method) -> Option<(usize, &'a Point)> {
         self.design
@@ -130,7 +131,13 @@ pub(crate) trait Method {
     /// What to run next. The answer is a function of the context and the generator's state alone.
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal;
 
-    /// What it would recommend, the best first: points that a run counts for and that are not given up.
+    /// Whether [`propose`](Method::propose) answers [`Proposal::Exhausted`], where nothing is held back. A method that can
+    /// say so with less than a proposal does.
+    fn is_exhausted(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> bool {
+        self.propose(context, rng) == Proposal::Exhausted
+    }
+
+    /// What it would recommend, the best first: points that a run counts for and that are not quarantined.
     fn ranking(&self, view: &View<'_>, _settings: &Settings) -> Vec<Point> {
         view.by_mean()
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::history::{Phase, Role};
+use crate::room::NoRoom;
 use crate::settings::Acquisition;
 use crate::space::Parametrization;
 
@@ -289,7 +290,7 @@ pub enum BestKnownBecause {
     /// The study was locked by other starts until the deadline.
     Busy,
     /// The job's time limit leaves no room for a slow parametrization.
-    NoTimeLeft,
+    NoRoom(NoRoom),
     /// An admin froze the study.
     Frozen,
     /// No run of the design has finished yet, so the search cannot begin.
@@ -314,7 +315,7 @@ impl fmt::Display for BestKnownBecause {
             ),
             BestKnownBecause::Restarted => f.write_str("a restarted job never explores"),
             BestKnownBecause::Busy => f.write_str("the study was busy with other starts"),
-            BestKnownBecause::NoTimeLeft => f.write_str("the time limit leaves no room to explore"),
+            BestKnownBecause::NoRoom(lack) => write!(f, "{lack}"),
             BestKnownBecause::Frozen => f.write_str("the study is frozen"),
             BestKnownBecause::AwaitingDesign => {
                 f.write_str("no run of the design has finished yet")
@@ -537,7 +538,7 @@ fn default_runs(value: f64) -> String {
 }
 
 /// Seconds with four significant digits and no idle zeros.
-fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     let magnitude = if value == 0.0 || !value.is_finite() {
         0
     } else {

@@ -40,8 +40,7 @@ pub struct Recommendation {
 /// (robert2020, section IV); for `default` the lowest that its surrogate expects.
 ///
 /// A run that was cut short by its time limit never makes a parametrization recommended: it is not
-/// one of the two, and it can only raise the mean. A parametrization under which more runs failed or
-/// were cut short than counted, twice at least, is not recommended, unless it is the default. None
+/// one of the two, and it can only raise the mean. What is quarantined is not recommended. None
 /// before any has two runs. Entries that do not fit the space are ignored.
 pub fn recommend(space: &Space, history: &History, settings: &Settings) -> Option<Recommendation> {
     recommend_in(

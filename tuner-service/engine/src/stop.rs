@@ -47,8 +47,8 @@ fn improvement(
 ) -> Option<Stopped> {
     let (since, _) = latest.first()?;
     let (mut before, mut now) = (f64::INFINITY, f64::INFINITY);
-    for (point, known) in view.iter() {
-        if let Some(mean) = known.mean().filter(|_| view.is_eligible(point, known)) {
+    for (_, known) in view.iter() {
+        if let Some(mean) = known.mean().filter(|_| known.is_eligible()) {
             now = now.min(mean);
             if known.first_ordinal < *since {
                 before = before.min(mean);

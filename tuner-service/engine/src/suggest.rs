@@ -12,6 +12,8 @@ mod settling;
 mod simulation;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod within;
 
 use std::cell::OnceCell;
 
@@ -25,6 +27,7 @@ use crate::loss::{self, ExpectedLoss};
 use crate::methods::{self, Method, MethodContext, Proposal};
 use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::recommend::{MIN_RUNS, best_known_in, first_of, has_settled, recommend_in};
+use crate::room;
 use crate::settings::Settings;
 use crate::space::{Point, Space};
 use crate::stop;
@@ -46,7 +49,7 @@ use crate::view::View;
 ///    expected to be quicker than the default; any other run gets the best known parametrization. The bound grows with the runs. A pause that
 ///    would not end in time ends the search.
 /// 5. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
-///    that failed twice is given up.
+///    that is [quarantined](crate::Quarantine) is left out.
 /// 6. *Search*: what the method proposes, while the budget lasts.
 /// 7. When the budget is spent, nothing is left to try or a criterion of `settings.stop` is met, exploring runs in flight are waited for;
 ///    then a lowest mean that rests on one run is confirmed by a second.
@@ -64,6 +67,36 @@ pub fn suggest(
     seed: u64,
 ) -> Suggestion {
     Epoch::new(space, settings, seed).suggest(history, pending)
+}
+
+/// What [`suggest()`] answers to a job that has so many seconds: where that leaves [no room](crate::no_room) to explore, the
+/// best known parametrization instead of a design or search run. None: the limit is not known, or there is none.
+///
+/// Nothing else changes. An epoch whose jobs all lack room has its baseline and its control runs, and stays in
+/// its phase until a job comes that has room: it does not settle on what it did not look for.
+pub fn suggest_within(
+    space: &Space,
+    history: &History,
+    pending: &[Pending],
+    settings: &Settings,
+    seed: u64,
+    limit: Option<f64>,
+) -> Suggestion {
+    let epoch = Epoch::new(space, settings, seed);
+    epoch.chooser(history, pending, limit).choose()
+}
+
+/// The phase of [`suggest()`]'s answer to the same question, without asking the method for a point unless it
+/// may have none.
+pub fn phase(
+    space: &Space,
+    history: &History,
+    pending: &[Pending],
+    settings: &Settings,
+    seed: u64,
+) -> Phase {
+    let epoch = Epoch::new(space, settings, seed);
+    epoch.chooser(history, pending, None).phase()
 }
 
 /// What stays the same in an epoch, for callers that ask for many suggestions: its design is made
@@ -89,13 +122,22 @@ impl<'a> Epoch<'a> {
 
     /// What [`suggest()`] answers.
     pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
+        self.chooser(history, pending, None).choose()
+    }
+
+    fn chooser<'b>(
+        &'b self,
+        history: &'b History,
+        pending: &'b [Pending],
+        limit: Option<f64>,
+    ) -> Chooser<'b> {
         Chooser {
             epoch: self,
             view: View::new(self.space, history, pending),
             history,
             pending,
+            limit,
         }
-        .choose()
     }
 
     fn design(&self) -> &[Point] {
@@ -114,14 +156,53 @@ enum Next {
     Settle,
 }
 
+/// Where an epoch stands between baseline and settled.
+enum Stage {
+    /// Nothing more is explored.
+    Over,
+    /// Exploring pauses.
+    Paused(BestKnownBecause),
+    /// A point of the design is next; its number from 0.
+    Design(usize, Point),
+    /// The method is asked.
+    Search {
+        /// Whether only what is expected to be quicker than the default may run.
+        held: bool,
+    },
+}
+
 struct Chooser<'a> {
     epoch: &'a Epoch<'a>,
     view: View<'a>,
     history: &'a History,
     pending: &'a [Pending],
+    /// How many seconds the run has, where that is known.
+    limit: Option<f64>,
 }
 
 impl Chooser<'_> {
+    fn phase(&self) -> Phase {
+        let searching = |exhausted: bool| match exhausted.then(|| self.conclude()) {
+            Some(Next::Settle) => Phase::Settled,
+            _ => Phase::Search,
+        };
+        if self.has_settled() {
+            return Phase::Settled;
+        }
+        if self.baseline_is_due() {
+            return Phase::Baseline;
+        }
+        match self.stage() {
+            Stage::Over => searching(true),
+            Stage::Paused(_) | Stage::Search { held: true } => Phase::Search,
+            Stage::Design(..) => Phase::Design,
+            Stage::Search { held: false } => {
+                let context = self.context(false);
+                searching(self.method().is_exhausted(&context, &mut self.rng()))
+            }
+        }
+    }
+
     fn choose(&self) -> Suggestion {
         if self.has_settled() {
             return self.settled();
@@ -141,25 +222,27 @@ impl Chooser<'_> {
         let exploring = self.epoch.settings.exploring;
         if self.view.exploring() >= u64::from(exploring) {
             let because = BestKnownBecause::ExploringFull { exploring };
-            return best_known_in(
-                &self.view,
-                self.method(),
-                self.epoch.settings,
-                phase,
-                because,
-            );
+            return self.best_known(phase, because);
         }
-        match next {
-            Next::Run(phase, role, point, reason) => self.run(phase, role, &point, reason),
-            Next::Wait(because) => best_known_in(
-                &self.view,
-                self.method(),
-                self.epoch.settings,
-                phase,
-                because,
-            ),
-            Next::Settle => self.settled(),
+        let lack = self
+            .limit
+            .and_then(|limit| room::lacks(&self.view, self.epoch.settings, limit));
+        match (next, lack) {
+            (Next::Run(..), Some(lack)) => self.best_known(phase, BestKnownBecause::NoRoom(lack)),
+            (Next::Run(phase, role, point, reason), None) => self.run(phase, role, &point, reason),
+            (Next::Wait(because), _) => self.best_known(phase, because),
+            (Next::Settle, _) => self.settled(),
         }
+    }
+
+    fn best_known(&self, phase: Phase, because: BestKnownBecause) -> Suggestion {
+        best_known_in(
+            &self.view,
+            self.method(),
+            self.epoch.settings,
+            phase,
+            because,
+        )
     }
 
     fn method(&self) -> &'static dyn Method {
@@ -185,17 +268,24 @@ impl Chooser<'_> {
         self.history.tally.total.saturating_add(in_flight)
     }
 
-    fn baseline(&self) -> Option<Suggestion> {
+    /// Runs of the baseline, those in flight included.
+    fn baseline_runs(&self) -> u64 {
         let default = self.view.default_known();
         let in_flight = count(self.pending.iter().filter(|run| run.role == Role::Baseline));
         // Failed runs tell nothing of the default's time. An application that always fails stays
         // here, with the default, which harms nobody.
-        let runs = default.count().saturating_add(in_flight);
-        let of = u64::from(self.epoch.settings.baseline_runs);
-        (runs < of).then(|| {
+        default.count().saturating_add(in_flight)
+    }
+
+    fn baseline_is_due(&self) -> bool {
+        self.baseline_runs() < u64::from(self.epoch.settings.baseline_runs)
+    }
+
+    fn baseline(&self) -> Option<Suggestion> {
+        self.baseline_is_due().then(|| {
             let reason = Reason::Baseline {
-                number: runs + 1,
-                of,
+                number: self.baseline_runs() + 1,
+                of: u64::from(self.epoch.settings.baseline_runs),
             };
             self.run(Phase::Baseline, Role::Baseline, &self.view.default, reason)
         })
@@ -218,58 +308,66 @@ impl Chooser<'_> {
         ended.saturating_add(self.view.exploring())
     }
 
-    fn next(&self) -> Next {
-        if self.explored() >= u64::from(self.epoch.settings.budget) {
-            return self.conclude();
-        }
-        let loss = self.loss();
-        if loss.is_spent() {
-            return self.conclude();
-        }
-        let held = loss.is_reached();
-        let design = self.epoch.design();
-        let context = MethodContext {
+    fn context(&self, held: bool) -> MethodContext<'_> {
+        MethodContext {
             view: &self.view,
-            design,
+            design: self.epoch.design(),
             settings: self.epoch.settings,
             explored: self.explored(),
             held,
-        };
-        let paused = Next::Wait(BestKnownBecause::LossBound {
-            loss: loss.loss,
-            bound: loss.bound,
-        });
-        match self.explore(&context) {
-            Some(Next::Run(_, _, point, _)) if held && loss::may_lose_at(&self.view, &point) => {
-                paused
-            }
-            Some(next) => next,
-            // What is left may only be held back.
-            None if held => paused,
-            None => self.conclude(),
         }
     }
 
-    /// The next point of the design, or what the method proposes; none if the search is over.
-    fn explore(&self, context: &MethodContext<'_>) -> Option<Next> {
-        let method = self.method();
-        if let Some((index, point)) = context.next_design_point(method) {
-            let reason = Reason::DesignPoint {
-                number: index as u64 + 1,
-                of: context.design.len() as u64,
+    fn stage(&self) -> Stage {
+        if self.explored() >= u64::from(self.epoch.settings.budget) {
+            return Stage::Over;
+        }
+        let loss = self.loss();
+        if loss.is_spent() {
+            return Stage::Over;
+        }
+        let held = loss.is_reached();
+        let paused = Stage::Paused(loss.into());
+        let context = self.context(held);
+        if let Some((index, point)) = context.next_design_point(self.method()) {
+            return if held && loss::may_lose_at(&self.view, point) {
+                paused
+            } else {
+                Stage::Design(index, point.clone())
             };
-            let (phase, role) = (Phase::Design, Role::Design);
-            return Some(Next::Run(phase, role, point.clone(), reason));
         }
-        if stop::met(&self.view, &self.epoch.settings.stop, &mut self.rng()).is_some() {
-            return None;
+        match stop::met(&self.view, &self.epoch.settings.stop, &mut self.rng()) {
+            // What is left may only be held back.
+            Some(_) if held => paused,
+            Some(_) => Stage::Over,
+            None => Stage::Search { held },
         }
-        match method.propose(context, &mut self.rng()) {
-            Proposal::Run { point, reason } => {
-                Some(Next::Run(Phase::Search, Role::Search, point, reason))
+    }
+
+    fn next(&self) -> Next {
+        let held = match self.stage() {
+            Stage::Over => return self.conclude(),
+            Stage::Paused(because) => return Next::Wait(because),
+            Stage::Design(index, point) => {
+                let reason = Reason::DesignPoint {
+                    number: index as u64 + 1,
+                    of: self.epoch.design().len() as u64,
+                };
+                return Next::Run(Phase::Design, Role::Design, point, reason);
             }
-            Proposal::Wait(because) => Some(Next::Wait(because)),
-            Proposal::Exhausted => None,
+            Stage::Search { held } => held,
+        };
+        match self.method().propose(&self.context(held), &mut self.rng()) {
+            Proposal::Run { point, .. } if held && loss::may_lose_at(&self.view, &point) => {
+                Next::Wait(self.loss().into())
+            }
+            Proposal::Run { point, reason } => {
+                Next::Run(Phase::Search, Role::Search, point, reason)
+            }
+            Proposal::Wait(because) => Next::Wait(because),
+            // What is left may only be held back.
+            Proposal::Exhausted if held => Next::Wait(self.loss().into()),
+            Proposal::Exhausted => self.conclude(),
         }
     }
 

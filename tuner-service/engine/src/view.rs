@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::belief::Belief;
 use crate::estimate::with_bounds;
 use crate::history::{History, Moments, Pending, Role};
+use crate::quarantine::{Ends, Quarantine};
 use crate::space::{Point, Space};
 
 /// What is known of one point.
@@ -25,6 +26,10 @@ pub(crate) struct Known {
     pub(crate) measures: BTreeMap<String, Moments>,
     /// How many runs failed.
     pub(crate) failed: u64,
+    /// How many of them ran out of memory.
+    out_of_memory: u64,
+    /// Why it is quarantined, if it is.
+    pub(crate) quarantine: Option<Quarantine>,
     /// The ordinal of the first run; `i64::MAX` if none has ended.
     pub(crate) first_ordinal: i64,
     /// How many runs are in flight, for whatever reason.
@@ -43,6 +48,8 @@ impl Default for Known {
             mean: None,
             measures: BTreeMap::new(),
             failed: 0,
+            out_of_memory: 0,
+            quarantine: None,
             first_ordinal: i64::MAX,
             in_flight: 0,
             search_in_flight: 0,
@@ -88,11 +95,24 @@ impl Known {
             .saturating_add(self.in_flight)
     }
 
-    /// Whether jobs fail or are cut short under it more often than not, twice at least: it is given
-    /// up.
-    pub(crate) fn given_up(&self) -> bool {
-        let lost = self.failed.saturating_add(self.censored());
-        lost >= 2 && lost > self.elapsed.count
+    /// Whether it is not run any more, because jobs fail under it; the default never is.
+    pub(crate) fn is_quarantined(&self) -> bool {
+        self.quarantine.is_some()
+    }
+
+    /// Whether it may be recommended at all.
+    pub(crate) fn is_eligible(&self) -> bool {
+        self.count() > 0 && !self.is_quarantined()
+    }
+
+    /// How its runs ended.
+    fn ends(&self) -> Ends {
+        Ends {
+            counted: self.elapsed.count,
+            failed: self.failed,
+            cut_short: self.censored(),
+            out_of_memory: self.out_of_memory,
+        }
     }
 
     /// Estimates the mean, once all that is known has been taken in.
@@ -157,6 +177,7 @@ impl<'a> View<'a> {
                 }
             }
             known.failed = known.failed.saturating_add(tested.failed);
+            known.out_of_memory = known.out_of_memory.saturating_add(tested.out_of_memory);
             known.first_ordinal = known.first_ordinal.min(tested.first_ordinal);
         }
         for run in pending {
@@ -184,9 +205,11 @@ impl<'a> View<'a> {
             known.estimate(None);
             known.mean
         });
+        let ends = self.get(&self.default).map(Known::ends).unwrap_or_default();
         for (point, known) in &mut self.known {
             if *point != self.default {
                 known.estimate(default);
+                known.quarantine = Quarantine::of(known.ends(), ends);
             }
         }
     }
@@ -240,13 +263,12 @@ impl<'a> View<'a> {
         self.exploring
     }
 
-    /// The points that a run counts for and that are not given up, the lowest mean first. The default
-    /// is never given up: it is what the job would have had without us. At equal means the default comes
-    /// first, then the point that is known better.
+    /// The points that a run counts for and that are not quarantined, the lowest mean first. At equal means the
+    /// default comes first, then the point that is known better.
     pub(crate) fn by_mean(&self) -> Vec<Point> {
         let mut ranked: Vec<(&Point, &Known, f64)> = self
             .iter()
-            .filter(|(point, known)| self.is_eligible(point, known))
+            .filter(|(_, known)| known.is_eligible())
             .filter_map(|(point, known)| Some((point, known, known.mean()?)))
             .collect();
         ranked.sort_by(|(point, known, mean), (other, others, others_mean)| {
@@ -259,11 +281,6 @@ impl<'a> View<'a> {
             .into_iter()
             .map(|(point, ..)| point.clone())
             .collect()
-    }
-
-    /// Whether a point may be recommended at all.
-    pub(crate) fn is_eligible(&self, point: &Point, known: &Known) -> bool {
-        known.count() > 0 && (*point == self.default || !known.given_up())
     }
 }
 

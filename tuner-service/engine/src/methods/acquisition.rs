@@ -6,14 +6,13 @@
 //! below are in seconds, as the paper's. The best known is the lowest that the process expects at
 //! a point that ran; on the paper's systems without noise that is the lowest time.
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{MethodContext, Proposal, nearby, random};
 use crate::reason::Reason;
 use crate::settings::Acquisition;
-use crate::space::{Point, levels_of};
+use crate::space::Point;
 use crate::surrogate::{Observation, Prediction, Scatter, Surrogate, ranked};
 use crate::view::{Known, View};
 
@@ -23,8 +22,6 @@ const MOST_POINTS: usize = 96;
 const DRAWN: usize = 1000;
 /// Of so many of the best every single change is looked at too, in such a space.
 const CLIMBED: usize = 3;
-/// No more than so many levels of a parameter are tried in single changes.
-const CLIMBED_LEVELS: u32 = 16;
 
 /// What promises most under an acquisition function, among points of which nothing is known.
 pub(super) fn propose(
@@ -157,22 +154,8 @@ impl<P: Process> Model<P> {
         }
         let mut candidates: Vec<Point> = (0..DRAWN).map(|_| space.draw(rng)).collect();
         for best in self.ranked.iter().take(CLIMBED) {
-            for (index, parameter) in space.parameters().iter().enumerate() {
-                let levels = levels_of(parameter);
-                let tried = levels.min(CLIMBED_LEVELS);
-                for level in 0..tried {
-                    let mut near = best.clone();
-                    near.0[index] = if levels > CLIMBED_LEVELS {
-                        rng.random_range(0..levels)
-                    } else {
-                        level
-                    };
-                    let near = space.canonical(near);
-                    if space.admits(&near) {
-                        candidates.push(near);
-                    }
-                }
-            }
+            let changed = nearby::single_changes(space, best, rng);
+            candidates.extend(changed.into_iter().map(|(_, near)| near));
         }
         candidates.sort();
         candidates.dedup();

@@ -1,7 +1,7 @@
 //! Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983), which robert2019 and cao2018 have with
 //! different neighbours and coolings. See [`super::replay`] for how it does without a state.
 //!
-//! Points in flight, and those that are given up, count as refused: the walk goes on from where it is.
+//! Points in flight, and those that are quarantined, count as refused: the walk goes on from where it is.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -10,6 +10,7 @@ use super::{MethodContext, Proposal, random, replay};
 use crate::reason::Reason;
 use crate::settings::Restart;
 use crate::space::{Point, Space};
+use crate::view::Known;
 
 /// A walk that came back to known points so often has nowhere new to go.
 const MOST_STEPS: u64 = 4096;
@@ -63,10 +64,8 @@ impl Annealing<'_> {
                     point: candidate,
                 };
             }
-            let given_up = |known: &crate::view::Known| known.given_up();
-            if candidate != context.view.default
-                && context.view.get(&candidate).is_some_and(given_up)
-            {
+            let known = context.view.get(&candidate);
+            if known.is_some_and(Known::is_quarantined) {
                 continue;
             }
             let (Some(here), Some(there)) = (mean(&current), mean(&candidate)) else {

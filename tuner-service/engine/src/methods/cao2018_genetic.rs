@@ -64,7 +64,7 @@ impl Method for Cao2018GeneticMethod {
             }
             let waits = |child: &Child| {
                 let flying = |known: &crate::view::Known| {
-                    known.in_flight > 0 && known.mean().is_none() && !known.given_up()
+                    known.in_flight > 0 && known.mean().is_none() && !known.is_quarantined()
                 };
                 context.view.get(&child.point).is_some_and(flying)
             };
@@ -93,11 +93,10 @@ fn first(context: &MethodContext<'_>) -> Vec<Member> {
     members
 }
 
-/// A point that can be a parent: its mean is known and it is not given up.
+/// A point that can be a parent: its mean is known and it is not quarantined.
 fn member(context: &MethodContext<'_>, point: &Point) -> Option<Member> {
     let known = context.view.get(point)?;
-    let usable = *point == context.view.default || !known.given_up();
-    let mean = known.mean().filter(|_| usable)?;
+    let mean = known.mean().filter(|_| !known.is_quarantined())?;
     Some(Member {
         point: point.clone(),
         mean,
@@ -214,7 +213,7 @@ fn mutate(space: &Space, point: &mut Point, rate: f64, rng: &mut ChaCha8Rng) -> 
 }
 
 /// The next generation, the quickest first: the children, and the best of their parents' generation
-/// instead of the worst child if no child is better. One whose children are all given up stays.
+/// instead of the worst child if no child is better. One whose children are all quarantined stays.
 fn succeed(context: &MethodContext<'_>, generation: &[Member], children: &[Child]) -> Vec<Member> {
     let mut next: Vec<Member> = children
         .iter()

@@ -290,7 +290,10 @@ fn start(
             "bounds, conditions and constraints"
         );
         if let Some(known) = context.view.get(&point) {
-            assert!(!known.given_up(), "a point that fails is proposed again");
+            assert!(
+                !known.is_quarantined(),
+                "a point that fails is proposed again"
+            );
             match reason {
                 Reason::Resample { number, .. } => {
                     assert_eq!(number, known.count() + known.in_flight + 1);

@@ -22,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use super::robert2020::genetics::step;
-use super::{Estimator, Method, MethodContext, Proposal};
+use super::{Estimator, Method, MethodContext, Proposal, nearby};
 use crate::belief::Belief;
 use crate::loss;
 use crate::reason::Reason;
@@ -35,12 +35,8 @@ use crate::view::{Known, View};
 const CHILDREN: usize = 300;
 /// Every single change of so many of the best is a candidate too.
 const CLIMBED: usize = 3;
-/// No more than so many levels of a parameter are tried in single changes.
-const CLIMBED_LEVELS: u32 = 16;
 /// The runs for which a better parametrization will still be of use once the budget is spent.
 const HORIZON: f64 = 250.0;
-/// No parametrization is tried that is predicted to take longer than so many times the default.
-const MOST_OF_DEFAULT: f64 = 2.0;
 
 /// The method; it has no state.
 #[derive(Debug)]
@@ -48,10 +44,7 @@ pub(crate) struct DefaultMethod;
 
 impl Method for DefaultMethod {
     fn ranking(&self, view: &View<'_>, _settings: &Settings) -> Vec<Point> {
-        let eligible = |point: &&Point| {
-            view.get(point)
-                .is_some_and(|known| view.is_eligible(point, known))
-        };
+        let eligible = |point: &&Point| view.get(point).is_some_and(Known::is_eligible);
         let ranked = view.belief().map(|belief| belief.ranked.iter());
         ranked
             .into_iter()
@@ -76,8 +69,17 @@ impl Method for DefaultMethod {
         Estimator::Surrogate
     }
 
+    /// Never while the default, which is a candidate like any other, has run and could run again.
+    fn is_exhausted(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> bool {
+        let can_run = |known: &Known| !known.logs().is_empty() && known.in_flight == 0;
+        let default_can = context.view.get(&context.view.default).is_some_and(can_run)
+            && context.settings.loss.design_most >= 1.0
+            && context.space().points(1).is_none();
+        !default_can && self.propose(context, rng) == Proposal::Exhausted
+    }
+
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
-        let Some(model) = Model::new(context.view) else {
+        let Some(model) = Model::new(context) else {
             return context.nothing_to_go_by();
         };
         let mut candidates = model.candidates(rng);
@@ -139,22 +141,28 @@ struct Origin {
 struct Model<'a> {
     view: &'a View<'a>,
     belief: &'a Belief,
+    /// The highest prediction that is tried, log seconds.
+    most: f64,
 }
 
 impl<'a> Model<'a> {
     /// None before a run has counted.
-    fn new(view: &'a View<'a>) -> Option<Self> {
-        let belief = view.belief()?;
-        Some(Model { view, belief })
+    fn new(context: &MethodContext<'a>) -> Option<Self> {
+        let belief = context.view.belief()?;
+        Some(Model {
+            view: context.view,
+            belief,
+            most: belief.default + context.settings.loss.design_most.ln(),
+        })
     }
 
     /// Whether a point is predicted too far above the default.
     fn is_far(&self, prediction: Prediction) -> bool {
-        prediction.mean > self.belief.default + MOST_OF_DEFAULT.ln()
+        prediction.mean > self.most
     }
 
     fn is_free(&self, point: &Point) -> bool {
-        let free = |known: &Known| known.in_flight == 0 && !known.given_up();
+        let free = |known: &Known| known.in_flight == 0 && !known.is_quarantined();
         self.view.get(point).is_none_or(free)
     }
 
@@ -168,20 +176,12 @@ impl<'a> Model<'a> {
             candidates.entry(child).or_insert(Some(origin));
         }
         for best in self.belief.ranked.iter().take(CLIMBED) {
-            for (index, parameter) in space.parameters().iter().enumerate() {
-                for level in 0..levels_of(parameter).min(CLIMBED_LEVELS) {
-                    let mut near = best.clone();
-                    near.0[index] = level;
-                    let near = space.canonical(near);
-                    if !space.admits(&near) {
-                        continue;
-                    }
-                    let origin = Origin {
-                        parents: [best.clone(), best.clone()],
-                        mutated: vec![parameter.name.clone()],
-                    };
-                    candidates.entry(near).or_insert(Some(origin));
-                }
+            for (parameter, near) in nearby::single_changes(space, best, rng) {
+                let origin = Origin {
+                    parents: [best.clone(), best.clone()],
+                    mutated: vec![parameter.name.clone()],
+                };
+                candidates.entry(near).or_insert(Some(origin));
             }
         }
         for known in &self.belief.ranked {

@@ -1,10 +1,11 @@
 //! Points near a point: where a method goes on when what it draws is known already.
 
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::MethodContext;
 use super::robert2020::genetics::step;
-use crate::space::Point;
+use crate::space::{Parameter, Point, Space, levels_of};
 
 /// A space of at most so many points is searched whole.
 pub(super) const SMALL: usize = 4096;
@@ -12,6 +13,35 @@ pub(super) const SMALL: usize = 4096;
 const WALK: usize = 4096;
 /// How many points are drawn where constraints leave the walk nothing.
 const DRAWS: usize = 1000;
+
+/// No more than so many levels of a parameter are tried in single changes.
+const CHANGED_LEVELS: u32 = 16;
+
+/// What differs from a point in one parameter, which stands beside it, and may be run: every level of each
+/// parameter, or so many that are drawn where there are more than [`CHANGED_LEVELS`].
+pub(super) fn single_changes<'a>(
+    space: &'a Space,
+    point: &Point,
+    rng: &mut ChaCha8Rng,
+) -> Vec<(&'a Parameter, Point)> {
+    let mut changes = Vec::new();
+    for (index, parameter) in space.parameters().iter().enumerate() {
+        let levels = levels_of(parameter);
+        for level in 0..levels.min(CHANGED_LEVELS) {
+            let mut near = point.clone();
+            near.0[index] = if levels > CHANGED_LEVELS {
+                rng.random_range(0..levels)
+            } else {
+                level
+            };
+            let near = space.canonical(near);
+            if space.admits(&near) {
+                changes.push((parameter, near));
+            }
+        }
+    }
+    changes
+}
 
 /// A wanted point near another: the nearest in a small space, untested ones first; the first on a
 /// random walk in a large one.

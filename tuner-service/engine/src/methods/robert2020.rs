@@ -81,7 +81,7 @@ fn is_new(context: &MethodContext<'_>, rule: Rule, point: &Point) -> bool {
     }
     context.view.get(point).is_none_or(|known| {
         let ran_once = known.count() == 1 && rule.least_runs() > 1 && context.in_design(point);
-        known.in_flight == 0 && !known.given_up() && (known.mean().is_none() || ran_once)
+        known.in_flight == 0 && !known.is_quarantined() && (known.mean().is_none() || ran_once)
     })
 }
 

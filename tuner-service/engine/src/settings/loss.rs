@@ -14,8 +14,9 @@ pub struct Loss {
     pub default_runs: f64,
     /// The share of the epoch's runs that may be lost, from 0 to 1.
     pub share: f64,
-    /// A point of the design that is predicted to take more than so many times the default is not
-    /// run; above 0.
+    /// The slowdown allowed to an exploring run: what is predicted to take more than so many times the default
+    /// is not tried, and a job explores only if its time limit leaves room for it (`room.rs`); above 0.
+    /// The papers' methods drop points of their design for it, `default` whatever it finds.
     pub design_most: f64,
 }
 
@@ -39,6 +40,11 @@ impl Loss {
         share: 1.0,
         design_most: MOST,
     };
+
+    /// Whether everything is tried, however slow it is predicted to be.
+    pub(crate) fn drops_nothing(&self) -> bool {
+        self.design_most >= MOST
+    }
 
     /// What may be lost in an epoch of so many runs, in runs of the default.
     pub fn bound(&self, runs: u64) -> f64 {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::suggest;
+use super::{phase, suggest, suggest_within};
 use crate::history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 use crate::reason::Suggestion;
 use crate::recommend::recommend;
@@ -49,12 +49,13 @@ prop_compose! {
         log_elapsed in any_moments(),
         measures in prop::collection::btree_map("m[0-4]", any_moments(), 0..5),
         failed in prop_oneof![0_u64..4, any::<u64>()],
+        out_of_memory in prop_oneof![Just(0_u64), any::<u64>()],
         first_ordinal: i64,
         level in prop::option::of(any::<u32>()),
     ) -> (Tested, Option<u32>) {
         let recent = vec![RecentRun { ordinal: first_ordinal, elapsed: elapsed.mean }];
         let censored = vec![RecentRun { ordinal: first_ordinal, elapsed: log_elapsed.mean }];
-        (Tested { parametrization, elapsed, log_elapsed, recent, censored, measures, failed, first_ordinal }, level)
+        (Tested { parametrization, elapsed, log_elapsed, recent, censored, measures, failed, out_of_memory, first_ordinal }, level)
     }
 }
 
@@ -146,6 +147,7 @@ proptest! {
         flights in prop::collection::vec((any_parametrization(), any::<[u8; 2]>()), 0..12),
         settings in any_settings(),
         seed: u64,
+        limit in prop_oneof![0.0..200.0, any::<f64>()],
     ) {
         let tested = entries
             .into_iter()
@@ -174,6 +176,10 @@ proptest! {
         prop_assert_eq!(&suggestion, &suggest(&space, &history, &pending, &settings, seed));
         let json = serde_json::to_string(&suggestion).unwrap();
         prop_assert!(serde_json::from_str::<Suggestion>(&json).is_ok(), "{}", json);
+        prop_assert_eq!(phase(&space, &history, &pending, &settings, seed), suggestion.phase);
+        let within = suggest_within(&space, &history, &pending, &settings, seed, Some(limit));
+        prop_assert!(within == suggestion || (suggestion.role.explores() && !within.role.explores()));
+        prop_assert_eq!(within.phase, suggestion.phase);
         if let Some(best) = recommend(&space, &history, &settings) {
             prop_assert!(best.n >= 2 && best.mean.is_finite() && best.standard_error.is_finite());
         }

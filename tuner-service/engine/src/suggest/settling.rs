@@ -176,7 +176,7 @@ fn mostly_failing_is_not_recommended_and_ties_go_to_the_default() {
     let mut history = history(
         vec![
             tested(&space, &[2, 2, 2, 2], &[50.0; 9], 2),
-            tested(&space, &space.default_point().0, &[50.0; 2], 0),
+            tested(&space, &space.default_point().0, &[50.0; 4], 0),
             fast,
         ],
         0,

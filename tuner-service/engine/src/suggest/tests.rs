@@ -149,7 +149,7 @@ fn a_thousand_at_once_are_not_a_thousand_experiments() {
 }
 
 #[test]
-fn failing_design_points_are_given_up_after_two() {
+fn failing_design_points_are_quarantined_after_two() {
     let space = grid(&[6, 6, 3, 4]);
     let settings = published();
     let (all, _) = live(&space, &settings, 60, |suggestion| {

@@ -113,10 +113,10 @@ fn is_child(context: &MethodContext<'_>, point: &Point, known: &Known) -> bool {
             || (ended && !context.in_design(point)))
 }
 
-/// Whether a child is not run again, however few its runs: one that is given up, and one all of whose
+/// Whether a child is not run again, however few its runs: one that is quarantined, and one all of whose
 /// runs were cut short later than the default ends. That one is known to be slower, and to run it
 /// again costs a user one more.
 pub(super) fn is_out(known: &Known) -> bool {
     let only_slower = known.count() == 0 && known.mean().is_some();
-    known.given_up() || only_slower
+    known.is_quarantined() || only_slower
 }

@@ -171,7 +171,7 @@ fn runs_in_flight_count_towards_two_and_no_further() {
 }
 
 #[test]
-fn a_child_that_fails_is_given_up() {
+fn a_child_that_fails_is_quarantined() {
     let space = grid(&[6, 6, 3, 4]);
     let child = outsider(&space, 0);
     let mut history = after_design(&space);
