@@ -3,6 +3,8 @@
 mod checks;
 mod replay;
 
+use std::collections::BTreeSet;
+
 use comfy_table::{CellAlignment, Table, presets};
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
@@ -130,6 +132,13 @@ pub(crate) fn study(study: &StudySummary) -> String {
             pin.parametrization, pin.uid, pin.at, pin.why
         ));
     }
+    for one in &study.quarantined {
+        text.push_str(&format!(
+            "quarantined  {}: {}\n",
+            differing(&one.differs),
+            one.why
+        ));
+    }
     for warning in &study.warnings {
         text.push_str(&format!("warning      {warning}\n"));
     }
@@ -168,7 +177,19 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
         ]);
     }
     right(&mut table, 7);
-    format!("{table}\n")
+    let quarantined: BTreeSet<String> = runs
+        .iter()
+        .filter_map(|run| {
+            let why = run.quarantined.as_ref()?;
+            let what = differing(&run.differs);
+            Some(format!(
+                "quarantined: study {}: {what}: {why}\n",
+                run.study_id
+            ))
+        })
+        .collect();
+    let notes: String = quarantined.into_iter().collect();
+    format!("{table}\n{notes}")
 }
 
 /// Why a job got what it got.
@@ -382,6 +403,7 @@ mod tests {
             measures: BTreeMap::new(),
             started_at: jiff::Timestamp::UNIX_EPOCH,
             finished_at: None,
+            quarantined: None,
         }
     }
 
@@ -405,6 +427,19 @@ mod tests {
         let text = runs(&[run(RunState::Censored), run(RunState::Counted)]);
         assert_eq!(text.matches("at least 60.000").count(), 1);
         assert_eq!(text.matches("60.000").count(), 2);
+    }
+
+    #[test]
+    fn what_is_quarantined_is_said_once_below_the_runs() {
+        let failed = || RunSummary {
+            quarantined: Some("2 of 2 jobs failed under it".to_owned()),
+            differs: Parametrization([("size".to_owned(), 4.into())].into()),
+            ..run(RunState::NotCounted)
+        };
+        let text = runs(&[failed(), failed(), run(RunState::Counted)]);
+        let note = "\nquarantined: study 3: size=4: 2 of 2 jobs failed under it\n";
+        assert!(text.ends_with(note), "{text}");
+        assert_eq!(text.matches("quarantined").count(), 1);
     }
 
     #[test]

@@ -40,7 +40,9 @@ pub use methods::robert2020::table_v;
 pub use mixture::{Mixture, mixture};
 pub use quarantine::{Ends, Quarantine, Quarantined, quarantined};
 pub use reason::{BestKnownBecause, Reason, Stopped, Suggestion};
-pub use recommend::{Recommendation, best_known, best_known_of, leader, recommend, recommend_now};
+pub use recommend::{
+    Recommendation, best_known, best_known_of, leader, phase_so_far, recommend, recommend_now,
+};
 pub use room::{NoRoom, no_room};
 pub use settings::{
     Acquisition, Alabed2021Multitask, Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling,

@@ -130,18 +130,23 @@ pub fn best_known_of(
     history: &History,
     because: BestKnownBecause,
 ) -> Suggestion {
-    let phase = if has_settled(&history.tally) {
-        Phase::Settled
-    } else if history.tally.explored > 0 {
-        Phase::Search
-    } else {
-        Phase::Baseline
-    };
+    let phase = phase_so_far(&history.tally);
     let default = || {
         let view = View::new(space, history, &[]);
         view.default_known()
     };
     instead_of_exploring(best, space, default, phase, because)
+}
+
+/// The phase that is read off the tally, for whoever may not ask more: see [`best_known`].
+pub fn phase_so_far(tally: &Tally) -> Phase {
+    if has_settled(tally) {
+        Phase::Settled
+    } else if tally.explored > 0 {
+        Phase::Search
+    } else {
+        Phase::Baseline
+    }
 }
 
 pub(crate) fn best_known_in(

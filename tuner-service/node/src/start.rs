@@ -39,6 +39,7 @@ pub(crate) async fn start(
     let request = StartRequest {
         job: node_job.job,
         request: node_job.request,
+        limit_seconds,
     };
     let record = |answer: Result<StartAnswer, String>| {
         let (answer, failure) = match answer {

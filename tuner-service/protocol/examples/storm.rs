@@ -168,5 +168,6 @@ fn request(arguments: &Arguments, number: u32) -> StartRequest {
             app: Some(arguments.app.clone()),
             ..Request::default()
         },
+        limit_seconds: None,
     }
 }

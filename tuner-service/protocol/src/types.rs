@@ -60,6 +60,9 @@ pub struct StartRequest {
     pub job: Job,
     /// What its user asked for.
     pub request: Request,
+    /// The job's time limit in seconds, where this Slurm tells the prolog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_seconds: Option<u64>,
 }
 
 /// What a job is to be given. The same answer for every question about one launch of one job.
@@ -393,6 +396,19 @@ pub struct PinSummary {
     pub why: String,
 }
 
+/// A parametrization that is not run any more, because jobs fail under it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QuarantineSummary {
+    /// The parametrization.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub parametrization: Parametrization,
+    /// Its values that differ from the default's.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub differs: Parametrization,
+    /// Why, in words.
+    pub why: String,
+}
+
 /// A study as `status` shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StudySummary {
@@ -440,8 +456,11 @@ pub struct StudySummary {
     pub why: String,
     /// Set while the study is pinned.
     pub pin: Option<PinSummary>,
+    /// What is quarantined in the epoch.
+    #[serde(default)]
+    pub quarantined: Vec<QuarantineSummary>,
     /// What is wrong with the study as a whole, and what to do: its runs are too different to be
-    /// one application's, for instance.
+    /// one application's, for instance, or their time limit leaves no room to explore.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
@@ -529,6 +548,10 @@ pub struct RunSummary {
     /// When its report came.
     #[schema(value_type = Option<String>)]
     pub finished_at: Option<Timestamp>,
+    /// Why what it was launched under is quarantined now, where that is so; told where the runs of one application or
+    /// study were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantined: Option<String>,
 }
 
 /// `GET /v1/runs/{job_id}`: one run with what the suggestion was made from.

@@ -5,12 +5,15 @@ use std::sync::OnceLock;
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
     BestKnownBecause, ENGINE_VERSION, History, Mixture, Parametrization, Pending, Reason,
-    Recommendation, Role, Settings, Space, Suggestion, best_known_of, mixture, recommend, suggest,
+    Recommendation, Role, Settings, Space, Suggestion, best_known_of, mixture, phase, phase_so_far,
+    recommend, suggest_within,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use crate::limits::{KnownLimit, TimeLimit, known_limit};
 
 /// Jobs without any name share this application; they are never tuned.
 const UNNAMED: &str = "unnamed";
@@ -42,6 +45,10 @@ impl Snapshot {
 pub(crate) struct Occasion<'a> {
     pub(crate) request: &'a Request,
     pub(crate) restart_count: u32,
+    /// The job's time limit in seconds, where Slurm tells the prolog.
+    pub(crate) start_limit: Option<u64>,
+    /// The job's time limit, where squeue has listed it.
+    pub(crate) listed_limit: Option<TimeLimit>,
     pub(crate) accelerator: &'a Accelerator,
     pub(crate) settings: &'a Settings,
     /// Set where the study could not be had to itself in time: nothing may be explored, because that
@@ -62,6 +69,9 @@ pub(crate) struct Overrides {
     pub(crate) pin: Option<Parametrization>,
     /// Its runs were said to be one application's, however much they differ.
     pub(crate) accepts_mixed: bool,
+    /// The job's time limit, as far as it is known: it may leave no room to explore.
+    #[serde(default)]
+    pub(crate) limit: Option<KnownLimit>,
     /// The catalogue cannot deliver what was chosen: it has left the epoch's space.
     pub(crate) undeliverable: bool,
 }
@@ -77,6 +87,11 @@ impl Overrides {
                 || request.app.is_none(),
             pin: state.pin.clone(),
             accepts_mixed: state.accepts_mixed,
+            limit: known_limit(
+                occasion.start_limit,
+                occasion.listed_limit,
+                state.limit_seconds,
+            ),
             undeliverable: false,
         }
     }
@@ -117,18 +132,16 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         overrides,
         recommended,
     } = *inputs;
-    let suggested = match overrides.bar_to_exploring() {
-        Some(because) => {
-            let best = recommended.get_or_init(|| recommend(space, history, settings));
-            best_known_of(best.as_ref(), space, history, because)
-        }
-        None => suggest(space, history, pending, settings, seed),
+    let bar = overrides.bar_to_exploring();
+    let phase = || match bar {
+        Some(_) => phase_so_far(&history.tally),
+        None => phase(space, history, pending, settings, seed),
     };
     let observed = |reason| Suggestion {
+        phase: phase(),
         role: Role::Observe,
         parametrization: space.default(),
         reason,
-        ..suggested.clone()
     };
     let pin = overrides
         .pin
@@ -138,15 +151,20 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         observed(Reason::Observe)
     } else if let Some(pin) = pin {
         Suggestion {
+            phase: phase(),
             role: Role::Pinned,
             parametrization: pin.clone(),
             reason: Reason::Pinned,
-            ..suggested
         }
     } else if let Some(mixed) = mixed(space, history, settings, overrides.accepts_mixed) {
         observed(mixed.into())
+    } else if let Some(because) = bar {
+        let best = recommended.get_or_init(|| recommend(space, history, settings));
+        best_known_of(best.as_ref(), space, history, because)
     } else {
-        suggested
+        #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
+        let limit = overrides.limit.map(|limit| limit.seconds as f64);
+        suggest_within(space, history, pending, settings, seed, limit)
     };
     if overrides.undeliverable {
         Suggestion {
@@ -223,7 +241,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
 mod tests {
     use std::collections::BTreeMap;
 
-    use io_autotune_engine::Value;
+    use io_autotune_engine::{Phase, Value};
     use io_autotune_protocol::Delivery;
 
     use super::*;
@@ -272,6 +290,7 @@ mod tests {
             judged: 4,
             history,
             pending: Vec::new(),
+            limit_seconds: None,
             pin,
             accepts_mixed: false,
         }
@@ -284,6 +303,8 @@ mod tests {
         let occasion = Occasion {
             request: &request,
             restart_count,
+            start_limit: None,
+            listed_limit: None,
             accelerator: &accelerator,
             settings: &settings,
             busy: busy.then_some(&recommended),
@@ -309,6 +330,49 @@ mod tests {
             decided("app=ocean", 0, true, &state(None)).role,
             Role::BestKnown
         );
+    }
+
+    #[test]
+    fn a_job_whose_time_limit_leaves_no_room_never_explores() {
+        // The default takes 1 s.
+        let request = "app=ocean".parse().unwrap();
+        let (accelerator, settings) = (accelerator(), Settings::default());
+        let decided = |start_limit, listed_limit, latest| {
+            let mut state = state(None);
+            state.limit_seconds = latest;
+            let occasion = Occasion {
+                request: &request,
+                restart_count: 0,
+                start_limit,
+                listed_limit,
+                accelerator: &accelerator,
+                settings: &settings,
+                busy: None,
+            };
+            decide(&occasion, &state)
+        };
+        let listed = |seconds| Some(TimeLimit::Seconds(seconds));
+        for none in [
+            decided(Some(2), listed(60), Some(60)),
+            decided(None, listed(2), Some(60)),
+            decided(None, None, Some(2)),
+        ] {
+            assert_eq!((none.phase, none.role), (Phase::Design, Role::BestKnown));
+            assert_eq!(none.parametrization, point(2));
+            assert!(
+                none.reason.contains("the time limit of 2 s leaves no room"),
+                "{}",
+                none.reason
+            );
+        }
+        for room in [
+            decided(Some(60), listed(2), Some(2)),
+            decided(None, listed(60), Some(2)),
+            decided(None, Some(TimeLimit::Unlimited), Some(2)),
+            decided(None, None, Some(60)),
+        ] {
+            assert_eq!(room.role, Role::Design, "{}", room.reason);
+        }
     }
 
     #[test]
@@ -396,14 +460,17 @@ mod tests {
 
     #[test]
     fn what_is_kept_with_a_decision_gives_the_same_decision() {
-        for (request, restart_count, busy, pin) in [
-            ("app=ocean", 0, false, None),
-            ("app=ocean", 2, false, None),
-            ("app=ocean", 0, true, None),
-            ("app=ocean", 0, false, Some(point(8))),
-            ("app=ocean,mode=observe", 0, false, Some(point(8))),
+        for (request, restart_count, busy, pin, limit) in [
+            ("app=ocean", 0, false, None, None),
+            ("app=ocean", 0, false, None, Some(2)),
+            ("app=ocean", 0, false, None, Some(60)),
+            ("app=ocean", 2, false, None, None),
+            ("app=ocean", 0, true, None, None),
+            ("app=ocean", 0, false, Some(point(8)), None),
+            ("app=ocean,mode=observe", 0, false, Some(point(8)), None),
         ] {
-            let state = state(pin);
+            let mut state = state(pin);
+            state.limit_seconds = limit;
             let decision = decided(request, restart_count, busy, &state);
             // Through text, as the database keeps it.
             let text = decision.suggestion.to_string();

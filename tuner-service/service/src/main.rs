@@ -7,6 +7,7 @@ mod api;
 mod config;
 mod decide;
 mod gate;
+mod limits;
 mod listen;
 mod merge;
 mod reconcile;
@@ -33,6 +34,7 @@ use crate::access::Access;
 use crate::api::Service;
 use crate::config::{Config, StartupError};
 use crate::gate::Gates;
+use crate::limits::Limits;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
 #[derive(Parser)]
@@ -104,6 +106,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     }
 
     let sources = Arc::new(config.slurm.into_sources());
+    let limits = Arc::new(Limits::default());
     let service = Arc::new(Service {
         store: store.clone(),
         catalogue,
@@ -116,6 +119,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         }),
         munge_calls: Arc::new(Semaphore::new(signing::MUNGE_CALLS)),
         sources: Arc::clone(&sources),
+        limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
         gates: Gates::default(),
     });
@@ -123,6 +127,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     let reconciler = tokio::spawn(reconcile::run(
         store.clone(),
         sources,
+        limits,
         config.reconcile,
         stopping.clone(),
     ));

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::limits::Limits;
 use crate::merge;
 use crate::slurm::{Answer, Launch, Sources, word};
 use crate::verdict::{Asked, Facts, Next, Patience, next};
@@ -69,6 +70,7 @@ const RUNS_PER_ROUND: i64 = 5000;
 pub(crate) async fn run(
     store: Store,
     sources: Arc<Sources>,
+    limits: Arc<Limits>,
     config: ReconcileConfig,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -77,6 +79,7 @@ pub(crate) async fn run(
     let reconciler = Reconciler {
         store,
         sources,
+        limits,
         patience: config.patience(),
     };
     let mut next_sweep = Instant::now();
@@ -98,6 +101,7 @@ pub(crate) async fn run(
 struct Reconciler {
     store: Store,
     sources: Arc<Sources>,
+    limits: Arc<Limits>,
     patience: Patience,
 }
 
@@ -170,6 +174,9 @@ impl Reconciler {
                         !answer.alive.contains(&launch.job_id) && !told(&answer, launch)
                     });
                     inquiry.alive.extend(answer.alive);
+                    if let Some(limits) = answer.limits {
+                        self.limits.replace(limits);
+                    }
                 }
                 Err(error) => {
                     tracing::warn!(source = source.name().as_str(), %error, "Slurm's word has to wait");

@@ -1,10 +1,14 @@
 //! From the store's rows to what the API shows.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use io_autotune_engine::{
     MeanInterval, MethodName, Parametrization, Phase, Reason, Role, Settings, Space, gain,
-    mean_interval, recommend, suggest,
+    mean_interval, no_room, phase, quarantined, recommend,
 };
-use io_autotune_protocol::{Elapsed, GainSummary, PinSummary, RunState, RunSummary, StudySummary};
+use io_autotune_protocol::{
+    Elapsed, GainSummary, PinSummary, QuarantineSummary, RunState, RunSummary, StudySummary,
+};
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -35,7 +39,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         .compared_runs(state.epoch_id, COMPARED_RUNS)
         .await?;
     let comparison = Comparison::of(&runs);
-    let next = suggest(
+    let phase = phase(
         &state.space,
         &state.history,
         &state.pending,
@@ -74,7 +78,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         accelerator: row.accelerator,
         context: row.context,
         epoch: state.epoch,
-        phase: next.phase,
+        phase,
         counted: row.counted,
         not_counted: row.not_counted,
         in_flight: row.in_flight,
@@ -95,15 +99,68 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
             at: pin.at,
             why: pin.why,
         }),
-        warnings: warnings(&state, &service.settings),
+        quarantined: quarantined(&state.space, &state.history)
+            .into_iter()
+            .map(|one| QuarantineSummary {
+                differs: differences(&state.space, &one.parametrization),
+                parametrization: one.parametrization,
+                why: one.why.to_string(),
+            })
+            .collect(),
+        warnings: warnings(&state, &service.settings, phase),
     })
 }
 
 /// What is wrong with a study as a whole.
-fn warnings(state: &StudyState, settings: &Settings) -> Vec<String> {
-    mixed(&state.space, &state.history, settings, state.accepts_mixed)
-        .map(|mixture| Reason::from(mixture).to_string())
-        .into_iter()
+fn warnings(state: &StudyState, settings: &Settings, phase: Phase) -> Vec<String> {
+    let mixed = mixed(&state.space, &state.history, settings, state.accepts_mixed)
+        .map(|mixture| Reason::from(mixture).to_string());
+    let explores = state.pin.is_none() && matches!(phase, Phase::Design | Phase::Search);
+    let short = explores.then(|| too_short(state, settings)).flatten();
+    mixed.into_iter().chain(short).collect()
+}
+
+/// That the study's jobs have no room to explore, and what to do.
+#[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
+fn too_short(state: &StudyState, settings: &Settings) -> Option<String> {
+    let limit = state.limit_seconds? as f64;
+    let lack = no_room(&state.space, &state.history, settings, limit)?;
+    let minutes = (lack.needed? / 60.0).ceil();
+    Some(format!(
+        "{lack}; jobs like the latest one get the best known parametrization: submit with --time={minutes} (minutes) \
+         or more and the study goes on"
+    ))
+}
+
+/// Runs as `history` shows them; those of few studies with what is quarantined now.
+pub(crate) async fn runs(
+    service: &Service,
+    rows: Vec<RunRow>,
+    of_few: bool,
+) -> Result<Vec<RunSummary>, ApiError> {
+    // Only where a run failed or was cut short something may be quarantined.
+    let lost = rows
+        .iter()
+        .filter(|row| of_few && matches!(row.state.as_str(), "not_counted" | "censored"));
+    let studies: BTreeSet<i64> = lost.map(|row| row.study_id).collect();
+    let mut why = BTreeMap::new();
+    for study_id in studies {
+        let state = service.store.study_state(study_id).await?;
+        for one in quarantined(&state.space, &state.history) {
+            let key = (study_id, state.epoch, one.parametrization.key());
+            why.insert(key, one.why.to_string());
+        }
+    }
+    rows.into_iter()
+        .map(|row| {
+            let quarantined = why
+                .get(&(row.study_id, row.epoch, row.parametrization.key()))
+                .cloned();
+            Ok(RunSummary {
+                quarantined,
+                ..run(row)?
+            })
+        })
         .collect()
 }
 
@@ -169,7 +226,7 @@ fn differences(space: &Space, parametrization: &Parametrization) -> Parametrizat
     )
 }
 
-/// A run as `history` shows it.
+/// A run, without what its study has come to since.
 pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
     Ok(RunSummary {
         run_id: row.run_id,
@@ -200,6 +257,7 @@ pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
         measures: row.measures,
         started_at: row.started_at,
         finished_at: row.finished_at,
+        quarantined: None,
     })
 }
 

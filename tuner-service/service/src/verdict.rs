@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{Applied, Note, Request};
-use io_autotune_store::Verdict;
+use io_autotune_store::{Failure, Verdict};
 
 use crate::merge::MergedRun;
 
@@ -91,7 +91,8 @@ pub(crate) fn next(facts: &Facts<'_>, patience: Patience) -> Next {
         ),
         (Some("TIMEOUT"), reported) => Next::Judge(cut_short(facts, reported.as_ref())),
         (Some(word @ ("FAILED" | "OUT_OF_MEMORY")), _) => {
-            Next::Judge(failed(facts, format!("Slurm says {word}")))
+            let out_of_memory = word == "OUT_OF_MEMORY";
+            Next::Judge(failed(facts, format!("Slurm says {word}"), out_of_memory))
         }
         (Some(word), _) => Next::Judge(not_counted(format!("Slurm says {word}"))),
         (None, Some(run)) => without_a_word(facts, run, patience),
@@ -113,7 +114,7 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
         // A job without a batch step ends as its user's shell does, whatever its steps did.
         let status = run.wait_status;
         let why = format!("Slurm says COMPLETED, but a step ended with wait status {status}");
-        return Next::Judge(failed(facts, why));
+        return Next::Judge(failed(facts, why, false));
     }
     if facts.suspended {
         return Next::Judge(not_counted("it was suspended for a while".into()));
@@ -172,7 +173,7 @@ fn cut_short(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Verdict {
 
 /// A failure speaks against what the run had; where that is not known, against what it was launched
 /// under.
-fn failed(facts: &Facts<'_>, why: String) -> Verdict {
+fn failed(facts: &Facts<'_>, why: String, out_of_memory: bool) -> Verdict {
     let nameless = says_nothing(facts).is_some();
     let blamed = match facts.reported.as_ref().map(|run| &run.applied) {
         _ if nameless => None,
@@ -183,7 +184,10 @@ fn failed(facts: &Facts<'_>, why: String) -> Verdict {
     };
     Verdict::NotCounted {
         why,
-        failed: blamed.cloned(),
+        failed: blamed.map(|parametrization| Failure {
+            parametrization: parametrization.clone(),
+            out_of_memory,
+        }),
     }
 }
 
@@ -413,7 +417,7 @@ mod tests {
     /// The parametrization that a failure speaks against.
     fn blamed(facts: &Facts<'_>) -> Option<Parametrization> {
         match judged(facts) {
-            Verdict::NotCounted { failed, .. } => failed,
+            Verdict::NotCounted { failed, .. } => failed.map(|failure| failure.parametrization),
             other => panic!("{other:?}"),
         }
     }

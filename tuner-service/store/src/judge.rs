@@ -35,10 +35,18 @@ pub enum Verdict {
     NotCounted {
         /// Why, in one sentence.
         why: String,
-        /// The parametrization under which the job failed, if that may be the parametrization's
-        /// doing.
-        failed: Option<Parametrization>,
+        /// Under what the job failed, if that may be the parametrization's doing.
+        failed: Option<Failure>,
     },
+}
+
+/// What a failure speaks against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The parametrization.
+    pub parametrization: Parametrization,
+    /// Whether the job ran out of memory.
+    pub out_of_memory: bool,
 }
 
 impl Verdict {
@@ -69,9 +77,12 @@ impl Verdict {
                 parametrization, ..
             } => Some(Effect::Censored(parametrization.clone(), elapsed?)),
             Self::NotCounted {
-                failed: Some(parametrization),
+                failed: Some(failure),
                 ..
-            } => Some(Effect::Failure(parametrization.clone())),
+            } => Some(match failure.out_of_memory {
+                true => Effect::OutOfMemory(failure.parametrization.clone()),
+                false => Effect::Failure(failure.parametrization.clone()),
+            }),
             Self::NotCounted { failed: None, .. } => Some(Effect::Nothing),
         }
     }

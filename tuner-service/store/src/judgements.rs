@@ -22,6 +22,8 @@ pub(crate) enum Effect {
     Censored(Parametrization, f64),
     /// A run of it failed.
     Failure(Parametrization),
+    /// A run of it ran out of memory.
+    OutOfMemory(Parametrization),
     /// Nothing.
     Nothing,
 }
@@ -33,6 +35,7 @@ impl Effect {
             Self::Sample(..) => "sample",
             Self::Censored(..) => "censored",
             Self::Failure(_) => "failure",
+            Self::OutOfMemory(_) => "out_of_memory",
             Self::Nothing => "nothing",
         }
     }
@@ -42,7 +45,8 @@ impl Effect {
         match self {
             Self::Sample(parametrization, ..)
             | Self::Censored(parametrization, _)
-            | Self::Failure(parametrization) => Some(parametrization),
+            | Self::Failure(parametrization)
+            | Self::OutOfMemory(parametrization) => Some(parametrization),
             Self::Nothing => None,
         }
     }
@@ -51,7 +55,7 @@ impl Effect {
     pub(crate) fn elapsed(&self) -> Option<f64> {
         match self {
             Self::Sample(_, elapsed, _) | Self::Censored(_, elapsed) => Some(*elapsed),
-            Self::Failure(_) | Self::Nothing => None,
+            Self::Failure(_) | Self::OutOfMemory(_) | Self::Nothing => None,
         }
     }
 
@@ -59,7 +63,7 @@ impl Effect {
     pub(crate) fn measures(&self) -> BTreeMap<String, f64> {
         match self {
             Self::Sample(_, _, measures) => measures.clone(),
-            Self::Censored(..) | Self::Failure(_) | Self::Nothing => BTreeMap::new(),
+            _ => BTreeMap::new(),
         }
     }
 
@@ -79,6 +83,9 @@ impl Effect {
                 Ok(Self::Censored(parametrization, elapsed))
             }
             ("failure", Some(parametrization), None) => Ok(Self::Failure(parametrization)),
+            ("out_of_memory", Some(parametrization), None) => {
+                Ok(Self::OutOfMemory(parametrization))
+            }
             ("nothing", None, None) => Ok(Self::Nothing),
             (effect, ..) => Err(StoreError::Invariant {
                 transaction: name,
@@ -102,6 +109,10 @@ impl Effect {
             Self::Censored(_, elapsed) => tested.record_censored(run_id, *elapsed),
             Self::Failure(_) => {
                 tested.record_failure(run_id);
+                Ok(())
+            }
+            Self::OutOfMemory(_) => {
+                tested.record_out_of_memory(run_id);
                 Ok(())
             }
             Self::Nothing => Ok(()),

@@ -27,7 +27,7 @@ pub use awaited::AwaitedRun;
 pub use doctor::{CacheFault, StuckRun};
 pub use error::{Scarce, StoreError};
 pub use finish::{Finish, Finished, Merged};
-pub use judge::{Judged, Verdict};
+pub use judge::{Failure, Judged, Verdict};
 pub use outcome::{Recorded, Source, Word};
 pub use pool::Store;
 pub use records::{JobKey, StudyKey};

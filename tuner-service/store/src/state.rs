@@ -28,6 +28,9 @@ pub struct StudyState {
     pub judged: i64,
     /// Runs in flight that hold their place.
     pub pending: Vec<Pending>,
+    /// The time limit of the epoch's latest run that Slurm has spoken of, seconds; none where it has none, or
+    /// where that is not known.
+    pub limit_seconds: Option<u64>,
     /// Set while the study is pinned.
     pub pin: Option<Parametrization>,
     /// Its runs were said to be one application's, however much they differ.
@@ -134,6 +137,18 @@ pub(crate) async fn load(
             })
         })
         .collect::<Result<_, StoreError>>()?;
+    let limit_seconds = sqlx::query_scalar!(
+        "select limit_seconds from runs
+         where epoch_id = $1 and outcome is not null and outcome <> 'REQUEUED'
+         order by id desc limit 1",
+        epoch.id
+    )
+    .fetch_optional(&mut *connection)
+    .await
+    .named(name)?
+    .flatten()
+    .map(|seconds| number(name, seconds))
+    .transpose()?;
     let tally = Tally {
         baseline: number(name, epoch.baseline)?,
         explored: number(name, epoch.explored)?,
@@ -151,6 +166,7 @@ pub(crate) async fn load(
         history: History { tested, tally },
         judged: epoch.judgements,
         pending,
+        limit_seconds,
         pin: epoch.pin.map(|pin| pin.0),
         accepts_mixed: epoch.accepts_mixed,
     })

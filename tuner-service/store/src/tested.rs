@@ -21,6 +21,7 @@ struct Row {
     censored: Json<Vec<RecentRun>>,
     measures: Json<BTreeMap<String, Moments>>,
     failed: i64,
+    out_of_memory: i64,
     first_run: i64,
 }
 
@@ -43,6 +44,7 @@ impl Row {
             censored: self.censored.0,
             measures: self.measures.0,
             failed: number(name, self.failed)?,
+            out_of_memory: number(name, self.out_of_memory)?,
             first_ordinal: self.first_run,
         })
     }
@@ -59,7 +61,8 @@ pub(crate) async fn all(
         r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
                   log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>",
                   censored as "censored: Json<Vec<RecentRun>>",
-                  measures as "measures: Json<BTreeMap<String, Moments>>", failed, first_run
+                  measures as "measures: Json<BTreeMap<String, Moments>>", failed, out_of_memory,
+                  first_run
            from tested where epoch_id = $1 order by first_run, key"#,
         epoch_id
     )
@@ -81,7 +84,8 @@ pub(crate) async fn one(
         r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
                   log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>",
                   censored as "censored: Json<Vec<RecentRun>>",
-                  measures as "measures: Json<BTreeMap<String, Moments>>", failed, first_run
+                  measures as "measures: Json<BTreeMap<String, Moments>>", failed, out_of_memory,
+                  first_run
            from tested where epoch_id = $1 and key = $2"#,
         epoch_id,
         key
@@ -101,12 +105,13 @@ pub(crate) async fn write(
 ) -> Result<(), StoreError> {
     let result = sqlx::query!(
         "insert into tested (epoch_id, key, parametrization, count, mean, m2, log_mean, log_m2, recent, censored,
-                             measures, failed, first_run)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                             measures, failed, out_of_memory, first_run)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
          on conflict (epoch_id, key) do update
              set count = excluded.count, mean = excluded.mean, m2 = excluded.m2, log_mean = excluded.log_mean,
                  log_m2 = excluded.log_m2, recent = excluded.recent, censored = excluded.censored,
-                 measures = excluded.measures, failed = excluded.failed, first_run = excluded.first_run",
+                 measures = excluded.measures, failed = excluded.failed,
+                 out_of_memory = excluded.out_of_memory, first_run = excluded.first_run",
         epoch_id,
         tested.parametrization.key(),
         Json(&tested.parametrization) as _,
@@ -119,6 +124,7 @@ pub(crate) async fn write(
         Json(&tested.censored) as _,
         Json(&tested.measures) as _,
         number::<u64, i64>(name, tested.failed)?,
+        number::<u64, i64>(name, tested.out_of_memory)?,
         tested.first_ordinal
     )
     .execute(connection)

@@ -18,6 +18,7 @@ use axum::middleware;
 use axum::routing::{get, post};
 use io_autotune_catalogue::{Accelerator, Catalogue};
 use io_autotune_engine::Settings;
+use io_autotune_protocol::Job;
 use io_autotune_protocol::munge::Credentials;
 use io_autotune_store::Store;
 use tokio::sync::Semaphore;
@@ -29,6 +30,7 @@ pub(crate) use self::report::ReportConfig;
 use crate::access::Access;
 use crate::decide::Snapshot;
 use crate::gate::Gates;
+use crate::limits::{Limits, TimeLimit};
 use crate::signing;
 use crate::slurm::Sources;
 
@@ -46,6 +48,8 @@ pub(crate) struct Service {
     pub(crate) munge_calls: Arc<Semaphore>,
     /// Where outcomes come from.
     pub(crate) sources: Arc<Sources>,
+    /// The time limits of jobs of the sources' cluster, as squeue listed them last.
+    pub(crate) limits: Arc<Limits>,
     /// A run in flight for longer deserves a look.
     pub(crate) stuck_after: Duration,
     /// Who waits for a study.
@@ -53,6 +57,13 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// What squeue said of a job's time limit.
+    fn listed_limit(&self, job: &Job) -> Option<TimeLimit> {
+        (job.cluster == self.sources.cluster)
+            .then(|| self.limits.of(job.job_id))
+            .flatten()
+    }
+
     /// The accelerator a request means.
     fn accelerator(&self, name: Option<&str>) -> Result<&Accelerator, ApiError> {
         let name = name.unwrap_or(&self.default_accelerator);

@@ -35,7 +35,11 @@ pub(super) async fn start(
     Extension(caller): Extension<Caller>,
     body: Result<Json<StartRequest>, JsonRejection>,
 ) -> Result<Json<StartAnswer>, ApiError> {
-    let Json(StartRequest { job, request }) = body?;
+    let Json(StartRequest {
+        job,
+        request,
+        limit_seconds,
+    }) = body?;
     only_root(caller)?;
     request.validate()?;
     validate(&job)?;
@@ -53,6 +57,8 @@ pub(super) async fn start(
     let occasion = Occasion {
         request: &request,
         restart_count: job.restart_count,
+        start_limit: limit_seconds,
+        listed_limit: service.listed_limit(&job),
         accelerator,
         settings: &service.settings,
         busy: None,
@@ -185,6 +191,7 @@ pub(super) async fn history(
     query: Result<Query<HistoryQuery>, QueryRejection>,
 ) -> Result<Json<Vec<RunSummary>>, ApiError> {
     let Query(query) = query?;
+    let of_few = query.app.is_some() || query.study.is_some();
     let filter = RunFilter {
         owner_uid: service.access.visible_owner(caller).await,
         study_id: query.study,
@@ -192,12 +199,8 @@ pub(super) async fn history(
         job_id: None,
         limit: i64::from(query.limit.unwrap_or(100).min(10_000)),
     };
-    let runs = service.store.runs(&filter).await?;
-    Ok(Json(
-        runs.into_iter()
-            .map(summary::run)
-            .collect::<Result<_, _>>()?,
-    ))
+    let rows = service.store.runs(&filter).await?;
+    Ok(Json(summary::runs(&service, rows, of_few).await?))
 }
 
 /// The launches of one job, with what their suggestions were made from.

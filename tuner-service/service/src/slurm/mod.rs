@@ -5,7 +5,7 @@ mod notation;
 mod sacct;
 mod squeue;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -20,6 +20,7 @@ use self::command::Program;
 pub(crate) use self::notation::goes_on;
 use self::sacct::Sacct;
 use self::squeue::Squeue;
+use crate::limits::TimeLimit;
 
 /// `[slurm]` of the configuration.
 #[derive(Debug, Deserialize)]
@@ -153,6 +154,8 @@ pub(crate) struct Answer {
     pub(crate) outcomes: Vec<Outcome>,
     /// Jobs that have not ended.
     pub(crate) alive: HashSet<u32>,
+    /// The time limits of all jobs, asked for or not, that have not ended, from a source that lists them.
+    pub(crate) limits: Option<HashMap<u32, TimeLimit>>,
 }
 
 /// What [`OutcomeSource::ask`] returns.

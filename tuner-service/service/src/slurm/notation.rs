@@ -8,6 +8,9 @@ use jiff::tz::TimeZone;
 /// itself goes on as PENDING.
 pub(crate) const END_OF_A_LAUNCH_PUT_BACK: &str = "REQUEUED";
 
+/// How squeue writes the time limit of a job that has none.
+pub(super) const UNLIMITED: &str = "UNLIMITED";
+
 /// Whether a job stays in this state: those of slurm.h's `enum job_states` from JOB_COMPLETE on,
 /// by the names of `job_state_string`.
 pub(crate) fn is_end(state: &str) -> bool {

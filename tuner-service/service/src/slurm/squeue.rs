@@ -13,8 +13,9 @@ use io_autotune_store::Source;
 use jiff::Timestamp;
 
 use super::command::Program;
-use super::notation::{END_OF_A_LAUNCH_PUT_BACK, is_end, seconds, time};
+use super::notation::{END_OF_A_LAUNCH_PUT_BACK, UNLIMITED, is_end, seconds, time};
 use super::{Answer, Asking, Launch, OutcomeSource};
+use crate::limits::TimeLimit;
 
 /// slurmctld's memory.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ struct Listed<'a> {
     ended_at: Option<Timestamp>,
     /// Seconds that it ran, without those it was suspended for.
     used: Option<u64>,
-    limit: Option<u64>,
+    limit: Option<TimeLimit>,
     account: Option<&'a str>,
 }
 
@@ -80,7 +81,7 @@ impl<'a> Listed<'a> {
             started_at: time(columns.next()?),
             ended_at: time(columns.next()?),
             used: seconds(columns.next()?),
-            limit: seconds(columns.next()?),
+            limit: limit(columns.next()?),
             account: Some(account)
                 .filter(|account| account.len() == ACCOUNT)
                 .map(str::trim_ascii)
@@ -119,9 +120,19 @@ impl<'a> Listed<'a> {
             started_at: self.started_at,
             ended_at: self.ended_at,
             suspended_seconds: self.suspended(),
-            limit_seconds: self.limit,
+            limit_seconds: match self.limit {
+                Some(TimeLimit::Seconds(seconds)) => Some(seconds),
+                Some(TimeLimit::Unlimited) | None => None,
+            },
             account: self.account.map(str::to_owned),
         })
+    }
+}
+
+fn limit(text: &str) -> Option<TimeLimit> {
+    match text {
+        UNLIMITED => Some(TimeLimit::Unlimited),
+        other => seconds(other).map(TimeLimit::Seconds),
     }
 }
 
@@ -131,7 +142,15 @@ fn answer(text: &str, launches: &[Launch]) -> Answer {
         .filter_map(Listed::parse)
         .map(|job| (job.job_id, job))
         .collect();
-    let mut answer = Answer::default();
+    let going_on = jobs.values().filter(|job| !is_end(job.state));
+    let mut answer = Answer {
+        limits: Some(
+            going_on
+                .filter_map(|job| Some((job.job_id, job.limit?)))
+                .collect(),
+        ),
+        ..Answer::default()
+    };
     for launch in launches {
         let Some(job) = jobs.get(&launch.job_id) else {
             continue;
@@ -248,7 +267,22 @@ noise
 
     #[test]
     fn nothing_is_said_of_a_job_that_is_not_listed_or_was_not_asked_for() {
-        assert_eq!(answer(LISTED, &[launch(99, 0)]), Answer::default());
-        assert_eq!(answer(LISTED, &[]), Answer::default());
+        for launches in [&[launch(99, 0)][..], &[]] {
+            let answer = answer(LISTED, launches);
+            assert!(answer.outcomes.is_empty() && answer.alive.is_empty());
+        }
+    }
+
+    #[test]
+    fn limits_are_told_of_every_job_that_goes_on() {
+        let listed = LISTED.replace("2027-11-21T12:37:14                    NONE                    0:00               UNLIMITED", "2027-11-21T12:37:14 NONE 0:00 1:30:00");
+        let limits = answer(&listed, &[]).limits.unwrap();
+        let expected = [
+            (26, TimeLimit::Unlimited),
+            (27, TimeLimit::Seconds(5400)),
+            (28, TimeLimit::Unlimited),
+        ];
+        assert_eq!(limits, expected.into());
+        assert_eq!(limit("Partition_Limit"), None);
     }
 }

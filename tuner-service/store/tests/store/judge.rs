@@ -1,7 +1,7 @@
 //! A verdict enters an epoch's caches once, only where it fits the run, and can be revised.
 
 use io_autotune_engine::{Parametrization, Phase, Role, Tally, Tested};
-use io_autotune_store::{Audit, Judged, Source, StoreError, Verdict};
+use io_autotune_store::{Audit, Failure, Judged, Source, StoreError, Verdict};
 use tokio::task::JoinSet;
 
 use crate::support::{CLUSTER, Report, Start, decision, in_database, launch, point, say};
@@ -23,7 +23,20 @@ fn censored(parametrization: Parametrization) -> Verdict {
 fn failed(parametrization: Parametrization) -> Verdict {
     Verdict::NotCounted {
         why: "Slurm says FAILED".into(),
-        failed: Some(parametrization),
+        failed: Some(Failure {
+            parametrization,
+            out_of_memory: false,
+        }),
+    }
+}
+
+fn out_of_memory(parametrization: Parametrization) -> Verdict {
+    Verdict::NotCounted {
+        why: "Slurm says OUT_OF_MEMORY".into(),
+        failed: Some(Failure {
+            parametrization,
+            out_of_memory: true,
+        }),
     }
 }
 
@@ -83,6 +96,53 @@ async fn of_eight_verdicts_one_counts() {
         assert!(state.pending.is_empty());
         assert_eq!(state.judged, 1);
         assert_eq!(database.number("select count(*) from judgements").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_ran_out_of_memory_is_told_from_one_that_failed() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let failing = launch(&store, 1, point(5), 1.0).await;
+        let greedy = launch(&store, 2, point(5), 1.0).await;
+        let corrected = launch(&store, 3, point(6), 1.0).await;
+        for (run_id, verdict) in [
+            (failing, failed(point(5))),
+            (greedy, out_of_memory(point(5))),
+            (corrected, failed(point(6))),
+        ] {
+            database.judge(&store, run_id, &verdict).await.unwrap();
+        }
+        // The truth arrives late: the caches are built anew.
+        let news = database
+            .number("select news from runs where job_id = 3")
+            .await;
+        let judged = store
+            .judge_run(corrected, news, &out_of_memory(point(6)))
+            .await
+            .unwrap();
+        assert_eq!(judged, Judged::Revised);
+        let study_id = database.number("select id from studies").await;
+        let state = store.study_state(study_id).await.unwrap();
+        let known: Vec<_> = state
+            .history
+            .tested
+            .iter()
+            .map(|tested| (&tested.parametrization, tested.failed, tested.out_of_memory))
+            .collect();
+        assert_eq!(known, [(&point(5), 2, 1), (&point(6), 1, 1)]);
+        let epoch = database.number("select id from epochs").await;
+        assert_eq!(
+            store.history_at(epoch, state.judged).await.unwrap(),
+            state.history
+        );
+        let before = store.history_at(epoch, 3).await.unwrap();
+        assert_eq!(
+            (before.tested[1].failed, before.tested[1].out_of_memory),
+            (1, 0)
+        );
+        assert_eq!(store.check_caches().await.unwrap(), []);
     })
     .await;
 }

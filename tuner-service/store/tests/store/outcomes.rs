@@ -237,3 +237,32 @@ async fn the_same_words_delivered_at_once_are_stored_once() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn the_latest_run_that_slurm_spoke_of_tells_the_time_limit() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        for job_id in 1..=4 {
+            Start::of(job_id).search(&store, point(1)).await;
+        }
+        let study_id = database.number("select id from studies").await;
+        let limit = async || store.study_state(study_id).await.unwrap().limit_seconds;
+        let told = async |job_id, state, limit_seconds| {
+            let words = [Word {
+                limit_seconds,
+                ..word(job_id, state)
+            }];
+            record(&store, Source::Squeue, &words).await;
+        };
+        assert_eq!(limit().await, None);
+        told(2, "COMPLETED", Some(600)).await;
+        assert_eq!(limit().await, Some(600));
+        told(1, "COMPLETED", Some(60)).await;
+        assert_eq!(limit().await, Some(600), "an earlier run says nothing");
+        told(3, "REQUEUED", None).await;
+        assert_eq!(limit().await, Some(600));
+        told(4, "COMPLETED", None).await;
+        assert_eq!(limit().await, None, "the latest has no limit");
+    })
+    .await;
+}

@@ -36,6 +36,7 @@ struct Cached {
     recent: Json<Vec<RecentRun>>,
     censored: Json<Vec<RecentRun>>,
     failed: i64,
+    out_of_memory: i64,
     first_run: i64,
 }
 
@@ -45,6 +46,7 @@ struct Expected {
     counted: Vec<(i64, f64)>,
     censored: Vec<(i64, f64)>,
     failed: Vec<i64>,
+    out_of_memory: i64,
 }
 
 /// Queries that select what must not be there.
@@ -73,7 +75,7 @@ const NOTHING: [(&str, &str); 14] = [
          left join lateral (select * from judgements j where j.run_id = r.id order by id desc limit 1) j on true
          where (r.judged_ordinal, r.verdict, r.judged_at) is distinct from (j.ordinal, j.verdict, j.judged_at)
             or r.state <> case j.effect when 'sample' then 'counted' when 'censored' then 'censored'
-                                        when 'failure' then 'not_counted' when 'nothing' then 'not_counted'
+                                        when 'failure' then 'not_counted' when 'out_of_memory' then 'not_counted' when 'nothing' then 'not_counted'
                                         else 'in_flight' end",
     ),
     (
@@ -213,6 +215,10 @@ fn check_caches(runs: &[Run], mut cached: BTreeMap<Entry, Cached>) -> Result<(),
             (Some("sample"), Some(elapsed)) => entry.counted.push((run.id, elapsed)),
             (Some("censored"), Some(elapsed)) => entry.censored.push((run.id, elapsed)),
             (Some("failure"), None) => entry.failed.push(run.id),
+            (Some("out_of_memory"), None) => {
+                entry.failed.push(run.id);
+                entry.out_of_memory += 1;
+            }
             other => return Err(format!("run {} was judged {other:?}", run.id)),
         }
     }
@@ -240,6 +246,12 @@ fn check_row(cached: &Cached, expected: &Expected) -> Result<(), String> {
         cached.failed == i64::try_from(expected.failed.len()).unwrap(),
         || format!("failed {} of {}", cached.failed, expected.failed.len()),
     )?;
+    ensure(cached.out_of_memory == expected.out_of_memory, || {
+        format!(
+            "out of memory {} of {}",
+            cached.out_of_memory, expected.out_of_memory
+        )
+    })?;
     let timed = counted.iter().chain(&expected.censored);
     let ids = timed.map(|(id, _)| id).chain(&expected.failed);
     ensure(Some(&cached.first_run) == ids.min(), || {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use io_autotune_engine::{Parametrization, Phase, Role};
 use io_autotune_store::{
-    Audit, AwaitedRun, RunFilter, Source, Store, StudyFilter, StudyKey, Verdict, Word,
+    Audit, AwaitedRun, Failure, RunFilter, Source, Store, StudyFilter, StudyKey, Verdict, Word,
 };
 
 use crate::support::{
@@ -90,7 +90,14 @@ impl Operation {
 
     /// What one of the sources says of a job's first launch.
     fn outcome(random: &mut Random, job_id: u32) -> Self {
-        let outcomes = ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "TIMEOUT"];
+        let outcomes = [
+            "COMPLETED",
+            "COMPLETED",
+            "COMPLETED",
+            "FAILED",
+            "OUT_OF_MEMORY",
+            "TIMEOUT",
+        ];
         let source = *random.of(&Source::ALL);
         let &outcome = random.of(&outcomes);
         Self::Outcome(source, word(job_id, outcome))
@@ -207,9 +214,12 @@ fn verdict(run: &AwaitedRun) -> Verdict {
             parametrization,
             why,
         },
-        (Some("FAILED"), ..) => Verdict::NotCounted {
+        (Some(word @ ("FAILED" | "OUT_OF_MEMORY")), ..) => Verdict::NotCounted {
             why,
-            failed: Some(run.launched.clone()),
+            failed: Some(Failure {
+                parametrization: run.launched.clone(),
+                out_of_memory: word == "OUT_OF_MEMORY",
+            }),
         },
         _ => Verdict::NotCounted { why, failed: None },
     }

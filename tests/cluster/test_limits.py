@@ -1,0 +1,68 @@
+"""Jobs without room in their time limit explore nothing; what makes jobs fail is quarantined."""
+
+from __future__ import annotations
+
+from harness import ALICE, ROOT, Json, Site, asked, roles
+
+SECONDS_OF_WORK = 27
+"""A limit of one minute, the shortest there is, leaves no room to take twice as long."""
+SHORT = "--time=1"
+LONG = "--time=10"
+
+
+def test_a_job_explores_only_if_its_time_limit_leaves_room(site: Site) -> None:
+    app = "limits-room"
+    work = [site.sbatch(f"sleep {SECONDS_OF_WORK}", asked(app), SHORT) for _ in range(2)]
+    assert roles([site.judged(job) for job in work]) == ["baseline", "baseline"]
+
+    # The latest run's limit stands for one that nobody has told.
+    short = site.run("true", asked(app), SHORT)
+    assert short["role"] == "best_known", short["reason"]
+    assert short["differs"] == {}
+    assert "the time limit of 60 s leaves no room to explore" in short["reason"]
+    assert limit_of(site, short)["seconds"] == 60
+    study = site.study(app)
+    assert study["phase"] == "design", "it waits for a job that has room"
+    (warning,) = study["warnings"]
+    assert "--time=2" in warning, warning
+
+    # squeue lists a job that is held: a verdict on another that came later has asked it since.
+    held = site.sbatch("true", asked(app), LONG, "--hold")
+    site.run("true", asked("limits-other"))
+    site.cluster.run_as(ROOT, ["scontrol", "release", str(held.job_id)])
+    run = site.judged(held)
+    assert limit_of(site, run) == {"seconds": 600, "told_by": "squeue"}
+    assert run["role"] == "design", run["reason"]
+    assert site.study(app)["warnings"] == []
+
+    for run in site.history(app):
+        (replay,) = site.ask(ALICE, "explain", str(run["job_id"]), "--replay")
+        assert replay["same"], replay
+
+
+def test_what_fails_where_the_default_does_not_is_quarantined(site: Site) -> None:
+    app = "limits-quarantine"
+    fails_with_hints = '[ -z "${ROMIO_HINTS:-}" ] || ! [ -s "$ROMIO_HINTS" ]'
+    failed: dict[str, int] = {}
+    while max(failed.values(), default=0) < 2:
+        run = site.run(fails_with_hints, asked(app))
+        assert len(failed) < 2, f"another parametrization before the first was quarantined: {run}"
+        if run["state"] != "counted":
+            assert run["outcome"] == "FAILED", run["verdict"]
+            failed[str(run["differs"])] = failed.get(str(run["differs"]), 0) + 1
+
+    (one,) = site.study(app)["quarantined"]
+    assert str(one["differs"]) in failed
+    assert one["why"].startswith("2 of 2 jobs failed under it, and 0 of "), one["why"]
+    marked = [run for run in site.history(app) if run.get("quarantined")]
+    assert [str(run["differs"]) for run in marked] == [str(one["differs"])] * 2
+    text = site.tuner(ALICE, "history", app).stdout
+    assert text.count("quarantined: ") == 1, text
+    following = site.run(fails_with_hints, asked(app))
+    assert following["differs"] != one["differs"]
+
+
+def limit_of(site: Site, run: Json) -> Json:
+    """Return the time limit that the decision on a run went by."""
+    detail = site.ask(ALICE, "explain", str(run["job_id"]))[0]
+    return detail["suggestion"]["overrides"]["limit"]
