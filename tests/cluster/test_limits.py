@@ -15,8 +15,9 @@ def test_a_job_explores_only_if_its_time_limit_leaves_room(site: Site) -> None:
     work = [site.sbatch(f"sleep {SECONDS_OF_WORK}", asked(app), SHORT) for _ in range(2)]
     assert roles([site.judged(job) for job in work]) == ["baseline", "baseline"]
 
-    # The latest run's limit stands for one that nobody has told.
-    short = site.run("true", asked(app), SHORT)
+    # The latest run's limit stands for one that nobody has told. A run that fails says nothing of
+    # the default's time.
+    short = site.run("exit 1", asked(app), SHORT)
     assert short["role"] == "best_known", short["reason"]
     assert short["differs"] == {}
     assert "the time limit of 60 s leaves no room to explore" in short["reason"]
@@ -27,7 +28,7 @@ def test_a_job_explores_only_if_its_time_limit_leaves_room(site: Site) -> None:
     assert "--time=2" in warning, warning
 
     # squeue lists a job that is held: a verdict on another that came later has asked it since.
-    held = site.sbatch("true", asked(app), LONG, "--hold")
+    held = site.sbatch("exit 1", asked(app), LONG, "--hold")
     site.run("true", asked("limits-other"))
     site.cluster.run_as(ROOT, ["scontrol", "release", str(held.job_id)])
     run = site.judged(held)
