@@ -3,13 +3,14 @@
 mod checks;
 mod replay;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::{CellAlignment, Table, presets};
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
     Applied, Elapsed, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
 };
+use jiff::Timestamp;
 
 pub(crate) use checks::checks;
 pub(crate) use replay::replays;
@@ -70,13 +71,20 @@ fn list(studies: &[StudySummary]) -> String {
 /// One study, in full.
 pub(crate) fn study(study: &StudySummary) -> String {
     let mut text = format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\nphase        {}: {}; runs: {} counted, {} not counted, {} in flight\n\n",
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\n\n",
         study.application,
         user(study),
         study.accelerator,
         context(study),
         study.study_id,
         study.epoch,
+        match study.epoch {
+            1 => String::new(),
+            _ => format!(
+                "opened       {}\n",
+                opened(study.opened.at, &study.opened.why)
+            ),
+        },
         phase(study),
         study.progress(),
         study.counted,
@@ -188,8 +196,24 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
             ))
         })
         .collect();
-    let notes: String = quarantined.into_iter().collect();
-    format!("{table}\n{notes}")
+    let mut text = format!("{table}\n");
+    // Each later epoch is told once, below the runs.
+    let later: BTreeMap<(i64, i32), &RunSummary> = runs
+        .iter()
+        .filter(|run| run.epoch > 1)
+        .map(|run| ((run.study_id, run.epoch), run))
+        .collect();
+    for ((study, epoch), run) in later {
+        let opened = opened(run.epoch_opened_at, &run.epoch_opened_why);
+        text.push_str(&format!("study {study}, epoch {epoch}: opened {opened}\n"));
+    }
+    text.extend(quarantined);
+    text
+}
+
+/// When and why an epoch was opened.
+fn opened(at: Timestamp, why: &str) -> String {
+    format!("{}: {why}", at.strftime("%F %T"))
 }
 
 /// Why a job got what it got.
@@ -221,13 +245,20 @@ fn explain_one(detail: &RunDetail) -> String {
         .as_deref()
         .unwrap_or("waits for its report or for Slurm's word");
     let mut text = format!(
-        "job          {} (cluster {}, node {})\nstudy        {}, epoch {}, application {}\nphase, role  {}, {}\ngiven        {}\nbecause      {}\napplied      {applied}\nended        {}, elapsed {elapsed}\ncounts       {}: {verdict}\n",
+        "job          {} (cluster {}, node {})\nstudy        {}, epoch {}, application {}\n{}phase, role  {}, {}\ngiven        {}\nbecause      {}\napplied      {applied}\nended        {}, elapsed {elapsed}\ncounts       {}: {verdict}\n",
         job(run),
         run.cluster,
         run.node,
         run.study_id,
         run.epoch,
         run.application,
+        match run.epoch {
+            1 => String::new(),
+            _ => format!(
+                "opened       {}\n",
+                opened(run.epoch_opened_at, &run.epoch_opened_why)
+            ),
+        },
         run.phase,
         run.role,
         run.parametrization,
@@ -385,6 +416,8 @@ mod tests {
             application: "ocean".to_owned(),
             uid: 1000,
             epoch: 1,
+            epoch_opened_at: Timestamp::UNIX_EPOCH,
+            epoch_opened_why: "first run".to_owned(),
             cluster: "c".to_owned(),
             job_id: 4711,
             restart_count: 1,

@@ -15,8 +15,10 @@
 mod belief;
 mod controls;
 mod design;
+mod drift;
 mod estimate;
 pub mod history;
+mod inherit;
 mod loss;
 mod methods;
 mod mixture;
@@ -34,8 +36,10 @@ mod surrogate;
 mod testing;
 mod view;
 
+pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun, drift};
 pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, UnknownWord};
+pub use inherit::{MOST_INHERITED, ranks};
 pub use methods::robert2020::table_v;
 pub use mixture::{Mixture, mixture};
 pub use quarantine::{Ends, Quarantine, Quarantined, quarantined};
@@ -47,14 +51,14 @@ pub use room::{NoRoom, no_room};
 pub use settings::{
     Acquisition, Alabed2021Multitask, Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling,
     Cao2018Dqn, Cao2018Genetic, Clusters, Crossover, DefaultSettings, Distance, Distinct,
-    Improvement, Loss, MethodName, Noise, NothingLeft, Regression, Resampling, Restart,
-    Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate, Robert2020, Selection, Settings,
-    SettingsError, Stop,
+    DriftSettings, Improvement, Loss, MethodName, Noise, NothingLeft, Regression, Resampling,
+    Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate, Robert2020, Selection,
+    Settings, SettingsError, Stop,
 };
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
 pub use space::{Space, SpaceError, Value};
 pub use statistics::{Gain, MeanInterval, gain, mean_interval};
-pub use suggest::{Epoch, phase, suggest, suggest_within};
+pub use suggest::{Epoch, suggest};
 
 /// The version of the engine, stored with every suggestion: a replay needs the same one.
 pub const ENGINE_VERSION: &str = concat!("io-autotune-engine ", env!("CARGO_PKG_VERSION"));

@@ -44,6 +44,13 @@ pub enum Reason {
         /// How many there are.
         of: u64,
     },
+    /// One of the parametrizations that the epoch before ranked best.
+    Inherited {
+        /// Which of them this is, from 1.
+        number: u64,
+        /// How many are run.
+        of: u64,
+    },
     /// A new child of two tested parametrizations.
     Child {
         /// The parents; the first part comes from the first.
@@ -180,6 +187,9 @@ pub enum Reason {
         mean: Option<f64>,
         /// How many runs the mean rests on.
         n: u64,
+        /// Whether it is the best by the epoch before, because this one does not know better yet.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        inherited: bool,
     },
     /// An admin or the user pinned the study to this parametrization.
     Pinned,
@@ -333,6 +343,10 @@ impl fmt::Display for Reason {
         match self {
             Reason::Baseline { number, of } => write!(f, "baseline run {number} of {of}"),
             Reason::DesignPoint { number, of } => write!(f, "design point {number} of {of}"),
+            Reason::Inherited { number, of } => write!(
+                f,
+                "number {number} of the {of} that are run again of those that the epoch before ranked best"
+            ),
             Reason::Child {
                 parents: [first, second],
                 mutated,
@@ -471,8 +485,16 @@ impl fmt::Display for Reason {
                     None => Ok(()),
                 }
             }
-            Reason::BestKnown { because, mean, n } => {
+            Reason::BestKnown {
+                because,
+                mean,
+                n,
+                inherited,
+            } => {
                 write!(f, "best known parametrization")?;
+                if *inherited {
+                    write!(f, " of the epoch before")?;
+                }
                 if let Some(mean) = mean {
                     write!(f, " (mean {} of {n})", seconds(*mean))?;
                 }
@@ -604,6 +626,7 @@ mod tests {
             because: BestKnownBecause::ExploringFull { exploring: 8 },
             mean: Some(12.5),
             n: 3,
+            inherited: false,
         };
         assert_eq!(
             full.to_string(),

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::history::{History, Phase, Role, Tally};
+use crate::inherit;
 use crate::methods::{self, Method};
 use crate::reason::{BestKnownBecause, Reason, Suggestion};
 use crate::settings::Settings;
 use crate::space::{Parametrization, Point, Space};
+use crate::suggest::Epoch;
 use crate::view::{Known, View};
 
 /// The fewest runs that a recommendation rests on: one lucky run recommends nothing.
@@ -104,7 +106,7 @@ pub(crate) fn first_of(view: &View<'_>, ranking: &[Point], runs: u64) -> Option<
 }
 
 /// What a run gets that may not explore: the recommended parametrization, or the default before
-/// there is one. The role is [`Role::BestKnown`].
+/// there is one, in an epoch that inherits nothing. The role is [`Role::BestKnown`].
 ///
 /// The phase is only read off the tally: settled once a settled run has
 /// ended, before that search once an exploring run has ended, before that baseline.
@@ -118,16 +120,19 @@ pub fn best_known(
         recommend(space, history, settings).as_ref(),
         space,
         history,
+        &[],
         because,
     )
 }
 
 /// [`best_known`], where [`recommend`]'s answer to the same space, history and settings is at hand:
-/// a surrogate is not fitted again for each of a thousand runs that may not explore.
+/// a surrogate is not fitted again for each of a thousand runs that may not explore. In an epoch that inherits, it is
+/// the first of what it inherits until two runs have counted for that, or it is quarantined.
 pub fn best_known_of(
     best: Option<&Recommendation>,
     space: &Space,
     history: &History,
+    inherited: &[Parametrization],
     because: BestKnownBecause,
 ) -> Suggestion {
     let phase = phase_so_far(&history.tally);
@@ -135,7 +140,14 @@ pub fn best_known_of(
         let view = View::new(space, history, &[]);
         view.default_known()
     };
-    instead_of_exploring(best, space, default, phase, because)
+    let inherited = match inherited {
+        [] => None,
+        inherited => inherited_best(&View::new(space, history, &[]), history, inherited),
+    };
+    inherited.map_or_else(
+        || instead_of_exploring(best, space, default, phase, because),
+        |(point, known)| of_parent(space, &point, &known, phase, because),
+    )
 }
 
 /// The phase that is read off the tally, for whoever may not ask more: see [`best_known`].
@@ -151,14 +163,50 @@ pub fn phase_so_far(tally: &Tally) -> Phase {
 
 pub(crate) fn best_known_in(
     view: &View<'_>,
-    method: &dyn Method,
-    settings: &Settings,
+    epoch: &Epoch<'_>,
+    history: &History,
     phase: Phase,
     because: BestKnownBecause,
 ) -> Suggestion {
-    let best = recommend_in(view, method, settings);
+    if let Some((point, known)) = inherited_best(view, history, epoch.inherited()) {
+        return of_parent(view.space, &point, &known, phase, because);
+    }
+    let settings = epoch.settings();
+    let best = recommend_in(view, methods::named(settings.method), settings);
     let default = || view.default_known();
     instead_of_exploring(best.as_ref(), view.space, default, phase, because)
+}
+
+/// [`inherit::best`], with what the epoch's own runs tell of it.
+fn inherited_best(
+    view: &View<'_>,
+    history: &History,
+    inherited: &[Parametrization],
+) -> Option<(Point, Known)> {
+    let best = inherit::best(view, history, inherited)?;
+    let known = view.get(&best).cloned().unwrap_or_default();
+    Some((best, known))
+}
+
+/// The best of the epoch before.
+fn of_parent(
+    space: &Space,
+    point: &Point,
+    known: &Known,
+    phase: Phase,
+    because: BestKnownBecause,
+) -> Suggestion {
+    Suggestion {
+        phase,
+        role: Role::BestKnown,
+        parametrization: space.parametrization(point),
+        reason: Reason::BestKnown {
+            because,
+            mean: known.mean(),
+            n: known.count(),
+            inherited: true,
+        },
+    }
 }
 
 fn instead_of_exploring(
@@ -179,7 +227,12 @@ fn instead_of_exploring(
         phase,
         role: Role::BestKnown,
         parametrization,
-        reason: Reason::BestKnown { because, mean, n },
+        reason: Reason::BestKnown {
+            because,
+            mean,
+            n,
+            inherited: false,
+        },
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod alabed2021;
 mod cao2018;
+mod drift;
 mod loss;
 mod robert2019;
 mod robert2020;
@@ -17,6 +18,7 @@ use crate::history::words;
 pub(crate) use alabed2021::MOST_TASKS;
 pub use alabed2021::{Alabed2021Multitask, Clusters};
 pub use cao2018::{Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic};
+pub use drift::DriftSettings;
 pub use loss::Loss;
 pub use robert2019::{
     Acquisition, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
@@ -55,6 +57,8 @@ pub struct Settings {
     pub max_baseline_cv: f64,
     /// How much the study may cost its users.
     pub loss: Loss,
+    /// Which changes end a settled epoch, and how the next one is run.
+    pub drift: DriftSettings,
     /// When the search ends before the budget is spent; never, if nothing is set.
     pub stop: Stop,
     /// The settings of the method `robert2020`.
@@ -96,6 +100,7 @@ impl Default for Settings {
             default: DefaultSettings::default(),
             max_baseline_cv: 0.5,
             loss: Loss::default(),
+            drift: DriftSettings::default(),
             stop: Stop::default(),
             robert2020: Robert2020::default(),
             robert2019_surrogate: Robert2019Surrogate::default(),
@@ -172,6 +177,15 @@ pub struct SettingsError {
 }
 
 impl Settings {
+    /// What holds in an epoch that took ranks from its parent: a search of fewer runs.
+    #[must_use]
+    pub fn inheriting(&self) -> Self {
+        Settings {
+            budget: self.budget.min(self.drift.budget),
+            ..self.clone()
+        }
+    }
+
     /// Checks that every setting can be used.
     ///
     /// # Errors
@@ -208,6 +222,7 @@ impl Settings {
             ", as a share of the mean",
         )?;
         self.loss.validate()?;
+        self.drift.validate()?;
         self.stop.validate()?;
         self.robert2020.validate()?;
         self.robert2019_surrogate.validate()?;
@@ -322,7 +337,7 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 31] = [
+        let edits: [(&str, Edit); 38] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("controls", |s| s.controls = false),
@@ -384,6 +399,13 @@ mod tests {
             ("loss.default_runs", |s| s.loss.default_runs = 0.0),
             ("loss.share", |s| s.loss.share = 1.5),
             ("loss.design_most", |s| s.loss.design_most = f64::NAN),
+            ("drift.advantage", |s| s.drift.advantage = 0.0),
+            ("drift.level", |s| s.drift.level = f64::NAN),
+            ("drift.false_alarms", |s| s.drift.false_alarms = -1.0),
+            ("drift.rest", |s| s.drift.rest = 1),
+            ("drift.inherited", |s| s.drift.inherited = 0),
+            ("drift.design_points", |s| s.drift.design_points = 1),
+            ("drift.budget", |s| s.drift.budget = 1),
             ("stop.improvement.share", |s| {
                 s.stop.improvement = Some(Improvement {
                     runs: 5,

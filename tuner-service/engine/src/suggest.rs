@@ -15,6 +15,7 @@ mod tests;
 #[cfg(test)]
 mod within;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use rand::SeedableRng;
@@ -23,13 +24,14 @@ use rand_chacha::ChaCha8Rng;
 use crate::controls::{self, InFlight};
 use crate::design::latin_hypercube;
 use crate::history::{History, Pending, Phase, Role};
+use crate::inherit;
 use crate::loss::{self, ExpectedLoss};
 use crate::methods::{self, Method, MethodContext, Proposal};
 use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::recommend::{MIN_RUNS, best_known_in, first_of, has_settled, recommend_in};
 use crate::room;
 use crate::settings::Settings;
-use crate::space::{Point, Space};
+use crate::space::{Parametrization, Point, Space};
 use crate::stop;
 use crate::view::View;
 
@@ -49,7 +51,8 @@ use crate::view::View;
 ///    expected to be quicker than the default; any other run gets the best known parametrization. The bound grows with the runs. A pause that
 ///    would not end in time ends the search.
 /// 5. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
-///    that is [quarantined](crate::Quarantine) is left out.
+///    that is [quarantined](crate::Quarantine) is left out. In an epoch that [inherits](Epoch::inheriting) what the parent
+///    ranked best comes before.
 /// 6. *Search*: what the method proposes, while the budget lasts.
 /// 7. When the budget is spent, nothing is left to try or a criterion of `settings.stop` is met, exploring runs in flight are waited for;
 ///    then a lowest mean that rests on one run is confirmed by a second.
@@ -69,43 +72,14 @@ pub fn suggest(
     Epoch::new(space, settings, seed).suggest(history, pending)
 }
 
-/// What [`suggest()`] answers to a job that has so many seconds: where that leaves [no room](crate::no_room) to explore, the
-/// best known parametrization instead of a design or search run. None: the limit is not known, or there is none.
-///
-/// Nothing else changes. An epoch whose jobs all lack room has its baseline and its control runs, and stays in
-/// its phase until a job comes that has room: it does not settle on what it did not look for.
-pub fn suggest_within(
-    space: &Space,
-    history: &History,
-    pending: &[Pending],
-    settings: &Settings,
-    seed: u64,
-    limit: Option<f64>,
-) -> Suggestion {
-    let epoch = Epoch::new(space, settings, seed);
-    epoch.chooser(history, pending, limit).choose()
-}
-
-/// The phase of [`suggest()`]'s answer to the same question, without asking the method for a point unless it
-/// may have none.
-pub fn phase(
-    space: &Space,
-    history: &History,
-    pending: &[Pending],
-    settings: &Settings,
-    seed: u64,
-) -> Phase {
-    let epoch = Epoch::new(space, settings, seed);
-    epoch.chooser(history, pending, None).phase()
-}
-
 /// What stays the same in an epoch, for callers that ask for many suggestions: its design is made
 /// once, when it is first needed.
 #[derive(Clone, Debug)]
 pub struct Epoch<'a> {
     space: &'a Space,
-    settings: &'a Settings,
+    settings: Cow<'a, Settings>,
     seed: u64,
+    inherited: &'a [Parametrization],
     design: OnceCell<Vec<Point>>,
 }
 
@@ -114,15 +88,58 @@ impl<'a> Epoch<'a> {
     pub fn new(space: &'a Space, settings: &'a Settings, seed: u64) -> Self {
         Epoch {
             space,
-            settings,
+            settings: Cow::Borrowed(settings),
             seed,
+            inherited: &[],
             design: OnceCell::new(),
         }
+    }
+
+    /// The epoch as one that took these ranks from its parent, the best first ([`ranks`](crate::ranks)); one that
+    /// took none stays what it is. Its design is the first of them, then a small Latin hypercube, and its budget that
+    /// of `settings.drift`; until it knows better, its best known parametrization is the first of them.
+    #[must_use]
+    pub fn inheriting(mut self, inherited: &'a [Parametrization]) -> Self {
+        if !inherited.is_empty() {
+            self.settings = Cow::Owned(self.settings.inheriting());
+            self.inherited = inherited;
+        }
+        self
+    }
+
+    /// The settings that hold in it.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn inherited(&self) -> &'a [Parametrization] {
+        self.inherited
     }
 
     /// What [`suggest()`] answers.
     pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
         self.chooser(history, pending, None).choose()
+    }
+
+    /// What [`suggest`](Epoch::suggest) answers to a job that has so many seconds: where that leaves [no room](crate::no_room)
+    /// to explore, the best known parametrization instead of a design or search run. None: the limit is not known, or
+    /// there is none.
+    ///
+    /// Nothing else changes. An epoch whose jobs all lack room has its baseline and its control runs, and stays in
+    /// its phase until a job comes that has room: it does not settle on what it did not look for.
+    pub fn suggest_within(
+        &self,
+        history: &History,
+        pending: &[Pending],
+        limit: Option<f64>,
+    ) -> Suggestion {
+        self.chooser(history, pending, limit).choose()
+    }
+
+    /// The phase of [`suggest`](Epoch::suggest)'s answer to the same question, without asking the method for a point
+    /// unless it may have none.
+    pub fn phase(&self, history: &History, pending: &[Pending]) -> Phase {
+        self.chooser(history, pending, None).phase()
     }
 
     fn chooser<'b>(
@@ -142,10 +159,40 @@ impl<'a> Epoch<'a> {
 
     fn design(&self) -> &[Point] {
         self.design.get_or_init(|| {
-            let points =
-                methods::named(self.settings.method).design_points(self.space, self.settings);
-            latin_hypercube(self.space, points, self.seed)
+            if self.inherited.is_empty() {
+                let points =
+                    methods::named(self.settings.method).design_points(self.space, &self.settings);
+                return latin_hypercube(self.space, points, self.seed);
+            }
+            let mut design = self.ranked();
+            let spread = self.settings.drift.design_points;
+            let spread = latin_hypercube(self.space, spread, self.seed);
+            let new = |point: &Point| !design.contains(point);
+            let spread: Vec<Point> = spread.into_iter().filter(new).collect();
+            design.extend(spread);
+            design
         })
+    }
+
+    /// What is run again of what is inherited: the default has its own runs.
+    fn ranked(&self) -> Vec<Point> {
+        let default = self.space.default_point();
+        let mut points = inherit::points(self.space, self.inherited);
+        points.retain(|point| *point != default);
+        points.truncate(self.settings.drift.inherited as usize);
+        points
+    }
+
+    fn reason_of_design_point(&self, index: usize) -> Reason {
+        let (number, ranked) = (index as u64 + 1, self.ranked().len() as u64);
+        if number <= ranked {
+            Reason::Inherited { number, of: ranked }
+        } else {
+            Reason::DesignPoint {
+                number: number - ranked,
+                of: self.design().len() as u64 - ranked,
+            }
+        }
     }
 }
 
@@ -226,7 +273,7 @@ impl Chooser<'_> {
         }
         let lack = self
             .limit
-            .and_then(|limit| room::lacks(&self.view, self.epoch.settings, limit));
+            .and_then(|limit| room::lacks(&self.view, &self.epoch.settings, limit));
         match (next, lack) {
             (Next::Run(..), Some(lack)) => self.best_known(phase, BestKnownBecause::NoRoom(lack)),
             (Next::Run(phase, role, point, reason), None) => self.run(phase, role, &point, reason),
@@ -236,13 +283,7 @@ impl Chooser<'_> {
     }
 
     fn best_known(&self, phase: Phase, because: BestKnownBecause) -> Suggestion {
-        best_known_in(
-            &self.view,
-            self.method(),
-            self.epoch.settings,
-            phase,
-            because,
-        )
+        best_known_in(&self.view, self.epoch, self.history, phase, because)
     }
 
     fn method(&self) -> &'static dyn Method {
@@ -250,7 +291,7 @@ impl Chooser<'_> {
     }
 
     fn ranking(&self) -> Vec<Point> {
-        self.method().ranking(&self.view, self.epoch.settings)
+        self.method().ranking(&self.view, &self.epoch.settings)
     }
 
     fn run(&self, phase: Phase, role: Role, point: &Point, reason: Reason) -> Suggestion {
@@ -312,7 +353,7 @@ impl Chooser<'_> {
         MethodContext {
             view: &self.view,
             design: self.epoch.design(),
-            settings: self.epoch.settings,
+            settings: &self.epoch.settings,
             explored: self.explored(),
             held,
         }
@@ -349,10 +390,7 @@ impl Chooser<'_> {
             Stage::Over => return self.conclude(),
             Stage::Paused(because) => return Next::Wait(because),
             Stage::Design(index, point) => {
-                let reason = Reason::DesignPoint {
-                    number: index as u64 + 1,
-                    of: self.epoch.design().len() as u64,
-                };
+                let reason = self.epoch.reason_of_design_point(index);
                 return Next::Run(Phase::Design, Role::Design, point, reason);
             }
             Stage::Search { held } => held,
@@ -393,7 +431,7 @@ impl Chooser<'_> {
     }
 
     fn loss(&self) -> ExpectedLoss {
-        ExpectedLoss::of(&self.view, self.epoch.settings, self.runs())
+        ExpectedLoss::of(&self.view, &self.epoch.settings, self.runs())
     }
 
     /// The end of the search: results are waited for, and a lucky run is not believed.
@@ -431,7 +469,7 @@ impl Chooser<'_> {
 
     fn settled(&self) -> Suggestion {
         let default = self.view.default_known();
-        let best = recommend_in(&self.view, self.method(), self.epoch.settings);
+        let best = recommend_in(&self.view, self.method(), &self.epoch.settings);
         let recommended = best
             .as_ref()
             .and_then(|best| self.view.space.validate(&best.parametrization).ok());
@@ -445,7 +483,7 @@ impl Chooser<'_> {
                 self.history,
                 in_flight,
                 recommended.as_ref().unwrap_or(&self.view.default),
-                self.epoch.settings,
+                &self.epoch.settings,
             );
         if control_is_due {
             return self.control(Phase::Settled);

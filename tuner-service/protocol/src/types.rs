@@ -409,6 +409,20 @@ pub struct QuarantineSummary {
     pub why: String,
 }
 
+/// How an epoch came to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OpenedSummary {
+    /// When, by the database's clock.
+    #[schema(value_type = String)]
+    pub at: Timestamp,
+    /// Why, in one sentence: after a drift from what to what.
+    pub why: String,
+    /// What it took from the epoch before: `nothing`, `ranks` or `runs`.
+    pub takes: String,
+    /// The change that opened it, where drift did, with the settings it was found with.
+    pub drift: Option<serde_json::Value>,
+}
+
 /// A study as `status` shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StudySummary {
@@ -426,6 +440,8 @@ pub struct StudySummary {
     pub context: BTreeMap<String, String>,
     /// The epoch, from 1.
     pub epoch: i32,
+    /// How the epoch came to be.
+    pub opened: OpenedSummary,
     /// The phase.
     #[schema(value_type = String)]
     pub phase: Phase,
@@ -506,6 +522,11 @@ pub struct RunSummary {
     pub uid: u32,
     /// The epoch, from 1.
     pub epoch: i32,
+    /// When that was opened, by the database's clock.
+    #[schema(value_type = String)]
+    pub epoch_opened_at: Timestamp,
+    /// Why it was, in one sentence.
+    pub epoch_opened_why: String,
     /// Slurm's ClusterName.
     pub cluster: String,
     /// Slurm's job id.

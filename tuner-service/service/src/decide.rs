@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
-    BestKnownBecause, ENGINE_VERSION, History, Mixture, Parametrization, Pending, Reason,
-    Recommendation, Role, Settings, Space, Suggestion, best_known_of, mixture, phase, phase_so_far,
-    recommend, suggest_within,
+    BestKnownBecause, ENGINE_VERSION, Epoch, History, Mixture, Parametrization, Pending, Reason,
+    Recommendation, Role, Settings, Space, Suggestion, best_known_of, mixture, phase_so_far,
+    recommend,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
@@ -116,6 +116,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) pending: &'a [Pending],
     pub(crate) settings: &'a Settings,
     pub(crate) seed: u64,
+    /// What the epoch took from its parent, the best first.
+    pub(crate) inherited: &'a [Parametrization],
     pub(crate) overrides: &'a Overrides,
     /// What is recommended; it follows from the others, and is found where it is not known yet.
     pub(crate) recommended: &'a OnceLock<Option<Recommendation>>,
@@ -129,13 +131,15 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         pending,
         settings,
         seed,
+        inherited,
         overrides,
         recommended,
     } = *inputs;
+    let epoch = Epoch::new(space, settings, seed).inheriting(inherited);
     let bar = overrides.bar_to_exploring();
     let phase = || match bar {
         Some(_) => phase_so_far(&history.tally),
-        None => phase(space, history, pending, settings, seed),
+        None => epoch.phase(history, pending),
     };
     let observed = |reason| Suggestion {
         phase: phase(),
@@ -160,11 +164,11 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         observed(mixed.into())
     } else if let Some(because) = bar {
         let best = recommended.get_or_init(|| recommend(space, history, settings));
-        best_known_of(best.as_ref(), space, history, because)
+        best_known_of(best.as_ref(), space, history, inherited, because)
     } else {
         #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
         let limit = overrides.limit.map(|limit| limit.seconds as f64);
-        suggest_within(space, history, pending, settings, seed, limit)
+        epoch.suggest_within(history, pending, limit)
     };
     if overrides.undeliverable {
         Suggestion {
@@ -202,6 +206,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             pending: &state.pending,
             settings: occasion.settings,
             seed: state.seed,
+            inherited: &state.inherited,
             overrides,
             recommended,
         })
@@ -287,6 +292,13 @@ mod tests {
             epoch: 1,
             seed: 7,
             space: accelerator().space,
+            opened: io_autotune_store::EpochOpening {
+                at: jiff::Timestamp::UNIX_EPOCH,
+                why: "first run".to_owned(),
+                takes: "nothing".to_owned(),
+                drift: None,
+            },
+            inherited: Vec::new(),
             judged: 4,
             history,
             pending: Vec::new(),
@@ -373,6 +385,27 @@ mod tests {
         ] {
             assert_eq!(room.role, Role::Design, "{}", room.reason);
         }
+    }
+
+    #[test]
+    fn what_was_best_before_a_drift_is_run_first_and_is_the_best_known_meanwhile() {
+        let mut state = state(None);
+        state.inherited = vec![point(8), point(2)];
+        let first = decided("app=ocean", 0, false, &state);
+        assert_eq!(
+            (first.role, &first.parametrization),
+            (Role::Design, &point(8))
+        );
+        assert!(
+            first.reason.contains("the epoch before"),
+            "{}",
+            first.reason
+        );
+        let restarted = decided("app=ocean", 1, false, &state);
+        assert_eq!(
+            (restarted.role, restarted.parametrization),
+            (Role::BestKnown, point(8))
+        );
     }
 
     #[test]
@@ -471,6 +504,10 @@ mod tests {
         ] {
             let mut state = state(pin);
             state.limit_seconds = limit;
+            // Once with what an epoch inherits, and the search of such a one.
+            if restart_count == 0 {
+                state.inherited = vec![point(8), point(2)];
+            }
             let decision = decided(request, restart_count, busy, &state);
             // Through text, as the database keeps it.
             let text = decision.suggestion.to_string();
@@ -480,6 +517,7 @@ mod tests {
                 epoch_id: state.epoch_id,
                 space: state.space.clone(),
                 seed: state.seed,
+                inherited: state.inherited.clone(),
             };
             let again = kept.choose(&epoch, &state.history);
             assert_eq!(

@@ -107,6 +107,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
 
     let sources = Arc::new(config.slurm.into_sources());
     let limits = Arc::new(Limits::default());
+    let settings = config.study.clone();
     let service = Arc::new(Service {
         store: store.clone(),
         catalogue,
@@ -128,6 +129,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         store.clone(),
         sources,
         limits,
+        settings,
         config.reconcile,
         stopping.clone(),
     ));

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_autotune_store::{AwaitedRun, Judged, Store, StoreError};
+use io_autotune_engine::{ENGINE_VERSION, Settings, drift, ranks};
+use io_autotune_store::{AwaitedRun, Inheritance, Judged, Store, StoreError};
 use serde::Deserialize;
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -71,6 +73,7 @@ pub(crate) async fn run(
     store: Store,
     sources: Arc<Sources>,
     limits: Arc<Limits>,
+    settings: Settings,
     config: ReconcileConfig,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -80,6 +83,7 @@ pub(crate) async fn run(
         store,
         sources,
         limits,
+        settings,
         patience: config.patience(),
     };
     let mut next_sweep = Instant::now();
@@ -102,6 +106,7 @@ struct Reconciler {
     store: Store,
     sources: Arc<Sources>,
     limits: Arc<Limits>,
+    settings: Settings,
     patience: Patience,
 }
 
@@ -236,9 +241,41 @@ impl Reconciler {
                             "verdict revised"
                         );
                     }
-                    Judged::Unchanged | Judged::Outdated => {}
+                    Judged::Unchanged | Judged::Outdated => return Ok(()),
+                }
+                if let Err(error) = self.follow_drift(run_id).await {
+                    // The study's next judgement looks again.
+                    tracing::warn!(run_id, %error, "looking for drift has to wait");
                 }
             }
+        }
+        Ok(())
+    }
+}
+
+impl Reconciler {
+    /// After a judgement: if what the run's study settled on no longer holds, its next epoch begins.
+    async fn follow_drift(&self, run_id: i64) -> Result<(), StoreError> {
+        let settings = &self.settings;
+        let opened = self
+            .store
+            .follow_drift(
+                run_id,
+                |runs| drift(runs, &settings.drift),
+                |state, drift| Inheritance {
+                    inherited: ranks(&state.space, &state.history, settings, drift),
+                    drift: json!({
+                        "drift": drift,
+                        "judged": state.judged,
+                        "settings": settings.drift,
+                        "engine_version": ENGINE_VERSION,
+                    }),
+                    why: format!("drift: {drift}"),
+                },
+            )
+            .await?;
+        if let Some((epoch, drift)) = opened {
+            tracing::info!(run_id, epoch, %drift, "drift: the study's next epoch begins");
         }
         Ok(())
     }

@@ -52,6 +52,7 @@ impl Kept {
             pending: &self.pending,
             settings: &self.settings,
             seed: epoch.seed,
+            inherited: &epoch.inherited,
             overrides: &self.overrides,
             recommended: &OnceLock::new(),
         })

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    MeanInterval, MethodName, Parametrization, Phase, Reason, Role, Settings, Space, gain,
-    mean_interval, no_room, phase, quarantined, recommend,
+    Epoch, MeanInterval, MethodName, Parametrization, Phase, Reason, Role, Settings, Space, gain,
+    mean_interval, no_room, quarantined, recommend,
 };
 use io_autotune_protocol::{
-    Elapsed, GainSummary, PinSummary, QuarantineSummary, RunState, RunSummary, StudySummary,
+    Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
+    StudySummary,
 };
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
@@ -39,13 +40,9 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         .compared_runs(state.epoch_id, COMPARED_RUNS)
         .await?;
     let comparison = Comparison::of(&runs);
-    let phase = phase(
-        &state.space,
-        &state.history,
-        &state.pending,
-        &service.settings,
-        state.seed,
-    );
+    let epoch =
+        Epoch::new(&state.space, &service.settings, state.seed).inheriting(&state.inherited);
+    let phase = epoch.phase(&state.history, &state.pending);
     let recommendation = recommend(&state.space, &state.history, &service.settings);
     let recommended = recommendation
         .as_ref()
@@ -78,11 +75,17 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         accelerator: row.accelerator,
         context: row.context,
         epoch: state.epoch,
+        opened: OpenedSummary {
+            at: state.opened.at,
+            why: state.opened.why.clone(),
+            takes: state.opened.takes.clone(),
+            drift: state.opened.drift.clone(),
+        },
         phase,
         counted: row.counted,
         not_counted: row.not_counted,
         in_flight: row.in_flight,
-        explored: (state.history.tally.explored, service.settings.budget),
+        explored: (state.history.tally.explored, epoch.settings().budget),
         default: comparison.default,
         control: comparison.control,
         tuned: comparison.tuned,
@@ -234,6 +237,8 @@ pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
         application: row.application,
         uid: row.uid,
         epoch: row.epoch,
+        epoch_opened_at: row.epoch_opened_at,
+        epoch_opened_why: row.epoch_opened_why,
         cluster: row.job.cluster,
         job_id: row.job.job_id,
         restart_count: row.job.restart_count,

@@ -11,7 +11,7 @@ use sqlx::types::Json;
 use crate::error::{Named, StoreError};
 use crate::pool::{Store, one_row};
 use crate::records::{number, timestamp};
-use crate::start::{lock_study, open_epoch};
+use crate::start::{Opening, lock_study, open_epoch};
 use crate::state;
 
 /// Who changes a study, and why.
@@ -108,15 +108,8 @@ impl Store {
         let parent = state::load(&mut transaction, NAME, study_id).await?;
         let unpinned = remove_pin(&mut transaction, NAME, study_id).await?;
         let why = format!("reset: {}", audit.why);
-        let epoch = open_epoch(
-            &mut transaction,
-            NAME,
-            study_id,
-            Some(&parent),
-            &parent.space,
-            &why,
-        )
-        .await?;
+        let opening = Opening::afresh(Some(&parent), &parent.space, &why);
+        let epoch = open_epoch(&mut transaction, NAME, study_id, opening).await?;
         let detail = json!({ "opened_epoch": epoch, "unpinned": unpinned });
         write(&mut transaction, NAME, study_id, audit, detail).await?;
         transaction.commit().await.named(NAME)?;

@@ -92,15 +92,8 @@ impl Store {
         let mut state = state::load(&mut transaction, NAME, study_id).await?;
         if state.space != *new.space {
             let why = "the accelerator's parameters changed";
-            open_epoch(
-                &mut transaction,
-                NAME,
-                study_id,
-                Some(&state),
-                new.space,
-                why,
-            )
-            .await?;
+            let opening = Opening::afresh(Some(&state), new.space, why);
+            open_epoch(&mut transaction, NAME, study_id, opening).await?;
             state = state::load(&mut transaction, NAME, study_id).await?;
         }
         let decision = decide(&state);
@@ -214,7 +207,8 @@ impl Store {
         .named(NAME)?;
         let study_id = match inserted {
             Some(study_id) => {
-                open_epoch(&mut transaction, NAME, study_id, None, space, "first run").await?;
+                let opening = Opening::afresh(None, space, "first run");
+                open_epoch(&mut transaction, NAME, study_id, opening).await?;
                 study_id
             }
             None => sqlx::query_scalar!(
@@ -246,24 +240,60 @@ pub(crate) async fn lock_study(
     Ok(())
 }
 
-/// Opens the next epoch of a study, whose row lock is held. It takes nothing from its parent.
+/// What an epoch is opened with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening<'a> {
+    /// The epoch before.
+    pub(crate) parent: Option<&'a StudyState>,
+    /// The epoch's space.
+    pub(crate) space: &'a Space,
+    /// Why it is opened.
+    pub(crate) why: &'a str,
+    /// The ranks that it takes from its parent, the best first.
+    pub(crate) inherited: &'a [Parametrization],
+    /// The change that made its parent end, if one did.
+    pub(crate) drift: Option<&'a Value>,
+}
+
+impl<'a> Opening<'a> {
+    /// It takes nothing from its parent.
+    pub(crate) fn afresh(parent: Option<&'a StudyState>, space: &'a Space, why: &'a str) -> Self {
+        Self {
+            parent,
+            space,
+            why,
+            inherited: &[],
+            drift: None,
+        }
+    }
+
+    fn takes(&self) -> &'static str {
+        match self.drift {
+            Some(_) => "ranks",
+            None => "nothing",
+        }
+    }
+}
+
+/// Opens the next epoch of a study, whose row lock is held.
 pub(crate) async fn open_epoch(
     connection: &mut PgConnection,
     name: &'static str,
     study_id: i64,
-    parent: Option<&StudyState>,
-    space: &Space,
-    why: &str,
+    opening: Opening<'_>,
 ) -> Result<i32, StoreError> {
-    let ordinal = parent.map_or(0, |parent| parent.epoch) + 1;
+    let ordinal = opening.parent.map_or(0, |parent| parent.epoch) + 1;
     let result = sqlx::query!(
-        "insert into epochs (study_id, ordinal, parent_id, takes, space, seed, opened_why)
-         values ($1, $2::int, $3, 'nothing', $4, hashint8extended($1, $2::int::bigint), $5)",
+        "insert into epochs (study_id, ordinal, parent_id, takes, space, seed, opened_why, inherited, drift)
+         values ($1, $2::int, $3, $4, $5, hashint8extended($1, $2::int::bigint), $6, $7, $8)",
         study_id,
         ordinal,
-        parent.map(|parent| parent.epoch_id),
-        Json(space) as _,
-        why
+        opening.parent.map(|parent| parent.epoch_id),
+        opening.takes(),
+        Json(opening.space) as _,
+        opening.why,
+        Json(opening.inherited) as _,
+        opening.drift
     )
     .execute(connection)
     .await

@@ -1,12 +1,14 @@
 //! What a suggestion is made from: a study's epoch, its history, its runs in flight.
 
 use io_autotune_engine::{History, Parametrization, Pending, Space, Tally};
+use jiff::Timestamp;
+use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
-use crate::records::{StudyKey, number, word};
+use crate::records::{StudyKey, number, timestamp, word};
 use crate::tested;
 
 /// A study at one moment.
@@ -22,6 +24,10 @@ pub struct StudyState {
     pub seed: u64,
     /// The epoch's space.
     pub space: Space,
+    /// Why and when the current epoch was opened.
+    pub opened: EpochOpening,
+    /// What it took from its parent: the parametrizations that were ranked best there, the best first.
+    pub inherited: Vec<Parametrization>,
     /// Runs that ended.
     pub history: History,
     /// How many judgements that history is made of: [`Store::history_at`] gives it again.
@@ -37,6 +43,19 @@ pub struct StudyState {
     pub accepts_mixed: bool,
 }
 
+/// How an epoch came to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EpochOpening {
+    /// When.
+    pub at: Timestamp,
+    /// Why, in one sentence.
+    pub why: String,
+    /// What it took from its parent: `nothing`, `ranks` or `runs`.
+    pub takes: String,
+    /// The change that opened it, with what it was found with; `None` where something else did.
+    pub drift: Option<Value>,
+}
+
 /// What an epoch was opened with, and never changes.
 #[derive(Clone, Debug)]
 pub struct EpochInputs {
@@ -46,6 +65,8 @@ pub struct EpochInputs {
     pub space: Space,
     /// Its seed.
     pub seed: u64,
+    /// What it took from its parent, the best first.
+    pub inherited: Vec<Parametrization>,
 }
 
 impl Store {
@@ -82,7 +103,8 @@ impl Store {
     pub async fn epoch_inputs(&self, run_id: i64) -> Result<Option<EpochInputs>, StoreError> {
         const NAME: &str = "epoch_inputs";
         let row = sqlx::query!(
-            r#"select e.id, e.seed, e.space as "space: Json<Space>"
+            r#"select e.id, e.seed, e.space as "space: Json<Space>",
+                      e.inherited as "inherited: Json<Vec<Parametrization>>"
                from runs r join epochs e on e.id = r.epoch_id where r.id = $1"#,
             run_id
         )
@@ -93,6 +115,7 @@ impl Store {
             epoch_id: row.id,
             space: row.space.0,
             seed: row.seed.cast_unsigned(),
+            inherited: row.inherited.0,
         }))
     }
 }
@@ -106,6 +129,8 @@ pub(crate) async fn load(
 ) -> Result<StudyState, StoreError> {
     let epoch = sqlx::query!(
         r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements,
+                  (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why, e.takes,
+                  e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>",
                   e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
                   s.mixed_accepted_at is not null as "accepts_mixed!",
                   p.parametrization as "pin?: Json<Parametrization>"
@@ -163,6 +188,13 @@ pub(crate) async fn load(
         epoch: epoch.ordinal,
         seed: epoch.seed.cast_unsigned(),
         space: epoch.space.0,
+        opened: EpochOpening {
+            at: timestamp(name, epoch.opened_at)?,
+            why: epoch.opened_why,
+            takes: epoch.takes,
+            drift: epoch.drift,
+        },
+        inherited: epoch.inherited.0,
         history: History { tested, tally },
         judged: epoch.judgements,
         pending,

@@ -92,6 +92,10 @@ pub struct RunRow {
     pub uid: u32,
     /// The epoch's number.
     pub epoch: i32,
+    /// When the epoch was opened.
+    pub epoch_opened_at: Timestamp,
+    /// Why it was, in one sentence.
+    pub epoch_opened_why: String,
     /// The epoch's space.
     pub space: Space,
     /// The job.
@@ -250,6 +254,8 @@ impl Store {
         const NAME: &str = "runs";
         let rows = sqlx::query!(
             r#"select r.id, e.study_id, a.name, a.owner_uid, e.ordinal as epoch, e.space as "space: Json<Space>",
+                      (extract(epoch from e.opened_at) * 1000000)::bigint as "epoch_opened_at!",
+                      e.opened_why as epoch_opened_why,
                       r.cluster, r.job_id, r.restart_count, r.node, r.phase, r.role,
                       r.parametrization as "parametrization: Json<Parametrization>", r.reason, r.suggestion,
                       r.delivery, r.state, r.verdict, r.outcome, r.applied, r.elapsed, r.wait_status,
@@ -282,6 +288,8 @@ impl Store {
                     application: row.name,
                     uid: number(NAME, row.owner_uid)?,
                     epoch: row.epoch,
+                    epoch_opened_at: timestamp(NAME, row.epoch_opened_at)?,
+                    epoch_opened_why: row.epoch_opened_why,
                     space: row.space.0,
                     job: JobKey {
                         cluster: row.cluster,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{phase, suggest, suggest_within};
+use super::{Epoch, suggest};
 use crate::history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 use crate::reason::Suggestion;
 use crate::recommend::recommend;
@@ -176,8 +176,8 @@ proptest! {
         prop_assert_eq!(&suggestion, &suggest(&space, &history, &pending, &settings, seed));
         let json = serde_json::to_string(&suggestion).unwrap();
         prop_assert!(serde_json::from_str::<Suggestion>(&json).is_ok(), "{}", json);
-        prop_assert_eq!(phase(&space, &history, &pending, &settings, seed), suggestion.phase);
-        let within = suggest_within(&space, &history, &pending, &settings, seed, Some(limit));
+        prop_assert_eq!(Epoch::new(&space, &settings, seed).phase(&history, &pending), suggestion.phase);
+        let within = Epoch::new(&space, &settings, seed).suggest_within(&history, &pending, Some(limit));
         prop_assert!(within == suggestion || (suggestion.role.explores() && !within.role.explores()));
         prop_assert_eq!(within.phase, suggestion.phase);
         if let Some(best) = recommend(&space, &history, &settings) {

@@ -228,7 +228,8 @@ fn the_best_known_is_the_default_before_there_is_one() {
         Reason::BestKnown {
             because,
             mean: Some(92.0),
-            n: 2
+            n: 2,
+            inherited: false,
         }
     );
     history.tally.settled = 1;

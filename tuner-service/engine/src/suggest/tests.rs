@@ -114,7 +114,8 @@ fn at_most_so_many_explore_at_once() {
             Reason::BestKnown {
                 because,
                 mean: Some(100.0),
-                n: 40
+                n: 40,
+                inherited: false,
             }
         );
         pending.push(started(&suggestion));

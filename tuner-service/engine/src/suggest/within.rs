@@ -26,10 +26,11 @@ fn live(
     let mut history = History::default();
     let all = (0..runs)
         .map(|number| {
-            let suggestion = suggest_within(&space, &history, &[], settings, SEED, limit(number));
+            let suggestion =
+                Epoch::new(&space, settings, SEED).suggest_within(&history, &[], limit(number));
             let outcome = takes(&space, &suggestion, &mut world);
             assert_eq!(
-                phase(&space, &history, &[], settings, SEED),
+                Epoch::new(&space, settings, SEED).phase(&history, &[]),
                 suggestion.phase
             );
             finish(&mut history, &started(&suggestion), outcome);
@@ -68,7 +69,7 @@ fn without_room_nothing_is_explored_and_nothing_is_settled() {
             "{text}"
         );
         // A job that has room goes on where the study was.
-        let next = suggest_within(&space, &history, &[], &settings, SEED, Some(400.0));
+        let next = Epoch::new(&space, &settings, SEED).suggest_within(&history, &[], Some(400.0));
         assert_eq!((next.phase, next.role), (Phase::Design, Role::Design));
     }
 }
@@ -108,12 +109,9 @@ fn before_a_run_of_the_default_has_counted_a_limit_leaves_no_room() {
     let mut pending = Vec::new();
     for _ in 0..10 {
         let limit = Some(1e6);
-        let suggestion = suggest_within(
-            &space,
+        let suggestion = Epoch::new(&space, &settings, SEED).suggest_within(
             &History::default(),
             &pending,
-            &settings,
-            SEED,
             limit,
         );
         assert!(!suggestion.role.explores(), "{}", suggestion.reason);

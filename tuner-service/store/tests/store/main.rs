@@ -13,6 +13,7 @@ mod admin;
 mod cancellation;
 mod connections;
 mod doctor;
+mod drift;
 mod finish;
 mod judge;
 mod migration;

@@ -10,6 +10,7 @@ use crate::support::{CLUSTER, in_empty_database, point, space};
 const FIRST: &str = include_str!("../../../../migrations/0001_initial.sql");
 const SECOND: &str = include_str!("../../../../migrations/0002_truth.sql");
 const THIRD: &str = include_str!("../../../../migrations/0003_measures.sql");
+const FIFTH: &str = include_str!("../../../../migrations/0005_drift.sql");
 const SIXTH: &str = include_str!("../../../../migrations/0006_room.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
@@ -183,6 +184,7 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
 
         apply(&mut connection, SECOND).await;
         apply(&mut connection, THIRD).await;
+        apply(&mut connection, FIFTH).await;
         apply(&mut connection, SIXTH).await;
         let store = database.store(1);
         assert_eq!(store.check_caches().await.unwrap(), []);

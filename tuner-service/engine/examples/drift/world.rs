@@ -1,0 +1,64 @@
+//! Runs of a settled epoch that may change half way, for the example and for the tests.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Tuned runs and control runs alike.
+    Alike,
+    /// Tuned runs alone.
+    Tuned,
+    /// Control runs alone: the default.
+    Default,
+}
+
+/// How runs scatter, and how they change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct World {
+    /// The standard deviation of log elapsed. One run in sixteen takes 45 % longer than it would.
+    pub(crate) noise: f64,
+    /// How much of that noise a run has from the run before it, from 0, below 1 (an autoregression).
+    pub(crate) memory: f64,
+    /// What changes, by which factor, and after how many runs.
+    pub(crate) change: Option<(What, f64, usize)>,
+}
+
+impl World {
+    /// The times of so many runs of a settled epoch: whether each is a control run, and its seconds.
+    ///
+    /// One run in ten is a control run, of the hundred first, then one in twenty: the gain is
+    /// resolved by then. Control runs take 100 s, tuned runs 70 s.
+    pub(crate) fn runs(&self, runs: usize, seed: u64) -> Vec<(bool, f64)> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut drift = 0.0;
+        (0..runs)
+            .map(|run| {
+                let every = if run < 100 { 10 } else { 20 };
+                let control = run % every == 0;
+                let fresh = (1.0 - self.memory.powi(2)).sqrt() * normal(&mut rng);
+                drift = self.memory * drift + fresh;
+                let slow = rng.random::<f64>() < 1.0 / 16.0;
+                let factor = match self.change {
+                    Some((what, factor, from)) if run >= from => match what {
+                        What::Alike => factor,
+                        What::Tuned if !control => factor,
+                        What::Default if control => factor,
+                        What::Tuned | What::Default => 1.0,
+                    },
+                    _ => 1.0,
+                };
+                let usual = if control { 100.0 } else { 70.0 } * factor;
+                let seconds = usual * (self.noise * drift).exp();
+                (control, if slow { 1.45 * seconds } else { seconds })
+            })
+            .collect()
+    }
+}
+
+/// A standard normal number (Box and Muller 1958).
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
+}

@@ -1,0 +1,120 @@
+//! An epoch that no longer holds is followed by one that keeps its ranks.
+
+use std::time::Duration;
+
+use io_autotune_engine::{DRIFT_RUNS, Drift, Parametrization, Role, SettledRun};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+use crate::records::word;
+use crate::start::{Opening, lock_study, open_epoch};
+use crate::state::{self, StudyState};
+
+/// What an epoch is opened with that keeps ranks.
+#[derive(Clone, Debug)]
+pub struct Inheritance {
+    /// What the parent ranked best, the best first.
+    pub inherited: Vec<Parametrization>,
+    /// The change, with what it was found with.
+    pub drift: Value,
+    /// Why the epoch is opened, in one sentence.
+    pub why: String,
+}
+
+impl Store {
+    /// Looks for drift in the current epoch of a study, after a run of it was judged, and opens the next
+    /// epoch if there is. `None`: nothing was opened. That is so without looking where the run is not one of a
+    /// settled phase, where its epoch is not the study's current one, and while the study is pinned.
+    ///
+    /// `detect` is asked without the study's lock first, and again under it: of several replicas one
+    /// opens the epoch, and the others find a new one, which has not settled. Returns the number of the
+    /// new epoch.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails; [`StoreError::Busy`] when the study's lock could not be had in time. The next
+    /// judgement looks again.
+    pub async fn follow_drift(
+        &self,
+        run_id: i64,
+        detect: impl Fn(&[SettledRun]) -> Option<Drift>,
+        inherit: impl FnOnce(&StudyState, &Drift) -> Inheritance,
+    ) -> Result<Option<(i32, Drift)>, StoreError> {
+        const NAME: &str = "drift";
+        let watched = sqlx::query!(
+            r#"select e.study_id, e.id as epoch_id from runs r join epochs e on e.id = r.epoch_id
+               where r.id = $1 and r.phase = 'settled' and r.role in ('settled', 'control')
+                 and not exists (select from epochs later where later.study_id = e.study_id
+                                 and later.ordinal > e.ordinal)
+                 and not exists (select from pins p where p.study_id = e.study_id)"#,
+            run_id
+        )
+        .fetch_optional(&self.pool)
+        .await
+        .named(NAME)?;
+        let Some(watched) = watched else {
+            return Ok(None);
+        };
+        let mut connection = self.pool.acquire().await.named(NAME)?;
+        let runs = settled_runs(&mut connection, NAME, watched.epoch_id).await?;
+        drop(connection);
+        if detect(&runs).is_none() {
+            return Ok(None);
+        }
+        let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
+        lock_study(&mut transaction, NAME, watched.study_id).await?;
+        let state = state::load(&mut transaction, NAME, watched.study_id).await?;
+        if state.epoch_id != watched.epoch_id || state.pin.is_some() {
+            return Ok(None);
+        }
+        let runs = settled_runs(&mut transaction, NAME, state.epoch_id).await?;
+        let Some(drift) = detect(&runs) else {
+            return Ok(None);
+        };
+        let inheritance = inherit(&state, &drift);
+        let opening = Opening {
+            parent: Some(&state),
+            space: &state.space,
+            why: &inheritance.why,
+            inherited: &inheritance.inherited,
+            drift: Some(&inheritance.drift),
+        };
+        let epoch = open_epoch(&mut transaction, NAME, watched.study_id, opening).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(Some((epoch, drift)))
+    }
+}
+
+/// The latest runs of an epoch's settled phase that count, in the order of their starts: control runs, and
+/// runs of what was recommended. A run that did not get what it was meant to get is left out.
+async fn settled_runs(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+) -> Result<Vec<SettledRun>, StoreError> {
+    let most = i64::try_from(DRIFT_RUNS).unwrap_or(i64::MAX);
+    let rows = sqlx::query!(
+        r#"select r.id, r.role, j.elapsed as "elapsed!"
+           from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
+           where r.epoch_id = $1 and r.phase = 'settled' and r.state = 'counted' and r.role in ('settled', 'control')
+             and not (r.applied ->> 'kind' = 'default' and jsonb_array_length(r.delivery -> 'files') > 0)
+           order by r.id desc limit $2"#,
+        epoch_id,
+        most
+    )
+    .fetch_all(connection)
+    .await
+    .named(name)?;
+    rows.into_iter()
+        .rev()
+        .map(|row| {
+            Ok(SettledRun {
+                ordinal: row.id,
+                control: word::<Role>(name, &row.role)? == Role::Control,
+                elapsed: row.elapsed,
+            })
+        })
+        .collect()
+}
