@@ -1,9 +1,11 @@
 //! What is believed of an epoch: the surrogate of what is known, runs in flight included, and what
 //! follows from it for the points that ran. The method `default` goes by it.
 
+use std::collections::BTreeMap;
+
 use crate::space::Point;
 use crate::surrogate::ensemble::Ensemble;
-use crate::surrogate::{Observation, Scatter, ranked};
+use crate::surrogate::{Observation, Prediction, Scatter, ranked};
 use crate::view::{Known, View};
 
 /// The surrogate is fitted to at most so many points.
@@ -30,6 +32,9 @@ pub(crate) struct Belief {
     pub(crate) incumbent: f64,
     /// The prediction at the default, log seconds.
     pub(crate) default: f64,
+    /// What the runs that ended say of every point that ran or is in flight: a run in flight, which the
+    /// surrogate believes to have ended as expected, makes nothing surer here.
+    pub(crate) known: BTreeMap<Point, Prediction>,
 }
 
 impl Belief {
@@ -38,6 +43,9 @@ impl Belief {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
         let fitted = Ensemble::fit(view.space, &observations, scatter)?;
+        let points: Vec<Point> = view.iter().map(|(point, _)| point.clone()).collect();
+        let predictions = fitted.predict_all(&points);
+        let known = points.into_iter().zip(predictions).collect();
         let flights = view.flights(MOST_POINTS);
         let surrogate = if flights.is_empty() {
             fitted
@@ -52,6 +60,7 @@ impl Belief {
             default: surrogate.predict(&view.default).mean,
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),
             surrogate,
+            known,
         })
     }
 }

@@ -40,6 +40,7 @@ pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun, drift};
 pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, UnknownWord};
 pub use inherit::{MOST_INHERITED, ranks};
+pub use loss::expected_loss;
 pub use methods::robert2020::table_v;
 pub use mixture::{Mixture, mixture};
 pub use quarantine::{Ends, Quarantine, Quarantined, quarantined};

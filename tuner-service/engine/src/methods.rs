@@ -43,6 +43,8 @@ pub(crate) struct MethodContext<'a> {
     /// Whether the [loss bound](crate::settings::Loss) is reached, so that only what is expected to be quicker than the
     /// default may run.
     pub(crate) held: bool,
+    /// What may still be lost by that bound, in runs of the default.
+    pub(crate) room: f64,
 }
 
 impl<'a> MethodContext<'a> {

@@ -356,6 +356,7 @@ impl Chooser<'_> {
             settings: &self.epoch.settings,
             explored: self.explored(),
             held,
+            room: self.loss().room(),
         }
     }
 

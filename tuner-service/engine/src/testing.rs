@@ -272,5 +272,6 @@ pub(crate) fn with_design<T>(
         settings,
         explored: history.tally.explored + view.exploring(),
         held: false,
+        room: f64::INFINITY,
     })
 }

@@ -157,6 +157,7 @@ pub(crate) mod tests {
         Trajectory {
             runs: runs.collect(),
             recommended,
+            expected_loss: 0.0,
             computing: 0.5,
         }
     }

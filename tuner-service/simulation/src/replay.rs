@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use io_autotune_engine::{
     Epoch, History, Parametrization, Pending, Phase, Role, Settings, Suggestion, Tally, Tested,
-    leader, recommend_now,
+    expected_loss, leader, recommend_now,
 };
 
 use crate::dataset::Table;
@@ -56,6 +56,8 @@ pub struct Trajectory {
     /// recommendation; where exploring runs alone are counted that of the one that the method holds
     /// for the best.
     pub recommended: usize,
+    /// What the runs are expected to have lost in the end, counted or not, in runs of the default ([`expected_loss`]).
+    pub expected_loss: f64,
     /// How long the method took to compute its suggestions, seconds. The one figure of a trajectory that is
     /// not reproducible.
     pub computing: f64,
@@ -143,7 +145,9 @@ impl Study<'_> {
             .and_then(|point| self.table.place(&point))
             .or_else(default)
             .unwrap_or_default();
+        let (space, settings) = (&self.table.file.space, &self.plan.settings);
         Trajectory {
+            expected_loss: expected_loss(space, &self.history, settings),
             runs: self.runs,
             recommended,
             computing: self.computing,

@@ -203,7 +203,9 @@ fn exploration_pauses_and_goes_on() {
             23
         };
         assert!((4..=most).contains(&explored), "{method}: {explored}");
-        assert!(last.loss <= last.bound + 1.1, "{method}: {last:?}");
+        assert!(last.forgiven <= 1.0, "{method}: {last:?}");
+        let held_to = last.loss - last.forgiven;
+        assert!(held_to <= last.bound + 1.1, "{method}: {last:?}");
     }
 }
 
@@ -278,38 +280,172 @@ fn points_of_the_design_that_must_be_slow_are_left_out() {
     }
 }
 
+#[test]
+fn the_expected_excess_is_the_integral() {
+    for (mean, variance) in [
+        (0.0, 0.01),
+        (0.5, 0.25),
+        (-0.3, 0.5),
+        (-2.0, 1.0),
+        (1.5, 1e-6),
+    ] {
+        let deviation = f64::sqrt(variance);
+        let (step, mut integral) = (1e-4, 0.0);
+        for place in -80_000..80_000 {
+            let z = step * (f64::from(place) + 0.5);
+            let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
+            integral += step * density * ((mean + deviation * z).exp() - 1.0).max(0.0);
+        }
+        let closed = expected_excess(mean, variance);
+        assert!(
+            (closed - integral).abs() < 1e-6,
+            "{mean} {variance}: {closed} {integral}"
+        );
+    }
+    assert_eq!(expected_excess(2.0_f64.ln(), 0.0), 1.0);
+    assert_eq!(expected_excess(-1.0, 0.0), 0.0);
+    assert!(expected_excess(1e6, 0.1) > 0.999 * MOST_EXCESS);
+    assert_eq!(expected_excess(1e6, 0.0), MOST_EXCESS);
+    assert_eq!(expected_excess(f64::NAN, f64::NAN), 0.0);
+}
+
+#[test]
+fn the_overshoot_of_one_run_is_forgiven() {
+    let space = grid(&[11]);
+    let mut settings = settings(MethodName::Random);
+    let known = |times: &[(u32, f64)]| {
+        let mut all = vec![tested(&space, &[0], &[100.0; 4], 0)];
+        for (ordinal, (level, time)) in (4..).zip(times) {
+            all.push(tested(&space, &[*level], &[*time], ordinal));
+        }
+        let mut history = history(all, times.len() as u64, 10);
+        history.tally.baseline = 4;
+        history
+    };
+    let of = |history: &History, settings: &Settings| expected_loss(&space, history, &[], settings);
+    let once = of(&known(&[(1, 200.0), (2, 900.0)]), &settings);
+    assert!(once.loss > 7.0 && once.is_reached(), "{once:?}");
+    assert!(once.room().abs() < 1e-9, "{once:?}");
+    // From 30 runs on the bound grows, and there is room again.
+    let mut later = known(&[(1, 200.0), (2, 900.0)]);
+    later.tally.total = 32;
+    let later = of(&later, &settings);
+    assert!(
+        !later.is_reached() && (later.room() - 0.2).abs() < 1e-9,
+        "{later:?}"
+    );
+    // The second overshoot is not.
+    let twice = of(&known(&[(1, 200.0), (2, 900.0), (3, 900.0)]), &settings);
+    assert!(twice.room() < -6.0, "{twice:?}");
+    // Nor is it without end: where the bound does not grow, the search is over.
+    settings.loss.share = 0.0;
+    assert!(of(&known(&[(1, 200.0), (2, 900.0)]), &settings).is_spent());
+}
+
+/// A space whose parameters each change the time by a factor a level.
+fn slopes(seed: u64, spread: f64) -> impl Fn(&Point) -> f64 {
+    let mut world = ChaCha8Rng::seed_from_u64(seed);
+    let slope: Vec<f64> = (0..4).map(|_| spread * normal(&mut world) / 3.0).collect();
+    move |point: &Point| {
+        let levels = point.0.iter().zip(&slope);
+        let log: f64 = levels.map(|(level, slope)| f64::from(*level) * slope).sum();
+        100.0 * log.exp()
+    }
+}
+
+/// A life of 80 runs with so many in flight; `look` sees each suggestion, and what it was made from.
+fn live_in_flight(
+    space: &Space,
+    settings: &Settings,
+    seed: u64,
+    at_once: usize,
+    time: impl Fn(&Point) -> f64,
+    mut look: impl FnMut(&Suggestion, &History, &[Pending]),
+) {
+    let epoch = Epoch::new(space, settings, seed);
+    let mut history = History::default();
+    let mut pending: Vec<Pending> = Vec::new();
+    for _ in 0..80 {
+        let suggestion = epoch.suggest(&history, &pending);
+        look(&suggestion, &history, &pending);
+        pending.push(started(&suggestion));
+        if pending.len() == at_once {
+            let run = pending.remove(0);
+            let point = space.validate(&run.parametrization).unwrap();
+            finish(&mut history, &run, Outcome::Elapsed(time(&point)));
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// One run may overshoot the bound: from then on nothing explores but what is expected to be quicker. (What is
+    /// What is promised: a run that may lose starts only while the expected loss, that of all runs in flight included, is
+    /// below the bound but for the overshoot of one run; so with it the loss is above by no more than one run's. (What is
     /// expected of the runs that ended changes with every run; so does how far it is above the bound.)
     #[test]
-    fn one_run_may_overshoot(seed: u64, spread in 0.3..1.2_f64, share in 0.0..0.3_f64, ours: bool) {
+    fn one_run_may_overshoot(
+        seed: u64,
+        spread in 0.3..1.2_f64,
+        share in 0.0..0.3_f64,
+        at_once in 1_usize..9,
+        ours: bool,
+    ) {
         let space = grid(&[6, 6, 3, 4]);
         let method = if ours { MethodName::Default } else { MethodName::Random };
         let mut settings = settings(method);
         settings.loss.share = share;
         settings.budget = 40;
-        let slope: Vec<f64> = {
-            let mut world = ChaCha8Rng::seed_from_u64(seed);
-            (0..4).map(|_| spread * normal(&mut world) / 3.0).collect()
-        };
-        let time = |point: &Point| -> f64 {
-            let log: f64 = point.0.iter().zip(&slope).map(|(level, slope)| f64::from(*level) * slope).sum();
-            100.0 * log.exp()
-        };
-        let mut before = History::default();
         let mut outcome = Ok(());
-        live(&space, &settings, seed, 80, time, |suggestion, history| {
+        let time = slopes(seed, spread);
+        live_in_flight(&space, &settings, seed, at_once, time, |suggestion, history, pending| {
             let point = space.validate(&suggestion.parametrization).unwrap();
-            let expected = expected_loss(&space, &before, &[], &settings);
-            let view = View::new(&space, &before, &[]);
-            if suggestion.role.explores() && expected.is_reached() && may_lose_at(&view, &point) {
-                outcome = Err(format!("{expected:?}, and {suggestion:?}"));
+            let view = View::new(&space, history, pending);
+            let expected = expected_loss(&space, history, pending, &settings);
+            if suggestion.role.explores() && may_lose_at(&view, &point) {
+                let (cost, after) = view.belief().map_or((0.0, 0.0), |belief| {
+                    let cost = cost(belief, belief.surrogate.predict(&point));
+                    (cost, expected.loss - expected.forgiven + cost)
+                });
+                if after >= expected.bound + cost.max(1e-9) {
+                    outcome = Err(format!("{expected:?}, and {suggestion:?}"));
+                }
             }
-            before = history.clone();
         });
         prop_assert!(outcome.is_ok(), "{:?}", outcome);
     }
+}
+
+/// `default` looks ahead: while something cheaper is informative, no run starts that is expected to pass the bound.
+#[test]
+fn few_runs_are_expected_to_pass_the_bound() {
+    let space = grid(&[6, 6, 3, 4]);
+    let (mut explored, mut past) = (0_u32, 0_u32);
+    for seed in 0..12 {
+        let settings = settings(MethodName::Default);
+        let time = slopes(seed, 0.8);
+        live_in_flight(
+            &space,
+            &settings,
+            seed,
+            1,
+            time,
+            |suggestion, history, pending| {
+                let view = View::new(&space, history, pending);
+                let point = space.validate(&suggestion.parametrization).unwrap();
+                if !suggestion.role.explores() || !may_lose_at(&view, &point) {
+                    return;
+                }
+                let belief = view.belief().unwrap();
+                let expected = expected_loss(&space, history, pending, &settings);
+                explored += 1;
+                past += u32::from(cost(belief, belief.surrogate.predict(&point)) > expected.room());
+            },
+        );
+    }
+    assert!(
+        explored > 60 && past <= explored / 5,
+        "{past} of {explored}"
+    );
 }
 
 #[test]

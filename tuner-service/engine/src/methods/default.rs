@@ -14,6 +14,12 @@
 //! optimization of stochastic black-box systems via sequential kriging meta-models", 2006, equation
 //! 11) and comes back in every later run; `excess` is what this run is expected to take beyond the best known,
 //! because every run is a user's job.
+//!
+//! Where that run's own expected loss would take the study past its [bound](crate::settings::Loss), it is not run while something
+//! cheaper is still informative; where nothing is, what improves most for what it is expected to lose.
+//!
+//! Many runs may be in flight. While nothing is known they are spread over the space, as far as that may be lost; from then on
+//! each is chosen as if those before it had ended as expected.
 
 use std::collections::BTreeMap;
 
@@ -37,6 +43,14 @@ const CHILDREN: usize = 300;
 const CLIMBED: usize = 3;
 /// The runs for which a better parametrization will still be of use once the budget is spent.
 const HORIZON: f64 = 250.0;
+
+/// Something cheaper is informative with so large a share of the improvement.
+const INFORMATIVE: f64 = 0.25;
+/// Where improvement is weighed against expected loss, this is added to the loss: what is nearly free is not worth
+/// any more than what is free.
+const NEARLY_FREE: f64 = 0.05;
+/// How many points are drawn for one that is far from all that runs.
+const SPREAD: usize = 64;
 
 /// The method; it has no state.
 #[derive(Debug)]
@@ -78,9 +92,15 @@ impl Method for DefaultMethod {
         !default_can && self.propose(context, rng) == Proposal::Exhausted
     }
 
+    fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
+        let prediction = |belief: &Belief| belief.surrogate.predict(point);
+        let fits = |belief: &Belief| fits(context, belief, prediction(belief));
+        context.view.belief().is_none_or(fits) && !loss::is_far(context, point)
+    }
+
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
         let Some(model) = Model::new(context) else {
-            return context.nothing_to_go_by();
+            return spread(context, rng).unwrap_or_else(|| context.nothing_to_go_by());
         };
         let mut candidates = model.candidates(rng);
         if candidates.len() == 1 && context.space().points(1).is_some() {
@@ -89,6 +109,8 @@ impl Method for DefaultMethod {
         candidates.retain(|point, _| model.is_free(point));
         let (points, origins): (Vec<Point>, Vec<Option<Origin>>) = candidates.into_iter().unzip();
         let predictions = model.belief.surrogate.predict_all(&points);
+        let budget = u64::from(context.settings.budget);
+        let runs_left = budget.saturating_sub(context.explored) as f64;
         let mut candidates: Vec<Candidate> = points
             .into_iter()
             .zip(origins)
@@ -97,6 +119,7 @@ impl Method for DefaultMethod {
                 point,
                 origin,
                 prediction,
+                value: model.value(prediction, runs_left),
             })
             .collect();
         candidates.retain(|candidate| {
@@ -104,16 +127,8 @@ impl Method for DefaultMethod {
             !loses && !model.is_far(candidate.prediction)
         });
         let count = candidates.len() as u64;
-        let budget = u64::from(context.settings.budget);
-        let runs_left = budget.saturating_sub(context.explored) as f64;
-        let best = candidates
-            .into_iter()
-            .map(|candidate| (model.value(candidate.prediction, runs_left), candidate))
-            .max_by(|(a, one), (b, other)| {
-                a.total_cmp(b).then_with(|| other.point.cmp(&one.point))
-            });
-        match best {
-            Some((_, candidate)) => Proposal::Run {
+        match model.choose(context, candidates) {
+            Some(candidate) => Proposal::Run {
                 point: candidate.point.clone(),
                 reason: model.reason(candidate, count),
             },
@@ -122,12 +137,52 @@ impl Method for DefaultMethod {
     }
 }
 
+/// Whether a run keeps the study within its loss bound, as far as can be expected.
+fn fits(context: &MethodContext<'_>, belief: &Belief, prediction: Prediction) -> bool {
+    let costs = loss::may_lose(belief, prediction);
+    !costs || !context.held && loss::cost(belief, prediction) <= context.room
+}
+
+/// While nothing is known: of some random points the one farthest from all that is in flight. Each is taken to lose a run of
+/// the default until more is known, so no more are in flight than may be lost.
+fn spread(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Option<Proposal> {
+    let view = context.view;
+    let flights = view.iter().filter(|(_, known)| known.in_flight > 0);
+    let (mut running, mut lost) = (vec![&view.default], 0.0);
+    for (point, known) in flights.filter(|(point, _)| **point != view.default) {
+        running.push(point);
+        lost += known.in_flight as f64;
+    }
+    // Where nothing runs there is nothing to wait for; runs that ended and failed say that something is wrong.
+    let waits = view.iter().any(|(_, known)| known.in_flight > 0);
+    let failed = view.iter().any(|(_, known)| known.failed > 0);
+    if !waits || failed || lost + 1.0 > context.room {
+        return None;
+    }
+    let space = view.space;
+    let metric = space.metric();
+    let apart = |point: &Point| {
+        let distances = running.iter().map(|other| metric.distance(point, other));
+        distances.fold(f64::INFINITY, f64::min)
+    };
+    (0..SPREAD)
+        .map(|_| space.draw(rng))
+        .filter(|point| context.is_untested(point))
+        .map(|point| (apart(&point), point))
+        .max_by(|(a, point), (b, other)| a.total_cmp(b).then_with(|| other.cmp(point)))
+        .map(|(_, point)| Proposal::Run {
+            point,
+            reason: Reason::Drawn,
+        })
+}
+
 /// What could be run next.
 struct Candidate {
     point: Point,
     /// None if it is known already.
     origin: Option<Origin>,
     prediction: Prediction,
+    value: f64,
 }
 
 /// Where a candidate comes from.
@@ -164,6 +219,33 @@ impl<'a> Model<'a> {
     fn is_free(&self, point: &Point) -> bool {
         let free = |known: &Known| known.in_flight == 0 && !known.is_quarantined();
         self.view.get(point).is_none_or(free)
+    }
+
+    /// The candidate of the highest value, if it [fits]; or of those that do and are informative; or what improves most
+    /// for what it is expected to lose.
+    fn choose(&self, context: &MethodContext<'_>, candidates: Vec<Candidate>) -> Option<Candidate> {
+        let fits = |candidate: &Candidate| fits(context, self.belief, candidate.prediction);
+        let improvement = |candidate: &Candidate| self.improvement(candidate.prediction);
+        let best = highest(candidates.iter(), |candidate| candidate.value)?;
+        let least = INFORMATIVE * improvement(best);
+        let informative = candidates
+            .iter()
+            .filter(|candidate| fits(candidate) && improvement(candidate) >= least);
+        let chosen = if fits(best) {
+            Some(best)
+        } else {
+            highest(informative, |candidate| candidate.value)
+        };
+        let chosen = chosen.or_else(|| {
+            highest(candidates.iter(), |candidate| {
+                let cost = loss::cost(self.belief, candidate.prediction);
+                improvement(candidate) / (cost + NEARLY_FREE)
+            })
+        })?;
+        let point = chosen.point.clone();
+        candidates
+            .into_iter()
+            .find(|candidate| candidate.point == point)
     }
 
     /// Children, single changes of the best, and all that is known.
@@ -251,6 +333,7 @@ impl<'a> Model<'a> {
             point,
             origin,
             prediction,
+            ..
         } = candidate;
         let predicted = prediction.mean.exp();
         let factor = prediction.variance.sqrt().exp();
@@ -276,10 +359,25 @@ impl<'a> Model<'a> {
     }
 }
 
+/// The candidate that is rated highest; of equal ones the first point.
+fn highest<'a>(
+    candidates: impl Iterator<Item = &'a Candidate>,
+    rating: impl Fn(&Candidate) -> f64,
+) -> Option<&'a Candidate> {
+    candidates
+        .map(|candidate| (rating(candidate), candidate))
+        .max_by(|(a, one), (b, other)| a.total_cmp(b).then_with(|| other.point.cmp(&one.point)))
+        .map(|(_, candidate)| candidate)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use crate::testing::{categories, grid};
+    use crate::history::{History, Pending, Role};
+    use crate::settings::Loss;
+    use crate::testing::{categories, grid, started};
 
     #[test]
     fn the_design_has_as_many_points_as_there_are_categories() {
@@ -291,5 +389,42 @@ mod tests {
             parameters.push(categories("kind", count));
             assert_eq!(points(&Space::new(parameters).unwrap()), wanted);
         }
+    }
+
+    /// Parametrizations of the first so many runs, all in flight at once, and the runs.
+    fn blind(settings: &Settings, runs: usize) -> (Vec<Point>, Vec<Pending>) {
+        let space = grid(&[6, 6, 3, 4]);
+        let mut pending: Vec<Pending> = Vec::new();
+        for _ in 0..runs {
+            let next = crate::suggest(&space, &History::default(), &pending, settings, 7);
+            pending.push(started(&next));
+        }
+        let point = |run: &Pending| space.validate(&run.parametrization).unwrap();
+        (pending.iter().map(point).collect(), pending)
+    }
+
+    fn outside(loss: Loss) -> Settings {
+        Settings {
+            baseline_runs: 1,
+            controls: false,
+            exploring: 50,
+            loss,
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn while_nothing_is_known_runs_are_spread_as_far_as_they_may_lose() {
+        let distinct = |points: &[Point]| points.iter().collect::<BTreeSet<_>>().len();
+        let (points, _) = blind(&outside(Loss::UNBOUNDED), 12);
+        assert_eq!(distinct(&points), 12, "{points:?}");
+        // The default, and as many new ones as runs of the default may be lost; then the default again.
+        let bounded = Loss {
+            default_runs: 5.0,
+            ..Loss::default()
+        };
+        let (points, pending) = blind(&outside(bounded), 12);
+        assert_eq!(distinct(&points), 6, "{points:?}");
+        assert!(pending[6..].iter().all(|run| run.role == Role::BestKnown));
     }
 }

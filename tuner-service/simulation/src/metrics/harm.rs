@@ -70,6 +70,12 @@ pub(super) const HARM: Group = Group {
             of: |course| Some(losses(course).sum()),
         },
         Metric {
+            name: "ExpectedLoss",
+            unit: "runs",
+            meaning: "the loss as the engine expects it in the end, which its bound is about",
+            of: |course| Some(course.trajectory.expected_loss),
+        },
+        Metric {
             name: "OverBound",
             unit: "%",
             meaning: "how often the loss was at some time above the larger of 3 runs of the default and a tenth of the runs so far",
