@@ -38,7 +38,12 @@ class Campaign:
     """One user's job on one cluster."""
 
     def __init__(
-        self, cluster: Cluster, user: str, script: Path, say: Callable[[str], None]
+        self,
+        cluster: Cluster,
+        user: str,
+        script: Path,
+        say: Callable[[str], None],
+        option: str = "--io-autotune",
     ) -> None:
         """``script`` is the job script; its name is the application's name."""
         self._cluster = cluster
@@ -46,6 +51,7 @@ class Campaign:
         self._script = script
         self._application = script.name
         self._say = say
+        self._option = option
 
     def run(self, goal: Goal) -> list[Run]:
         """Submit until the goal is reached or the time is over; return the campaign's runs."""
@@ -63,7 +69,7 @@ class Campaign:
                 # One runs and one waits behind it: jobs of one name, one after the other.
                 for _ in range(2 - queued):
                     self._user_runs(
-                        "sbatch", "--dependency=singleton", "--io-autotune", self._script.name
+                        "sbatch", "--dependency=singleton", self._option, self._script.name
                     )
             time.sleep(LOOK_SECONDS)
 

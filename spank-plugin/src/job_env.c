@@ -14,12 +14,13 @@ static bool starts_with(const char *name, size_t length, const char *prefix)
 bool ioat_job_env_allows(const char *name, size_t length)
 {
     static const char *const names[] = {
-        "BASH_ENV", "CDPATH",    "ENV",          "GCONV_PATH", "GLIBC_TUNABLES", "HOME",
-        "IFS",      "LOGNAME",   "NODE_OPTIONS", "NLSPATH",    "PATH",           "PS4",
-        "SHELL",    "SHELLOPTS", "TMPDIR",       "USER",
+        "BASH_ENV", "CDPATH", "ENV",       "GCONV_PATH",   "GLIBC_TUNABLES", "HDF5_PLUGIN_PATH",
+        "HOME",     "IFS",    "LOGNAME",   "NODE_OPTIONS", "NLSPATH",        "PATH",
+        "PS4",      "SHELL",  "SHELLOPTS", "TMPDIR",       "USER",
     };
     static const char *const prefixes[] = {
-        "IO_AUTOTUNE", "LD_", "PERL", "PYTHON", "RUBY", "SLURM", "SPANK_", "_SLURM",
+        "IO_AUTOTUNE", "LD_",  "OMPI_MCA_mca_", "OMPI_MCA_orte_", "OMPI_MCA_plm", "PERL",
+        "PYTHON",      "RUBY", "SLURM",         "SPANK_",         "_SLURM",
     };
     if (!ioat_text_is_variable(name, length))
         return false;

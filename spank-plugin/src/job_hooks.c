@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "environment.h"
 #include "log.h"
@@ -69,6 +70,25 @@ static bool add_id(struct ioat_environment *environment, const char *name, spank
            ioat_environment_add(environment, name, value);
 }
 
+static bool is_component(const char *name)
+{
+    return name != NULL && name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
+}
+
+// Whether a job has changed settings of this node that are not back: SPOOL/saved/CLUSTER/NODE is
+// there. A tuned job's own hooks put them back; if the helper was killed in them, or they never
+// ran, whichever hook is next does.
+static bool is_anything_saved(const struct ioat_arguments *arguments)
+{
+    const char *cluster = getenv("SLURM_CLUSTER_NAME"), *node = getenv("SLURMD_NODENAME");
+    char path[4096];
+    if (!is_component(cluster) || !is_component(node))
+        return false;
+    const int length =
+        snprintf(path, sizeof path, "%s/saved/%s/%s", arguments->spool_dir, cluster, node);
+    return length > 0 && (size_t)length < sizeof path && access(path, F_OK) == 0;
+}
+
 // False when the job's identity is unknown or memory is short.
 static bool fill(struct ioat_environment *environment, spank_t spank, const char *request)
 {
@@ -79,7 +99,7 @@ static bool fill(struct ioat_environment *environment, spank_t spank, const char
     const spank_err_t uid_rc = spank_get_item(spank, S_JOB_UID, &uid);
     const spank_err_t gid_rc = spank_get_item(spank, S_JOB_GID, &gid);
     if (!ioat_environment_add(environment, "PATH", "/usr/bin:/bin:/usr/sbin:/sbin") ||
-        !ioat_environment_add(environment, "SPANK_IO_AUTOTUNE", request) ||
+        (request != NULL && !ioat_environment_add(environment, "SPANK_IO_AUTOTUNE", request)) ||
         !add_id(environment, "SLURM_JOB_ID", job_rc, job_id) ||
         !add_id(environment, "SLURM_JOB_UID", uid_rc, (uint32_t)uid) ||
         !add_id(environment, "SLURM_JOB_GID", gid_rc, (uint32_t)gid))
@@ -141,12 +161,15 @@ static void run(const struct ioat_arguments *arguments, const char *command,
 void ioat_job_hook(const struct ioat_arguments *arguments, spank_t spank, const char *command)
 {
     const char *request = getenv("SPANK_IO_AUTOTUNE");
-    if (request == NULL)
-        return;
-    const size_t length = strnlen(request, REQUEST_MAX);
-    if (length == REQUEST_MAX || !ioat_text_is_printable(request, length)) {
+    const size_t length = request == NULL ? 0 : strnlen(request, REQUEST_MAX);
+    if (length == REQUEST_MAX || (request != NULL && !ioat_text_is_printable(request, length))) {
         IOAT_ERROR("SPANK_IO_AUTOTUNE is no request of ours; the job goes on untuned");
-        return;
+        request = NULL;
+    }
+    if (request == NULL) {
+        if (!is_anything_saved(arguments))
+            return;
+        command = "restore";
     }
     struct ioat_environment environment = {0};
     if (fill(&environment, spank, request))

@@ -136,7 +136,11 @@ static void denied_names(void **state)
                                  "_SLURM_SPANK_OPTION_x",
                                  "RUBYOPT",
                                  "GLIBC_TUNABLES",
-                                 "SLURMD_NODENAME"};
+                                 "SLURMD_NODENAME",
+                                 "HDF5_PLUGIN_PATH",
+                                 "OMPI_MCA_mca_base_component_path",
+                                 "OMPI_MCA_orte_launch_agent",
+                                 "OMPI_MCA_plm_rsh_agent"};
     char text[256];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct ioat_job_env file;

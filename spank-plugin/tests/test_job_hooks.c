@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "clock.h"
 #include "cmocka_all.h"
@@ -57,6 +58,40 @@ static void a_plain_job_costs_nothing(void **state)
     assert_int_equal(slurm_spank_job_epilog(fake_handle(), 5, argument_words), 0);
     assert_false(scratch_exists("call"));
     assert_int_equal(fake_logged(FAKE_INFO, "") + fake_logged(FAKE_ERROR, ""), 0);
+}
+
+static void any_jobs_hook_puts_back_what_another_left_changed(void **state)
+{
+    (void)state;
+    char spool_word[4200], directory[4200];
+    unsetenv("SPANK_IO_AUTOTUNE");
+    setenv("SLURM_CLUSTER_NAME", "dev", 1);
+    setenv("SLURMD_NODENAME", "n1", 1);
+    use_helper("exit 0");
+    snprintf(spool_word, sizeof spool_word, "spool_dir=%s", scratch_path("spool"));
+    argument_words[3] = spool_word;
+    prolog();
+    assert_false(scratch_exists("call"));
+    for (const char *const *part =
+             (const char *const[]){"", "/saved", "/saved/dev", "/saved/dev/n1", NULL};
+         *part != NULL; part++) {
+        snprintf(directory, sizeof directory, "%s%s", scratch_path("spool"), *part);
+        assert_int_equal(mkdir(directory, 0700), 0);
+    }
+    prolog();
+    assert_non_null(strstr(scratch_read("call"), "restore --config /etc/c.toml"));
+    assert_null(strstr(scratch_read("env"), "SPANK_IO_AUTOTUNE"));
+    assert_non_null(strstr(scratch_read("env"), "SLURMD_NODENAME=n1"));
+    // Another node's are its own, and a name that is none leads nowhere.
+    use_helper("echo never");
+    for (const char *const *name = (const char *const[]){"n2", "..", "../n1", "", NULL};
+         *name != NULL; name++) {
+        setenv("SLURMD_NODENAME", *name, 1);
+        remove(scratch_path("call"));
+        prolog();
+        assert_false(scratch_exists("call"));
+    }
+    argument_words[3] = "spool_dir=/var/s";
 }
 
 static void the_helper_is_called_with_a_clean_environment(void **state)
@@ -190,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_plain_job_costs_nothing),
+        CASE(any_jobs_hook_puts_back_what_another_left_changed),
         CASE(the_helper_is_called_with_a_clean_environment),
         CASE(the_epilog_says_finish),
         CASE(ids_come_from_the_environment_at_need),

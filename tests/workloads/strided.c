@@ -59,6 +59,7 @@ struct result {
 	double read_seconds;  /**< likewise */
 	uint64_t errors;      /**< bytes that differ, over all ranks */
 	char *hints;          /**< JSON object of the hints in force; NULL unless asked for, and on ranks but 0 */
+	char *controls;       /**< likewise, of the library's control variables that concern MPI-IO */
 };
 
 /** The shared file is ours to delete when a call fails: set once we have created it, cleared by `--keep`. */
@@ -142,7 +143,7 @@ static const char usage_text[] =
 	"  --read-back          read what was written and verify every byte (default)\n"
 	"  --write-only         do not read back\n"
 	"  --repeat N           make N passes, each on a new file (default 1); seconds are summed\n"
-	"  --print-hints        add the hints in force to the output\n"
+	"  --print-hints        add the hints in force to the output, and the library's control variables for MPI-IO\n"
 	"  --keep               leave the file; without it the file is deleted at the end\n"
 	"  --no-slurm           run without SLURM_NTASKS; if it is set, it must still be the number of ranks\n"
 	"  --help               print this text\n"
@@ -495,6 +496,66 @@ static char *hints_as_json(const struct ranks *who, MPI_File handle, const char 
 	return text.bytes;
 }
 
+/** Whether a control variable concerns MPI-IO: Open MPI's OMPIO names its own so. */
+static bool is_about_io(const char *name)
+{
+	return strncmp(name, "io_ompio_", strlen("io_ompio_")) == 0 || strcmp(name, "fcoll") == 0;
+}
+
+/** The value of a control variable as text; false where it has a type that none of those for MPI-IO has. */
+static bool read_control(int index, MPI_Datatype type, char *text, size_t size)
+{
+	MPI_T_cvar_handle handle;
+	int count = 0, number = 0;
+	bool known = false;
+
+	if (MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS)
+		return false;
+	if (type == MPI_INT && count == 1 && MPI_T_cvar_read(handle, &number) == MPI_SUCCESS) {
+		snprintf(text, size, "%d", number);
+		known = true;
+	} else if (type == MPI_CHAR && count >= 0 && (size_t)count < size) {
+		memset(text, 0, size);
+		known = MPI_T_cvar_read(handle, text) == MPI_SUCCESS;
+	}
+	MPI_T_cvar_handle_free(&handle);
+	return known;
+}
+
+/**
+ * The library's control variables for MPI-IO (MPI 4.0, 15.3.6), as a JSON object of strings. Open MPI tells no hints,
+ * but these. To be freed.
+ */
+static char *controls_as_json(const struct ranks *who)
+{
+	struct text text = { 0 };
+	int provided = 0, variables = 0, shown = 0;
+
+	text_push(who, &text, '{');
+	if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+		variables = 0;
+	else if (MPI_T_cvar_get_num(&variables) != MPI_SUCCESS)
+		variables = 0;
+	for (int i = 0; i < variables; i++) {
+		char name[256] = "", value[4096] = "";
+		int name_length = sizeof(name), verbosity, binding, scope, description_length = 0;
+		MPI_Datatype type;
+		MPI_T_enum names;
+
+		if (MPI_T_cvar_get_info(i, name, &name_length, &verbosity, &type, &names, NULL, &description_length, &binding,
+					&scope) != MPI_SUCCESS ||
+		    !is_about_io(name) || !read_control(i, type, value, sizeof(value)))
+			continue;
+		if (shown++)
+			text_push(who, &text, ',');
+		text_push_json_string(who, &text, name);
+		text_push(who, &text, ':');
+		text_push_json_string(who, &text, value);
+	}
+	text_push(who, &text, '}');
+	return text.bytes;
+}
+
 /** Prints the result, and makes sure that it has left this process. */
 static bool print_result(const struct ranks *who, const struct options *options, const struct result *result)
 {
@@ -510,7 +571,7 @@ static bool print_result(const struct ranks *who, const struct options *options,
 	else
 		printf("null,\"errors\":null");
 	if (result->hints)
-		printf(",\"hints\":%s", result->hints);
+		printf(",\"hints\":%s,\"controls\":%s", result->hints, result->controls);
 	printf("}\n");
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return true;
@@ -613,8 +674,10 @@ static void write_pass(const struct ranks *who, const struct options *options, c
 	else
 		TRY(who, options->file, MPI_File_write, handle, buffer, options->blocks, layout->block, &status);
 	must_be_whole(who, options, layout, &status, options->collective ? "MPI_File_write_all" : "MPI_File_write");
-	if (options->print_hints && who->rank == 0 && !result->hints)
+	if (options->print_hints && who->rank == 0 && !result->hints) {
 		result->hints = hints_as_json(who, handle, options->file);
+		result->controls = controls_as_json(who);
+	}
 	TRY(who, options->file, MPI_File_close, &handle);
 	result->write_seconds += longest_since(who, options->file, start);
 }
@@ -698,6 +761,7 @@ static enum exit_status run(int argc, char **argv, const struct ranks *who)
 	if (who->rank == 0 && !print_result(who, &options, &result))
 		status = EXIT_IO;
 	free(result.hints);
+	free(result.controls);
 	return status;
 }
 

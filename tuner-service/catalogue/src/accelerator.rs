@@ -1,10 +1,15 @@
 //! One accelerator as its catalogue file describes it.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
 
 use io_autotune_engine::{Constraint, Parameter, Space, SpaceError};
-use io_autotune_protocol::is_deliverable_variable;
 use serde::Deserialize;
+use toml::Spanned;
+
+use crate::delivery::Deliveries;
+use crate::fault::{AcceleratorError, Faults};
 
 /// An accelerator: something with I/O parameters that a job can be given.
 #[derive(Clone, Debug)]
@@ -17,77 +22,51 @@ pub struct Accelerator {
     pub description: String,
     /// When a parameter takes effect, in the accelerator's own terms (`MPI_File_open`).
     pub takes_effect: String,
+    /// On what the file was tried, with a real accelerator; `None`: only its delivery was, on a stand-in.
+    pub tried_on: Option<String>,
+    /// What it needs besides a job that asks for it.
+    pub needs: Vec<Need>,
     /// Its parameters.
     pub space: Space,
-    /// The files through which a parametrization is delivered.
-    pub files: Vec<FileDelivery>,
+    /// How a parametrization is delivered.
+    pub deliveries: Deliveries,
 }
 
-/// A file in the job's own directory that carries parameters to the application.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FileDelivery {
-    /// The file's name inside the job's directory: one plain component.
-    pub name: String,
-    /// The environment variable that names the file to the application.
-    pub variable: String,
-    /// One line per parameter; `{name}` and `{value}` are replaced.
-    pub line: String,
-    /// Leave a parameter that has its default out, so that the accelerator decides as it would
-    /// without us.
-    #[serde(default)]
-    pub omit_default: bool,
-    /// The parameters the file carries, in the order of its lines.
-    pub parameters: Vec<String>,
+/// What an accelerator needs besides a job that asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// A node that the job has to itself.
+    Exclusive,
+    /// A node whose own configuration lets root change what the accelerator changes.
+    Root,
 }
 
-/// Why a catalogue file was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum AcceleratorError {
-    /// Not TOML, or not of the catalogue's form; the message has line and column.
-    #[error("{0}")]
-    Syntax(#[from] toml::de::Error),
-    /// The parameters, their conditions and the constraints do not make a space.
-    #[error("{0}")]
-    Space(#[from] SpaceError),
-    /// The name cannot be an accelerator's.
-    #[error("name = {0:?}: use letters, digits, '.', '_' and '-', starting with a letter or digit")]
-    Name(String),
-    /// A delivery entry is wrong.
-    #[error("delivery.files[{index}]: {problem}")]
-    File {
-        /// Position in the file, from 0.
-        index: usize,
-        /// What is wrong and what to write instead.
-        problem: String,
-    },
-    /// A parameter that no delivery carries could never take effect.
-    #[error(
-        "parameter {0:?} is not delivered by anything: name it in the `parameters` of a [[delivery.files]] entry"
-    )]
-    Undelivered(String),
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exclusive => "exclusive",
+            Self::Root => "root",
+        })
+    }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    name: String,
+    name: Spanned<String>,
     title: String,
     #[serde(default)]
     description: String,
     #[serde(default)]
     takes_effect: String,
+    tried_on: Option<String>,
     #[serde(default)]
-    constraints: Vec<Constraint>,
-    parameters: Vec<Parameter>,
-    delivery: DeliverySection,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DeliverySection {
+    needs: Vec<Need>,
     #[serde(default)]
-    files: Vec<FileDelivery>,
+    constraints: Vec<Spanned<Constraint>>,
+    parameters: Vec<Spanned<Parameter>>,
+    delivery: Deliveries,
 }
 
 impl Accelerator {
@@ -95,75 +74,94 @@ impl Accelerator {
     ///
     /// # Errors
     ///
-    /// Says which entry is wrong and what to write instead; nothing half-valid is returned.
+    /// Says which lines are wrong and what to write instead; nothing half-valid is returned.
     pub fn parse(text: &str) -> Result<Self, AcceleratorError> {
-        let document: Document = toml::from_str(text)?;
-        if !is_plain_name(&document.name) {
-            return Err(AcceleratorError::Name(document.name));
+        let mut faults = Faults::of(text);
+        let document = match toml::from_str::<Document>(text) {
+            Ok(document) => document,
+            Err(error) => {
+                faults.at(&error.span().unwrap_or(0..0), error.message());
+                faults.finish()?;
+                unreachable!("a fault was noted");
+            }
+        };
+        if !is_plain_name(document.name.get_ref()) {
+            let problem = format!(
+                "name = {:?}: use letters, digits, '.', '_' and '-', starting with a letter or digit",
+                document.name.get_ref()
+            );
+            faults.at(&document.name.span(), problem);
         }
-        let accelerator = Self {
-            name: document.name,
+        let known: BTreeSet<&str> = document
+            .parameters
+            .iter()
+            .map(|parameter| parameter.get_ref().name.as_str())
+            .collect();
+        let carried = document.delivery.check(&known, &mut faults);
+        for parameter in &document.parameters {
+            let name = parameter.get_ref().name.as_str();
+            if !carried.contains(name) {
+                let problem = format!(
+                    "parameter {name:?} is not delivered by anything: name it in a [[delivery.environment]], [[delivery.files]], [[delivery.settings]] or [[delivery.command.environment]] entry"
+                );
+                faults.at(&parameter.span(), problem);
+            }
+        }
+        for need in document.delivery.needs() {
+            if !document.needs.contains(need) {
+                let problem = format!(
+                    "what root does on nodes, it does on those that the job has to itself: write needs = [\"exclusive\", \"root\"] ({need} is missing)"
+                );
+                faults.at(&document.name.span(), problem);
+            }
+        }
+        let space = document.space();
+        if let Err((place, error)) = &space {
+            faults.at(place, error.to_string());
+        }
+        faults.finish()?;
+        let Ok(space) = space else {
+            unreachable!("a fault was noted")
+        };
+        Ok(Self {
+            name: document.name.into_inner(),
             title: document.title,
             description: document.description,
             takes_effect: document.takes_effect,
-            space: Space::constrained(document.parameters, document.constraints)?,
-            files: document.delivery.files,
-        };
-        accelerator.check_delivery()?;
-        Ok(accelerator)
-    }
-
-    fn check_delivery(&self) -> Result<(), AcceleratorError> {
-        let known: BTreeSet<&str> = self
-            .space
-            .parameters()
-            .iter()
-            .map(|parameter| parameter.name.as_str())
-            .collect();
-        let mut delivered = BTreeSet::new();
-        let mut variables = BTreeSet::new();
-        let mut names = BTreeSet::new();
-        for (index, file) in self.files.iter().enumerate() {
-            let refuse = |problem: String| Err(AcceleratorError::File { index, problem });
-            if !is_plain_name(&file.name) {
-                return refuse(format!("name = {:?} is not a plain file name", file.name));
-            }
-            if !names.insert(file.name.as_str()) {
-                return refuse(format!("name = {:?} is used twice", file.name));
-            }
-            if !is_deliverable_variable(&file.variable) {
-                return refuse(format!(
-                    "variable = {:?} cannot be given to a job: use letters, digits and '_', and none that a loader, a shell or Slurm acts on",
-                    file.variable
-                ));
-            }
-            if !variables.insert(file.variable.as_str()) {
-                return refuse(format!("variable = {:?} is used twice", file.variable));
-            }
-            if !file.line.contains("{value}") || file.line.contains('\n') {
-                return refuse(format!(
-                    "line = {:?} must be one line that contains {{value}}",
-                    file.line
-                ));
-            }
-            for parameter in &file.parameters {
-                if !known.contains(parameter.as_str()) {
-                    return refuse(format!(
-                        "parameter {parameter:?} is not among this accelerator's: {}",
-                        known.iter().copied().collect::<Vec<_>>().join(", ")
-                    ));
-                }
-                delivered.insert(parameter.as_str());
-            }
-        }
-        match known.difference(&delivered).next() {
-            Some(parameter) => Err(AcceleratorError::Undelivered((*parameter).to_owned())),
-            None => Ok(()),
-        }
+            tried_on: document.tried_on,
+            needs: document.needs,
+            space,
+            deliveries: document.delivery,
+        })
     }
 }
 
-fn is_plain_name(name: &str) -> bool {
+impl Document {
+    /// The space, or where it is wrong.
+    fn space(&self) -> Result<Space, (Range<usize>, SpaceError)> {
+        let parameters = self.parameters.iter().map(|p| p.get_ref().clone());
+        let constraints = self.constraints.iter().map(|c| c.get_ref().clone());
+        Space::constrained(parameters.collect(), constraints.collect())
+            .map_err(|error| (self.place_of(&error), error))
+    }
+
+    fn place_of(&self, error: &SpaceError) -> Range<usize> {
+        let parameter = self
+            .parameters
+            .iter()
+            .rfind(|p| error.parameter() == Some(p.get_ref().name.as_str()));
+        let constraint = self
+            .constraints
+            .iter()
+            .find(|c| error.constraint() == Some(c.get_ref().to_string().as_str()));
+        parameter
+            .map(Spanned::span)
+            .or_else(|| constraint.map(Spanned::span))
+            .unwrap_or_else(|| self.name.span())
+    }
+}
+
+pub(crate) fn is_plain_name(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name
@@ -176,81 +174,157 @@ mod tests {
     use super::*;
 
     const SMALL: &str = r#"
-        name = "small"
-        title = "A small accelerator"
-        [[parameters]]
-        name = "threads"
-        kind = "integer"
-        min = 1
-        max = 8
-        default = 2
-        [[delivery.files]]
-        name = "hints"
-        variable = "HINTS"
-        line = "{name} {value}"
-        parameters = ["threads"]
-    "#;
+name = "small"
+title = "A small accelerator"
+[[parameters]]
+name = "threads"
+kind = "integer"
+min = 1
+max = 8
+default = 2
+[[parameters]]
+name = "depth"
+kind = "ordered"
+values = [1, 2, 4]
+default = 1
+[[delivery.files]]
+name = "hints"
+variable = "HINTS"
+line = "{name} {value}"
+parameters = ["threads"]
+[[delivery.environment]]
+variable = "DEPTH"
+value = "{depth}"
+"#;
 
     #[test]
     fn a_small_file_is_read() {
         let accelerator = Accelerator::parse(SMALL).unwrap();
         assert_eq!(accelerator.name, "small");
-        assert_eq!(accelerator.space.size(), 8);
+        assert_eq!(accelerator.space.size(), 24);
+        assert_eq!(
+            accelerator.deliveries.words(),
+            [
+                "variable DEPTH = {depth}",
+                "file hints, named by HINTS: threads"
+            ]
+        );
     }
 
     #[test]
-    fn each_mistake_is_named() {
-        for (from, to, expected) in [
-            ("name = \"small\"", "name = \"../x\"", "use letters, digits"),
-            ("title =", "titel =", "unknown field `titel`"),
+    fn each_mistake_is_named_with_its_line() {
+        for (from, to, line, expected) in [
+            (
+                "name = \"small\"",
+                "name = \"../x\"",
+                2,
+                "use letters, digits",
+            ),
+            ("title =", "titel =", 3, "unknown field `titel`"),
             (
                 "variable = \"HINTS\"",
                 "variable = \"LD_PRELOAD\"",
+                17,
                 "cannot be given to a job",
             ),
             (
                 "variable = \"HINTS\"",
                 "variable = \"PATH\"",
+                17,
                 "cannot be given to a job",
+            ),
+            (
+                "variable = \"HINTS\"",
+                "variable = \"DEPTH\"",
+                17,
+                "is used twice",
             ),
             (
                 "name = \"hints\"",
                 "name = \"a/b\"",
+                16,
                 "not a plain file name",
             ),
-            ("{value}\"", "x\"", "contains {value}"),
+            ("{value}\"", "x\"", 18, "contains {value}"),
             (
                 "parameters = [\"threads\"]",
                 "parameters = [\"thread\"]",
+                19,
                 "is not among",
             ),
             (
                 "parameters = [\"threads\"]",
                 "parameters = []",
+                4,
                 "not delivered by anything",
             ),
-            ("default = 2", "default = 9", "default"),
+            (
+                "value = \"{depth}\"",
+                "value = \"{deep}\"",
+                22,
+                "is not among",
+            ),
+            (
+                "value = \"{depth}\"",
+                "value = \"depth\"",
+                22,
+                "names no parameter",
+            ),
+            (
+                "value = \"{depth}\"",
+                "value = \"{depth\"",
+                22,
+                "other half",
+            ),
+            ("default = 2", "default = 9", 4, "default"),
+            (
+                "kind = \"ordered\"",
+                "kind = \"orderd\"",
+                12,
+                "unknown variant `orderd`",
+            ),
             (
                 "default = 2",
                 "default = 2\nwhen = { parameter = \"mode\", is = [1] }",
+                4,
                 "parameter threads exists under a condition on \"mode\"",
             ),
             (
                 "title =",
                 "constraints = [ { left = \"threads\", op = \"<\", right = 2 } ]\ntitle =",
+                3,
                 "\"threads < 2\" must hold",
             ),
             (
                 "title =",
                 "constraints = [ { left = \"threads\", op = \"<\" } ]\ntitle =",
+                3,
                 "a constraint needs left, op and right",
+            ),
+            (
+                "title =",
+                "needs = [\"luck\"]\ntitle =",
+                3,
+                "unknown variant `luck`",
             ),
         ] {
             assert!(SMALL.contains(from), "{from}");
-            let message = Accelerator::parse(&SMALL.replacen(from, to, 1))
-                .unwrap_err()
-                .to_string();
-            assert!(message.contains(expected), "{to}: {message}");
+            let AcceleratorError(faults) =
+                Accelerator::parse(&SMALL.replacen(from, to, 1)).unwrap_err();
+            let found = faults.iter().any(|fault| {
+                fault.line == line && fault.problem.contains(expected) && fault.column >= 1
+            });
+            assert!(found, "{to}: {faults:?}");
         }
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let text = SMALL
+            .replace("\"HINTS\"", "\"PATH\"")
+            .replace("{depth}", "{deep}");
+        let AcceleratorError(faults) = Accelerator::parse(&text).unwrap_err();
+        let lines: Vec<_> = faults.iter().map(|fault| fault.line).collect();
+        assert_eq!(lines, [10, 17, 22], "{faults:?}");
     }
 }

@@ -1,14 +1,16 @@
 //! All accelerators of a site, by name.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::{Accelerator, AcceleratorError};
 
 /// The accelerators of a site, from the `*.toml` files of one directory.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
-    accelerators: BTreeMap<String, Accelerator>,
+    accelerators: BTreeMap<String, Arc<Accelerator>>,
 }
 
 /// Why a catalogue could not be loaded.
@@ -28,7 +30,7 @@ pub enum CatalogueError {
         /// The file.
         path: PathBuf,
         /// What is wrong in it.
-        source: Box<AcceleratorError>,
+        source: AcceleratorError,
     },
     /// Two files describe one accelerator.
     #[error("{path}: the accelerator {name:?} is described by another file too; rename one")]
@@ -54,43 +56,43 @@ impl Catalogue {
             let path = path.to_owned();
             move |source| CatalogueError::Io { path, source }
         };
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(directory).map_err(unreadable(directory))? {
-            let path = entry.map_err(unreadable(directory))?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "toml")
-            {
-                files.push(path);
-            }
-        }
-        files.sort();
-        let mut accelerators = BTreeMap::new();
-        for path in files {
+        let mut catalogue = Self::default();
+        for path in files(directory).map_err(unreadable(directory))? {
             let text = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
             let accelerator = Accelerator::parse(&text).map_err(|source| CatalogueError::File {
                 path: path.clone(),
-                source: Box::new(source),
+                source,
             })?;
             let name = accelerator.name.clone();
-            if accelerators.insert(name.clone(), accelerator).is_some() {
+            if !catalogue.add(Arc::new(accelerator)) {
                 return Err(CatalogueError::Twice { path, name });
             }
         }
-        if accelerators.is_empty() {
+        if catalogue.accelerators.is_empty() {
             return Err(CatalogueError::Empty(directory.to_owned()));
         }
-        Ok(Self { accelerators })
+        Ok(catalogue)
+    }
+
+    /// Adds an accelerator; `false`, and nothing changes, if there is one of that name.
+    pub(crate) fn add(&mut self, accelerator: Arc<Accelerator>) -> bool {
+        match self.accelerators.entry(accelerator.name.clone()) {
+            Entry::Vacant(place) => {
+                place.insert(accelerator);
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
     }
 
     /// The accelerator called `name`.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Accelerator> {
+    pub fn get(&self, name: &str) -> Option<&Arc<Accelerator>> {
         self.accelerators.get(name)
     }
 
     /// All accelerators, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &Accelerator> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Accelerator>> {
         self.accelerators.values()
     }
 
@@ -105,6 +107,22 @@ impl Catalogue {
     }
 }
 
+/// The catalogue files of a directory, in the order of their names.
+pub(crate) fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,13 +133,22 @@ mod tests {
         let catalogue = Catalogue::load(&shipped).unwrap();
         let romio = catalogue.get("romio").expect("romio is shipped");
         assert!(romio.space.parameters().len() >= 6);
-        assert!(
-            romio
-                .render(&romio.space.default())
-                .unwrap()
-                .files
-                .is_empty()
-        );
+        for accelerator in catalogue.iter() {
+            let default = accelerator.render(&accelerator.space.default()).unwrap();
+            assert_eq!(
+                default,
+                accelerator.render_nothing(),
+                "{}: a run of the default must be what a job has without us",
+                accelerator.name
+            );
+            for text in [&accelerator.description, &accelerator.takes_effect] {
+                assert!(
+                    !text.is_empty(),
+                    "{} does not say what it is",
+                    accelerator.name
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! From a parametrization to what the job is given.
 
 use io_autotune_engine::{Parametrization, SpaceError, Value};
-use io_autotune_protocol::{DeliveredFile, Delivery};
+use io_autotune_protocol::{
+    DeliveredCommand, DeliveredFile, DeliveredSetting, DeliveredVariable, Delivery,
+};
 
-use crate::Accelerator;
+use crate::{Accelerator, Template};
 
 impl Accelerator {
     /// How `parametrization` reaches a job. A parameter that does not exist under it has no line; a
-    /// file without lines is left out, and so is its variable.
+    /// file without lines is left out, and so is its variable; so is a variable that names a parameter
+    /// which does not exist.
     ///
     /// # Errors
     ///
@@ -15,21 +18,69 @@ impl Accelerator {
     pub fn render(&self, parametrization: &Parametrization) -> Result<Delivery, SpaceError> {
         self.space.validate(parametrization)?;
         let mut delivery = self.render_nothing();
-        for file in &self.files {
+        let rendered = |template: &Template, omit_default: bool| {
+            let mut named = template.parameters();
+            let mut at_default = || {
+                named.all(|name| {
+                    let value = parametrization.0.get(name);
+                    value.is_none_or(|value| self.is_default(name, value))
+                })
+            };
+            (!(omit_default && at_default())).then(|| template.render(parametrization))?
+        };
+        for entry in &self.deliveries.environment {
+            if let Some(value) = rendered(entry.value.get_ref(), entry.omit_default) {
+                delivery.environment.push(DeliveredVariable {
+                    name: entry.variable.get_ref().clone(),
+                    value,
+                });
+            }
+        }
+        for setting in &self.deliveries.settings {
+            if let Some(value) = rendered(setting.value.get_ref(), setting.omit_default) {
+                delivery.settings.push(DeliveredSetting {
+                    kind: setting.kind,
+                    name: setting.name.get_ref().clone(),
+                    value,
+                });
+            }
+        }
+        // Under the default it is not run at all: the job has what it would have without us.
+        if let Some(command) = &self.deliveries.command
+            && *parametrization != self.space.default()
+        {
+            let given = command.environment.iter().filter_map(|entry| {
+                Some(DeliveredVariable {
+                    name: entry.variable.get_ref().clone(),
+                    value: rendered(entry.value.get_ref(), false)?,
+                })
+            });
+            delivery.command = Some(DeliveredCommand {
+                name: command.name.get_ref().clone(),
+                environment: given.collect(),
+                provides: command
+                    .provides
+                    .iter()
+                    .map(|name| name.get_ref().clone())
+                    .collect(),
+            });
+        }
+        for file in &self.deliveries.files {
             let content: String = file
                 .parameters
                 .iter()
+                .map(|name| name.get_ref().as_str())
                 .filter_map(|name| parametrization.0.get(name).map(|value| (name, value)))
                 .filter(|(name, value)| !(file.omit_default && self.is_default(name, value)))
                 .map(|(name, value)| {
-                    let line = file.line.replace("{name}", name);
+                    let line = file.line.get_ref().replace("{name}", name);
                     line.replace("{value}", &value.to_string()) + "\n"
                 })
                 .collect();
             if !content.is_empty() {
                 delivery.files.push(DeliveredFile {
-                    name: file.name.clone(),
-                    variable: file.variable.clone(),
+                    name: file.name.get_ref().clone(),
+                    variable: file.variable.get_ref().clone(),
                     content,
                 });
             }
@@ -45,13 +96,24 @@ impl Accelerator {
     /// A delivery of nothing, which still watches for the user's own settings.
     #[must_use]
     pub fn render_nothing(&self) -> Delivery {
+        let environment = self
+            .deliveries
+            .environment
+            .iter()
+            .map(|entry| &entry.variable);
+        let files = self.deliveries.files.iter().map(|file| &file.variable);
         Delivery {
-            files: Vec::new(),
-            watch: self
-                .files
-                .iter()
-                .map(|file| file.variable.clone())
+            watch: environment
+                .chain(files)
+                .chain(
+                    self.deliveries
+                        .command
+                        .iter()
+                        .flat_map(|command| &command.provides),
+                )
+                .map(|name| name.get_ref().clone())
                 .collect(),
+            ..Delivery::default()
         }
     }
 }
@@ -108,6 +170,53 @@ mod tests {
         let mut parametrization = accelerator().space.default();
         parametrization.0.insert("size".into(), Value::Integer(3));
         assert!(accelerator().render(&parametrization).is_err());
+    }
+
+    #[test]
+    fn a_variable_is_set_where_it_says_something() {
+        let accelerator = Accelerator::parse(
+            r#"
+            name = "x"
+            title = "x"
+            [[parameters]]
+            name = "mode"
+            kind = "categories"
+            values = ["plain", "deep"]
+            default = "plain"
+            [[parameters]]
+            name = "depth"
+            kind = "ordered"
+            values = [1, 2, 4]
+            default = 2
+            when = { parameter = "mode", is = ["deep"] }
+            [[delivery.environment]]
+            variable = "X_MODE"
+            value = "{mode}"
+            omit_default = true
+            [[delivery.environment]]
+            variable = "X_DEPTH"
+            value = "{mode}:{depth}K"
+            "#,
+        )
+        .unwrap();
+        let rendered = |values: &[(&str, Value)]| {
+            let own = values
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()));
+            let parametrization = accelerator.space.complete(&own.collect()).unwrap();
+            let delivery = accelerator.render(&parametrization).unwrap();
+            let pairs = delivery.environment.into_iter();
+            pairs
+                .map(|v| format!("{}={}", v.name, v.value))
+                .collect::<Vec<_>>()
+        };
+        assert!(rendered(&[]).is_empty());
+        let deep = ("mode", Value::from("deep"));
+        assert_eq!(
+            rendered(&[deep, ("depth", Value::Integer(4))]),
+            ["X_MODE=deep", "X_DEPTH=deep:4K"]
+        );
+        assert_eq!(accelerator.render_nothing().watch, ["X_MODE", "X_DEPTH"]);
     }
 
     #[test]

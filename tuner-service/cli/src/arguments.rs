@@ -34,6 +34,7 @@ Examples:
   io-autotune simulate --table a.json --method default
                                               what would a method do with these measurements?
   io-autotune report --latest                 what tuning has gained the site
+  io-autotune accelerators list               what can be tuned here
   io-autotune doctor                          is everything well, as seen from this host?
   io-autotune optimize --space a.json --budget 50 --seed 1    tune anything, outside Slurm
 
@@ -200,6 +201,12 @@ pub(crate) enum Command {
     /// What was gained against the defaults, over all studies: the nightly report.
     #[command(after_help = REPORT)]
     Report(Box<Report>),
+    /// What can be tuned, and whether a catalogue file is right.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  io-autotune accelerators list\n  io-autotune accelerators show romio\n  io-autotune accelerators check mine.toml    exit status 1: it is refused"
+    )]
+    Accelerators(Accelerators),
     /// Is everything well, as seen from this host? Admins are told of the service's inside too.
     #[command(
         after_help = "Example:\n  io-autotune doctor    exit status 1: a check failed\n\nOn a compute node, as root, the spool is examined too."
@@ -238,6 +245,28 @@ pub(crate) struct Report {
     /// Where it is written; standard output, if left out.
     #[arg(long, value_name = "FILE", requires = "latest")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// What there is to do with accelerators.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Accelerators {
+    /// The accelerators of this site.
+    List {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// One accelerator: its parameters, how they reach a job, and when they take effect.
+    Show {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Read a catalogue file, and say everything that is wrong in it, with its line. Needs no service.
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
 }
 
 /// What `simulate` compares, and how. Needs no service.

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accelerators;
 mod arguments;
 mod doctor;
 mod optimize;
@@ -19,7 +20,7 @@ use io_autotune_simulation::dataset::SpaceFile;
 use io_autotune_simulation::session::Session;
 use serde::Serialize;
 
-use crate::arguments::{Arguments, Command, Target};
+use crate::arguments::{Accelerators, Arguments, Command, Target};
 use crate::service::{CliError, Service};
 
 fn main() -> ExitCode {
@@ -159,6 +160,18 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             Ok(Answer { text, good: true })
         }
         Command::Report(report) => Err(report::make(report).into()),
+        Command::Accelerators(Accelerators::List { output }) => {
+            let list = service()?.accelerators().await?;
+            output_of(output.json, &list, |list| render::accelerators(list))
+        }
+        Command::Accelerators(Accelerators::Show { name, output }) => {
+            let detail = service()?.accelerator(name).await?;
+            output_of(output.json, &detail, render::accelerator)
+        }
+        Command::Accelerators(Accelerators::Check { file }) => {
+            let text = accelerators::check(file)?;
+            Ok(Answer { text, good: true })
+        }
         Command::Doctor { spool_dir, output } => {
             let report = doctor::examine(&arguments.config, spool_dir).await;
             let answer = output_of(output.json, &report, |report| {

@@ -1,17 +1,19 @@
 //! From the API's answers to text for people.
 
+mod accelerators;
 mod checks;
 mod replay;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use comfy_table::{CellAlignment, Table, presets};
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
     Applied, Elapsed, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
 };
-use jiff::Timestamp;
 
+pub(crate) use accelerators::{accelerator, accelerators};
 pub(crate) use checks::checks;
 pub(crate) use replay::replays;
 
@@ -82,7 +84,7 @@ pub(crate) fn study(study: &StudySummary) -> String {
             1 => String::new(),
             _ => format!(
                 "opened       {}\n",
-                opened(study.opened.at, &study.opened.why)
+                opened(study.opened.at.strftime("%F %T"), &study.opened.why)
             ),
         },
         phase(study),
@@ -204,7 +206,7 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
         .map(|run| ((run.study_id, run.epoch), run))
         .collect();
     for ((study, epoch), run) in later {
-        let opened = opened(run.epoch_opened_at, &run.epoch_opened_why);
+        let opened = opened(run.epoch_opened_at.strftime("%F %T"), &run.epoch_opened_why);
         text.push_str(&format!("study {study}, epoch {epoch}: opened {opened}\n"));
     }
     text.extend(quarantined);
@@ -212,8 +214,8 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
 }
 
 /// When and why an epoch was opened.
-fn opened(at: Timestamp, why: &str) -> String {
-    format!("{}: {why}", at.strftime("%F %T"))
+fn opened(at: impl Display, why: &str) -> String {
+    format!("{at}: {why}")
 }
 
 /// Why a job got what it got.
@@ -256,7 +258,7 @@ fn explain_one(detail: &RunDetail) -> String {
             1 => String::new(),
             _ => format!(
                 "opened       {}\n",
-                opened(run.epoch_opened_at, &run.epoch_opened_why)
+                opened(run.epoch_opened_at.strftime("%F %T"), &run.epoch_opened_why)
             ),
         },
         run.phase,
@@ -416,7 +418,7 @@ mod tests {
             application: "ocean".to_owned(),
             uid: 1000,
             epoch: 1,
-            epoch_opened_at: Timestamp::UNIX_EPOCH,
+            epoch_opened_at: jiff::Timestamp::UNIX_EPOCH,
             epoch_opened_why: "first run".to_owned(),
             cluster: "c".to_owned(),
             job_id: 4711,
@@ -438,6 +440,30 @@ mod tests {
             finished_at: None,
             quarantined: None,
         }
+    }
+
+    #[test]
+    fn a_later_epoch_says_when_and_why_it_was_opened() {
+        let mut later = run(RunState::Counted);
+        later.epoch = 2;
+        later.epoch_opened_why = "drift: tuned runs took 10 s and take 20 s since".to_owned();
+        let told = "1970-01-01 00:00:00: drift: tuned runs took 10 s and take 20 s since";
+        let text = runs(&[run(RunState::Counted), later.clone(), later.clone()]);
+        let line = format!("study 3, epoch 2: opened {told}\n");
+        assert_eq!(text.matches(&line).count(), 1, "{text}");
+        assert!(!text.contains("first run"), "{text}");
+        let detail = |run| RunDetail {
+            run,
+            suggestion: serde_json::Value::Null,
+            delivery: Delivery::default(),
+            reports: Vec::new(),
+        };
+        let text = explain(&[detail(later), detail(run(RunState::Counted))]);
+        assert_eq!(
+            text.matches(&format!("opened       {told}\n")).count(),
+            1,
+            "{text}"
+        );
     }
 
     #[test]

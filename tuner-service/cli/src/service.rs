@@ -1,11 +1,11 @@
 //! Requests to the service.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use io_autotune_protocol::{
-    Call, Client, ClientConfig, ClientError, ConfigError, Diagnosis, Method, Replay, ReportFile,
-    ReportFileName, RunDetail, RunSummary, StudySummary,
+    AcceleratorDetail, AcceleratorSummary, Call, Client, ClientConfig, ClientError, ConfigError,
+    Diagnosis, Method, Replay, ReportFile, ReportFileName, RunDetail, RunSummary, StudySummary,
 };
 use io_autotune_simulation::dataset::DatasetError;
 use serde::Serialize;
@@ -26,6 +26,13 @@ pub(crate) enum CliError {
     Client(#[from] ClientError),
     #[error(transparent)]
     Dataset(#[from] Box<DatasetError>),
+    #[error("{path}: {source}")]
+    Unreadable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("the file is refused:{0}")]
+    CatalogueFile(String),
     #[error("the exchange ended: {0}")]
     Exchange(#[from] std::io::Error),
     #[error("the answer cannot be printed: {0}")]
@@ -96,6 +103,15 @@ impl Service {
         self.get(&format!("/v1/runs/{job_id}/replay")).await
     }
 
+    pub(crate) async fn accelerators(&self) -> Result<Vec<AcceleratorSummary>, CliError> {
+        self.get("/v1/accelerators").await
+    }
+
+    pub(crate) async fn accelerator(&self, name: &str) -> Result<AcceleratorDetail, CliError> {
+        self.get(&format!("/v1/accelerators/{}", encoded(name)))
+            .await
+    }
+
     pub(crate) async fn doctor(&self) -> Result<Diagnosis, CliError> {
         self.get("/v1/doctor").await
     }
@@ -161,13 +177,20 @@ fn query(pairs: &[(&str, Option<&str>)]) -> String {
             text.push(if text.is_empty() { '?' } else { '&' });
             text.push_str(name);
             text.push('=');
-            for byte in value.bytes() {
-                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                    text.push(char::from(byte));
-                } else {
-                    text.push_str(&format!("%{byte:02X}"));
-                }
-            }
+            text.push_str(&encoded(value));
+        }
+    }
+    text
+}
+
+/// A text as a part of a path or a query.
+fn encoded(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
         }
     }
     text

@@ -136,10 +136,10 @@ mod tests {
         let mut inherited = vec![Parametrization([("gone".to_owned(), 7.into())].into())];
         inherited.extend([[5, 5], [0, 0], [5, 4], [4, 4]].map(|levels| at(&space, levels)));
         let epoch = Epoch::new(&space, &settings, SEED).inheriting(&inherited);
-        assert_eq!(epoch.settings().budget, 20);
+        assert_eq!(epoch.settings().budget, 30);
         let mut known = History::default();
         let mut seen: Vec<(Role, String)> = Vec::new();
-        for _ in 0..40 {
+        for _ in 0..60 {
             let next = epoch.suggest(&known, &[]);
             assert_eq!(next, epoch.suggest(&known, &[]));
             let best = best_known_of(None, &space, &known, &inherited, BestKnownBecause::Busy);
@@ -184,7 +184,7 @@ mod tests {
             ]
         );
         let exploring = seen.iter().filter(|(role, _)| role.explores()).count();
-        assert!((20..=21).contains(&exploring), "{exploring}");
+        assert!((30..=31).contains(&exploring), "{exploring}");
         assert_eq!(seen.last().unwrap().0, Role::Settled);
     }
 

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod belief;
+mod carry;
 mod controls;
 mod design;
 mod drift;
@@ -36,6 +37,7 @@ mod surrogate;
 mod testing;
 mod view;
 
+pub use carry::{carried, carried_parametrization};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun, drift};
 pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, UnknownWord};

@@ -107,6 +107,22 @@ impl Space {
         }
     }
 
+    /// Whether another space is the same but for what it tells people: units and descriptions.
+    pub fn offers_the_same(&self, other: &Space) -> bool {
+        let plain = |parameter: &Parameter| Parameter {
+            unit: None,
+            description: None,
+            ..parameter.clone()
+        };
+        self.constraints == other.constraints
+            && self.parameters.len() == other.parameters.len()
+            && self
+                .parameters
+                .iter()
+                .zip(&other.parameters)
+                .all(|(a, b)| plain(a) == plain(b))
+    }
+
     /// The parameters, in the order of a [`Point`]'s levels.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters

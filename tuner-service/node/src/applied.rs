@@ -5,8 +5,12 @@ use std::collections::BTreeSet;
 use io_autotune_protocol::{Applied, StartAnswer, Step, VariableState};
 
 /// The verdict of the stamps. `answer` is `None` where the start had no answer: then nothing was
-/// set, and the job ran as it would have without us.
-pub(crate) fn applied(answer: Option<&StartAnswer>, steps: &[Step]) -> Applied {
+/// set, and the job ran as it would have without us. `obstacle` says why settings of the node were not in force.
+pub(crate) fn applied(
+    answer: Option<&StartAnswer>,
+    obstacle: Option<String>,
+    steps: &[Step],
+) -> Applied {
     let users: BTreeSet<&str> = steps
         .iter()
         .flat_map(|step| &step.variables)
@@ -18,7 +22,10 @@ pub(crate) fn applied(answer: Option<&StartAnswer>, steps: &[Step]) -> Applied {
             variables: users.into_iter().map(str::to_owned).collect(),
         };
     }
-    let Some(answer) = answer.filter(|answer| !answer.delivery.files.is_empty()) else {
+    if let Some(detail) = obstacle {
+        return Applied::Incomplete { detail };
+    }
+    let Some(answer) = answer.filter(|answer| !answer.delivery.is_empty()) else {
         return Applied::Default;
     };
     if steps.is_empty() {
@@ -27,10 +34,10 @@ pub(crate) fn applied(answer: Option<&StartAnswer>, steps: &[Step]) -> Applied {
         };
     }
     for step in steps {
-        for file in &answer.delivery.files {
-            if step.variables.get(&file.variable) != Some(&VariableState::Set) {
+        for variable in answer.delivery.variables() {
+            if step.variables.get(variable) != Some(&VariableState::Set) {
                 return Applied::Incomplete {
-                    detail: format!("{} was not set in step {}", file.variable, step.step_id),
+                    detail: format!("{variable} was not set in step {}", step.step_id),
                 };
             }
         }
@@ -45,7 +52,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use io_autotune_engine::{Parametrization, Phase, Role, Value};
-    use io_autotune_protocol::{DeliveredFile, Delivery};
+    use io_autotune_protocol::{
+        DeliveredFile, DeliveredSetting, DeliveredVariable, Delivery, SettingKind,
+    };
 
     use super::*;
 
@@ -67,6 +76,7 @@ mod tests {
             delivery: Delivery {
                 files: vec![file; files],
                 watch: vec!["ROMIO_HINTS".into()],
+                ..Delivery::default()
             },
         }
     }
@@ -85,14 +95,64 @@ mod tests {
     #[test]
     fn a_parametrization_counts_only_if_every_step_had_it() {
         use VariableState::{Absent, Set};
-        let full = applied(Some(&answer(1)), &[step(Set), step(Set)]);
+        let full = applied(Some(&answer(1)), None, &[step(Set), step(Set)]);
         assert!(matches!(full, Applied::Parametrization { .. }));
-        let partial = applied(Some(&answer(1)), &[step(Set), step(Absent)]);
+        let partial = applied(Some(&answer(1)), None, &[step(Set), step(Absent)]);
         assert!(matches!(partial, Applied::Incomplete { .. }));
         assert!(matches!(
-            applied(Some(&answer(1)), &[]),
+            applied(Some(&answer(1)), None, &[]),
             Applied::Incomplete { .. }
         ));
+    }
+
+    #[test]
+    fn a_variable_counts_as_a_file_does() {
+        let mut both = answer(1);
+        both.delivery.environment.push(DeliveredVariable {
+            name: "X_DEPTH".into(),
+            value: "4".into(),
+        });
+        let lacking = applied(Some(&both), None, &[step(VariableState::Set)]);
+        assert_eq!(
+            lacking,
+            Applied::Incomplete {
+                detail: "X_DEPTH was not set in step 0".into()
+            }
+        );
+        let mut full = step(VariableState::Set);
+        full.variables.insert("X_DEPTH".into(), VariableState::Set);
+        assert!(matches!(
+            applied(Some(&both), None, &[full]),
+            Applied::Parametrization { .. }
+        ));
+        both.delivery.files.clear();
+        assert!(matches!(
+            applied(Some(&both), None, &[]),
+            Applied::Incomplete { .. }
+        ));
+    }
+
+    #[test]
+    fn settings_that_were_not_in_force_count_for_nothing() {
+        let mut with_settings = answer(0);
+        with_settings.delivery.settings.push(DeliveredSetting {
+            kind: SettingKind::Sysctl,
+            name: "vm.dirty_bytes".into(),
+            value: "4194304".into(),
+        });
+        let steps = [step(VariableState::Absent)];
+        let in_force = applied(Some(&with_settings), None, &steps);
+        assert!(matches!(in_force, Applied::Parametrization { .. }));
+        let refused = applied(Some(&with_settings), Some("not allowed".into()), &steps);
+        assert_eq!(
+            refused,
+            Applied::Incomplete {
+                detail: "not allowed".into()
+            }
+        );
+        // Nor for the default, where the helper was killed before it could say what it had done.
+        let killed = applied(None, Some("killed".into()), &steps);
+        assert!(matches!(killed, Applied::Incomplete { .. }));
     }
 
     #[test]
@@ -101,17 +161,17 @@ mod tests {
         let expected = Applied::User {
             variables: vec!["ROMIO_HINTS".into()],
         };
-        assert_eq!(applied(Some(&answer(1)), &user), expected);
-        assert_eq!(applied(Some(&answer(0)), &user), expected);
-        assert_eq!(applied(None, &user), expected);
+        assert_eq!(applied(Some(&answer(1)), None, &user), expected);
+        assert_eq!(applied(Some(&answer(0)), None, &user), expected);
+        assert_eq!(applied(None, None, &user), expected);
     }
 
     #[test]
     fn nothing_to_apply_is_the_default() {
         assert_eq!(
-            applied(Some(&answer(0)), &[step(VariableState::Absent)]),
+            applied(Some(&answer(0)), None, &[step(VariableState::Absent)]),
             Applied::Default
         );
-        assert_eq!(applied(None, &[]), Applied::Default);
+        assert_eq!(applied(None, None, &[]), Applied::Default);
     }
 }

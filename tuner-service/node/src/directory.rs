@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use io_autotune_protocol::{Job, StartAnswer};
 use serde::{Deserialize, Serialize};
 
+use crate::settings::Outcome;
+
 /// No file that we read is longer: the service takes no longer report.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
@@ -49,6 +51,9 @@ pub(crate) struct StartRecord {
     /// The job's time limit in seconds, where the prolog was told it.
     #[serde(default)]
     pub(crate) limit_seconds: Option<u64>,
+    /// What became of the answer's settings; none where it has none.
+    #[serde(default)]
+    pub(crate) settings: Option<Outcome>,
 }
 
 /// What the plugin is told, as `job.env`.
@@ -202,7 +207,7 @@ pub(crate) fn ensure_directory(path: &Path) -> Result<(), DirectoryError> {
 }
 
 /// Root works only in directories that no user can have prepared.
-fn check_directory(path: &Path) -> Result<(), DirectoryError> {
+pub(crate) fn check_directory(path: &Path) -> Result<(), DirectoryError> {
     let metadata = fs::symlink_metadata(path).map_err(at(path))?;
     let uid = effective_uid().map_err(at(path))?;
     let trusted = metadata.is_dir() && metadata.uid() == uid && metadata.mode() & 0o022 == 0;
@@ -284,6 +289,7 @@ mod tests {
                 failure: Some("x".into()),
                 answer: None,
                 limit_seconds: None,
+                settings: None,
             })
             .unwrap();
         let second = JobDirectory::create(&run_dir, &job()).unwrap();

@@ -1,18 +1,19 @@
 //! In the epilog, as root: report how the job went, and clear its files away. And, from a timer:
 //! deliver what could not be delivered then.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use io_autotune_protocol::{
-    AcceleratorSummary, Call, Client, ConfigError, EpilogWord, FinishRequest, Method,
-};
+use io_autotune_protocol::{AcceleratorSummary, Call, Client, EpilogWord, FinishRequest, Method};
 
 use crate::applied::applied;
 use crate::breaker::{Breaker, since_boot};
+use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::{DirectoryError, JobDirectory, StartRecord};
 use crate::job::{self, JobError, NodeJob};
+use crate::settings::{self, Outcome};
 use crate::spool::{Delivery, Spool};
 use crate::stamp;
 use crate::{Deadline, Places, ServiceArguments, say};
@@ -26,11 +27,21 @@ pub(crate) enum FinishError {
 }
 
 pub(crate) async fn finish(
-    client: Result<Client, ConfigError>,
+    service: &ServiceArguments,
     places: &Places,
     deadline: Deadline,
 ) -> Result<(), FinishError> {
-    let node_job = job::read(|name| std::env::var(name).ok())?;
+    let config = service.node_config();
+    let node_job = job::read(|name| std::env::var(name).ok());
+    let changed = match (&node_job, &config) {
+        (Ok(node_job), Ok(config)) => changed_meanwhile(node_job, places, config),
+        (Ok(node_job), Err(_)) => changed_meanwhile(node_job, places, &NodeConfig::default()),
+        (Err(_), _) => None,
+    };
+    // Before anything that can fail.
+    put_back(&config, places);
+    let node_job = node_job?;
+    let client = service.client();
     if node_job.is_later_component {
         return Ok(());
     }
@@ -38,7 +49,7 @@ pub(crate) async fn finish(
     if directory.is_none() && !node_job.is_first_node {
         return Ok(());
     }
-    let report = report(node_job, directory.as_ref())?;
+    let report = report(node_job, directory.as_ref(), changed)?;
     let spool = Spool::open(&places.spool_dir)?;
     let breaker = Breaker::of(&places.spool_dir);
     let path = spool.add(&report)?;
@@ -61,15 +72,74 @@ pub(crate) async fn finish(
     Ok(())
 }
 
+/// Puts back what jobs have changed on this node and not put back. A job that has changed a setting had the node
+/// to itself: at any hook of another there is nothing that still has to stay.
+pub(crate) fn put_back(config: &Result<NodeConfig, NodeConfigError>, places: &Places) {
+    let unset;
+    let config = match config {
+        Ok(config) => config,
+        Err(error) => {
+            say(&format!(
+                "{error}; saved settings are put back where the kernel has them by default"
+            ));
+            unset = NodeConfig::default();
+            &unset
+        }
+    };
+    match job::node(|name| std::env::var(name).ok()) {
+        Ok((cluster, node)) => {
+            settings::restore(Some((&cluster, &node)), config, &places.spool_dir);
+        }
+        Err(error) => say(&format!("settings are not put back: {error}")),
+    }
+}
+
+/// `io-autotune-node restore`.
+pub(crate) fn restore(
+    service: &ServiceArguments,
+    places: &Places,
+    all: bool,
+) -> Result<(), NodeConfigError> {
+    let config = service.node_config();
+    if all {
+        settings::restore(None, &config?, &places.spool_dir);
+    } else {
+        put_back(&config, places);
+    }
+    Ok(())
+}
+
+/// What speaks against the job having had the settings that its start put in force, or none if its start put
+/// none in force.
+fn changed_meanwhile(node_job: &NodeJob, places: &Places, config: &NodeConfig) -> Option<String> {
+    let directory = JobDirectory::open(&places.run_dir, &node_job.job)
+        .ok()
+        .flatten();
+    let start = directory.and_then(|directory| directory.read_start().ok());
+    let given = start.as_ref().and_then(|start| start.settings.as_ref());
+    match (given, &start) {
+        (Some(Outcome::InForce { values, .. }), Some(start)) => {
+            let settings = &start.answer.as_ref()?.delivery.settings;
+            settings::changed_meanwhile(values, settings, config)
+        }
+        _ => settings::is_anything_changed(&node_job.job, &places.spool_dir).then(|| {
+            "the node helper was killed while it changed settings: some of them were in force"
+                .to_owned()
+        }),
+    }
+}
+
 fn report(
     node_job: NodeJob,
     directory: Option<&JobDirectory>,
+    changed: Option<String>,
 ) -> Result<FinishRequest, FinishError> {
     let unknown = |failure: String| StartRecord {
         job: node_job.job.clone(),
         answer: None,
         failure: Some(failure),
         limit_seconds: None,
+        settings: None,
     };
     let (start, stamps) = match directory {
         Some(directory) => {
@@ -92,13 +162,19 @@ fn report(
         limit_seconds: start.limit_seconds,
         ..word
     });
+    let (in_force, obstacle) = match start.settings {
+        Some(Outcome::InForce { values, .. }) => (values, changed),
+        Some(Outcome::NotApplied { why }) => (BTreeMap::new(), Some(changed.unwrap_or(why))),
+        None => (BTreeMap::new(), changed),
+    };
     Ok(FinishRequest {
-        applied: applied(start.answer.as_ref(), &steps),
+        applied: applied(start.answer.as_ref(), obstacle, &steps),
         run_id: start.answer.map(|answer| answer.run_id),
         start_failure: start.failure,
         job: start.job,
         request: node_job.request,
         steps,
+        in_force,
         epilog,
         measures: Default::default(),
     })

@@ -42,24 +42,7 @@ pub(crate) struct NodeJob {
 pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob, JobError> {
     let any = |names: &[&'static str]| names.iter().find_map(|name| variable(name));
     let text = |name: &'static str| variable(name).ok_or(JobError::Missing(name));
-    let component = |name: &'static str| {
-        let value = text(name)?;
-        let plain = value.len() <= 255
-            && !value.starts_with('.')
-            && !value.is_empty()
-            && value
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
-        if plain {
-            Ok(value)
-        } else {
-            Err(JobError::Value {
-                name,
-                value,
-                expected: "a plain name",
-            })
-        }
-    };
+    let component = |name| component(&variable, name);
     let number = |name: &'static str, value: Option<String>| {
         let value = value.ok_or(JobError::Missing(name))?;
         value.parse::<u32>().map_err(|_| JobError::Value {
@@ -105,6 +88,39 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob,
         job,
         request,
     })
+}
+
+/// The cluster and the node that the environment names, which is all that restoring needs.
+pub(crate) fn node(
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<(String, String), JobError> {
+    Ok((
+        component(&variable, "SLURM_CLUSTER_NAME")?,
+        component(&variable, "SLURMD_NODENAME")?,
+    ))
+}
+
+/// A value that can be a part of a path.
+fn component(
+    variable: &impl Fn(&str) -> Option<String>,
+    name: &'static str,
+) -> Result<String, JobError> {
+    let value = variable(name).ok_or(JobError::Missing(name))?;
+    let plain = value.len() <= 255
+        && !value.starts_with('.')
+        && !value.is_empty()
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if plain {
+        Ok(value)
+    } else {
+        Err(JobError::Value {
+            name,
+            value,
+            expected: "a plain name",
+        })
+    }
 }
 
 fn limit_seconds(variable: &impl Fn(&str) -> Option<String>) -> Option<u64> {

@@ -7,10 +7,13 @@
 
 mod applied;
 mod breaker;
+mod config;
 mod directory;
 mod finish;
 mod hostlist;
 mod job;
+mod limited;
+mod settings;
 mod spool;
 mod stamp;
 mod start;
@@ -22,6 +25,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use io_autotune_protocol::{Client, ClientConfig, ConfigError, block_on};
+
+use crate::config::{NodeConfig, NodeConfigError};
 
 /// The node helper of io-autotune; the SPANK plugin runs it, people rarely do.
 #[derive(Parser)]
@@ -62,6 +67,17 @@ enum Command {
         service: ServiceArguments,
         #[command(flatten)]
         places: Places,
+    },
+    /// Put back the settings that jobs have changed on this node and not put back: in the prolog and the epilog of
+    /// other jobs, and at boot.
+    Restore {
+        #[command(flatten)]
+        service: ServiceArguments,
+        #[command(flatten)]
+        places: Places,
+        /// Those of every node that runs on this host, wherever this is run; while no job does.
+        #[arg(long)]
+        all: bool,
     },
     /// Deliver reports that the service could not take when they were made.
     Flush {
@@ -118,6 +134,11 @@ impl Deadline {
 }
 
 impl ServiceArguments {
+    /// What may be changed on this node: `node.toml`, beside the configuration.
+    fn node_config(&self) -> Result<NodeConfig, NodeConfigError> {
+        NodeConfig::load(&self.config.with_file_name("node.toml"))
+    }
+
     fn client(&self) -> Result<Client, ConfigError> {
         Client::new(&ClientConfig::load(&self.config)?)
     }
@@ -145,13 +166,18 @@ async fn run(command: &Command, began: Instant) -> ExitCode {
             submission::submit(service.client(), request, deadline(service)).await
         }
         Command::Start { service, places } => {
-            let result = start::start(service.client(), places, deadline(service)).await;
+            let result = start::start(service, places, deadline(service)).await;
             ended(result)
         }
         Command::Finish { service, places } => {
-            let result = finish::finish(service.client(), places, deadline(service)).await;
+            let result = finish::finish(service, places, deadline(service)).await;
             ended(result)
         }
+        Command::Restore {
+            service,
+            places,
+            all,
+        } => ended(finish::restore(service, places, *all)),
         Command::Flush {
             service,
             spool_dir,

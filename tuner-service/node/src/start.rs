@@ -8,9 +8,11 @@ use io_autotune_protocol::{
 };
 
 use crate::breaker::{Breaker, Open, since_boot};
+use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::{self, DirectoryError, JobDirectory, JobEnvironment, StartRecord};
 use crate::job::{self, JobError};
-use crate::{Deadline, Places, say};
+use crate::settings::{self, Outcome};
+use crate::{Deadline, Places, ServiceArguments, finish, say};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
@@ -25,10 +27,13 @@ pub(crate) enum StartError {
 const WATCHED: &str = "watched";
 
 pub(crate) async fn start(
-    client: Result<Client, ConfigError>,
+    service: &ServiceArguments,
     places: &Places,
     deadline: Deadline,
 ) -> Result<(), StartError> {
+    let config = service.node_config();
+    // What an earlier job has left changed, because a helper was killed, does not outlive its hook.
+    finish::put_back(&config, places);
     let node_job = job::read(|name| std::env::var(name).ok())?;
     if node_job.is_later_component {
         return Ok(());
@@ -41,7 +46,7 @@ pub(crate) async fn start(
         request: node_job.request,
         limit_seconds,
     };
-    let record = |answer: Result<StartAnswer, String>| {
+    let record = |answer: Result<StartAnswer, String>, settings| {
         let (answer, failure) = match answer {
             Ok(answer) => (Some(answer), None),
             Err(failure) => (None, Some(failure)),
@@ -51,6 +56,7 @@ pub(crate) async fn start(
             answer,
             failure,
             limit_seconds,
+            settings,
         }
     };
     let directory = JobDirectory::create(&places.run_dir, &request.job)?;
@@ -66,16 +72,27 @@ pub(crate) async fn start(
         watch: remembered(&watched),
     };
     directory.write_environment(&request.job, &nothing)?;
-    directory.write_start(&record(Err(
-        "the node helper did not live to see the answer".into(),
-    )))?;
+    directory.write_start(&record(
+        Err("the node helper did not live to see the answer".into()),
+        None,
+    ))?;
 
     let breaker = Breaker::of(&places.spool_dir);
-    match ask(client, &breaker, &request, deadline).await {
+    match ask(service.client(), &breaker, &request, deadline).await {
         Ok(answer) => {
             remember(&watched, &answer);
-            let environment = lay_out_files(&directory, &request.job, &answer)?;
-            directory.write_start(&record(Ok(answer)))?;
+            let settings = apply_settings(&answer, &request.job, &config, places, deadline);
+            let refused = matches!(settings, Some(Outcome::NotApplied { .. }));
+            let mut environment = if refused {
+                // Half a parametrization is none.
+                nothing_set(&answer)
+            } else {
+                lay_out_files(&directory, &request.job, &answer)?
+            };
+            if let Some(Outcome::InForce { provided, .. }) = &settings {
+                environment.set.extend(provided.clone());
+            }
+            directory.write_start(&record(Ok(answer), settings))?;
             directory.write_environment(&request.job, &environment)?;
         }
         Err(error) => {
@@ -83,7 +100,7 @@ pub(crate) async fn start(
                 "job {} runs with defaults: {error}",
                 request.job.job_id
             ));
-            directory.write_start(&record(Err(error.to_string())))?;
+            directory.write_start(&record(Err(error.to_string()), None))?;
         }
     }
     Ok(())
@@ -96,6 +113,44 @@ enum NoAnswer {
     NotAsked(#[from] Open),
     #[error(transparent)]
     Client(#[from] ClientError),
+}
+
+/// Changes the answer's settings and starts its command, if it has any and this node lets them be.
+fn apply_settings(
+    answer: &StartAnswer,
+    job: &Job,
+    config: &Result<NodeConfig, NodeConfigError>,
+    places: &Places,
+    deadline: Deadline,
+) -> Option<Outcome> {
+    let delivery = &answer.delivery;
+    if !settings::is_privileged(delivery) {
+        return None;
+    }
+    let left = deadline.left();
+    let outcome = if left.is_zero() {
+        Outcome::NotApplied {
+            why: "there was no time left for settings and commands".into(),
+        }
+    } else {
+        let config = config.as_ref().map_err(ToString::to_string);
+        settings::apply(delivery, job, config, &places.spool_dir, left)
+    };
+    if let Outcome::NotApplied { why } = &outcome {
+        say(&format!("job {} runs with defaults: {why}", job.job_id));
+    }
+    Some(outcome)
+}
+
+fn nothing_set(answer: &StartAnswer) -> JobEnvironment {
+    let watch = answer.delivery.watch.iter();
+    JobEnvironment {
+        set: Vec::new(),
+        watch: watch
+            .filter(|name| is_deliverable_variable(name))
+            .cloned()
+            .collect(),
+    }
 }
 
 async fn ask(
@@ -125,10 +180,18 @@ fn lay_out_files(
     job: &Job,
     answer: &StartAnswer,
 ) -> Result<JobEnvironment, DirectoryError> {
-    let mut environment = JobEnvironment {
-        set: Vec::new(),
-        watch: answer.delivery.watch.clone(),
-    };
+    let mut environment = nothing_set(answer);
+    for variable in &answer.delivery.environment {
+        if !is_deliverable_variable(&variable.name) || !is_one_line(&variable.value) {
+            say(&format!(
+                "the answer sets {:?} to {:?}; it is ignored",
+                variable.name, variable.value
+            ));
+            continue;
+        }
+        let pair = (variable.name.clone(), variable.value.clone());
+        environment.set.push(pair);
+    }
     for file in &answer.delivery.files {
         if !is_plain(&file.name) || !is_deliverable_variable(&file.variable) {
             say(&format!(
@@ -141,10 +204,12 @@ fn lay_out_files(
         let path = directory.file(&file.name).display().to_string();
         environment.set.push((file.variable.clone(), path));
     }
-    environment
-        .watch
-        .retain(|name| is_deliverable_variable(name));
     Ok(environment)
+}
+
+/// What a line of `job.env` can hold (`job_env.c`): printable ASCII, with room for the name.
+pub(crate) fn is_one_line(value: &str) -> bool {
+    value.len() <= 3900 && value.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 /// One component, and none of our own file names.
@@ -188,6 +253,14 @@ fn remember(path: &Path, answer: &StartAnswer) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_would_be_another_line_is_not_set() {
+        assert!(is_one_line("8 -x=y"));
+        for value in ["8\nset PATH=/tmp", "\t", "\u{e4}", &"x".repeat(4000)] {
+            assert!(!is_one_line(value), "{value:?}");
+        }
+    }
 
     #[test]
     fn an_answer_cannot_name_a_file_elsewhere_or_one_of_ours() {

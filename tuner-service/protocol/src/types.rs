@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use io_autotune_engine::{Parametrization, Phase, Role};
+use io_autotune_engine::{Parametrization, Phase, Role, Space};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -88,10 +88,112 @@ pub struct StartAnswer {
 /// How a parametrization reaches a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delivery {
+    /// Environment variables to set where the user has not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<DeliveredVariable>,
     /// Files to write in the job's own directory, each named by a variable.
+    #[serde(default)]
     pub files: Vec<DeliveredFile>,
+    /// Settings of the node, to be changed by root on every node of the job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<DeliveredSetting>,
+    /// A command of the site's that starts something for the job on every node of it, and stops it after the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<DeliveredCommand>,
     /// Variables that are the user's where the user has set them.
     pub watch: Vec<String>,
+}
+
+impl Delivery {
+    /// The variables that are to be set, those that name files among them.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let set = self
+            .environment
+            .iter()
+            .map(|variable| variable.name.as_str());
+        set.chain(self.files.iter().map(|file| file.variable.as_str()))
+    }
+
+    /// Whether there is nothing to deliver, so that the job runs as it would without us.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.environment.is_empty()
+            && self.files.is_empty()
+            && self.settings.is_empty()
+            && self.command.is_none()
+    }
+}
+
+/// One environment variable of a [`Delivery`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveredVariable {
+    /// Its name.
+    pub name: String,
+    /// Its value: printable text.
+    pub value: String,
+}
+
+/// One setting of a [`Delivery`]: a node changes it only if its own configuration lets it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveredSetting {
+    /// Where it is.
+    pub kind: SettingKind,
+    /// Its name there.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// The command of a [`Delivery`]: a node runs it only if its own configuration has one of that name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveredCommand {
+    /// What the node's configuration calls it.
+    pub name: String,
+    /// Its environment, besides what it is told of the job.
+    pub environment: Vec<DeliveredVariable>,
+    /// Variables of the job that it may set, by printing `NAME=VALUE`.
+    pub provides: Vec<String>,
+}
+
+/// Where a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SettingKind {
+    /// Below /proc/sys: `vm.dirty_bytes`.
+    Sysctl,
+    /// In the queue of a block device that the node names: `read_ahead_kb`.
+    Block,
+    /// A parameter of Lustre's client, or a pattern of several: `osc.*.max_rpcs_in_flight`.
+    Lctl,
+}
+
+impl SettingKind {
+    /// Whether a setting of this kind can have this name.
+    #[must_use]
+    pub fn takes_name(self, name: &str) -> bool {
+        let of = |more: &[char]| {
+            (1..=200).contains(&name.len())
+                && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-' || more.contains(&c))
+        };
+        match self {
+            Self::Sysctl => of(&['.']) && name.split('.').all(|part| !part.is_empty()),
+            Self::Block => of(&[]),
+            Self::Lctl => of(&['.', '*']),
+        }
+    }
+}
+
+impl std::fmt::Display for SettingKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Sysctl => "sysctl",
+            Self::Block => "block",
+            Self::Lctl => "lctl",
+        })
+    }
 }
 
 /// One file of a [`Delivery`].
@@ -201,6 +303,9 @@ pub struct FinishRequest {
     pub applied: Applied,
     /// The steps that ran on this node.
     pub steps: Vec<Step>,
+    /// The settings that the job was given on this node, as the kernel read them back.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub in_force: BTreeMap<String, String>,
     /// What slurmd told the epilog, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<EpilogWord>,
@@ -356,6 +461,29 @@ pub struct AcceleratorSummary {
     pub is_default: bool,
     /// Its parameters, by name.
     pub parameters: Vec<String>,
+    /// What it needs besides a job that asks for it: `exclusive`, `root`.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// On what it was tried; absent: only its delivery was, on a stand-in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried_on: Option<String>,
+}
+
+/// `GET /v1/accelerators/{name}`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AcceleratorDetail {
+    /// What the list says of it.
+    #[serde(flatten)]
+    pub summary: AcceleratorSummary,
+    /// What it is, in a paragraph.
+    pub description: String,
+    /// When a parameter takes effect.
+    pub takes_effect: String,
+    /// Its parameters, constraints among them, as the catalogue file has them.
+    #[schema(value_type = serde_json::Value)]
+    pub space: Space,
+    /// How parametrizations are delivered, a line each.
+    pub delivery: Vec<String>,
 }
 
 /// The mean elapsed of a set of runs.

@@ -2,17 +2,18 @@
 
 /// Whether root may put a variable of this name into a job's environment.
 ///
-/// Names that change how programs load, how a shell or an interpreter behaves, or what Slurm
-/// does are never delivered. The plugin refuses the same ones (`ioat_job_env_allows` in
+/// Names that change how programs and their plugins load, how a shell, an interpreter or a
+/// launcher behaves, or what Slurm does are never delivered. The plugin refuses the same ones (`ioat_job_env_allows` in
 /// `spank-plugin/src/job_env.c`); keep the two alike.
 #[must_use]
 pub fn is_deliverable_variable(name: &str) -> bool {
-    const REFUSED: [&str; 16] = [
+    const REFUSED: [&str; 17] = [
         "BASH_ENV",
         "CDPATH",
         "ENV",
         "GCONV_PATH",
         "GLIBC_TUNABLES",
+        "HDF5_PLUGIN_PATH",
         "HOME",
         "IFS",
         "LOGNAME",
@@ -25,9 +26,12 @@ pub fn is_deliverable_variable(name: &str) -> bool {
         "TMPDIR",
         "USER",
     ];
-    const REFUSED_PREFIXES: [&str; 8] = [
+    const REFUSED_PREFIXES: [&str; 11] = [
         "IO_AUTOTUNE",
         "LD_",
+        "OMPI_MCA_mca_",
+        "OMPI_MCA_orte_",
+        "OMPI_MCA_plm",
         "PERL",
         "PYTHON",
         "RUBY",
@@ -66,6 +70,9 @@ mod tests {
             "SLURM_CONF",
             "IO_AUTOTUNE_SET",
             "PYTHONPATH",
+            "OMPI_MCA_mca_base_component_path",
+            "OMPI_MCA_plm_rsh_agent",
+            "HDF5_PLUGIN_PATH",
         ] {
             assert!(!is_deliverable_variable(name), "{name}");
         }

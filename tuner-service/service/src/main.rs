@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use io_autotune_catalogue::Catalogue;
+use io_autotune_catalogue::{Catalogue, Change, LiveCatalogue};
 use io_autotune_protocol::munge::Munge;
 use io_autotune_store::Store;
 use tokio::sync::{Semaphore, watch};
@@ -90,16 +90,15 @@ fn print_openapi() -> ExitCode {
 
 async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     let config = Config::load(&arguments.config)?;
-    let catalogue = Catalogue::load(&config.accelerators.directory)?;
-    if catalogue.get(&config.accelerators.default).is_none() {
-        return Err(StartupError::DefaultAccelerator {
-            name: config.accelerators.default,
-            choices: catalogue.choices(),
-        });
-    }
     if arguments.check {
-        return Ok(());
+        let catalogue = Catalogue::load(&config.accelerators.directory)?;
+        return has_default(&catalogue, &config.accelerators.default);
     }
+    let catalogue = Arc::new(LiveCatalogue::open(&config.accelerators.directory)?);
+    for refused in catalogue.refused() {
+        tracing::error!(path = %refused.path.display(), problem = refused.problem, "a catalogue file is refused");
+    }
+    has_default(&catalogue.current(), &config.accelerators.default)?;
     let store = Store::open(&config.database.url, config.database.connections)?;
     if !migrated(&store).await? {
         return Ok(());
@@ -110,7 +109,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     let settings = config.study.clone();
     let service = Arc::new(Service {
         store: store.clone(),
-        catalogue,
+        catalogue: Arc::clone(&catalogue),
         report: config.report,
         default_accelerator: config.accelerators.default,
         settings: config.study,
@@ -125,6 +124,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         gates: Gates::default(),
     });
     let (stop, stopping) = watch::channel(false);
+    let follower = tokio::spawn(follow(catalogue, stopping.clone()));
     let reconciler = tokio::spawn(reconcile::run(
         store.clone(),
         sources,
@@ -140,11 +140,52 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         let _ = stop.send(true);
     })
     .await;
-    if let Err(error) = reconciler.await {
-        tracing::error!(%error, "the reconciler ended badly");
+    for (task, name) in [
+        (reconciler, "the reconciler"),
+        (follower, "the catalogue's follower"),
+    ] {
+        if let Err(error) = task.await {
+            tracing::error!(%error, "{name} ended badly");
+        }
     }
     store.close().await;
     served
+}
+
+fn has_default(catalogue: &Catalogue, name: &str) -> Result<(), StartupError> {
+    match catalogue.get(name) {
+        Some(_) => Ok(()),
+        None => Err(StartupError::DefaultAccelerator {
+            name: name.to_owned(),
+            choices: catalogue.choices(),
+        }),
+    }
+}
+
+/// Follows the catalogue's directory. Names and times of a few files are looked at, which works on any file
+/// system, network file systems among them.
+async fn follow(catalogue: Arc<LiveCatalogue>, mut stopping: watch::Receiver<bool>) {
+    const EVERY: Duration = Duration::from_secs(1);
+    loop {
+        tokio::select! {
+            _ = stopping.changed() => return,
+            () = tokio::time::sleep(EVERY) => {}
+        }
+        let looked = Arc::clone(&catalogue);
+        let Ok(changes) = tokio::task::spawn_blocking(move || looked.refresh()).await else {
+            continue;
+        };
+        for change in changes {
+            match change {
+                Change::Loaded(accelerator) => tracing::info!(accelerator, "accelerator loaded"),
+                Change::Gone(accelerator) => tracing::info!(accelerator, "accelerator gone"),
+                Change::Refused(refused) => tracing::error!(
+                    path = %refused.path.display(), problem = refused.problem,
+                    "a catalogue file is refused: what it last described rightly stays"
+                ),
+            }
+        }
+    }
 }
 
 /// Brings the schema up to date, waiting for a database that is not there yet; `false` if told to

@@ -290,6 +290,7 @@ mod tests {
             run_id: Some(1),
             start_failure: None,
             applied,
+            in_force: BTreeMap::new(),
             steps: steps.to_vec(),
             epilog: None,
             measures: BTreeMap::new(),

@@ -26,8 +26,8 @@ pub struct Finish<'a> {
     pub study: &'a StudyKey,
     /// What the user asked for, in case the start never arrived.
     pub request: Value,
-    /// The accelerator's space, in case the start never arrived.
-    pub space: &'a Space,
+    /// The accelerator's space, in case the start never arrived. It is needed unless the run exists.
+    pub space: Option<&'a Space>,
     /// Why there is no start, in one sentence.
     pub no_start: &'a str,
     /// The report as it came.
@@ -136,10 +136,24 @@ impl Store {
         })
     }
 
+    /// Whether a launch of a job has a run.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn has_run(&self, job: &JobKey) -> Result<bool, StoreError> {
+        const NAME: &str = "has_run";
+        Ok(self.started(NAME, job).await?.is_some())
+    }
+
     /// A run whose start never arrived, recorded as an observed run of the default.
     async fn record_unstarted(&self, finish: &Finish<'_>) -> Result<(), StoreError> {
         const NAME: &str = "record_unstarted";
-        let study_id = self.ensure_study(finish.study, finish.space).await?;
+        let space = finish.space.ok_or(StoreError::Invariant {
+            transaction: NAME,
+            problem: "a run that does not exist was reported without its space".into(),
+        })?;
+        let study_id = self.ensure_study(finish.study, space).await?;
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
         let state = state::load(&mut transaction, NAME, study_id).await?;
         // Where another node's report was first, its run is this one's too.

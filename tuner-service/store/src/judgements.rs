@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_engine::{History, Parametrization, Tally, Tested};
+use io_autotune_engine::{History, Parametrization, Space, Tally, Tested, carried};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -133,6 +133,16 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
+    fn of(history: History) -> Self {
+        let tested = history.tested.into_iter();
+        Self {
+            tested: tested
+                .map(|tested| (tested.parametrization.key(), tested))
+                .collect(),
+            tally: history.tally,
+        }
+    }
+
     fn history(self) -> History {
         let mut tested: Vec<_> = self.tested.into_values().collect();
         // No two have the same first run: a run speaks of one parametrization.
@@ -144,15 +154,69 @@ impl Fold {
     }
 }
 
-/// Adds up the judgements of an epoch up to an ordinal: of each run the latest of them, in their
-/// order. That is the order in which the caches are kept, so the result is the same to the last bit.
+/// Adds up the judgements of an epoch up to an ordinal, to what the epoch took from its parent when it was
+/// opened. That is the order in which the caches are kept, so the result is the same to the last bit.
 pub(crate) async fn fold(
     connection: &mut PgConnection,
     name: &'static str,
     epoch_id: i64,
     up_to: i64,
 ) -> Result<Fold, StoreError> {
+    let mut chain = vec![link(connection, name, epoch_id, up_to).await?];
+    while let Some((parent_id, taken)) = chain.last().and_then(|link| link.takes) {
+        chain.push(link(connection, name, parent_id, taken).await?);
+    }
     let mut fold = Fold::default();
+    let mut space: Option<Space> = None;
+    while let Some(link) = chain.pop() {
+        if let Some(from) = space {
+            fold = Fold::of(carried(&fold.history(), &from, &link.space));
+        }
+        add(connection, name, &mut fold, link.epoch_id, link.up_to).await?;
+        space = Some(link.space);
+    }
+    Ok(fold)
+}
+
+/// One epoch of those that a history is made of.
+struct Link {
+    epoch_id: i64,
+    space: Space,
+    /// So many of its judgements.
+    up_to: i64,
+    /// The parent, and how many of its judgements the epoch took the runs of.
+    takes: Option<(i64, i64)>,
+}
+
+async fn link(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+    up_to: i64,
+) -> Result<Link, StoreError> {
+    let row = sqlx::query!(
+        r#"select parent_id, taken_judgements, space as "space: Json<Space>" from epochs where id = $1"#,
+        epoch_id
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)?;
+    Ok(Link {
+        epoch_id,
+        space: row.space.0,
+        up_to,
+        takes: row.parent_id.zip(row.taken_judgements),
+    })
+}
+
+/// Adds an epoch's own judgements up to an ordinal: of each run the latest of them, in their order.
+async fn add(
+    connection: &mut PgConnection,
+    name: &'static str,
+    fold: &mut Fold,
+    epoch_id: i64,
+    up_to: i64,
+) -> Result<(), StoreError> {
     let mut last = 0;
     loop {
         let rows = sqlx::query!(
@@ -173,7 +237,7 @@ pub(crate) async fn fold(
         .await
         .named(name)?;
         let Some(end) = rows.last() else {
-            return Ok(fold);
+            return Ok(());
         };
         last = end.ordinal;
         for row in rows {

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use io_autotune_engine::{Parametrization, Phase, Role, Space};
+use io_autotune_engine::{
+    History, Parametrization, Phase, Role, Space, carried, carried_parametrization,
+};
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
-use crate::pool::Store;
-use crate::records::{JobKey, StudyKey, word};
+use crate::pool::{Store, one_row};
+use crate::records::{JobKey, StudyKey, number, word};
 use crate::state::{self, StudyState};
+use crate::tested;
 
 /// A run to be started.
 #[derive(Clone, Debug)]
@@ -26,7 +29,7 @@ pub struct NewRun<'a> {
     /// What the user asked for, as it is kept.
     pub request: Value,
     /// The accelerator's space as the catalogue has it now. Where the study's epoch has another,
-    /// a new epoch is opened.
+    /// a new epoch is opened, which takes the runs that still fit.
     pub space: &'a Space,
 }
 
@@ -90,10 +93,8 @@ impl Store {
             return Ok(started);
         }
         let mut state = state::load(&mut transaction, NAME, study_id).await?;
-        if state.space != *new.space {
-            let why = "the accelerator's parameters changed";
-            let opening = Opening::afresh(Some(&state), new.space, why);
-            open_epoch(&mut transaction, NAME, study_id, opening).await?;
+        if !state.space.offers_the_same(new.space) {
+            open_changed_epoch(&mut transaction, NAME, &state, new.space).await?;
             state = state::load(&mut transaction, NAME, study_id).await?;
         }
         let decision = decide(&state);
@@ -149,7 +150,7 @@ impl Store {
         }
     }
 
-    async fn started(
+    pub(crate) async fn started(
         &self,
         name: &'static str,
         job: &JobKey,
@@ -298,13 +299,61 @@ pub(crate) async fn open_epoch(
     .execute(connection)
     .await
     .named(name)?;
-    crate::pool::one_row(name, &result)?;
+    one_row(name, &result)?;
     Ok(ordinal)
 }
 
 /// A number of nodes as it is kept; none is nobody's word.
 pub(crate) fn nodes(nodes: u32) -> Option<i32> {
     i32::try_from(nodes).ok().filter(|nodes| *nodes > 0)
+}
+
+/// Opens the next epoch of a study, whose row lock is held, because the accelerator's parameters have
+/// changed. It takes the runs that still fit, and so does the study's pin.
+async fn open_changed_epoch(
+    connection: &mut PgConnection,
+    name: &'static str,
+    parent: &StudyState,
+    space: &Space,
+) -> Result<(), StoreError> {
+    let History { tested, tally } = carried(&parent.history, &parent.space, space);
+    let epoch_id = sqlx::query_scalar!(
+        "insert into epochs (study_id, ordinal, parent_id, takes, taken_judgements, space, seed, opened_why,
+                             baseline, explored, controls, settled, settled_controls, total)
+         values ($1, $2::int, $3, 'runs', $4, $5, hashint8extended($1, $2::int::bigint), $6,
+                 $7, $8, $9, $10, $11, $12) returning id",
+        parent.study_id,
+        parent.epoch + 1,
+        parent.epoch_id,
+        parent.judged,
+        Json(space) as _,
+        "the accelerator's parameters changed",
+        number::<u64, i64>(name, tally.baseline)?,
+        number::<u64, i64>(name, tally.explored)?,
+        number::<u64, i64>(name, tally.controls)?,
+        number::<u64, i64>(name, tally.settled)?,
+        number::<u64, i64>(name, tally.settled_controls)?,
+        number::<u64, i64>(name, tally.total)?
+    )
+    .fetch_one(&mut *connection)
+    .await
+    .named(name)?;
+    for entry in &tested {
+        tested::write(connection, name, epoch_id, entry).await?;
+    }
+    let pin = parent.pin.as_ref();
+    if let Some(pin) = pin.and_then(|pin| carried_parametrization(pin, &parent.space, space)) {
+        let result = sqlx::query!(
+            "update pins set parametrization = $2 where study_id = $1",
+            parent.study_id,
+            Json(&pin) as _
+        )
+        .execute(connection)
+        .await
+        .named(name)?;
+        one_row(name, &result)?;
+    }
+    Ok(())
 }
 
 /// Inserts a run; `None`: the job has one already, of an asking at the same moment under another

@@ -226,7 +226,7 @@ impl Store {
                from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
                where r.epoch_id = $1 and r.state = 'counted'
                  and r.role in ('baseline', 'control', 'observe', 'settled')
-                 and not (r.applied ->> 'kind' = 'default' and jsonb_array_length(r.delivery -> 'files') > 0)
+                 and not (r.applied ->> 'kind' = 'default' and jsonb_path_exists(r.delivery - 'watch', '$.*[*]'))
                order by r.id desc limit $2"#,
             epoch_id,
             limit

@@ -39,7 +39,7 @@ impl Default for DriftSettings {
             rest: 50,
             inherited: 5,
             design_points: 3,
-            budget: 20,
+            budget: 30,
         }
     }
 }

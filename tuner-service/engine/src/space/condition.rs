@@ -19,7 +19,7 @@ pub struct Condition {
 
 impl Condition {
     /// The condition in words: `cache is on`.
-    pub(super) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let values: Vec<String> = self.is.iter().map(Value::to_string).collect();
         format!("{} is {}", self.parameter, values.join(" or "))
     }

@@ -230,6 +230,40 @@ pub enum SpaceError {
     },
 }
 
+impl SpaceError {
+    /// The parameter that is to be mended, where it is one.
+    pub fn parameter(&self) -> Option<&str> {
+        match self {
+            Self::BadName { name }
+            | Self::DuplicateParameter { name }
+            | Self::BadRange { name, .. }
+            | Self::BadStep { name, .. }
+            | Self::TooManyLevels { name, .. }
+            | Self::NoValues { name }
+            | Self::RepeatedValue { name, .. }
+            | Self::BadValue { name, .. }
+            | Self::BadDefault { name, .. }
+            | Self::MissingField { name, .. }
+            | Self::SurplusField { name, .. }
+            | Self::ConditionParameter { name, .. }
+            | Self::ConditionEmpty { name, .. }
+            | Self::ConditionValue { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The constraint that is to be mended, in words, where it is one.
+    pub fn constraint(&self) -> Option<&str> {
+        match self {
+            Self::BadConstraint { constraint, .. } | Self::Forbidden { constraint, .. } => {
+                Some(constraint)
+            }
+            Self::DefaultForbidden { problem } => problem.constraint(),
+            _ => None,
+        }
+    }
+}
+
 /// Quotes what came from outside: control characters escaped, at most 64 characters.
 fn quoted(thing: &impl ToString) -> String {
     const SHOWN: usize = 64;

@@ -41,7 +41,7 @@ pub(super) async fn doctor(
     ];
     checks.extend(sources(&service.sources).await);
     checks.push(suspension(&service.sources));
-    checks.push(default_accelerator(&service));
+    checks.push(accelerators(&service));
     checks.push(munge(&service).await);
     Ok(Json(Diagnosis {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -212,19 +212,24 @@ fn suspension(sources: &Sources) -> Check {
     }
 }
 
-fn default_accelerator(service: &Service) -> Check {
+fn accelerators(service: &Service) -> Check {
     const NAME: &str = "accelerators";
     let default = &service.default_accelerator;
-    let count = service.catalogue.iter().count();
-    if service.catalogue.get(default).is_some() {
+    let catalogue = service.catalogue.current();
+    let refused = service.catalogue.refused();
+    if catalogue.get(default).is_none() {
+        let detail = format!("the default, {default}, is not in the catalogue");
+        check(NAME, CheckState::Failed, detail)
+    } else if !refused.is_empty() {
+        let shown = refused.iter().take(SHOWN).map(ToString::to_string);
+        check(NAME, CheckState::Failed, some_of(refused.len(), shown))
+    } else {
+        let count = catalogue.iter().count();
         check(
             NAME,
             CheckState::Ok,
             format!("{count}; the default is {default}"),
         )
-    } else {
-        let detail = format!("the default, {default}, is not in the catalogue");
-        check(NAME, CheckState::Failed, detail)
     }
 }
 

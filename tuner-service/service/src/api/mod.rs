@@ -16,7 +16,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::middleware;
 use axum::routing::{get, post};
-use io_autotune_catalogue::{Accelerator, Catalogue};
+use io_autotune_catalogue::{Accelerator, LiveCatalogue};
 use io_autotune_engine::Settings;
 use io_autotune_protocol::Job;
 use io_autotune_protocol::munge::Credentials;
@@ -37,7 +37,7 @@ use crate::slurm::Sources;
 /// What handlers work with.
 pub(crate) struct Service {
     pub(crate) store: Store,
-    pub(crate) catalogue: Catalogue,
+    pub(crate) catalogue: Arc<LiveCatalogue>,
     pub(crate) default_accelerator: String,
     pub(crate) settings: Settings,
     pub(crate) access: Access,
@@ -65,11 +65,18 @@ impl Service {
     }
 
     /// The accelerator a request means.
-    fn accelerator(&self, name: Option<&str>) -> Result<&Accelerator, ApiError> {
-        let name = name.unwrap_or(&self.default_accelerator);
-        self.catalogue
+    fn accelerator(&self, name: Option<&str>) -> Result<Arc<Accelerator>, ApiError> {
+        let name = self.accelerator_name(name);
+        let catalogue = self.catalogue.current();
+        catalogue
             .get(name)
-            .ok_or_else(|| ApiError::unknown_accelerator(name, &self.catalogue.choices()))
+            .cloned()
+            .ok_or_else(|| ApiError::unknown_accelerator(name, &catalogue.choices()))
+    }
+
+    /// The name of the accelerator that a request means, whether the catalogue has it or not.
+    fn accelerator_name<'a>(&'a self, name: Option<&'a str>) -> &'a str {
+        name.unwrap_or(&self.default_accelerator)
     }
 }
 
@@ -83,6 +90,7 @@ impl Service {
     ),
     paths(
         accelerators::list,
+        accelerators::show,
         preview::preview,
         runs::start,
         runs::finish,
@@ -113,6 +121,7 @@ pub(crate) fn description() -> utoipa::openapi::OpenApi {
 pub(crate) fn router(service: Arc<Service>) -> Router {
     let signed = Router::new()
         .route("/v1/accelerators", get(accelerators::list))
+        .route("/v1/accelerators/{name}", get(accelerators::show))
         .route("/v1/preview", post(preview::preview))
         .route("/v1/runs/start", post(runs::start))
         .route("/v1/runs/finish", post(runs::finish))

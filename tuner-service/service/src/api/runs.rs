@@ -59,7 +59,7 @@ pub(super) async fn start(
         restart_count: job.restart_count,
         start_limit: limit_seconds,
         listed_limit: service.listed_limit(&job),
-        accelerator,
+        accelerator: &accelerator,
         settings: &service.settings,
         busy: None,
     };
@@ -127,11 +127,22 @@ pub(super) async fn finish(
     finish.request.validate()?;
     validate(&finish.job)?;
     validate_report(&finish)?;
-    let accelerator = service.accelerator(finish.request.accelerator.as_deref())?;
+    let accelerator = finish.request.accelerator.as_deref();
     let (key, study) = (
         job_key(&finish.job),
-        study_key(&finish.job, &finish.request, &accelerator.name),
+        study_key(
+            &finish.job,
+            &finish.request,
+            service.accelerator_name(accelerator),
+        ),
     );
+    // A run that is known is reported whatever has become of its accelerator; only one that is not needs the
+    // space.
+    let space = match service.accelerator(accelerator) {
+        Ok(accelerator) => Some(accelerator.space.clone()),
+        Err(_) if service.store.has_run(&key).await? => None,
+        Err(refusal) => return Err(refusal),
+    };
     let no_start = format!(
         "the start had no answer{}; the job ran with the default",
         finish
@@ -150,7 +161,7 @@ pub(super) async fn finish(
                 nodes: finish.job.nodes,
                 study: &study,
                 request: as_json(&finish.request)?,
-                space: &accelerator.space,
+                space: space.as_ref(),
                 no_start: &no_start,
                 report,
             },

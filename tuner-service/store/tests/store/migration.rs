@@ -12,6 +12,7 @@ const SECOND: &str = include_str!("../../../../migrations/0002_truth.sql");
 const THIRD: &str = include_str!("../../../../migrations/0003_measures.sql");
 const FIFTH: &str = include_str!("../../../../migrations/0005_drift.sql");
 const SIXTH: &str = include_str!("../../../../migrations/0006_room.sql");
+const SEVENTH: &str = include_str!("../../../../migrations/0007_taken_runs.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
     let mut transaction = connection.begin().await.unwrap();
@@ -186,6 +187,7 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
         apply(&mut connection, THIRD).await;
         apply(&mut connection, FIFTH).await;
         apply(&mut connection, SIXTH).await;
+        apply(&mut connection, SEVENTH).await;
         let store = database.store(1);
         assert_eq!(store.check_caches().await.unwrap(), []);
         let state = store.study_state(1).await.unwrap();

@@ -4,7 +4,10 @@
 mod invariants;
 mod operation;
 
+use std::ops::RangeInclusive;
+
 use io_autotune_store::Store;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::support::{Database, Random, in_database};
@@ -15,16 +18,34 @@ const ROUNDS: u32 = 60;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_at_a_time_the_caches_are_what_the_runs_say() {
-    for seed in 1..=3 {
-        in_database(move |database| async move { play(&database, seed, 1).await }).await;
-    }
+    play_all(1..=3, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn eight_at_a_time_the_caches_are_what_the_runs_say() {
-    for seed in 11..=15 {
-        in_database(move |database| async move { play(&database, seed, 8).await }).await;
+    play_all(11..=15, 8).await;
+}
+
+/// Plays a list for each seed, in a database of its own.
+async fn play_all(seeds: RangeInclusive<u64>, at_once: u32) {
+    let lists = seeds.clone().count();
+    let (told, mut happened) = mpsc::unbounded_channel();
+    for seed in seeds {
+        let told = told.clone();
+        in_database(move |database| async move {
+            play(&database, seed, at_once).await;
+            told.send(invariants::happened(&mut database.connect().await).await)
+                .unwrap();
+        })
+        .await;
     }
+    drop(told);
+    let mut all = Vec::new();
+    while let Some(counts) = happened.recv().await {
+        all.push(counts);
+    }
+    assert_eq!(all.len(), lists);
+    invariants::enough_happened(&all);
 }
 
 async fn play(database: &Database, seed: u64, at_once: u32) {
@@ -48,5 +69,4 @@ async fn play(database: &Database, seed: u64, at_once: u32) {
             .await
             .unwrap_or_else(|broken| panic!("seed {seed}, round {round}: {broken}"));
     }
-    invariants::enough_happened(&mut connection).await;
 }

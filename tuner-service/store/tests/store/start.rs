@@ -4,13 +4,17 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use io_autotune_engine::{Parametrization, Phase, Role, Space};
-use io_autotune_store::{Decision, Scarce, StartedRun, StoreError, StudyFilter, StudyState};
+use io_autotune_store::{
+    Audit, Decision, Judged, Scarce, StartedRun, Store, StoreError, StudyFilter, StudyState,
+    Verdict,
+};
 use serde_json::json;
 use sqlx::Connection;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    Lock, Start, decision, in_database, in_flight, other_space, point, space, study,
+    Lock, Start, decision, in_database, in_flight, launch, narrow_space, other_space, point, space,
+    study,
 };
 
 /// All that a caller is told.
@@ -302,11 +306,104 @@ async fn a_changed_space_opens_one_new_epoch_that_starts_empty() {
         }
         assert_eq!(database.number("select count(*) from epochs").await, 2);
         let query = "select count(*) from epochs e join epochs p on p.id = e.parent_id
-                     where e.ordinal = 2 and p.ordinal = 1 and e.takes = 'nothing' and e.opened_why <> ''";
+                     where e.ordinal = 2 and p.ordinal = 1 and e.takes = 'runs' and e.taken_judgements = 0 and e.opened_why <> ''";
         assert_eq!(database.number(query).await, 1);
         let first = "select e.ordinal::bigint from runs r join epochs e on e.id = r.epoch_id order by r.id limit 1";
         assert_eq!(database.number(first).await, 1);
         assert!(before.run_id > 0);
+    })
+    .await;
+}
+
+/// A job from its start to the verdict that it counts.
+async fn counted(store: &Store, job_id: u32, parametrization: Parametrization, elapsed: f64) {
+    let run_id = launch(store, job_id, parametrization.clone(), elapsed).await;
+    let verdict = Verdict::Counted {
+        parametrization,
+        why: "a test".into(),
+    };
+    // A report and a word of Slurm's.
+    let judged = store.judge_run(run_id, 2, &verdict).await.unwrap();
+    assert_eq!(judged, Judged::First);
+}
+
+#[tokio::test]
+async fn an_epoch_of_another_space_takes_the_runs_that_fit_it() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let seconds = [(0, 10.0), (5, 7.0), (0, 11.0), (7, 3.0)];
+        for (job_id, (index, elapsed)) in (1..).zip(seconds) {
+            counted(&store, job_id, point(index), elapsed).await;
+        }
+        let first = store.study_state(1).await.unwrap();
+        store
+            .pin(
+                1,
+                &point(5),
+                Audit {
+                    uid: 0,
+                    why: "a test",
+                },
+            )
+            .await
+            .unwrap();
+        // Without the value 8, which the fourth run had.
+        let mut narrow = Start::of(10);
+        narrow.space = narrow_space();
+        narrow.search(&store, point(1)).await;
+        let state = store.study_state(1).await.unwrap();
+        assert_eq!((state.epoch, &state.space), (2, &narrow_space()));
+        let known = |state: &StudyState| -> Vec<(Parametrization, u64)> {
+            let tested = state.history.tested.iter();
+            tested
+                .map(|t| (t.parametrization.clone(), t.elapsed.count))
+                .collect()
+        };
+        assert_eq!(known(&first), [(point(0), 2), (point(5), 1), (point(7), 1)]);
+        assert_eq!(known(&state), [(point(0), 2), (point(5), 1)]);
+        assert_eq!(
+            state.history.tally, first.history.tally,
+            "nothing new is offered"
+        );
+        assert_eq!(state.pin, Some(point(5)));
+
+        // What is known further goes on from there, and a replay finds it again.
+        counted(&store, 10, point(5), 8.0).await;
+        let later = store.study_state(1).await.unwrap();
+        assert_eq!(known(&later), [(point(0), 2), (point(5), 2)]);
+        assert_eq!(
+            store
+                .history_at(later.epoch_id, later.judged)
+                .await
+                .unwrap(),
+            later.history
+        );
+        assert_eq!(store.check_caches().await.unwrap(), []);
+
+        // And back again: what was left behind stays in its epoch.
+        Start::of(11).search(&store, point(2)).await;
+        let wide = store.study_state(1).await.unwrap();
+        assert_eq!((wide.epoch, known(&wide)), (3, known(&later)));
+        assert_eq!(
+            wide.history.tally.explored, 0,
+            "there is something new to find"
+        );
+        assert_eq!(store.check_caches().await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn other_words_for_people_open_no_epoch() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        Start::of(1).search(&store, point(1)).await;
+        let mut told = Start::of(2);
+        let mut parameters = space().parameters().to_vec();
+        parameters[0].description = Some("aggregators".into());
+        told.space = Space::new(parameters).unwrap();
+        told.search(&store, point(2)).await;
+        assert_eq!(database.number("select count(*) from epochs").await, 1);
     })
     .await;
 }

@@ -10,17 +10,23 @@ use sqlx::{FromRow, PgConnection};
 /// A parametrization of an epoch.
 type Entry = (i64, String);
 
-/// A run, and its latest judgement.
+/// A run.
 #[derive(FromRow)]
 struct Run {
-    id: i64,
     epoch_id: i64,
     launched: Json<Parametrization>,
     state: String,
     released: bool,
-    effect: Option<String>,
+}
+
+/// What an epoch knows of a run: the latest judgement, or the latest of those that it took from another epoch.
+#[derive(FromRow)]
+struct Judged {
+    epoch_id: i64,
+    run_id: i64,
+    effect: String,
     spoken_of: Option<Json<Parametrization>>,
-    judged_elapsed: Option<f64>,
+    elapsed: Option<f64>,
 }
 
 #[derive(FromRow)]
@@ -52,9 +58,9 @@ struct Expected {
 /// Queries that select what must not be there.
 const NOTHING: [(&str, &str); 14] = [
     (
-        "the tally is the count of judged runs by role",
+        "the tally of an epoch that took no runs is the count of judged runs by role",
         "select e.id from epochs e left join runs r on r.epoch_id = e.id and r.state <> 'in_flight'
-         group by e.id
+         where e.takes = 'nothing' group by e.id
          having (e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total) is distinct from (
              count(*) filter (where r.role = 'baseline'),
              count(*) filter (where r.role in ('design', 'search')),
@@ -86,8 +92,8 @@ const NOTHING: [(&str, &str); 14] = [
         "no run is judged again without reason",
         "select j.id from judgements j join judgements k on k.run_id = j.run_id and k.id > j.id
          where not exists (select from judgements l where l.run_id = j.run_id and l.id > j.id and l.id < k.id)
-           and (j.effect, j.parametrization, j.elapsed, j.verdict)
-               is not distinct from (k.effect, k.parametrization, k.elapsed, k.verdict)",
+           and (j.effect, j.parametrization, j.elapsed, j.measures, j.verdict)
+               is not distinct from (k.effect, k.parametrization, k.elapsed, k.measures, k.verdict)",
     ),
     (
         "of whose end nothing new was heard since, a counted run has COMPLETED and a censored one was cut short",
@@ -153,19 +159,21 @@ pub(crate) async fn check(connection: &mut PgConnection, store: &Store) -> Resul
         ensure(broken.is_empty(), || format!("{what}: not for {broken:?}"))?;
     }
     let runs = runs(connection).await;
-    check_caches(&runs, cached(connection).await)?;
+    check_caches(&judged(connection).await, cached(connection).await)?;
     let faults = store.check_caches().await.unwrap();
     ensure(faults.is_empty(), || format!("{faults:?}"))?;
     check_states(connection, store, &runs).await
 }
 
-/// Random lists must not be so unlucky that they test nothing.
-pub(crate) async fn enough_happened(connection: &mut PgConnection) {
-    let counts: Vec<(String, i64)> = sqlx::query_as(
+/// How often what the lists are to test happened.
+pub(crate) async fn happened(connection: &mut PgConnection) -> Vec<(String, i64)> {
+    sqlx::query_as(
         "select 'counted', count(*) from runs where state = 'counted'
          union all select 'censored', count(*) from runs where state = 'censored'
          union all select 'failures', sum(failed)::bigint from tested
-         union all select 'revisions', sum(judgements - total)::bigint from epochs
+         union all select 'revisions', count(*) - count(distinct run_id) from judgements
+         union all select 'epochs that took runs', count(*) from epochs where takes = 'runs'
+             and exists (select from tested t where t.epoch_id = epochs.id)
          union all select 'second reports', count(*) from reports where node = 'n2'
          union all select 'parametrizations run twice', count(*) from tested where count > 1
          union all select 'epochs', count(*) from epochs
@@ -173,20 +181,40 @@ pub(crate) async fn enough_happened(connection: &mut PgConnection) {
     )
     .fetch_all(connection)
     .await
-    .unwrap();
-    let least = [10, 3, 1, 5, 3, 2, 3, 3];
-    for ((what, count), least) in counts.iter().zip(least) {
-        assert!(*count >= least, "{what}: {count} of at least {least}");
+    .unwrap()
+}
+
+/// Random lists must not be so unlucky that together they test nothing.
+pub(crate) fn enough_happened(lists: &[Vec<(String, i64)>]) {
+    let least = [30, 9, 3, 15, 1, 9, 6, 9, 9];
+    for (place, least) in least.into_iter().enumerate() {
+        let what = &lists[0][place].0;
+        let count: i64 = lists.iter().map(|list| list[place].1).sum();
+        assert!(count >= least, "{what}: {count} of at least {least}");
     }
 }
 
 async fn runs(connection: &mut PgConnection) -> Vec<Run> {
     sqlx::query_as(
-        "select r.id, r.epoch_id, r.parametrization as launched, r.state, r.released, j.effect,
-                j.parametrization as spoken_of, j.elapsed as judged_elapsed
-         from runs r
-         left join lateral (select * from judgements j where j.run_id = r.id order by id desc limit 1) j on true
-         order by r.id",
+        "select epoch_id, parametrization as launched, state, released from runs order by id",
+    )
+    .fetch_all(connection)
+    .await
+    .unwrap()
+}
+
+/// In these tests every parametrization that runs fits all spaces.
+async fn judged(connection: &mut PgConnection) -> Vec<Judged> {
+    sqlx::query_as(
+        "with recursive held (epoch_id, from_id, up_to) as (
+             select id, id, judgements from epochs
+             union all
+             select h.epoch_id, e.parent_id, e.taken_judgements
+             from held h join epochs e on e.id = h.from_id where e.takes = 'runs')
+         select distinct on (h.epoch_id, j.run_id)
+                h.epoch_id, j.run_id, j.effect, j.parametrization as spoken_of, j.elapsed
+         from held h join judgements j on j.epoch_id = h.from_id and j.ordinal <= h.up_to
+         order by h.epoch_id, j.run_id, j.ordinal desc",
     )
     .fetch_all(connection)
     .await
@@ -204,22 +232,22 @@ async fn cached(connection: &mut PgConnection) -> BTreeMap<Entry, Cached> {
 }
 
 /// The caches are what a recomputation from the runs gives.
-fn check_caches(runs: &[Run], mut cached: BTreeMap<Entry, Cached>) -> Result<(), String> {
+fn check_caches(runs: &[Judged], mut cached: BTreeMap<Entry, Cached>) -> Result<(), String> {
     let mut expected: BTreeMap<Entry, Expected> = BTreeMap::new();
     for run in runs {
         let Some(spoken_of) = &run.spoken_of else {
             continue;
         };
         let entry = expected.entry((run.epoch_id, spoken_of.key())).or_default();
-        match (run.effect.as_deref(), run.judged_elapsed) {
-            (Some("sample"), Some(elapsed)) => entry.counted.push((run.id, elapsed)),
-            (Some("censored"), Some(elapsed)) => entry.censored.push((run.id, elapsed)),
-            (Some("failure"), None) => entry.failed.push(run.id),
-            (Some("out_of_memory"), None) => {
-                entry.failed.push(run.id);
+        match (run.effect.as_str(), run.elapsed) {
+            ("sample", Some(elapsed)) => entry.counted.push((run.run_id, elapsed)),
+            ("censored", Some(elapsed)) => entry.censored.push((run.run_id, elapsed)),
+            ("failure", None) => entry.failed.push(run.run_id),
+            ("out_of_memory", None) => {
+                entry.failed.push(run.run_id);
                 entry.out_of_memory += 1;
             }
-            other => return Err(format!("run {} was judged {other:?}", run.id)),
+            other => return Err(format!("run {} was judged {other:?}", run.run_id)),
         }
     }
     for (entry, expected) in expected {

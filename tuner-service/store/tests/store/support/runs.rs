@@ -56,6 +56,16 @@ pub(crate) fn other_space() -> Space {
     .unwrap()
 }
 
+/// The space of a catalogue file from which a value was removed.
+pub(crate) fn narrow_space() -> Space {
+    serde_json::from_value(json!([
+        { "name": "cb_nodes", "kind": "integer", "min": 1, "max": 7, "default": 1 },
+        { "name": "ds_write", "kind": "categories", "values": ["automatic", "enable", "disable"],
+          "default": "automatic" },
+    ]))
+    .unwrap()
+}
+
 /// The `index`th of the 24 parametrizations of [`space`]; 0 is the default.
 pub(crate) fn point(index: u32) -> Parametrization {
     space().parametrization(&Point(vec![index % 8, index / 8 % 3]))
@@ -174,7 +184,7 @@ impl Report {
             nodes: 2,
             study: &self.study,
             request: json!({ "mode": "tune" }),
-            space: &self.space,
+            space: Some(&self.space),
             no_start: "the service did not answer in the prolog",
             report: json!({
                 "node": self.node,

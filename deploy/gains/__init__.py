@@ -1,0 +1,1 @@
+"""What each accelerator gains over its default here: ``make accelerators-report``."""

@@ -1,0 +1,190 @@
+"""A command of the site's that starts something for a job, and is stopped whatever happens."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from devcluster import files
+from harness import ALICE, Site, asked, await_true, lines
+
+BUFFER = """
+name = "stager"
+title = "A burst buffer that a command of the site's starts"
+description = "Made by a test."
+takes_effect = "when the job starts"
+needs = ["exclusive", "root"]
+[[parameters]]
+name = "workers"
+kind = "ordered"
+values = [1, 2, 4]
+default = 1
+[delivery.command]
+name = "buffer"
+provides = ["BUFFER_DIR"]
+environment = [{ variable = "BUFFER_WORKERS", value = "{workers}" }]
+"""
+
+COMMAND = """#!/bin/bash
+# $1: start or stop; $2: a directory of the test's.
+echo "$1 workers=$BUFFER_WORKERS job=$IO_AUTOTUNE_JOB_ID uid=$UID groups=$(id -G)" >> "$2/log"
+"""
+
+NODE_TOML = """
+[exclusive]
+cpus = 8
+"""
+
+
+@contextmanager
+def node_toml(site: Site, text: str) -> Iterator[None]:
+    """Have the nodes configured so; in the end nothing is saved any more."""
+    path = site.paths.etc / "node.toml"
+    files.write(path, text, mode=0o644)
+    try:
+        yield
+        await_true("nothing to be saved", lambda: not (site.paths.plugin_spool / "saved").exists())
+    finally:
+        path.unlink()
+
+
+def names(site: Site) -> list[str]:
+    """Return the accelerators that the service knows."""
+    return [accelerator["name"] for accelerator in site.ask(ALICE, "accelerators", "list")]
+
+
+@contextmanager
+def buffer(site: Site, start: str = "", *, start_ms: int = 1000) -> Iterator[Path]:
+    """Have an accelerator whose command logs, and then does as it is told; return where it logs."""
+    place = site.paths.scratch / "buffer"
+    place.mkdir()
+    place.chmod(0o777)
+    command = site.paths.bin / "buffer"
+    script = f'{COMMAND}[ "$1" = start ] || exit 0\n{start}\necho BUFFER_DIR="$2/$BUFFER_WORKERS"\n'
+    files.write(command, script, mode=0o755)
+    catalogue = site.paths.accelerators / "stager.toml"
+    catalogue.write_text(BUFFER, encoding="utf-8")
+    argv = [f'["{command}", "{verb}", "{place}"]' for verb in ("start", "stop")]
+    config = (
+        f'{NODE_TOML}[[commands]]\nname = "buffer"\nstart = {argv[0]}\nstop = {argv[1]}\n'
+        f"start_ms = {start_ms}\n"
+    )
+    try:
+        await_true(
+            "the accelerator to be there",
+            lambda: "stager" in names(site),
+        )
+        with node_toml(site, config):
+            yield place
+    finally:
+        catalogue.unlink()
+        command.unlink()
+        shutil.rmtree(place)
+        await_true(
+            "the accelerator to be gone",
+            lambda: "stager" not in names(site),
+        )
+
+
+def test_a_command_starts_and_stops_with_the_job(site: Site) -> None:
+    app, option = "commands-buffer", "accelerator=stager"
+    with buffer(site) as place:
+        site.run("true", asked(app, option), "--exclusive")
+        assert not (place / "log").exists(), "for the default nothing is started"
+        site.pin(app, {"workers": "4"})
+        body = f"echo $BUFFER_DIR; srun -n1 printenv BUFFER_DIR; wc -l < {place}/log"
+        job = site.sbatch(body, asked(app, option), "--exclusive")
+        run = site.judged(job)
+        assert run["state"] == "counted", run["verdict"]
+        assert lines(site.output(job)) == [f"{place}/4", f"{place}/4", "1"]
+        log = lines((place / "log").read_text(encoding="utf-8"))
+        uid = (site.paths.home(ALICE)).stat().st_uid
+        gid = (site.paths.home(ALICE)).stat().st_gid
+        told = f"workers=4 job={job.job_id} uid={uid} groups={gid}"
+        assert log == [f"start {told}", f"stop {told}"], "as the user, in no group but the job's"
+
+
+@pytest.mark.parametrize(
+    ("how", "start", "why"),
+    [
+        ("fails", "exit 3", "exit status: 3"),
+        ("hangs", "sleep 600", "not ended after 500 ms"),
+        ("mumbles", "echo nothing; exit 0", "not printed BUFFER_DIR"),
+    ],
+)
+def test_a_command_that_fails_costs_the_job_nothing(
+    site: Site, how: str, start: str, why: str
+) -> None:
+    app, option = f"commands-{how}", "accelerator=stager"
+    with buffer(site, start, start_ms=500) as place:
+        site.run("true", asked(app, option), "--exclusive")
+        site.pin(app, {"workers": "2"})
+        job = site.sbatch("echo ${BUFFER_DIR-none}", asked(app, option), "--exclusive")
+        assert site.ended(job)["JobState"] == "COMPLETED"
+        run = site.judged(job)
+        assert lines(site.output(job)) == ["none"]
+        assert run["state"] == "not_counted"
+        assert why in run["verdict"]
+        log = lines((place / "log").read_text(encoding="utf-8"))
+        assert [line.split()[0] for line in log] == ["start", "stop"], "what failed is stopped"
+
+
+RCLONE = "accelerator=rclone-vfs"
+
+
+@pytest.fixture
+def fuse() -> Iterator[None]:
+    """Let users open /dev/fuse, as udev does, or skip the test where there is none."""
+    device = Path("/dev/fuse")
+    for program in ("rclone", "fusermount3"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed: deploy/install-deps test")
+    if not device.exists():
+        pytest.skip("there is no /dev/fuse on this host")
+    mode = stat.S_IMODE(device.stat().st_mode)
+    device.chmod(0o666)
+    try:
+        yield
+    finally:
+        device.chmod(mode)
+
+
+@pytest.mark.usefixtures("fuse")
+def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
+    app = "commands-rclone"
+    slow = site.paths.scratch / "slow"
+    mounts = site.paths.scratch / "mounts"
+    for path, mode in ((slow, 0o755), (mounts, 0o1777)):
+        path.mkdir()
+        path.chmod(mode)
+    (slow / "input").write_text("what the job reads\n", encoding="utf-8")
+    (slow / "input").chmod(0o666)
+    script = site.paths.bin / "rclone-vfs"
+    argv = [f'["{script}", "{verb}", ":local:{slow}", "{mounts}"]' for verb in ("start", "stop")]
+    command = (
+        f'[[commands]]\nname = "rclone-vfs"\nstart = {argv[0]}\nstop = {argv[1]}\nstart_ms = 1500\n'
+    )
+    body = (
+        f'input="${{RCLONE_VFS_DIR:-{slow}}}/input"; cat "$input"; '
+        'stat --file-system --format %T "$input"; touch "$input" && echo written; true'
+    )
+    with node_toml(site, NODE_TOML + command):
+        default = site.sbatch(body, asked(app, RCLONE), "--exclusive")
+        assert site.judged(default)["state"] == "counted"
+        assert "fuseblk" not in site.output(default)
+        assert "written" in lines(site.output(default))
+        site.pin(app, {"cache_mode": "full", "read_ahead": "4M"})
+        job = site.sbatch(body, asked(app, RCLONE), "--exclusive")
+        run = site.judged(job)
+        assert run["state"] == "counted", run["verdict"]
+        text = lines(site.output(job))
+        assert text[:2] == ["what the job reads", "fuseblk"], "it was not read through FUSE"
+        assert "written" not in text, "the cache is for reading only"
+        assert not list(mounts.iterdir()), "the mount, or its cache, is still there"
+    mounted = Path("/proc/self/mounts").read_text(encoding="utf-8")
+    assert str(mounts) not in mounted
+    assert (slow / "input").exists()

@@ -1,0 +1,274 @@
+//! How an accelerator's parameters reach a job: any mix of these.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use io_autotune_protocol::{SettingKind, is_deliverable_variable};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::accelerator::{Need, is_plain_name};
+use crate::fault::Faults;
+use crate::template::Template;
+
+/// The ways on which parameters are carried.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deliveries {
+    /// Environment variables.
+    #[serde(default)]
+    pub environment: Vec<VariableDelivery>,
+    /// Files in the job's own directory.
+    #[serde(default)]
+    pub files: Vec<FileDelivery>,
+    /// Settings of the node.
+    #[serde(default)]
+    pub settings: Vec<SettingDelivery>,
+    /// A command of the site's.
+    pub command: Option<CommandDelivery>,
+}
+
+/// A command of the site's that starts something for a job, such as a burst buffer, on every node of it, and stops
+/// it after the job. What is run is in each node's own configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandDelivery {
+    /// What the node's configuration calls it.
+    pub name: Spanned<String>,
+    /// The values it is given.
+    pub environment: Vec<CommandVariable>,
+    /// Variables of the job that it sets, by printing `NAME=VALUE`.
+    #[serde(default)]
+    pub provides: Vec<Spanned<String>>,
+}
+
+/// A variable that a command is given.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandVariable {
+    /// Its name.
+    pub variable: Spanned<String>,
+    /// Its value; `{NAME}` is replaced by the value of the parameter NAME.
+    pub value: Spanned<Template>,
+}
+
+/// A setting of the node that carries parameters. Root changes it in the prolog of every node of the job, if the
+/// node's own configuration lets it, and puts it back in the epilog.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettingDelivery {
+    /// Where it is.
+    pub kind: SettingKind,
+    /// Its name there.
+    pub name: Spanned<String>,
+    /// Its value; `{NAME}` is replaced by the value of the parameter NAME.
+    pub value: Spanned<Template>,
+    /// Leave it alone where all the parameters in it have their defaults.
+    #[serde(default)]
+    pub omit_default: bool,
+}
+
+/// An environment variable of the job that carries parameters. What the user has set is left alone.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VariableDelivery {
+    /// The variable.
+    pub variable: Spanned<String>,
+    /// Its value; `{NAME}` is replaced by the value of the parameter NAME.
+    pub value: Spanned<Template>,
+    /// Do not set it where all the parameters in it have their defaults, so that the accelerator decides as
+    /// it would without us.
+    #[serde(default)]
+    pub omit_default: bool,
+}
+
+/// A file in the job's own directory that carries parameters to the application.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileDelivery {
+    /// The file's name inside the job's directory: one plain component.
+    pub name: Spanned<String>,
+    /// The environment variable that names the file to the application.
+    pub variable: Spanned<String>,
+    /// One line per parameter; `{name}` and `{value}` are replaced.
+    pub line: Spanned<String>,
+    /// Leave a parameter that has its default out, so that the accelerator decides as it would
+    /// without us.
+    #[serde(default)]
+    pub omit_default: bool,
+    /// The parameters the file carries, in the order of its lines.
+    pub parameters: Vec<Spanned<String>>,
+}
+
+impl Deliveries {
+    /// Notes what is wrong, and returns the parameters that are carried.
+    pub(crate) fn check(&self, known: &BTreeSet<&str>, faults: &mut Faults<'_>) -> BTreeSet<&str> {
+        let mut check = Check {
+            known,
+            faults,
+            carried: BTreeSet::new(),
+            variables: BTreeSet::new(),
+        };
+        for entry in &self.environment {
+            check.variable(&entry.variable);
+            check.template(&entry.value);
+        }
+        let mut names = BTreeSet::new();
+        for file in &self.files {
+            let (name, line) = (file.name.get_ref(), file.line.get_ref());
+            if !is_plain_name(name) {
+                let problem = format!("name = {name:?} is not a plain file name");
+                check.faults.at(&file.name.span(), problem);
+            }
+            if !names.insert(name) {
+                let problem = format!("name = {name:?} is used twice: rename one");
+                check.faults.at(&file.name.span(), problem);
+            }
+            check.variable(&file.variable);
+            if !line.contains("{value}") || line.chars().any(char::is_control) {
+                let problem = format!("line = {line:?} must be one line that contains {{value}}");
+                check.faults.at(&file.line.span(), problem);
+            }
+            for parameter in &file.parameters {
+                check.parameter(parameter.get_ref(), &parameter.span());
+            }
+        }
+        let mut settings = BTreeSet::new();
+        for setting in &self.settings {
+            let name = setting.name.get_ref();
+            if !setting.kind.takes_name(name) {
+                let problem = format!(
+                    "name = {name:?} is no setting of kind {}: write vm.dirty_bytes for a sysctl, read_ahead_kb for a block device's queue, osc.*.max_dirty_mb for lctl",
+                    setting.kind
+                );
+                check.faults.at(&setting.name.span(), problem);
+            }
+            if !settings.insert((setting.kind.to_string(), name)) {
+                let problem =
+                    format!("name = {name:?} is used twice: a setting can have one value");
+                check.faults.at(&setting.name.span(), problem);
+            }
+            check.template(&setting.value);
+        }
+        if let Some(command) = &self.command {
+            let name = command.name.get_ref();
+            if !is_plain_name(name) {
+                let problem = format!(
+                    "name = {name:?} is no plain name: write what node.toml calls the command"
+                );
+                check.faults.at(&command.name.span(), problem);
+            }
+            let mut given = BTreeSet::new();
+            for entry in &command.environment {
+                let variable = entry.variable.get_ref();
+                if !is_deliverable_variable(variable) || !given.insert(variable) {
+                    let problem = format!(
+                        "variable = {variable:?} is used twice, or none that a command can be given: use letters, digits and '_', and none that a loader, a shell or Slurm acts on"
+                    );
+                    check.faults.at(&entry.variable.span(), problem);
+                }
+                check.template(&entry.value);
+            }
+            for variable in &command.provides {
+                check.variable(variable);
+            }
+        }
+        check.carried
+    }
+
+    /// What an accelerator that is delivered so needs, and a job has to be given.
+    pub fn needs(&self) -> &'static [Need] {
+        if self.settings.is_empty() && self.command.is_none() {
+            &[]
+        } else {
+            &[Need::Exclusive, Need::Root]
+        }
+    }
+
+    /// Each way in a few words, for people.
+    pub fn words(&self) -> Vec<String> {
+        let variables = self.environment.iter().map(|entry| {
+            format!(
+                "variable {} = {}",
+                entry.variable.get_ref(),
+                entry.value.get_ref()
+            )
+        });
+        let files = self.files.iter().map(|file| {
+            let parameters: Vec<&str> = file
+                .parameters
+                .iter()
+                .map(|p| p.get_ref().as_str())
+                .collect();
+            format!(
+                "file {}, named by {}: {}",
+                file.name.get_ref(),
+                file.variable.get_ref(),
+                parameters.join(", ")
+            )
+        });
+        let settings = self.settings.iter().map(|setting| {
+            let (name, value) = (setting.name.get_ref(), setting.value.get_ref());
+            format!("{} {name} = {value}, on every node", setting.kind)
+        });
+        let command = self.command.iter().map(|command| {
+            let given: Vec<String> = command
+                .environment
+                .iter()
+                .map(|entry| format!("{}={}", entry.variable.get_ref(), entry.value.get_ref()))
+                .collect();
+            format!(
+                "command {} on every node: {}",
+                command.name.get_ref(),
+                given.join(" ")
+            )
+        });
+        variables
+            .chain(files)
+            .chain(settings)
+            .chain(command)
+            .collect()
+    }
+}
+
+struct Check<'a, 'k, 'f, 't> {
+    known: &'k BTreeSet<&'k str>,
+    faults: &'f mut Faults<'t>,
+    carried: BTreeSet<&'a str>,
+    variables: BTreeSet<&'a str>,
+}
+
+impl<'a> Check<'a, '_, '_, '_> {
+    fn variable(&mut self, variable: &'a Spanned<String>) {
+        let name = variable.get_ref();
+        if !is_deliverable_variable(name) {
+            let problem = format!(
+                "variable = {name:?} cannot be given to a job: use letters, digits and '_', and none that a loader, a shell or Slurm acts on"
+            );
+            self.faults.at(&variable.span(), problem);
+        }
+        if !self.variables.insert(name) {
+            let problem =
+                format!("variable = {name:?} is used twice: a job can have one value of it");
+            self.faults.at(&variable.span(), problem);
+        }
+    }
+
+    fn template(&mut self, template: &'a Spanned<Template>) {
+        for parameter in template.get_ref().parameters() {
+            self.parameter(parameter, &template.span());
+        }
+    }
+
+    fn parameter(&mut self, parameter: &'a str, place: &Range<usize>) {
+        if !self.known.contains(parameter) {
+            let known: Vec<&str> = self.known.iter().copied().collect();
+            let problem = format!(
+                "parameter {parameter:?} is not among this accelerator's: {}",
+                known.join(", ")
+            );
+            self.faults.at(place, problem);
+        }
+        self.carried.insert(parameter);
+    }
+}

@@ -1,0 +1,337 @@
+//! The catalogue of a service that runs: it follows its directory.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::catalogue::{self, Catalogue};
+use crate::{Accelerator, CatalogueError};
+
+/// The accelerators of a directory as it was when [`LiveCatalogue::refresh`] looked last.
+///
+/// A file that is wrong keeps the accelerator that it last described rightly, and does not touch the others. A
+/// file that has gone takes its accelerator along.
+#[derive(Debug)]
+pub struct LiveCatalogue {
+    directory: PathBuf,
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    catalogue: Arc<Catalogue>,
+    files: BTreeMap<PathBuf, Known>,
+    refused: Vec<Refused>,
+}
+
+/// A file as it was read last.
+#[derive(Clone, Debug)]
+struct Known {
+    stamp: Stamp,
+    /// What it last described rightly.
+    good: Option<Arc<Accelerator>>,
+    /// What is wrong with it now.
+    problem: Option<String>,
+}
+
+/// Tells one content of a file from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    length: u64,
+    changed: (i64, i64),
+}
+
+/// A file or directory that is not in use as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Which.
+    pub path: PathBuf,
+    /// What is wrong, and what to do.
+    pub problem: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.problem)
+    }
+}
+
+/// What a look at the directory has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// An accelerator is there that was not, or is described differently.
+    Loaded(String),
+    /// An accelerator has gone.
+    Gone(String),
+    /// A file is wrong; what it last described rightly stays.
+    Refused(Refused),
+}
+
+impl LiveCatalogue {
+    /// Reads a directory for the first time. A file that is wrong is left out, and told of by
+    /// [`LiveCatalogue::refused`].
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read.
+    pub fn open(directory: &Path) -> Result<Self, CatalogueError> {
+        catalogue::files(directory).map_err(|source| CatalogueError::Io {
+            path: directory.to_owned(),
+            source,
+        })?;
+        let live = Self {
+            directory: directory.to_owned(),
+            state: RwLock::default(),
+        };
+        live.refresh();
+        Ok(live)
+    }
+
+    /// The catalogue now. What was asked for stays as it is, whatever happens to the files.
+    #[must_use]
+    pub fn current(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.read(|state| Arc::clone(&state.catalogue)))
+    }
+
+    /// What is wrong with the directory.
+    #[must_use]
+    pub fn refused(&self) -> Vec<Refused> {
+        self.read(|state| state.refused.clone())
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Looks at the directory, reads what has changed, and tells what came of it. For one caller at a time.
+    pub fn refresh(&self) -> Vec<Change> {
+        let (known, before, refused_before) = self.read(|state| {
+            (
+                state.files.clone(),
+                Arc::clone(&state.catalogue),
+                state.refused.clone(),
+            )
+        });
+        let mut refused = Vec::new();
+        let files = match catalogue::files(&self.directory) {
+            Ok(paths) => paths
+                .into_iter()
+                .map(|path| {
+                    let file = look(&path, known.get(&path));
+                    (path, file)
+                })
+                .collect(),
+            Err(error) => {
+                refused.push(Refused {
+                    path: self.directory.clone(),
+                    problem: format!("cannot be read: {error}; what was read before stays"),
+                });
+                known
+            }
+        };
+        let mut catalogue = Catalogue::default();
+        for (path, file) in &files {
+            let mut problem = file.problem.clone();
+            if let Some(good) = &file.good
+                && !catalogue.add(Arc::clone(good))
+            {
+                problem = Some(format!(
+                    "the accelerator {:?} is described by another file too; rename one",
+                    good.name
+                ));
+            }
+            refused.extend(problem.map(|problem| Refused {
+                path: path.clone(),
+                problem,
+            }));
+        }
+        let mut changes = differences(&before, &catalogue);
+        let news = refused
+            .iter()
+            .filter(|refused| !refused_before.contains(refused));
+        changes.extend(news.cloned().map(Change::Refused));
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = State {
+            catalogue: Arc::new(catalogue),
+            files,
+            refused,
+        };
+        changes
+    }
+}
+
+/// A file as it is now; it is read only if it has changed.
+fn look(path: &Path, known: Option<&Known>) -> Known {
+    let good = known.and_then(|known| known.good.clone());
+    match stamp(path) {
+        Ok(stamp) => match known {
+            Some(known) if known.stamp == stamp => known.clone(),
+            _ => match read(path) {
+                Ok(accelerator) => Known {
+                    stamp,
+                    good: Some(Arc::new(accelerator)),
+                    problem: None,
+                },
+                Err(problem) => Known {
+                    stamp,
+                    good,
+                    problem: Some(problem),
+                },
+            },
+        },
+        Err(error) => Known {
+            stamp: Stamp {
+                inode: 0,
+                length: 0,
+                changed: (0, 0),
+            },
+            good,
+            problem: Some(error.to_string()),
+        },
+    }
+}
+
+fn stamp(path: &Path) -> io::Result<Stamp> {
+    let metadata = std::fs::metadata(path)?;
+    Ok(Stamp {
+        inode: metadata.ino(),
+        length: metadata.len(),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    })
+}
+
+fn read(path: &Path) -> Result<Accelerator, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    Accelerator::parse(&text).map_err(|error| error.to_string())
+}
+
+fn differences(before: &Catalogue, after: &Catalogue) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for accelerator in after.iter() {
+        let same = before
+            .get(&accelerator.name)
+            .is_some_and(|old| Arc::ptr_eq(old, accelerator));
+        if !same {
+            changes.push(Change::Loaded(accelerator.name.clone()));
+        }
+    }
+    for accelerator in before.iter() {
+        if after.get(&accelerator.name).is_none() {
+            changes.push(Change::Gone(accelerator.name.clone()));
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+name = "NAME"
+title = "x"
+[[parameters]]
+name = "size"
+kind = "ordered"
+values = [1, 2]
+default = 1
+[[delivery.environment]]
+variable = "SIZE"
+value = "{size}"
+"#;
+
+    /// Replaces a file as an admin's tools do: written beside it and renamed.
+    fn write(directory: &Path, file: &str, text: &str) {
+        let temporary = directory.join("new");
+        std::fs::write(&temporary, text).unwrap();
+        std::fs::rename(temporary, directory.join(file)).unwrap();
+    }
+
+    fn sizes(live: &LiveCatalogue, name: &str) -> Option<usize> {
+        Some(live.current().get(name)?.space.parameters()[0].levels())
+    }
+
+    #[test]
+    fn the_directory_is_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        write(path, "a.toml", &TEXT.replace("NAME", "a"));
+        let live = LiveCatalogue::open(path).unwrap();
+        assert_eq!(sizes(&live, "a"), Some(2));
+        assert_eq!(live.refresh(), [], "nothing has changed");
+
+        let kept = live.current();
+        write(
+            path,
+            "a.toml",
+            &TEXT.replace("NAME", "a").replace("[1, 2]", "[1, 2, 3]"),
+        );
+        write(path, "b.toml", &TEXT.replace("NAME", "b"));
+        assert_eq!(
+            live.refresh(),
+            [Change::Loaded("a".into()), Change::Loaded("b".into())]
+        );
+        assert_eq!(sizes(&live, "a"), Some(3));
+        assert_eq!(kept.get("a").unwrap().space.parameters()[0].levels(), 2);
+
+        std::fs::remove_file(path.join("b.toml")).unwrap();
+        assert_eq!(live.refresh(), [Change::Gone("b".into())]);
+        assert_eq!(sizes(&live, "b"), None);
+    }
+
+    #[test]
+    fn a_bad_file_keeps_what_it_last_said_rightly_and_is_told_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        write(path, "a.toml", &TEXT.replace("NAME", "a"));
+        write(path, "c.toml", &TEXT.replace("NAME", "c"));
+        let live = LiveCatalogue::open(path).unwrap();
+        write(
+            path,
+            "a.toml",
+            &TEXT.replace("NAME", "a").replace("{size}", "{sise}"),
+        );
+        let changes = live.refresh();
+        let [Change::Refused(refused)] = changes.as_slice() else {
+            panic!("{changes:?}")
+        };
+        assert_eq!(refused.path, path.join("a.toml"));
+        assert!(refused.problem.contains("line 11"), "{refused}");
+        assert_eq!(live.refresh(), [], "it is told once");
+        assert_eq!(live.refused(), std::slice::from_ref(refused));
+        assert_eq!((sizes(&live, "a"), sizes(&live, "c")), (Some(2), Some(2)));
+
+        // It is mended.
+        write(
+            path,
+            "a.toml",
+            &TEXT.replace("NAME", "a").replace("[1, 2]", "[1, 2, 4]"),
+        );
+        assert_eq!(live.refresh(), [Change::Loaded("a".into())]);
+        assert_eq!((live.refused(), sizes(&live, "a")), (vec![], Some(3)));
+
+        // A second file of the same name is the one that is refused.
+        write(path, "b.toml", &TEXT.replace("NAME", "a"));
+        let [Change::Refused(twice)] = &live.refresh()[..] else {
+            panic!("{:?}", live.refused())
+        };
+        assert!(twice.problem.contains("rename one"), "{twice}");
+        assert_eq!(sizes(&live, "a"), Some(3));
+    }
+
+    #[test]
+    fn a_directory_that_has_gone_keeps_everything() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("d");
+        assert!(LiveCatalogue::open(&path).is_err());
+        std::fs::create_dir(&path).unwrap();
+        write(&path, "a.toml", &TEXT.replace("NAME", "a"));
+        let live = LiveCatalogue::open(&path).unwrap();
+        std::fs::rename(&path, directory.path().join("elsewhere")).unwrap();
+        assert!(matches!(live.refresh()[..], [Change::Refused(_)]));
+        assert_eq!(sizes(&live, "a"), Some(2));
+    }
+}

@@ -1,0 +1,141 @@
+//! Texts with places for parameters' values: `{cb_nodes}`.
+
+use std::fmt;
+
+use io_autotune_engine::{Parametrization, Value};
+use serde::Deserialize;
+
+/// A text with the names of parameters in braces.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Template(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Parameter(String),
+}
+
+/// Why a text is no template.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A brace that opens or closes nothing.
+    #[error("{0:?} has a brace without its other half: write {{NAME}} for a parameter's value")]
+    Brace(String),
+    /// What a job's environment or a kernel's setting cannot hold.
+    #[error("{0:?} has a control character: use printable text")]
+    Unprintable(String),
+    /// A text that no parametrization changes.
+    #[error("{0:?} names no parameter: write {{NAME}} where the value of parameter NAME belongs")]
+    Constant(String),
+}
+
+impl TryFrom<String> for Template {
+    type Error = TemplateError;
+
+    fn try_from(text: String) -> Result<Self, TemplateError> {
+        if text.chars().any(char::is_control) {
+            return Err(TemplateError::Unprintable(text));
+        }
+        let mut pieces = Vec::new();
+        let mut rest = text.as_str();
+        let plain = |part: &str| !part.contains(['{', '}']);
+        while let Some((before, after)) = rest.split_once('{') {
+            let Some((name, after)) = after.split_once('}') else {
+                return Err(TemplateError::Brace(text));
+            };
+            if !plain(before) || !plain(name) || name.is_empty() {
+                return Err(TemplateError::Brace(text));
+            }
+            pieces.push(Piece::Text(before.to_owned()));
+            pieces.push(Piece::Parameter(name.to_owned()));
+            rest = after;
+        }
+        if !plain(rest) {
+            return Err(TemplateError::Brace(text));
+        }
+        if pieces.is_empty() {
+            return Err(TemplateError::Constant(text));
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Self(pieces))
+    }
+}
+
+impl Template {
+    /// The parameters it names.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Parameter(name) => Some(name.as_str()),
+            Piece::Text(_) => None,
+        })
+    }
+
+    /// The text under a parametrization; `None` where a parameter that it names does not exist.
+    #[must_use]
+    pub fn render(&self, parametrization: &Parametrization) -> Option<String> {
+        let mut text = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(part) => text.push_str(part),
+                Piece::Parameter(name) => {
+                    text.push_str(&parametrization.0.get(name).map(Value::to_string)?);
+                }
+            }
+        }
+        Some(text)
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|piece| match piece {
+            Piece::Text(part) => f.write_str(part),
+            Piece::Parameter(name) => write!(f, "{{{name}}}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn template(text: &str) -> Result<Template, TemplateError> {
+        text.to_owned().try_into()
+    }
+
+    #[test]
+    fn values_stand_in_the_place_of_names() {
+        let parametrization = Parametrization(BTreeMap::from([
+            ("size".to_owned(), Value::Integer(4)),
+            ("mode".to_owned(), Value::from("fast")),
+        ]));
+        let rendered = |text: &str| template(text).unwrap().render(&parametrization);
+        assert_eq!(rendered("{size}").as_deref(), Some("4"));
+        assert_eq!(
+            rendered("-s {size}M,{mode}!").as_deref(),
+            Some("-s 4M,fast!")
+        );
+        assert_eq!(rendered("{other}"), None);
+        let both = template("-s {size}M,{mode}!").unwrap();
+        assert_eq!(both.parameters().collect::<Vec<_>>(), ["size", "mode"]);
+        assert_eq!(both.to_string(), "-s {size}M,{mode}!");
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused() {
+        for text in ["{", "}", "{a", "a}", "{a}}", "{{a}}", "{}", "{a}{"] {
+            assert!(
+                matches!(template(text), Err(TemplateError::Brace(_))),
+                "{text}"
+            );
+        }
+        assert!(matches!(template("plain"), Err(TemplateError::Constant(_))));
+        assert!(matches!(
+            template("{a}\n"),
+            Err(TemplateError::Unprintable(_))
+        ));
+    }
+}

@@ -1,0 +1,188 @@
+//! What of an epoch's history still says something when the accelerator's parameters have changed.
+//!
+//! A run fits the new space if it ran with what the new space would have given it. A parameter that has come
+//! was at its default, because a default is what a run has without us. One that has gone is at its default from
+//! now on, so that only runs that had it there fit. A value that is no longer offered fits nothing.
+
+use std::collections::BTreeMap;
+
+use crate::history::{History, Tally, Tested};
+use crate::space::{Parameter, Parametrization, Space};
+
+/// The parametrization of `to` that is the same as this one of `from`; none if there is none.
+pub fn carried_parametrization(
+    parametrization: &Parametrization,
+    from: &Space,
+    to: &Space,
+) -> Option<Parametrization> {
+    from.validate(parametrization).ok()?;
+    let mut values = BTreeMap::new();
+    for (name, value) in &parametrization.0 {
+        if named(to, name).is_some() {
+            values.insert(name.clone(), value.clone());
+        } else if named(from, name)?.default != *value {
+            return None;
+        }
+    }
+    to.complete(&values).ok()
+}
+
+/// The history with which an epoch of the space `to` begins that follows one of the space `from`.
+///
+/// Where the new space offers nothing new and has the same default, the epoch goes on where the old one was: a
+/// study that had settled stays settled. Otherwise it searches anew, with all that is known and a whole budget;
+/// what exploring has cost so far stays counted.
+pub fn carried(history: &History, from: &Space, to: &Space) -> History {
+    let tested = history
+        .tested
+        .iter()
+        .filter_map(|tested| {
+            let parametrization = carried_parametrization(&tested.parametrization, from, to)?;
+            Some(Tested {
+                parametrization,
+                ..tested.clone()
+            })
+        })
+        .collect();
+    let tally = if offers_nothing_new(from, to) {
+        history.tally
+    } else {
+        Tally {
+            explored: 0,
+            settled: 0,
+            settled_controls: 0,
+            ..history.tally
+        }
+    };
+    History { tested, tally }
+}
+
+/// Whether every parametrization of `to` is one of `from`, and the default is the same.
+fn offers_nothing_new(from: &Space, to: &Space) -> bool {
+    let known = |parameter: &Parameter| {
+        named(from, &parameter.name).is_some_and(|old| {
+            old.default == parameter.default
+                && old.when == parameter.when
+                && (0..parameter.levels()).all(|level| {
+                    parameter
+                        .value_at(level)
+                        .is_some_and(|v| old.level_of(&v).is_some())
+                })
+        })
+    };
+    to.parameters().iter().all(known)
+        && from
+            .constraints()
+            .iter()
+            .all(|rule| to.constraints().contains(rule))
+}
+
+fn named<'a>(space: &'a Space, name: &str) -> Option<&'a Parameter> {
+    space.parameters().iter().find(|known| known.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::space::Value;
+
+    fn space(sizes: &[i64], default: i64, more: &[Json]) -> Space {
+        let mut parameters =
+            vec![json!({ "name": "size", "kind": "ordered", "values": sizes, "default": default })];
+        parameters.extend_from_slice(more);
+        serde_json::from_value(json!(parameters)).unwrap()
+    }
+
+    fn sieve() -> Json {
+        json!({ "name": "sieve", "kind": "categories", "values": ["off", "on"], "default": "off" })
+    }
+
+    fn point(values: &[(&str, Value)]) -> Parametrization {
+        let own = |(name, value): &(&str, Value)| ((*name).to_owned(), value.clone());
+        Parametrization(values.iter().map(own).collect())
+    }
+
+    fn history(space: &Space, points: &[Parametrization]) -> History {
+        let tested = points.iter().zip(1..).map(|(point, ordinal)| {
+            assert!(space.validate(point).is_ok(), "{point}");
+            let mut tested = Tested::new(point.clone(), ordinal);
+            tested.record(ordinal, ordinal as f64).unwrap();
+            tested
+        });
+        let tally = Tally {
+            explored: 5,
+            baseline: 4,
+            controls: 3,
+            settled: 2,
+            settled_controls: 1,
+            total: 15,
+        };
+        History {
+            tested: tested.collect(),
+            tally,
+        }
+    }
+
+    #[test]
+    fn a_new_parameter_was_at_its_default() {
+        let (from, to) = (space(&[1, 2], 1, &[]), space(&[1, 2, 4], 1, &[sieve()]));
+        let old = history(
+            &from,
+            &[point(&[("size", 1.into())]), point(&[("size", 2.into())])],
+        );
+        let new = carried(&old, &from, &to);
+        let expected = point(&[("size", 2.into()), ("sieve", "off".into())]);
+        assert_eq!(new.tested.len(), 2);
+        assert_eq!(new.tested[1].parametrization, expected);
+        assert_eq!(new.tested[1].elapsed, old.tested[1].elapsed);
+        // Searched anew, and the cost of what was explored stays counted.
+        assert_eq!(
+            (new.tally.explored, new.tally.settled, new.tally.total),
+            (0, 0, 15)
+        );
+    }
+
+    #[test]
+    fn a_removed_value_or_parameter_takes_its_runs_along() {
+        let from = space(&[1, 2, 4], 1, &[sieve()]);
+        let both =
+            |size: i64, sieve: &str| point(&[("size", size.into()), ("sieve", sieve.into())]);
+        let old = history(&from, &[both(1, "off"), both(4, "off"), both(2, "on")]);
+        let fewer = carried(&old, &from, &space(&[1, 2], 1, &[sieve()]));
+        let left: Vec<_> = fewer
+            .tested
+            .iter()
+            .map(|t| t.parametrization.clone())
+            .collect();
+        assert_eq!(left, [both(1, "off"), both(2, "on")]);
+        assert_eq!(fewer.tally, old.tally, "there is nothing new to find");
+
+        let without = carried(&old, &from, &space(&[1, 2, 4], 1, &[]));
+        let left: Vec<_> = without
+            .tested
+            .iter()
+            .map(|t| t.parametrization.clone())
+            .collect();
+        assert_eq!(
+            left,
+            [point(&[("size", 1.into())]), point(&[("size", 4.into())])]
+        );
+    }
+
+    #[test]
+    fn another_default_is_measured_anew() {
+        let (from, to) = (space(&[1, 2], 1, &[]), space(&[1, 2], 2, &[]));
+        let new = carried(&history(&from, &[point(&[("size", 1.into())])]), &from, &to);
+        assert_eq!((new.tested.len(), new.tally.settled), (1, 0));
+    }
+
+    #[test]
+    fn what_never_fitted_is_left_behind() {
+        let (from, to) = (space(&[1, 2], 1, &[]), space(&[1, 2, 4], 1, &[]));
+        let mut old = history(&from, &[point(&[("size", 1.into())])]);
+        old.tested[0].parametrization = point(&[("size", 4.into())]);
+        assert!(carried(&old, &from, &to).tested.is_empty());
+    }
+}

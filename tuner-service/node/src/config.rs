@@ -1,0 +1,371 @@
+//! `node.toml`: what root lets an accelerator change on this node. Beside the helper's `client.toml`; where there
+//! is none, nothing.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use io_autotune_protocol::{DeliveredSetting, Job, SettingKind};
+use serde::Deserialize;
+
+use crate::directory::read_limited;
+
+/// Why `node.toml` is not used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeConfigError {
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{path} must be a file of uid {uid} that nobody else can write")]
+    Untrusted { path: PathBuf, uid: u32 },
+    #[error("{path}: {source}")]
+    Syntax {
+        path: PathBuf,
+        source: Box<toml::de::Error>,
+    },
+}
+
+/// The whole file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct NodeConfig {
+    /// When a job has the node to itself.
+    pub(crate) exclusive: Exclusive,
+    /// What may be changed.
+    pub(crate) settings: Settings,
+    /// What may be run.
+    pub(crate) commands: Vec<SiteCommand>,
+}
+
+/// A command of the site's that accelerators may name.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SiteCommand {
+    /// The name.
+    pub(crate) name: String,
+    /// Program, by its whole path, and arguments, run before the job.
+    pub(crate) start: Vec<String>,
+    /// The same, run after the job, and also where the start has failed.
+    pub(crate) stop: Vec<String>,
+    /// As whom.
+    #[serde(default)]
+    pub(crate) run_as: RunAs,
+    /// The start is killed after so long, and the job goes on without it.
+    #[serde(default = "SiteCommand::default_ms")]
+    pub(crate) start_ms: u64,
+    /// The stop is killed after so long, and tried again by the next hook.
+    #[serde(default = "SiteCommand::default_ms")]
+    pub(crate) stop_ms: u64,
+}
+
+/// As whom a command is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunAs {
+    /// The job's user and group, with no other groups.
+    #[default]
+    User,
+    /// Root.
+    Root,
+}
+
+impl SiteCommand {
+    fn default_ms() -> u64 {
+        1000
+    }
+}
+
+/// When a job has the node to itself: Slurm tells the prolog only how many CPUs it was given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Exclusive {
+    /// The node's CPUs, as slurm.conf has them; where it is not said, as many as this host has.
+    pub(crate) cpus: Option<u32>,
+    /// Partitions that give a CPU to one job only (not `OverSubscribe=FORCE` or `YES`); where none is named, all.
+    pub(crate) partitions: Vec<String>,
+}
+
+/// What may be changed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// The block devices whose queues may be changed: names in /sys/block.
+    pub(crate) block_devices: Vec<String>,
+    /// Lustre's lctl.
+    pub(crate) lctl: PathBuf,
+    /// Where the kernel shows its settings; others than the usual are for tests.
+    pub(crate) proc_sys: PathBuf,
+    /// Where the kernel shows its devices.
+    pub(crate) sys: PathBuf,
+    /// Each setting that may be changed, and to what.
+    pub(crate) allow: Vec<Allowed>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            block_devices: Vec::new(),
+            lctl: "/usr/sbin/lctl".into(),
+            proc_sys: "/proc/sys".into(),
+            sys: "/sys".into(),
+            allow: Vec::new(),
+        }
+    }
+}
+
+/// A setting that may be changed, to numbers in a range or to some words.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Allowed {
+    pub(crate) kind: SettingKind,
+    pub(crate) name: String,
+    pub(crate) min: Option<u64>,
+    pub(crate) max: Option<u64>,
+    #[serde(default)]
+    pub(crate) values: Vec<String>,
+}
+
+impl NodeConfig {
+    /// Reads the file; where there is none, nothing may be changed.
+    pub(crate) fn load(path: &Path) -> Result<Self, NodeConfigError> {
+        let unreadable = |source| NodeConfigError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let metadata = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            other => other.map_err(unreadable)?,
+        };
+        let uid = fs::metadata("/proc/self").map_err(unreadable)?.uid();
+        if !metadata.is_file() || metadata.uid() != uid || metadata.mode() & 0o022 != 0 {
+            let path = path.to_owned();
+            return Err(NodeConfigError::Untrusted { path, uid });
+        }
+        let text = read_limited(path).map_err(unreadable)?;
+        toml::from_str(&text).map_err(|source| NodeConfigError::Syntax {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })
+    }
+
+    /// Why a setting may not be changed so; `None`: it may.
+    pub(crate) fn objection(&self, setting: &DeliveredSetting) -> Option<String> {
+        let named =
+            |allowed: &&Allowed| allowed.kind == setting.kind && allowed.name == setting.name;
+        let Some(allowed) = self.settings.allow.iter().find(named) else {
+            return Some(format!(
+                "{} {} is not among the settings that this node's node.toml allows",
+                setting.kind, setting.name
+            ));
+        };
+        let in_range = || {
+            let number: u64 = setting.value.parse().ok()?;
+            let (min, max) = (allowed.min?, allowed.max?);
+            (min..=max).contains(&number).then_some(())
+        };
+        if allowed.values.contains(&setting.value) || in_range().is_some() {
+            return None;
+        }
+        Some(format!(
+            "{} = {} is out of the range that this node's node.toml allows",
+            setting.name, setting.value
+        ))
+    }
+
+    /// The command of a name, or why it is not run.
+    pub(crate) fn command(&self, name: &str) -> Result<&SiteCommand, String> {
+        let named = self.commands.iter().find(|command| command.name == name);
+        let command = named.ok_or_else(|| {
+            format!("this node's node.toml has no [[commands]] with the name {name:?}")
+        })?;
+        let absolute =
+            |argv: &[String]| argv.first().is_some_and(|program| program.starts_with('/'));
+        if absolute(&command.start) && absolute(&command.stop) {
+            Ok(command)
+        } else {
+            Err(format!(
+                "[[commands]] {name:?} in this node's node.toml: start and stop need a program by its whole path"
+            ))
+        }
+    }
+
+    /// Why a job may not have the node to itself; `None`: it has.
+    pub(crate) fn others_on_node(&self, job: &Job) -> Option<String> {
+        let partitions = &self.exclusive.partitions;
+        if !partitions.is_empty() && !partitions.contains(&job.partition) {
+            return Some(format!(
+                "partition {} may give a CPU to several jobs ([exclusive] partitions in node.toml)",
+                job.partition
+            ));
+        }
+        let Some(cpus) = self.exclusive.cpus.or_else(host_cpus) else {
+            return Some("the node's CPUs are not known: set [exclusive] cpus in node.toml".into());
+        };
+        let has_all = fewest_cpus(&job.cpus_per_node).is_some_and(|fewest| fewest >= cpus);
+        (!has_all).then(|| {
+            format!(
+                "the job has {} of the node's {cpus} CPUs, so that others may be on it: submit it with --exclusive",
+                job.cpus_per_node
+            )
+        })
+    }
+}
+
+/// The least CPUs that a job has on any of its nodes, from Slurm's notation: `8(x2),16`.
+fn fewest_cpus(notation: &str) -> Option<u32> {
+    let counts = notation.split(',').map(|part| {
+        let count = part.split_once("(x").map_or(part, |(count, _)| count);
+        count.parse::<u32>().ok()
+    });
+    counts.collect::<Option<Vec<u32>>>()?.into_iter().min()
+}
+
+/// The CPUs that are online, whichever of them this process may use.
+fn host_cpus() -> Option<u32> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+    let mut count = 0;
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        count += last.checked_sub(first)? + 1;
+    }
+    Some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn config(text: &str) -> NodeConfig {
+        toml::from_str(text).unwrap()
+    }
+
+    fn setting(name: &str, value: &str) -> DeliveredSetting {
+        DeliveredSetting {
+            kind: SettingKind::Sysctl,
+            name: name.into(),
+            value: value.into(),
+        }
+    }
+
+    #[test]
+    fn the_shipped_sample_is_read_and_allows_nothing() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/etc/node.toml");
+        let shipped = config(&fs::read_to_string(path).unwrap());
+        assert!(shipped.settings.allow.is_empty());
+        assert!(
+            shipped
+                .objection(&setting("vm.dirty_bytes", "1048576"))
+                .is_some()
+        );
+        let none = NodeConfig::load(Path::new("/nonexistent/node.toml")).unwrap();
+        assert!(none.settings.allow.is_empty());
+    }
+
+    #[test]
+    fn only_what_is_named_may_be_changed_and_only_in_its_range() {
+        let config = config(
+            r#"
+            [[settings.allow]]
+            kind = "sysctl"
+            name = "vm.dirty_bytes"
+            min = 1048576
+            max = 4194304
+            [[settings.allow]]
+            kind = "block"
+            name = "scheduler"
+            values = ["none", "mq-deadline"]
+            [[settings.allow]]
+            kind = "sysctl"
+            name = "vm.swappiness"
+            "#,
+        );
+        assert_eq!(
+            config.objection(&setting("vm.dirty_bytes", "1048576")),
+            None
+        );
+        for (name, value) in [
+            ("vm.dirty_bytes", "1048575"),
+            ("vm.dirty_bytes", "4194305"),
+            ("vm.dirty_bytes", "-1"),
+            ("vm.dirty_bytes", "2097152 "),
+            ("vm.dirty_ratio", "20"),
+            ("kernel.core_pattern", "|/bin/x"),
+            ("vm.swappiness", "10"),
+            // Allowed for a block device's queue, and not as a sysctl.
+            ("scheduler", "none"),
+        ] {
+            assert!(
+                config.objection(&setting(name, value)).is_some(),
+                "{name}={value}"
+            );
+        }
+        let mut block = setting("scheduler", "none");
+        block.kind = SettingKind::Block;
+        assert_eq!(config.objection(&block), None);
+        block.value = "bfq".into();
+        assert!(config.objection(&block).is_some());
+    }
+
+    #[test]
+    fn a_command_is_run_by_its_whole_path() {
+        let config = config(
+            "[[commands]]\nname = \"a\"\nstart = [\"/bin/true\"]\nstop = [\"/bin/true\"]\n\
+             [[commands]]\nname = \"b\"\nstart = [\"true\"]\nstop = []\nrun_as = \"root\"\n",
+        );
+        let command = config.command("a").unwrap();
+        assert_eq!((command.run_as, command.start_ms), (RunAs::User, 1000));
+        assert!(config.command("b").unwrap_err().contains("whole path"));
+        assert!(config.command("c").unwrap_err().contains("no [[commands]]"));
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_is_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("node.toml");
+        fs::write(&path, "[exclusive]\ncpus = 8\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(NodeConfig::load(&path).unwrap().exclusive.cpus, Some(8));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(matches!(
+            NodeConfig::load(&path),
+            Err(NodeConfigError::Untrusted { .. })
+        ));
+        fs::write(&path, "[exclusive]\ncpu = 8\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(
+            NodeConfig::load(&path),
+            Err(NodeConfigError::Syntax { .. })
+        ));
+    }
+
+    #[test]
+    fn a_job_with_all_cpus_of_its_nodes_has_them_to_itself() {
+        let job = |cpus: &str, partition: &str| Job {
+            cluster: "c".into(),
+            job_id: 7,
+            restart_count: 0,
+            uid: 1000,
+            gid: 1000,
+            user: None,
+            node: "n1".into(),
+            nodes: 2,
+            partition: partition.into(),
+            cpus_per_node: cpus.into(),
+        };
+        let config = config("[exclusive]\ncpus = 8\npartitions = [\"main\"]\n");
+        for cpus in ["8", "8(x2)", "8,16(x3)"] {
+            assert_eq!(config.others_on_node(&job(cpus, "main")), None, "{cpus}");
+        }
+        for cpus in ["4", "8(x2),7", "16,4", "x", ""] {
+            assert!(
+                config.others_on_node(&job(cpus, "main")).is_some(),
+                "{cpus}"
+            );
+        }
+        assert!(config.others_on_node(&job("8", "shared")).is_some());
+        assert!(host_cpus().is_some_and(|cpus| cpus >= 1));
+    }
+}

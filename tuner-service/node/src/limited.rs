@@ -1,0 +1,108 @@
+//! Programs of the site's, run for so long at the most.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+/// No program's output is longer.
+const OUTPUT_MOST: u64 = 64 * 1024;
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Whether its exit status was 0.
+    pub(crate) good: bool,
+    /// Its exit status or signal, in words.
+    pub(crate) how: String,
+    /// What it printed.
+    pub(crate) output: String,
+}
+
+/// Runs a program in a process group of its own, with nothing on its standard input and, besides a path, with this
+/// environment. Its standard error is ours.
+///
+/// # Errors
+///
+/// When it cannot be started, or has not ended, with its output closed, in time: then its process group is killed.
+pub(crate) fn run<'a>(
+    command: &mut Command,
+    environment: impl IntoIterator<Item = (&'a str, &'a str)>,
+    limit: Duration,
+) -> io::Result<Ended> {
+    let mut child = command
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .envs(environment)
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let Some(mut pipe) = child.stdout.take() else {
+        return Err(io::Error::other("it has no output"));
+    };
+    let (done, waiting) = mpsc::channel();
+    thread::spawn(move || {
+        let mut output = Vec::new();
+        let read = pipe.by_ref().take(OUTPUT_MOST).read_to_end(&mut output);
+        // Whoever waited may have given up.
+        let _ = done.send(read.map(|_| output));
+    });
+    let output = match waiting.recv_timeout(limit) {
+        Ok(output) => output?,
+        Err(_) => return Err(killed(child, limit)),
+    };
+    let status = child.wait()?;
+    Ok(Ended {
+        good: status.success(),
+        how: status.to_string(),
+        output: String::from_utf8_lossy(&output).into_owned(),
+    })
+}
+
+fn killed(mut child: Child, limit: Duration) -> io::Error {
+    // It may have ended just now, and what it has started may have left the group.
+    let group = i32::try_from(child.id()).map(Pid::from_raw);
+    let _ = group.map(|group| killpg(group, Signal::SIGKILL));
+    let _ = child.wait();
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        format!(
+            "it had not ended after {} ms and was killed",
+            limit.as_millis()
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_program_is_told_nothing_of_our_environment() {
+        let ended = run(&mut Command::new("/usr/bin/env"), [("A", "b c")], LONG).unwrap();
+        assert!(ended.good);
+        let mut lines: Vec<&str> = ended.output.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["A=b c", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]);
+        let ended = run(Command::new("/bin/sh").args(["-c", "exit 3"]), [], LONG).unwrap();
+        assert!(!ended.good && ended.how.contains('3'), "{}", ended.how);
+    }
+
+    #[test]
+    fn one_that_hangs_is_killed() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "sleep 600 & sleep 600"]);
+        let error = run(&mut command, [], Duration::from_millis(100)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(run(&mut Command::new("/nonexistent"), [], LONG).is_err());
+    }
+}

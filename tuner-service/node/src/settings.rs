@@ -1,0 +1,760 @@
+//! Privileged settings: applied in the prolog with the old values saved first, restored in reverse order by the
+//! epilog, or, after a crash, by the next prolog, the next epilog or the next boot, whichever comes first.
+
+mod command;
+mod kernel;
+mod saved;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use io_autotune_protocol::{DeliveredSetting, Delivery, Job};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{NodeConfig, NodeConfigError};
+use crate::directory::{DirectoryError, read_limited};
+use crate::say;
+use command::Running;
+use kernel::{Kernel, Target};
+use saved::{Saved, SavedDirectory, Value};
+
+/// Pairs of settings that say the same in two ways: the kernel zeroes one when the other is written, and takes no
+/// zero for the first of them (kernel/sysctl.c, mm/page-writeback.c).
+const TWINS: [(&str, &str); 2] = [
+    ("vm.dirty_bytes", "vm.dirty_ratio"),
+    ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
+];
+
+/// What became of the settings that a job was to be given on this node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub(crate) enum Outcome {
+    /// They are in force, by the kernel's own word.
+    InForce {
+        /// By setting.
+        values: BTreeMap<String, String>,
+        /// Variables of the job that a command provides.
+        #[serde(default)]
+        provided: BTreeMap<String, String>,
+    },
+    /// None of them is.
+    NotApplied {
+        /// Why, in one sentence.
+        why: String,
+    },
+}
+
+/// Why settings are not applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsError {
+    #[error("{0}")]
+    Refused(String),
+    #[error("{0}")]
+    Config(#[from] NodeConfigError),
+    #[error("the old values cannot be saved: {0}")]
+    Save(#[from] DirectoryError),
+    #[error("{label}: {source}")]
+    Io { label: String, source: io::Error },
+}
+
+fn at(target: &Target) -> impl FnOnce(io::Error) -> SettingsError {
+    let label = target.label();
+    move |source| SettingsError::Io { label, source }
+}
+
+/// What the work is done on. In tests it dies before any step, as if the helper had been killed there.
+trait World {
+    fn read(&mut self, target: &Target) -> io::Result<String>;
+    fn write(&mut self, target: &Target, value: &str) -> io::Result<()>;
+    fn save(&mut self, job_id: u32, saved: &Saved) -> Result<(), DirectoryError>;
+    fn forget(&mut self, job_id: u32) -> io::Result<()>;
+    fn start(&mut self, command: &Running) -> io::Result<BTreeMap<String, String>>;
+    fn stop(&mut self, command: &Running) -> io::Result<()>;
+}
+
+/// This node.
+struct Node<'a> {
+    kernel: &'a Kernel,
+    saved: &'a SavedDirectory,
+    /// How long a command may take to start.
+    most: Duration,
+}
+
+impl World for Node<'_> {
+    fn read(&mut self, target: &Target) -> io::Result<String> {
+        self.kernel.read(target)
+    }
+
+    fn write(&mut self, target: &Target, value: &str) -> io::Result<()> {
+        self.kernel.write(target, value)
+    }
+
+    fn save(&mut self, job_id: u32, saved: &Saved) -> Result<(), DirectoryError> {
+        self.saved.write(job_id, saved)
+    }
+
+    fn forget(&mut self, job_id: u32) -> io::Result<()> {
+        self.saved.remove(job_id)
+    }
+
+    fn start(&mut self, command: &Running) -> io::Result<BTreeMap<String, String>> {
+        command.start(self.most)
+    }
+
+    fn stop(&mut self, command: &Running) -> io::Result<()> {
+        command.stop()
+    }
+}
+
+/// Whether a delivery has anything that root does on the node.
+pub(crate) fn is_privileged(delivery: &Delivery) -> bool {
+    !delivery.settings.is_empty() || delivery.command.is_some()
+}
+
+/// Applies a job's settings on this node and starts its command, if the node's configuration lets them and the job
+/// has it to itself.
+pub(crate) fn apply(
+    delivery: &Delivery,
+    job: &Job,
+    config: Result<&NodeConfig, String>,
+    spool: &Path,
+    most: Duration,
+) -> Outcome {
+    let applied = (|| {
+        let config = config.map_err(SettingsError::Refused)?;
+        let objections = delivery
+            .settings
+            .iter()
+            .filter_map(|setting| config.objection(setting));
+        let others = config.others_on_node(job);
+        if let Some(objection) = objections.chain(others).next() {
+            return Err(SettingsError::Refused(objection));
+        }
+        let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
+        if !saved
+            .jobs()
+            .map_err(|error| SettingsError::Refused(error.to_string()))?
+            .is_empty()
+        {
+            let why = "what an earlier job changed on this node could not be put back yet";
+            return Err(SettingsError::Refused(why.into()));
+        }
+        let kernel = Kernel::new(&config.settings);
+        let wanted = Wanted {
+            settings: wanted(&kernel, &delivery.settings)?,
+            command: running(delivery, config, job).map_err(SettingsError::Refused)?,
+        };
+        let mut node = Node {
+            kernel: &kernel,
+            saved: &saved,
+            most,
+        };
+        let applied = apply_in(&mut node, job.job_id, &boot_id()?, &wanted);
+        saved.tidy();
+        applied
+    })();
+    match applied {
+        Ok((values, provided)) => Outcome::InForce { values, provided },
+        Err(error) => Outcome::NotApplied {
+            why: error.to_string(),
+        },
+    }
+}
+
+/// Whether a job has changed settings on this node that are not back yet.
+pub(crate) fn is_anything_changed(job: &Job, spool: &Path) -> bool {
+    let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
+    // What cannot be read may be anything.
+    saved.jobs().map_or(true, |jobs| jobs.contains(&job.job_id))
+}
+
+/// What the settings of a job are now, of those that its start put in force.
+pub(crate) fn changed_meanwhile(
+    in_force: &BTreeMap<String, String>,
+    settings: &[DeliveredSetting],
+    config: &NodeConfig,
+) -> Option<String> {
+    let kernel = Kernel::new(&config.settings);
+    let targets = wanted(&kernel, settings).ok()?;
+    targets.iter().find_map(|(target, _)| {
+        let label = target.label();
+        let now = kernel
+            .read(target)
+            .unwrap_or_else(|error| error.to_string());
+        let then = in_force.get(&label)?;
+        (now != *then).then(|| format!("{label} was {then} and is {now} at the end of the job"))
+    })
+}
+
+/// Puts back whatever jobs have changed on one node, or on all nodes of this host, and have not put back.
+pub(crate) fn restore(node: Option<(&str, &str)>, config: &NodeConfig, spool: &Path) {
+    let directories = match node {
+        Some((cluster, node)) => Ok(vec![SavedDirectory::new(spool, cluster, node)]),
+        None => SavedDirectory::all(spool),
+    };
+    let kernel = Kernel::new(&config.settings);
+    let directories = directories.unwrap_or_else(|error| {
+        say(&format!("the saved values cannot be read: {error}"));
+        Vec::new()
+    });
+    for saved in directories {
+        let jobs = saved.jobs().unwrap_or_else(|error| {
+            say(&format!("the saved values cannot be read: {error}"));
+            Vec::new()
+        });
+        for job_id in jobs {
+            match put_back(&kernel, &saved, job_id) {
+                Ok(0) => {}
+                Ok(count) => say(&format!(
+                    "{count} settings are as they were before job {job_id}"
+                )),
+                Err(problem) => say(&format!(
+                    "not all settings are as they were before job {job_id}: {problem}; the next prolog or epilog tries again"
+                )),
+            }
+        }
+        saved.tidy();
+    }
+}
+
+/// Puts back what one job has changed; returns how many settings.
+fn put_back(kernel: &Kernel, saved: &SavedDirectory, job_id: u32) -> Result<usize, String> {
+    let values = saved.read(job_id).map_err(|error| error.to_string())?;
+    let boot = boot_id().map_err(|error| error.to_string())?;
+    let mut node = Node {
+        kernel,
+        saved,
+        most: Duration::ZERO,
+    };
+    restore_in(&mut node, job_id, &boot, &values)
+}
+
+fn boot_id() -> Result<String, SettingsError> {
+    let text = read_limited(Path::new("/proc/sys/kernel/random/boot_id"));
+    let text = text.map_err(|source| SettingsError::Io {
+        label: "boot_id".into(),
+        source,
+    })?;
+    Ok(text.trim().to_owned())
+}
+
+/// What a job is to be given.
+struct Wanted {
+    settings: Vec<(Target, String)>,
+    command: Option<Running>,
+}
+
+/// What it was given: settings in force, and variables of the job that a command provides.
+type Given = (BTreeMap<String, String>, BTreeMap<String, String>);
+
+fn running(delivery: &Delivery, config: &NodeConfig, job: &Job) -> Result<Option<Running>, String> {
+    let Some(delivered) = &delivery.command else {
+        return Ok(None);
+    };
+    let site = config.command(&delivered.name)?;
+    Running::new(delivered, site, job).map(Some)
+}
+
+fn wanted(
+    kernel: &Kernel,
+    settings: &[DeliveredSetting],
+) -> Result<Vec<(Target, String)>, SettingsError> {
+    let mut wanted = Vec::new();
+    for setting in settings {
+        let targets = kernel
+            .targets(setting)
+            .map_err(|source| SettingsError::Io {
+                label: setting.name.clone(),
+                source,
+            })?;
+        wanted.extend(
+            targets
+                .into_iter()
+                .map(|target| (target, setting.value.clone())),
+        );
+    }
+    Ok(wanted)
+}
+
+/// Saves, writes, reads back and starts. Where anything fails, what was done is undone.
+fn apply_in(
+    world: &mut impl World,
+    job_id: u32,
+    boot_id: &str,
+    wanted: &Wanted,
+) -> Result<Given, SettingsError> {
+    let mut values = Vec::new();
+    for (target, _) in &wanted.settings {
+        values.push(in_force_of_pair(world, target)?);
+    }
+    let saved = Saved {
+        boot_id: boot_id.to_owned(),
+        values,
+        command: wanted.command.clone(),
+    };
+    world.save(job_id, &saved)?;
+    let given = write_all(world, &wanted.settings).and_then(|in_force| {
+        let provided = match &wanted.command {
+            Some(command) => world.start(command).map_err(|source| SettingsError::Io {
+                label: format!("the command {}", command.name),
+                source,
+            })?,
+            None => BTreeMap::new(),
+        };
+        Ok((in_force, provided))
+    });
+    if given.is_err()
+        && let Err(problem) = restore_in(world, job_id, boot_id, &saved)
+    {
+        say(&format!(
+            "not all settings are as they were before job {job_id}: {problem}; the next prolog or epilog tries again"
+        ));
+    }
+    given
+}
+
+fn write_all(
+    world: &mut impl World,
+    wanted: &[(Target, String)],
+) -> Result<BTreeMap<String, String>, SettingsError> {
+    for (target, value) in wanted {
+        world.write(target, value).map_err(at(target))?;
+    }
+    let mut in_force = BTreeMap::new();
+    for (target, value) in wanted {
+        let found = world.read(target).map_err(at(target))?;
+        if found != *value {
+            return Err(SettingsError::Refused(format!(
+                "{} was set to {value} and is {found}",
+                target.label()
+            )));
+        }
+        in_force.insert(target.label(), found);
+    }
+    Ok(in_force)
+}
+
+/// The value of a place, or, of a pair, that of the one in force.
+fn in_force_of_pair(world: &mut impl World, target: &Target) -> Result<Value, SettingsError> {
+    let value = world.read(target).map_err(at(target))?;
+    if let Some(twin) = twin(target).filter(|_| value == "0") {
+        let value = world.read(&twin).map_err(at(&twin))?;
+        return Ok(Value {
+            target: twin,
+            value,
+        });
+    }
+    Ok(Value {
+        target: target.clone(),
+        value,
+    })
+}
+
+fn twin(target: &Target) -> Option<Target> {
+    let Target::Sysctl { name } = target else {
+        return None;
+    };
+    let twin = TWINS
+        .iter()
+        .find_map(|(bytes, ratio)| match name.as_str() {
+            name if name == *bytes => Some(*ratio),
+            name if name == *ratio => Some(*bytes),
+            _ => None,
+        })?;
+    Some(Target::Sysctl { name: twin.into() })
+}
+
+/// Puts saved values back in reverse order, whatever fails, and forgets them once all are. What another boot had
+/// is forgotten: its settings went with it.
+fn restore_in(
+    world: &mut impl World,
+    job_id: u32,
+    boot_id: &str,
+    saved: &Saved,
+) -> Result<usize, String> {
+    let mut problems = Vec::new();
+    let mut count = 0;
+    if saved.boot_id == boot_id {
+        if let Some(command) = &saved.command
+            && let Err(error) = world.stop(command)
+        {
+            problems.push(format!("the command {}: {error}", command.name));
+        }
+        for Value { target, value } in saved.values.iter().rev() {
+            match restore_one(world, target, value) {
+                Ok(changed) => count += usize::from(changed),
+                // A device or a file system that has gone has taken its settings along.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => problems.push(format!("{}: {error}", target.label())),
+            }
+        }
+    }
+    if problems.is_empty() {
+        world.forget(job_id).map_err(|error| error.to_string())?;
+        Ok(count)
+    } else {
+        Err(problems.join("; "))
+    }
+}
+
+/// Returns whether it was another.
+fn restore_one(world: &mut impl World, target: &Target, value: &str) -> io::Result<bool> {
+    if world.read(target)? == value {
+        return Ok(false);
+    }
+    world.write(target, value)?;
+    let found = world.read(target)?;
+    if found == value {
+        Ok(true)
+    } else {
+        Err(io::Error::other(format!(
+            "set back to {value}, it is {found}"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use io_autotune_protocol::SettingKind;
+
+    use super::*;
+
+    const JOB: u32 = 7;
+
+    /// The kernel's own rule for pairs, which a tree of files does not have; and death after so many steps.
+    struct Mortal<'a> {
+        node: Node<'a>,
+        steps: usize,
+    }
+
+    impl Mortal<'_> {
+        fn step(&mut self) -> io::Result<()> {
+            self.steps = self
+                .steps
+                .checked_sub(1)
+                .ok_or_else(|| io::Error::other("killed"))?;
+            Ok(())
+        }
+    }
+
+    impl World for Mortal<'_> {
+        fn read(&mut self, target: &Target) -> io::Result<String> {
+            self.step()?;
+            self.node.read(target)
+        }
+
+        fn write(&mut self, target: &Target, value: &str) -> io::Result<()> {
+            self.step()?;
+            self.node.write(target, value)?;
+            match twin(target) {
+                Some(twin) => self.node.write(&twin, "0"),
+                None => Ok(()),
+            }
+        }
+
+        fn save(&mut self, job_id: u32, saved: &Saved) -> Result<(), DirectoryError> {
+            let killed = |source| DirectoryError::Io {
+                path: "saved".into(),
+                source,
+            };
+            self.step().map_err(killed)?;
+            self.node.save(job_id, saved)
+        }
+
+        fn forget(&mut self, job_id: u32) -> io::Result<()> {
+            self.step()?;
+            self.node.forget(job_id)
+        }
+
+        fn start(&mut self, command: &Running) -> io::Result<BTreeMap<String, String>> {
+            self.step()?;
+            self.node.start(command)
+        }
+
+        fn stop(&mut self, command: &Running) -> io::Result<()> {
+            self.step()?;
+            self.node.stop(command)
+        }
+    }
+
+    fn sysctl(name: &str) -> Target {
+        Target::Sysctl { name: name.into() }
+    }
+
+    fn block(name: &str) -> Target {
+        Target::Block {
+            device: "loop9".into(),
+            name: name.into(),
+        }
+    }
+
+    fn asked(place: &Place) -> Wanted {
+        let settings = [
+            (sysctl("vm.dirty_background_bytes"), "1048576"),
+            (sysctl("vm.dirty_bytes"), "4194304"),
+            (sysctl("vm.dirty_expire_centisecs"), "100"),
+            (block("read_ahead_kb"), "4096"),
+        ]
+        .map(|(target, value)| (target, value.to_owned()));
+        Wanted {
+            settings: settings.into(),
+            command: Some(command::stand_in(place.root.path(), "echo MOUNT=/mnt")),
+        }
+    }
+
+    const ALL: [&str; 5] = [
+        "vm.dirty_bytes",
+        "vm.dirty_ratio",
+        "vm.dirty_background_bytes",
+        "vm.dirty_background_ratio",
+        "vm.dirty_expire_centisecs",
+    ];
+
+    fn values(kernel: &Kernel) -> Vec<String> {
+        let targets = ALL.map(sysctl).into_iter().chain([block("read_ahead_kb")]);
+        targets
+            .map(|target| kernel.read(&target).unwrap())
+            .collect()
+    }
+
+    struct Place {
+        root: tempfile::TempDir,
+        kernel: Kernel,
+        saved: SavedDirectory,
+    }
+
+    fn place() -> Place {
+        let root = tempfile::tempdir().unwrap();
+        let kernel = kernel::stand_in(root.path());
+        let saved = SavedDirectory::new(&root.path().join("spool"), "c", "n1");
+        Place {
+            root,
+            kernel,
+            saved,
+        }
+    }
+
+    impl Place {
+        fn mortal(&self, steps: usize) -> Mortal<'_> {
+            Mortal {
+                node: Node {
+                    kernel: &self.kernel,
+                    saved: &self.saved,
+                    most: Duration::from_secs(20),
+                },
+                steps,
+            }
+        }
+
+        fn is_started(&self) -> bool {
+            self.root.path().join("started").exists()
+        }
+
+        /// What a hook that comes later does.
+        fn sweep(&self, steps: usize) {
+            for job_id in self.saved.jobs().unwrap() {
+                let saved = self.saved.read(job_id).unwrap();
+                let _ = restore_in(&mut self.mortal(steps), job_id, "boot", &saved);
+            }
+        }
+    }
+
+    #[test]
+    fn settings_are_applied_and_put_back() {
+        let place = place();
+        let before = values(&place.kernel);
+        let given = apply_in(&mut place.mortal(1000), JOB, "boot", &asked(&place)).unwrap();
+        let (in_force, provided) = given;
+        assert_eq!(provided["MOUNT"], "/mnt");
+        assert!(place.is_started());
+        assert_eq!(in_force["vm.dirty_bytes"], "4194304");
+        assert_eq!(in_force["loop9/read_ahead_kb"], "4096");
+        assert_eq!(place.kernel.read(&sysctl("vm.dirty_ratio")).unwrap(), "0");
+        let saved = place.saved.read(JOB).unwrap();
+        assert_eq!(
+            saved.values[1].target,
+            sysctl("vm.dirty_ratio"),
+            "of the pair what was in force"
+        );
+        place.sweep(1000);
+        assert_eq!(values(&place.kernel), before);
+        assert!(!place.is_started());
+        assert!(place.saved.jobs().unwrap().is_empty());
+        place.saved.tidy();
+        assert!(!place.root.path().join("spool/saved").exists());
+    }
+
+    #[test]
+    fn whoever_is_killed_wherever_the_next_hook_puts_everything_back() {
+        let mut applied = false;
+        let mut killed_at = 0;
+        while !applied {
+            let place = place();
+            let before = values(&place.kernel);
+            applied = apply_in(&mut place.mortal(killed_at), JOB, "boot", &asked(&place)).is_ok();
+            // And the hooks that put it back are killed at every step too, one after the other.
+            let mut swept = 0;
+            while !place.saved.jobs().unwrap().is_empty() {
+                place.sweep(swept);
+                swept += 1;
+                assert!(
+                    swept < 100,
+                    "killed at step {killed_at}: it is never put back"
+                );
+            }
+            assert_eq!(values(&place.kernel), before, "killed at step {killed_at}");
+            assert!(
+                !place.is_started(),
+                "killed at step {killed_at}: the command is not stopped"
+            );
+            killed_at += 1;
+        }
+        // Reads, one save, writes, reads back.
+        assert!(
+            killed_at > 12,
+            "{killed_at} steps are too few to have been all"
+        );
+    }
+
+    #[test]
+    fn a_value_that_does_not_take_effect_leaves_nothing_behind() {
+        let place = place();
+        let before = values(&place.kernel);
+        let mut wanted = asked(&place);
+        wanted
+            .settings
+            .push((block("scheduler"), "bfq [kyber]".into()));
+        let error = apply_in(&mut place.mortal(1000), JOB, "boot", &wanted).unwrap_err();
+        assert!(error.to_string().contains("and is kyber"), "{error}");
+        assert_eq!(values(&place.kernel), before);
+        assert!(place.saved.jobs().unwrap().is_empty());
+        wanted = asked(&place);
+        wanted.settings.push((sysctl("vm.none"), "1".into()));
+        assert!(apply_in(&mut place.mortal(1000), JOB, "boot", &wanted).is_err());
+        assert_eq!(values(&place.kernel), before);
+    }
+
+    #[test]
+    fn a_command_that_fails_leaves_nothing_behind() {
+        let place = place();
+        let before = values(&place.kernel);
+        let mut wanted = asked(&place);
+        wanted.command = Some(command::stand_in(place.root.path(), "exit 1"));
+        let error = apply_in(&mut place.mortal(1000), JOB, "boot", &wanted).unwrap_err();
+        assert!(
+            error.to_string().contains("the command stand-in"),
+            "{error}"
+        );
+        assert_eq!(values(&place.kernel), before);
+        assert!(!place.is_started());
+        assert!(place.saved.jobs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn one_that_cannot_be_put_back_does_not_keep_the_others() {
+        let place = place();
+        apply_in(&mut place.mortal(1000), JOB, "boot", &asked(&place)).unwrap();
+        let expire = place.root.path().join("proc_sys/vm/dirty_expire_centisecs");
+        fs::remove_file(&expire).unwrap();
+        fs::create_dir(&expire).unwrap();
+        place.sweep(1000);
+        assert_eq!(place.kernel.read(&sysctl("vm.dirty_ratio")).unwrap(), "20");
+        assert_eq!(place.kernel.read(&block("read_ahead_kb")).unwrap(), "128");
+        assert_eq!(place.saved.jobs().unwrap(), [JOB], "it is tried again");
+        fs::remove_dir(&expire).unwrap();
+        place.sweep(1000);
+        assert!(
+            place.saved.jobs().unwrap().is_empty(),
+            "it has gone, and so has its value"
+        );
+    }
+
+    #[test]
+    fn what_another_boot_had_is_not_put_back() {
+        let place = place();
+        apply_in(&mut place.mortal(1000), JOB, "boot", &asked(&place)).unwrap();
+        let saved = place.saved.read(JOB).unwrap();
+        assert_eq!(
+            restore_in(&mut place.mortal(1000), JOB, "next boot", &saved),
+            Ok(0)
+        );
+        assert_eq!(
+            place
+                .kernel
+                .read(&sysctl("vm.dirty_expire_centisecs"))
+                .unwrap(),
+            "100"
+        );
+        assert!(place.saved.jobs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_the_node_does_not_allow_is_not_applied() {
+        let root = tempfile::tempdir().unwrap();
+        kernel::stand_in(root.path());
+        let setting = DeliveredSetting {
+            kind: SettingKind::Sysctl,
+            name: "vm.dirty_expire_centisecs".into(),
+            value: "100".into(),
+        };
+        let job = |cpus: &str| Job {
+            cluster: "c".into(),
+            job_id: JOB,
+            restart_count: 0,
+            uid: 1000,
+            gid: 1000,
+            user: None,
+            node: "n1".into(),
+            nodes: 1,
+            partition: "main".into(),
+            cpus_per_node: cpus.into(),
+        };
+        let allowing: NodeConfig = toml::from_str(&format!(
+            "[exclusive]\ncpus = 8\n[settings]\nproc_sys = {:?}\n[[settings.allow]]\nkind = \"sysctl\"\nname = \"vm.dirty_expire_centisecs\"\nmin = 100\nmax = 200\n",
+            root.path().join("proc_sys")
+        ))
+        .unwrap();
+        let nothing = NodeConfig::default();
+        let spool = root.path().join("spool");
+        let delivery = Delivery {
+            settings: vec![setting.clone()],
+            ..Delivery::default()
+        };
+        let most = Duration::from_secs(20);
+        let tried = |cpus: &str, config: Result<&NodeConfig, String>| {
+            apply(&delivery, &job(cpus), config, &spool, most)
+        };
+        for (outcome, expected) in [
+            (tried("8", Ok(&nothing)), "node.toml allows"),
+            (tried("4", Ok(&allowing)), "--exclusive"),
+            (tried("8", Err("node.toml is broken".into())), "is broken"),
+        ] {
+            let Outcome::NotApplied { why } = outcome else {
+                panic!("{outcome:?}")
+            };
+            assert!(why.contains(expected), "{why}");
+        }
+        let Outcome::InForce { values, .. } = tried("8", Ok(&allowing)) else {
+            panic!("it is allowed")
+        };
+        assert_eq!(values["vm.dirty_expire_centisecs"], "100");
+        let settings = std::slice::from_ref(&setting);
+        assert_eq!(changed_meanwhile(&values, settings, &allowing), None);
+        let file = root.path().join("proc_sys/vm/dirty_expire_centisecs");
+        fs::write(&file, "700\n").unwrap();
+        let told = changed_meanwhile(&values, settings, &allowing).unwrap();
+        assert!(told.contains("is 700"), "{told}");
+        // As long as an earlier job's values are not back, nothing else is changed.
+        assert!(matches!(
+            tried("8", Ok(&allowing)),
+            Outcome::NotApplied { .. }
+        ));
+        restore(Some(("c", "n1")), &allowing, &spool);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "3000\n");
+        assert!(!spool.join("saved").exists());
+    }
+}

@@ -1,0 +1,213 @@
+//! What settings were before: on disk before the first of them is changed, until all of them are back.
+//!
+//! `SPOOL/saved/CLUSTER/NODE/JOBID.json`, root's alone. A directory without such a file is removed, so that the
+//! plugin sees by one look whether there is anything to put back.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::command::Running;
+use super::kernel::Target;
+use crate::directory::{DirectoryError, check_directory, ensure_directory, read_limited, replace};
+
+/// What the settings that a job has changed were before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Saved {
+    /// /proc/sys/kernel/random/boot_id: another boot has settings of its own.
+    pub(crate) boot_id: String,
+    /// In the order in which they are changed.
+    pub(crate) values: Vec<Value>,
+    /// What is to be stopped.
+    #[serde(default)]
+    pub(crate) command: Option<Running>,
+}
+
+/// What one setting was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Value {
+    /// The place that is written to put it back. Of a pair of which the kernel zeroes one when the other is
+    /// written, the one that was in force.
+    pub(crate) target: Target,
+    /// What it was.
+    pub(crate) value: String,
+}
+
+/// The saved values of one node.
+#[derive(Clone, Debug)]
+pub(crate) struct SavedDirectory {
+    spool: PathBuf,
+    cluster: String,
+    node: String,
+}
+
+impl SavedDirectory {
+    pub(crate) fn new(spool: &Path, cluster: &str, node: &str) -> Self {
+        Self {
+            spool: spool.to_owned(),
+            cluster: cluster.to_owned(),
+            node: node.to_owned(),
+        }
+    }
+
+    /// Those of all nodes that have any in a spool.
+    pub(crate) fn all(spool: &Path) -> Result<Vec<Self>, DirectoryError> {
+        let mut all = Vec::new();
+        let saved = spool.join("saved");
+        for cluster in trusted_names(&[spool, &saved])? {
+            for node in trusted_names(&[&saved.join(&cluster)])? {
+                all.push(Self::new(spool, &cluster, &node));
+            }
+        }
+        Ok(all)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.spool
+            .join("saved")
+            .join(&self.cluster)
+            .join(&self.node)
+    }
+
+    fn file(&self, job_id: u32) -> PathBuf {
+        self.path().join(format!("{job_id}.json"))
+    }
+
+    /// The jobs that have saved values. Root acts on what stands in them: they are looked for only where nobody else
+    /// can have put them.
+    pub(crate) fn jobs(&self) -> Result<Vec<u32>, DirectoryError> {
+        let saved = self.spool.join("saved");
+        let cluster = saved.join(&self.cluster);
+        let names = trusted_names(&[&self.spool, &saved, &cluster, &self.path()])?;
+        let mut jobs: Vec<u32> = names
+            .iter()
+            .filter_map(|name| name.strip_suffix(".json")?.parse().ok())
+            .collect();
+        jobs.sort_unstable();
+        Ok(jobs)
+    }
+
+    /// Writes them so that a crash of the machine leaves all of them or none.
+    pub(crate) fn write(&self, job_id: u32, saved: &Saved) -> Result<(), DirectoryError> {
+        let path = self.file(job_id);
+        let text = serde_json::to_vec(saved).map_err(|source| DirectoryError::Json {
+            path: path.clone(),
+            source,
+        })?;
+        ensure_directory(&self.spool)?;
+        let mut directory = self.spool.clone();
+        let mut made = vec![directory.clone()];
+        for name in ["saved", &self.cluster, &self.node] {
+            directory.push(name);
+            ensure_directory(&directory)?;
+            made.push(directory.clone());
+        }
+        replace(&path, &text, 0o400, None)?;
+        for directory in made.iter().rev() {
+            let synced = File::open(directory).and_then(|directory| directory.sync_all());
+            synced.map_err(|source| DirectoryError::Io {
+                path: directory.clone(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(&self, job_id: u32) -> Result<Saved, DirectoryError> {
+        let path = self.file(job_id);
+        let text = read_limited(&path).map_err(|source| DirectoryError::Io {
+            path: path.clone(),
+            source,
+        })?;
+        serde_json::from_str(&text).map_err(|source| DirectoryError::Json { path, source })
+    }
+
+    /// Forgets what a job's settings were.
+    pub(crate) fn remove(&self, job_id: u32) -> io::Result<()> {
+        match fs::remove_file(self.file(job_id)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the node's directory, and what a helper that was killed left half written in it, if no job has saved
+    /// values there. Where it cannot be removed, the next hook looks again.
+    pub(crate) fn tidy(&self) {
+        if !self.jobs().is_ok_and(|jobs| jobs.is_empty()) {
+            return;
+        }
+        for name in trusted_names(&[&self.path()]).unwrap_or_default() {
+            if name.ends_with(".new") {
+                let _ = fs::remove_file(self.path().join(name));
+            }
+        }
+        let mut directory = self.path();
+        while directory != self.spool && fs::remove_dir(&directory).is_ok() {
+            directory.pop();
+        }
+    }
+}
+
+/// The names in the last of these directories, each of which must be root's and nobody else's to write; none where
+/// one of them is not there.
+fn trusted_names(directories: &[&Path]) -> Result<Vec<String>, DirectoryError> {
+    let mut names = Vec::new();
+    let Some(last) = directories.last() else {
+        return Ok(names);
+    };
+    let unreadable = |source| DirectoryError::Io {
+        path: (*last).to_owned(),
+        source,
+    };
+    for directory in directories {
+        match fs::symlink_metadata(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
+            _ => check_directory(directory)?,
+        }
+    }
+    for entry in fs::read_dir(last).map_err(unreadable)? {
+        let name = entry.map_err(unreadable)?.file_name();
+        names.push(name.to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn what_others_can_have_put_there_is_not_acted_on() {
+        let root = tempfile::tempdir().unwrap();
+        let spool = root.path().join("spool");
+        let saved = SavedDirectory::new(&spool, "c", "n1");
+        assert!(saved.jobs().unwrap().is_empty(), "there is nothing yet");
+        let nothing = Saved {
+            boot_id: "boot".into(),
+            values: Vec::new(),
+            command: None,
+        };
+        saved.write(7, &nothing).unwrap();
+        assert_eq!(saved.jobs().unwrap(), [7]);
+        assert_eq!(SavedDirectory::all(&spool).unwrap().len(), 1);
+
+        let node = spool.join("saved/c/n1");
+        for directory in [&spool, &spool.join("saved"), &spool.join("saved/c"), &node] {
+            fs::set_permissions(directory, Permissions::from_mode(0o777)).unwrap();
+            assert!(saved.jobs().is_err(), "{}", directory.display());
+            fs::set_permissions(directory, Permissions::from_mode(0o711)).unwrap();
+        }
+        let elsewhere = root.path().join("elsewhere");
+        fs::rename(&node, &elsewhere).unwrap();
+        symlink(&elsewhere, &node).unwrap();
+        assert!(saved.jobs().is_err(), "a link");
+    }
+}
