@@ -1,0 +1,278 @@
+"""The report as data: what the page, the JSON, the CSV and the mail show.
+
+One :class:`Report` a night. Everything that is shown anywhere is a field here, so that the page and
+the files cannot differ. Shares are fractions (0.12 is 12 %), times are seconds, node-hours are
+elapsed times nodes over 3600, instants are ISO 8601 in UTC. A field that is ``None`` is not known,
+and whoever shows it says so. The JSON is :func:`dataclasses.asdict` of it; ``SCHEMA`` changes its
+number when a field changes its meaning or goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+SCHEMA = "io-autotune-report/1"
+
+Value = str | int | float
+"""A parameter's value, as the catalogue spells it."""
+
+Verdict = Literal["faster", "slower", "not_yet", "no_effect", "unclear"]
+"""What may be said of a gain.
+
+``faster`` and ``slower`` are claims that the error rate is spent on. ``not_yet``: too little data.
+``no_effect``: the interval lies within what is worth telling apart. ``unclear``: the claim and the
+node-hours have different signs, or the runs contradict what the claim assumes; ``reason`` says
+which.
+"""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The gain of what ran under a chosen parametrization against control runs near in time.
+
+    Of elapsed, as a share of the default's: 0.2 is a run that takes a fifth less.
+    """
+
+    verdict: Verdict
+    reason: str
+    """The verdict's ground, in one sentence for the page."""
+    share: float | None
+    low: float | None
+    high: float | None
+    level: float
+    """Of the interval, over all looks of the study's life."""
+    tuned_runs: int
+    control_runs: int
+    detectable: float | None
+    """The smallest gain that these numbers of runs would have shown, with probability 0.8."""
+    runs_needed: int | None
+    """About how many more runs it takes to see a gain of the size of the estimate."""
+    evidence: float = 1.0
+    """An e-value against no effect, the study's looks included: 20 is what a 5 % error rate asks of
+    one study alone; of many at once the false discovery rate asks for more."""
+
+
+@dataclass(frozen=True)
+class NodeHours:
+    """What tuning saved and cost, summed over runs (arithmetic, not robust)."""
+
+    used: float
+    """By all runs that counted."""
+    saved: float | None
+    """In all: ``by_chosen`` less ``exploring`` less ``controls``; negative is a loss."""
+    low: float | None
+    high: float | None
+    by_chosen: float | None
+    """Saved by runs under a chosen parametrization."""
+    exploring: float | None
+    """Spent by design and search runs beyond what the default would have taken; may be negative."""
+    controls: float | None
+    """Spent by control runs beyond what the chosen parametrization would have taken."""
+    a_month: float | None
+    """What a month is worth at the present rate of runs, once settled."""
+
+
+@dataclass(frozen=True)
+class Importance:
+    """What the parameters explain, three ways; empty where skill or data do not suffice."""
+
+    @dataclass(frozen=True)
+    class Share:
+        """One parameter's, or one pair's, share of the variance."""
+
+        parameters: list[str]
+        share: float
+        low: float | None = None
+        high: float | None = None
+
+    silent: str | None
+    """Why nothing is said, if nothing is."""
+    r2: list[Share] = field(default_factory=list)
+    """Cao et al. 2018, table 5: one-hot least squares; first and second parameter over 0.6."""
+    anova: list[Share] = field(default_factory=list)
+    """With interactions of two."""
+    forest: list[Share] = field(default_factory=list)
+    """Permutation importance of a random forest."""
+    forest_skill: float | None = None
+    """Its cross-validated R2."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The Gaussian process's expectation over two important parameters, the others as chosen."""
+
+    x: str
+    y: str
+    x_values: list[Value]
+    y_values: list[Value]
+    elapsed: list[list[float]]
+    """Expected elapsed, a row for each of ``y_values``."""
+    deviation: list[list[float]]
+    """One standard deviation of its logarithm."""
+    runs: list[tuple[Value, Value, float, int]]
+    """What was measured there: x, y, mean elapsed, runs."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How runs of one parametrization scatter."""
+
+    cv: float | None
+    """Pooled coefficient of variation of the parametrizations with two runs or more."""
+    levene_p: float | None
+    bartlett_p: float | None
+    outliers: float | None
+    """The share of runs beyond Tukey's fences of their parametrization."""
+    varies: bool | None
+    """Whether noise differs between parametrizations, by Levene at 5 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPoint:
+    """A run, as the figures draw it."""
+
+    ordinal: int
+    at: str
+    elapsed: float
+    role: str
+    chosen: bool
+    outlier: bool
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter's default and what was chosen."""
+
+    name: str
+    default: Value | None
+    """``None`` where the parameter does not exist under the default."""
+    chosen: Value | None
+    importance: float | None
+    """The largest share of the three ways, if any speaks."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One optimisation: application, context and accelerator."""
+
+    study_id: int
+    application: str
+    user: str
+    account: str | None
+    accelerator: str
+    context: dict[str, str]
+    epoch: int
+    phase: str
+    """baseline, design, search or settled; or pinned."""
+    runs: int
+    counted: int
+    failed: int
+    gain: Gain
+    node_hours: NodeHours
+    parameters: list[Parameter]
+    chosen_since: str | None
+    convergence: list[tuple[int, float]]
+    """After how many runs, the lowest mean of those known, over the default's."""
+    points: list[RunPoint]
+    """At most 500: the newest, and of the older ones every so-manieth."""
+    importance: Importance
+    surfaces: list[Surface]
+    noise: Noise
+
+
+@dataclass(frozen=True)
+class Group:
+    """The sum over an application, user, account or accelerator, or over the site."""
+
+    name: str
+    studies: int
+    settled: int
+    runs: int
+    gain: Gain
+    node_hours: NodeHours
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a person should look at, or may stop looking at."""
+
+    kind: Literal["regression", "drift", "waste", "already_best", "mixed", "quarantine", "quiet"]
+    study_id: int
+    application: str
+    what: str
+    """What is so, with its figures."""
+    do: str
+    """What to do, a command where there is one."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is different from the night before."""
+
+    study_id: int | None
+    application: str | None
+    what: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """A night, or a range."""
+
+    schema: str
+    site: str
+    generated_at: str
+    first: str
+    """The range's first instant: a midnight by the site's clock, with its distance from UTC."""
+    last: str
+    """Its end, exclusive, likewise."""
+    look: int
+    """How many nightly looks the error rate has been spent on so far, this one included."""
+    false_discovery_rate: float
+    """Held over the studies that something is claimed of."""
+    total: Group
+    accelerators: list[Group]
+    users: list[Group]
+    accounts: list[Group]
+    applications: list[Group]
+    studies: list[Study]
+    findings: list[Finding]
+    changes: list[Change]
+    history: list[tuple[str, float]]
+    """Night, node-hours saved in total up to it."""
+
+
+@dataclass(frozen=True)
+class Night:
+    """A line of the index of nights: a report in short, and where it lies."""
+
+    folder: str
+    """Beside the index; the page is ``index.html`` in it."""
+    site: str
+    first: str
+    last: str
+    studies: int
+    settled: int
+    runs: int
+    gain: Gain
+    node_hours: NodeHours
+    changes: int
+    findings: int
+
+    @classmethod
+    def of(cls, report: Report, folder: str) -> Night:
+        """The line for ``report``, whose files lie in ``folder``."""
+        total = report.total
+        return cls(
+            folder=folder,
+            site=report.site,
+            first=report.first,
+            last=report.last,
+            studies=total.studies,
+            settled=total.settled,
+            runs=total.runs,
+            gain=total.gain,
+            node_hours=total.node_hours,
+            changes=len(report.changes),
+            findings=len(report.findings),
+        )
