@@ -8,12 +8,13 @@ SHELL := /bin/bash
 STAGE       := build/stage
 VENV        := build/venv
 VENV_PEERS  := build/venv-analysis
+VENV_REPORT := build/venv-report
 DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format bench-peers comparison-report measure-romio reference sqlx openapi clean
+.PHONY: accelerators-report help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,7 +28,7 @@ build: ## Build everything into build/stage
 	install -m 755 target/release/examples/storm $(STAGE)/workloads/
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
-	install -m 755 deploy/jobcomp/io-autotune-jobcomp $(STAGE)/bin/
+	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
 	install -m 644 deploy/accelerators.d/*.toml $(STAGE)/share/accelerators.d/
 
 demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
@@ -63,16 +64,18 @@ $(VENV)/.installed: tests/requirements.txt
 	$(VENV)/bin/pip install --quiet --require-hashes --requirement tests/requirements.txt
 	touch $@
 
-test-unit: $(VENV)/.installed ## Tests of the pure parts: Rust, the plugin against a fake SPANK, the scripts in Python
+test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the pure parts: Rust, the plugin against a fake SPANK, the scripts in Python
 	@deploy/install-deps build test
 	cargo test --release --locked --workspace --exclude io-autotune-store
 	$(MAKE) --no-print-directory -C spank-plugin test
 	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_lives analysis/tests
+	$(VENV_REPORT)/bin/python -m pytest analysis/report_tests -m "not store"
 
-test-store: ## Tests of the store on a PostgreSQL of their own
+test-store: $(VENV_REPORT)/.installed ## Tests of the store, and of what reads it, on a PostgreSQL of their own
 	@deploy/install-deps build cluster
 	tests/with-postgres tests/describe-queries --check
 	tests/with-postgres cargo test --release --locked --package io-autotune-store
+	tests/with-postgres $(VENV_REPORT)/bin/python -m pytest analysis/report_tests -m store
 
 test-cluster: build $(VENV)/.installed ## Tests on a real Slurm cluster of their own
 	@deploy/install-deps cluster test
@@ -97,13 +100,37 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	$(MAKE) --no-print-directory -C spank-plugin lint
 	$(VENV)/bin/ruff check deploy tests analysis
 	$(VENV)/bin/ruff format --check deploy tests analysis
-	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp tests/with-postgres tests/describe-queries .ci/run
+	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries .ci/run
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
 	$(MAKE) --no-print-directory -C spank-plugin format
 	$(VENV)/bin/ruff format deploy tests analysis
 	$(VENV)/bin/ruff check --fix deploy tests analysis
+
+$(VENV_REPORT)/.installed: analysis/requirements-report.txt analysis/requirements-report-tests.txt
+	@deploy/install-deps report test
+	python3 -m venv --clear $(VENV_REPORT)
+	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement analysis/requirements-report.txt
+	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement analysis/requirements-report-tests.txt
+	touch $@
+
+# One thread each: studies are evaluated side by side.
+REPORT_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+REPORT_DEMO ?= build/report-demo
+BENCH_ARGS ?=
+
+report-demo: build $(VENV_REPORT)/.installed ## The nightly report of the demo's real history, and of a generated year
+	@deploy/install-deps cluster report
+	@$(REPORT_ENV) PYTHONPATH=deploy tests/with-postgres python3 -m demo.report --root $(DEMO_ROOT) \
+		--nights $(REPORT_DEMO) --python $(abspath $(VENV_REPORT))/bin/python
+
+bench-report: $(VENV_REPORT)/.installed ## The nightly report's time and memory, of 10^6 runs in 10^4 studies
+	@deploy/install-deps cluster report
+	$(REPORT_ENV) PYTHONPATH=analysis tests/with-postgres $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
+
+report-schema: $(VENV_REPORT)/.installed ## Renew docs/report.schema.json
+	PYTHONPATH=analysis $(VENV_REPORT)/bin/python -m io_autotune_analysis.files.schema > docs/report.schema.json
 
 # Large: Optuna's Gaussian process brings PyTorch along.
 $(VENV_PEERS)/.installed: analysis/requirements.txt
@@ -124,6 +151,22 @@ bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on 
 comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/comparison.md: the methods, the papers' tables, other optimisers
 	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
 		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data $(TABLES)
+
+GAINS_ROOT ?= /var/lib/io-autotune-gains
+GAINS_ARGS ?=
+accelerators-report: build ## What each accelerator gains over its default here: leave the machine alone meanwhile
+	@deploy/install-deps cluster test
+	@PYTHONPATH=deploy python3 -m gains --root $(GAINS_ROOT) $(GAINS_ARGS)
+
+# The report's page is tested in a real browser, and test-unit says so where it cannot have one.
+browser: ## Install chromium, which the tests of the report's page need
+	@deploy/install-deps browser || echo "no chromium: tests of the report's page in a browser are skipped"
+
+test-unit: browser
+
+SCREENSHOTS_ARGS ?=
+report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images
+	PYTHONPATH=analysis $(VENV_REPORT)/bin/python -m report_tests.screenshots docs/images $(SCREENSHOTS_ARGS)
 
 reference: $(VENV_PEERS)/.installed ## Renew what the engine's Gaussian process is checked against
 	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/engine/src/surrogate/scikit-learn.json

@@ -1,0 +1,1 @@
+"""How long the nightly report takes and how much memory, on a large generated site."""

@@ -1,0 +1,113 @@
+"""A night as a mail's body: plain text in 72 columns, the total first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from io_autotune_analysis.document import Change, Finding, Gain, Group, NodeHours, Report
+
+WIDTH = 72
+MOST = 12
+"""Lines of a list; the page has all."""
+APPLICATIONS = 8
+
+
+def body(report: Report) -> str:
+    """The text, with a line end at its end. Whoever sends it gives it a subject."""
+    return "\n".join(_clean(line) for line in _lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    first, last = report.first[:10], report.last[:10]
+    yield f"io-autotune at {report.site}: from {first} to {last}"
+    yield ""
+    yield from _total(report.total)
+    yield ""
+    yield from _list("Since the night before:", [_change(each) for each in report.changes])
+    # That a search rests asks nothing of anybody.
+    urgent = [each for each in report.findings if each.kind != "quiet"]
+    yield from _list("To look at:", [_finding(each) for each in urgent])
+    yield from _applications(report)
+    yield from _wrapped(
+        f"Of the gains claimed, {_percent(report.false_discovery_rate)} may be false. What may be"
+        " claimed, and how: docs/report-statistics.md. All figures: index.html, report.json,"
+        " studies.csv and groups.csv of this night."
+    )
+
+
+def _total(total: Group) -> Iterator[str]:
+    yield from _wrapped(_saved(total.node_hours))
+    yield from _wrapped(f"Chosen parametrizations against the default: {_gain(total.gain)}.")
+    yield from _wrapped(
+        f"{total.studies:,} studies, {total.settled:,} of them settled; {total.runs:,} runs."
+    )
+
+
+def _saved(hours: NodeHours) -> str:
+    if hours.saved is None:
+        return f"Not known yet what was saved, of {hours.used:,.0f} node-hours used."
+    word = "Saved" if hours.saved >= 0 else "Lost"
+    interval = ""
+    if hours.low is not None and hours.high is not None:
+        interval = f" (interval {hours.low:,.0f} to {hours.high:,.0f})"
+    month = "" if hours.a_month is None else f" At present {hours.a_month:,.0f} a month."
+    return (
+        f"{word} in all: {abs(hours.saved):,.0f} node-hours{interval}, of {hours.used:,.0f} used."
+        f"{month}"
+    )
+
+
+def _gain(gain: Gain) -> str:
+    if gain.share is None or gain.low is None or gain.high is None:
+        return gain.reason.rstrip(".")
+    words = {
+        "faster": "faster by",
+        "slower": "slower; gain",
+        "not_yet": "not told apart yet; estimate",
+        "no_effect": "no difference worth telling; estimate",
+        "unclear": "unclear; estimate",
+    }
+    interval = f"{_percent(gain.low)} to {_percent(gain.high)}"
+    return f"{words[gain.verdict]} {_percent(gain.share)} ({interval})"
+
+
+def _applications(report: Report) -> Iterator[str]:
+    claimed = [group for group in report.applications if group.gain.verdict in ("faster", "slower")]
+    claimed.sort(key=lambda group: -abs(group.node_hours.saved or 0.0))
+    lines = [f"{group.name}: {_gain(group.gain)}" for group in claimed]
+    yield from _list("Applications with a gain or a loss:", lines, APPLICATIONS)
+
+
+def _list(title: str, lines: list[str], most: int = MOST) -> Iterator[str]:
+    if not lines:
+        return
+    yield title
+    for line in lines[:most]:
+        yield from _wrapped(line, "- ", "  ")
+    if len(lines) > most:
+        yield f"- and {len(lines) - most:,} more"
+    yield ""
+
+
+def _change(change: Change) -> str:
+    return change.what if change.application is None else f"{change.application}: {change.what}"
+
+
+def _finding(finding: Finding) -> str:
+    return f"{finding.application} ({finding.kind.replace('_', ' ')}): {finding.what} {finding.do}"
+
+
+def _wrapped(text: str, first: str = "", other: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=other, break_on_hyphens=False
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _clean(line: str) -> str:
+    """Names are their users' to choose: nothing that a terminal would act on gets out."""
+    return "".join(sign if sign.isprintable() else "?" for sign in line)

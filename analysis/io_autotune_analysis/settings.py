@@ -1,0 +1,86 @@
+"""The report's settings: a TOML file (deploy/etc/report.toml is the sample), or options."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+class SettingsError(Exception):
+    """The settings cannot be used; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where a report reads and writes, and what it calls the site."""
+
+    database: str
+    state: Path
+    nights: Path
+    site: str = "this site"
+    processes: int = 0
+    """That evaluate studies; 0: as many as there are processors."""
+    keep_nights: int = 0
+    """Folders of so many nights stay; 0: all."""
+
+
+SECTIONS: dict[str, dict[str, type]] = {
+    "database": {"url": str},
+    "report": {
+        "site": str,
+        "state": str,
+        "nights": str,
+        "processes": int,
+        "keep_nights": int,
+    },
+}
+"""Every key there is."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The file's keys by name; ``[database] url`` is ``database``.
+
+    Raises:
+        SettingsError: it cannot be read, or has a key that is not known.
+    """
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    found: dict[str, Any] = {}
+    for section, keys in told.items():
+        known = SECTIONS.get(section)
+        if known is None or not isinstance(keys, dict):
+            raise SettingsError(f"{path}: [{section}] is not one of {', '.join(SECTIONS)}")
+        for key, value in keys.items():
+            if key not in known:
+                raise SettingsError(
+                    f"{path}: [{section}] has no key {key!r}; it has {', '.join(known)}"
+                )
+            # A flag is a number to Python, and none to whoever wrote it.
+            if type(value) is not known[key]:
+                raise SettingsError(
+                    f"{path}: [{section}] {key} = {value!r} is not of type {known[key].__name__}"
+                )
+            found["database" if section == "database" else key] = value
+    return found
+
+
+def settings(told: dict[str, Any]) -> Settings:
+    """Settings by their names.
+
+    Raises:
+        SettingsError: one is missing or out of its range.
+    """
+    missing = [name for name in ("database", "state", "nights") if not told.get(name)]
+    if missing:
+        raise SettingsError(
+            f"not told: {', '.join(missing)}; give --config FILE, or --database URL --state DIR"
+            " --nights DIR"
+        )
+    for name in ("processes", "keep_nights"):
+        if told.get(name, 0) < 0:
+            raise SettingsError(f"{name} = {told[name]}: a number from 0 is expected")
+    return Settings(**{**told, "state": Path(told["state"]), "nights": Path(told["nights"])})
