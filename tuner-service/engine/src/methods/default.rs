@@ -377,7 +377,8 @@ mod tests {
     use super::*;
     use crate::history::{History, Pending, Role};
     use crate::settings::Loss;
-    use crate::testing::{categories, grid, started};
+    use crate::testing::{categories, grid, history, started, tested, with_context};
+    use rand::SeedableRng;
 
     #[test]
     fn the_design_has_as_many_points_as_there_are_categories() {
@@ -426,5 +427,47 @@ mod tests {
         let (points, pending) = blind(&outside(bounded), 12);
         assert_eq!(distinct(&points), 6, "{points:?}");
         assert!(pending[6..].iter().all(|run| run.role == Role::BestKnown));
+    }
+
+    /// What is run next while so much may be lost, and what that is expected to lose.
+    fn chosen(context: &MethodContext<'_>, room: f64) -> Option<f64> {
+        let context = MethodContext { room, ..*context };
+        let Proposal::Run { point, .. } =
+            DefaultMethod.propose(&context, &mut ChaCha8Rng::seed_from_u64(3))
+        else {
+            return None;
+        };
+        let belief = context.view.belief()?;
+        Some(loss::cost(belief, belief.surrogate.predict(&point)))
+    }
+
+    #[test]
+    fn a_run_that_would_pass_the_bound_gives_way_to_something_cheaper() {
+        let space = grid(&[6, 6, 3, 4]);
+        let settings = Settings::default();
+        let (mut passing, mut gave_way) = (0, 0);
+        for seed in 0..40 {
+            let mut world = ChaCha8Rng::seed_from_u64(seed);
+            let mut known = vec![tested(&space, &space.default_point().0, &[100.0; 4], 0)];
+            for ordinal in 4..9 {
+                let point = space.draw(&mut world);
+                let time = 100.0 * 4.0_f64.powf(world.random_range(-0.5..1.0));
+                known.push(tested(&space, &point.0, &[time], ordinal));
+            }
+            let history = history(known, 5, 9);
+            with_context(&space, &history, &[], &settings, 1, |context| {
+                let free = chosen(context, f64::INFINITY).unwrap();
+                let room = 0.9 * free;
+                if free > 0.2 {
+                    passing += 1;
+                    gave_way += u32::from(chosen(context, room).unwrap() <= room);
+                }
+                assert_eq!(chosen(context, 1.1 * free.max(0.2)), Some(free));
+            });
+        }
+        assert!(
+            passing >= 8 && gave_way * 5 >= passing * 4,
+            "{gave_way} of {passing}"
+        );
     }
 }
