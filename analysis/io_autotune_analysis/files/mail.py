@@ -12,6 +12,9 @@ MOST = 12
 """Lines of a list; the page has all."""
 APPLICATIONS = 8
 
+LITTLE = 10.0
+"""Node-hours below this are told by two digits."""
+
 
 def body(report: Report) -> str:
     """The text, with a line end at its end. Whoever sends it gives it a subject."""
@@ -39,23 +42,32 @@ def _lines(report: Report) -> Iterator[str]:
 def _total(total: Group) -> Iterator[str]:
     yield from _wrapped(_saved(total.node_hours))
     yield from _wrapped(f"Chosen parametrizations against the default: {_gain(total.gain)}.")
+    studies = _word("study", "studies", total.studies)
+    runs = _word("run", "runs", total.runs)
     yield from _wrapped(
-        f"{total.studies:,} studies, {total.settled:,} of them settled; {total.runs:,} runs."
+        f"{total.studies:,} {studies}, {total.settled:,} of them settled; {total.runs:,} {runs}."
     )
+
+
+def _word(one: str, many: str, count: int) -> str:
+    return one if count == 1 else many
+
+
+def _hours(hours: float) -> str:
+    """Whole node-hours, and of few the first two digits: what is little is not nothing."""
+    return f"{hours:,.0f}" if abs(hours) >= LITTLE else f"{hours:.2g}"
 
 
 def _saved(hours: NodeHours) -> str:
     if hours.saved is None:
-        return f"Not known yet what was saved, of {hours.used:,.0f} node-hours used."
+        return f"Not known yet what was saved, of {_hours(hours.used)} node-hours used."
     word = "Saved" if hours.saved >= 0 else "Lost"
     interval = ""
     if hours.low is not None and hours.high is not None:
-        interval = f" (interval {hours.low:,.0f} to {hours.high:,.0f})"
-    month = "" if hours.a_month is None else f" At present {hours.a_month:,.0f} a month."
-    return (
-        f"{word} in all: {abs(hours.saved):,.0f} node-hours{interval}, of {hours.used:,.0f} used."
-        f"{month}"
-    )
+        interval = f" (interval {_hours(hours.low)} to {_hours(hours.high)})"
+    month = "" if hours.a_month is None else f" At present {_hours(hours.a_month)} a month."
+    saved, used = _hours(abs(hours.saved)), _hours(hours.used)
+    return f"{word} in all: {saved} node-hours{interval}, of {used} used.{month}"
 
 
 def _gain(gain: Gain) -> str:
