@@ -237,6 +237,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::testing;
 
     fn config(text: &str) -> NodeConfig {
         toml::from_str(text).unwrap()
@@ -344,16 +345,10 @@ mod tests {
     #[test]
     fn a_job_with_all_cpus_of_its_nodes_has_them_to_itself() {
         let job = |cpus: &str, partition: &str| Job {
-            cluster: "c".into(),
-            job_id: 7,
-            restart_count: 0,
-            uid: 1000,
-            gid: 1000,
-            user: None,
-            node: "n1".into(),
             nodes: 2,
             partition: partition.into(),
             cpus_per_node: cpus.into(),
+            ..testing::job()
         };
         let config = config("[exclusive]\ncpus = 8\npartitions = [\"main\"]\n");
         for cpus in ["8", "8(x2)", "8,16(x3)"] {

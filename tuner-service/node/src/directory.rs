@@ -262,21 +262,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-
-    fn job() -> Job {
-        Job {
-            cluster: "c".into(),
-            job_id: 7,
-            restart_count: 0,
-            uid: 1000,
-            gid: 1000,
-            user: None,
-            node: "n1".into(),
-            nodes: 1,
-            partition: "main".into(),
-            cpus_per_node: "8".into(),
-        }
-    }
+    use crate::testing::job;
 
     #[test]
     fn a_second_launch_finds_nothing_of_the_first() {

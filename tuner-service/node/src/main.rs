@@ -18,6 +18,8 @@ mod spool;
 mod stamp;
 mod start;
 mod submission;
+#[cfg(test)]
+mod testing;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

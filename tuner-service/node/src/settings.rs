@@ -422,6 +422,7 @@ mod tests {
     use io_autotune_protocol::SettingKind;
 
     use super::*;
+    use crate::testing;
 
     const JOB: u32 = 7;
 
@@ -702,16 +703,9 @@ mod tests {
             value: "100".into(),
         };
         let job = |cpus: &str| Job {
-            cluster: "c".into(),
             job_id: JOB,
-            restart_count: 0,
-            uid: 1000,
-            gid: 1000,
-            user: None,
-            node: "n1".into(),
-            nodes: 1,
-            partition: "main".into(),
             cpus_per_node: cpus.into(),
+            ..testing::job()
         };
         let allowing: NodeConfig = toml::from_str(&format!(
             "[exclusive]\ncpus = 8\n[settings]\nproc_sys = {:?}\n[[settings.allow]]\nkind = \"sysctl\"\nname = \"vm.dirty_expire_centisecs\"\nmin = 100\nmax = 200\n",

@@ -6,7 +6,7 @@ mod world;
 use std::io::Write;
 
 use io_autotune_engine::{Changed, Drift, DriftSettings, SettledRun, drift};
-use world::{What, World};
+use world::{What, World, found};
 
 const NOISES: [f64; 4] = [0.05, 0.1, 0.2, 0.3];
 /// Studies for each false-alarm rate, and for each delay.
@@ -56,24 +56,6 @@ fn main() -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn settled(runs: &[(bool, f64)]) -> Vec<SettledRun> {
-    let numbered = runs.iter().zip(0_i64..);
-    numbered
-        .map(|((control, elapsed), ordinal)| SettledRun {
-            ordinal,
-            control: *control,
-            elapsed: *elapsed,
-        })
-        .collect()
-}
-
-/// The first change that is found when one looks after each run from one on, and after which run.
-fn found(world: World, from: usize, runs: usize, seed: u64) -> Option<(usize, Drift)> {
-    let all = settled(&world.runs(runs, seed));
-    let settings = DriftSettings::default();
-    (from..=runs).find_map(|count| Some((count, drift(&all[..count], &settings)?)))
 }
 
 fn quiet(noise: f64, memory: f64) -> f64 {

@@ -3,6 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::{Drift, DriftSettings, SettledRun, drift};
+
 /// What changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
@@ -55,6 +57,25 @@ impl World {
             })
             .collect()
     }
+}
+
+/// Such runs as the detector takes them, in their order.
+pub(crate) fn settled(runs: &[(bool, f64)]) -> Vec<SettledRun> {
+    let numbered = runs.iter().zip(0_i64..);
+    numbered
+        .map(|((control, elapsed), ordinal)| SettledRun {
+            ordinal,
+            control: *control,
+            elapsed: *elapsed,
+        })
+        .collect()
+}
+
+/// The first change that is found when one looks after each run from one on, and after which run.
+pub(crate) fn found(world: World, from: usize, runs: usize, seed: u64) -> Option<(usize, Drift)> {
+    let all = settled(&world.runs(runs, seed));
+    let settings = DriftSettings::default();
+    (from..=runs).find_map(|count| Some((count, drift(&all[..count], &settings)?)))
 }
 
 /// A standard normal number (Box and Muller 1958).

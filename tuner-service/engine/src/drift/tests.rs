@@ -4,25 +4,7 @@ use super::*;
 
 #[path = "../../examples/drift/world.rs"]
 mod world;
-use world::{What, World};
-
-fn settled(runs: &[(bool, f64)]) -> Vec<SettledRun> {
-    let numbered = runs.iter().zip(0_i64..);
-    numbered
-        .map(|((control, elapsed), ordinal)| SettledRun {
-            ordinal,
-            control: *control,
-            elapsed: *elapsed,
-        })
-        .collect()
-}
-
-/// The first change that is found when one looks from some run on, after each of so many.
-fn found(world: World, from: usize, runs: usize, seed: u64) -> Option<(usize, Drift)> {
-    let all = settled(&world.runs(runs, seed));
-    let settings = DriftSettings::default();
-    (from..=runs).find_map(|count| Some((count, drift(&all[..count], &settings)?)))
-}
+use world::{What, World, found, settled};
 
 fn after_change(what: What, factor: f64, noise: f64, seed: u64) -> Option<(usize, Drift)> {
     let world = World {

@@ -1,0 +1,19 @@
+//! What tests of several modules work with.
+
+use io_autotune_protocol::Job;
+
+/// A job of one node, `n1`.
+pub(crate) fn job() -> Job {
+    Job {
+        cluster: "c".into(),
+        job_id: 7,
+        restart_count: 0,
+        uid: 1000,
+        gid: 1000,
+        user: None,
+        node: "n1".into(),
+        nodes: 1,
+        partition: "main".into(),
+        cpus_per_node: "8".into(),
+    }
+}
