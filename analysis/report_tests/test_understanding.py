@@ -262,4 +262,5 @@ def test_what_to_do_is_a_command_that_a_shell_understands() -> None:
     runs = frame(settled(50, 1.0, noise(9, 0.1), key=DEFAULT))
     odd = replace(study(runs), parameters=[Parameter("a", "x; rm -rf /", 2, None)])
     command = findings(odd, runs)[0].do.split(" stops here")[0]
-    assert shlex.split(command)[:4] == ["io-autotune", "pin", "12", "a=x; rm -rf /"]
+    assert command[0] == command[-1] == "`"  # code, to the page
+    assert shlex.split(command[1:-1])[:4] == ["io-autotune", "pin", "12", "a=x; rm -rf /"]

@@ -50,7 +50,8 @@ def _of(study: Study, before: Earlier) -> Iterator[Change]:
     elif was.phase != now.phase:
         yield change(f"went from {was.phase} to {now.phase}")
     if was.chosen != now.chosen and now.chosen:
-        yield change("another parametrization is chosen" if was.chosen else "one is chosen now")
+        which = "another" if was.chosen else "a first"
+        yield change(f"{which} parametrization is chosen")
     yield from map(change, _verdicts(was, now))
 
 

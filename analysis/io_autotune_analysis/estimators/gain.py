@@ -12,6 +12,7 @@ import pandas as pd
 from io_autotune_analysis.document import Gain, Verdict
 from io_autotune_analysis.estimators.effect import ERROR, Effect
 from io_autotune_analysis.estimators.part import Part, part
+from io_autotune_analysis.wording import per_cent
 
 WORTH = 0.03
 """A gain or loss of less than this share is called no effect, once the interval says so."""
@@ -103,7 +104,7 @@ def judged(said: Gain, saved: float, runs_needed: int | None) -> Gain:
         return replace(said, reason=why, runs_needed=runs_needed)
     if said.low <= 0 <= said.high:
         if said.low >= -WORTH and said.high <= WORTH:
-            why = f"Whatever the difference is, it is less than {WORTH:.0%}."
+            why = f"Whatever the difference is, it is less than {per_cent(WORTH)}."
             return replace(said, verdict="no_effect", reason=why)
         why = "The interval includes no effect."
         return replace(said, reason=why, runs_needed=runs_needed)

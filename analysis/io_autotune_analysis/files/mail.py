@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from io_autotune_analysis.document import Change, Finding, Gain, Group, NodeHours, Report
+from io_autotune_analysis.wording import per_cent
 
 WIDTH = 72
 MOST = 12
@@ -23,7 +24,7 @@ def body(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     first, last = report.first[:10], report.last[:10]
-    yield f"io-autotune at {report.site}: from {first} to {last}"
+    yield from _wrapped(f"io-autotune at {report.site}: from {first} to {last}")
     yield ""
     yield from _total(report.total)
     yield ""
@@ -33,8 +34,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _list("To look at:", [_finding(each) for each in urgent])
     yield from _applications(report)
     yield from _wrapped(
-        f"Of the gains claimed, {_percent(report.false_discovery_rate)} may be false. What may be"
-        " claimed, and how: docs/report-statistics.md. All figures: index.html, report.json,"
+        f"Of the gains claimed, {per_cent(report.false_discovery_rate, 1)} may be false. What may"
+        " be claimed, and how: docs/report-statistics.md. All figures: index.html, report.json,"
         " studies.csv and groups.csv of this night."
     )
 
@@ -80,8 +81,8 @@ def _gain(gain: Gain) -> str:
         "no_effect": "no difference worth telling; estimate",
         "unclear": "unclear; estimate",
     }
-    interval = f"{_percent(gain.low)} to {_percent(gain.high)}"
-    return f"{words[gain.verdict]} {_percent(gain.share)} ({interval})"
+    interval = f"{per_cent(gain.low, 1)} to {per_cent(gain.high, 1)}"
+    return f"{words[gain.verdict]} {per_cent(gain.share, 1)} ({interval})"
 
 
 def _applications(report: Report) -> Iterator[str]:
@@ -114,10 +115,6 @@ def _wrapped(text: str, first: str = "", other: str = "") -> list[str]:
     return textwrap.wrap(
         text, WIDTH, initial_indent=first, subsequent_indent=other, break_on_hyphens=False
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _clean(line: str) -> str:

@@ -16,6 +16,7 @@ from io_autotune_analysis.document import Finding, Study
 from io_autotune_analysis.estimators.blocks import comparisons, present
 from io_autotune_analysis.frames import EXPLORING_ROLES
 from io_autotune_analysis.understanding.tested import Array
+from io_autotune_analysis.wording import per_cent
 
 SURE = 1e-4
 WORTH = 0.1
@@ -64,10 +65,10 @@ def _regression(study: Study, here: pd.DataFrame) -> Iterator[Finding]:
         yield _finding(
             study,
             "regression",
-            f"What is chosen takes {-gain.share:.0%} longer than the default"
-            f" ({-gain.high:.0%} at least), by {gain.control_runs} control runs.",
-            f'io-autotune reset {number} --why "chosen parametrization is slower" searches anew;'
-            f" io-autotune explain JOBID says why it was chosen.",
+            f"What is chosen takes {per_cent(-gain.share)} longer than the default"
+            f" ({per_cent(-gain.high)} at least), by {gain.control_runs} control runs.",
+            f'`io-autotune reset {number} --why "chosen parametrization is slower"` searches anew;'
+            " `io-autotune explain JOBID` says why it was chosen.",
         )
         return
     change = _change(_against_control(here), LEAST_BLOCKS)
@@ -75,9 +76,9 @@ def _regression(study: Study, here: pd.DataFrame) -> Iterator[Finding]:
         yield _finding(
             study,
             "regression",
-            f"Against the control runs around them, tuned runs take {change[1] - 1:.0%} longer"
-            f" since {change[0]:%Y-%m-%d} than before.",
-            f'If that day explains it, io-autotune reset {number} --why "..." searches anew.',
+            f"Against the control runs around them, tuned runs take {per_cent(change[1] - 1)}"
+            f" longer since {change[0]:%Y-%m-%d} than before.",
+            f'If that day explains it, `io-autotune reset {number} --why "..."` searches anew.',
         )
 
 
@@ -88,13 +89,13 @@ def _drift(study: Study, here: pd.DataFrame) -> Iterator[Finding]:
     if change is None or 1 / (1 + WORTH) < change[1] < 1 + WORTH:
         return
     when, ratio = change
-    more = f"{ratio - 1:.0%} longer" if ratio > 1 else f"{1 - ratio:.0%} less"
+    more = f"{per_cent(ratio - 1)} longer" if ratio > 1 else f"{per_cent(1 - ratio)} less"
     yield _finding(
         study,
         "drift",
         f"Since {when:%Y-%m-%d} all runs take {more} than before, those of the default too.",
         "Gains are measured against the present and hold. If the work has changed,"
-        f' io-autotune reset {study.study_id} --why "other work since {when:%Y-%m-%d}".',
+        f' `io-autotune reset {study.study_id} --why "other work since {when:%Y-%m-%d}"`.',
     )
 
 
@@ -111,7 +112,8 @@ def _against_control(here: pd.DataFrame) -> pd.Series:
     latest = present(here)
     for each in comparisons(here):
         if each.key == latest.key:
-            apart = np.nanmedian(each.tuned, axis=1) - each.control
+            with np.errstate(invalid="ignore"):  # where both were cut short, nobody knows
+                apart = np.nanmedian(each.tuned, axis=1) - each.control
             known = pd.Series(apart, index=pd.DatetimeIndex(each.control_started, tz="UTC"))
             return known[np.isfinite(apart)]
     return pd.Series(dtype=np.float64)
@@ -153,7 +155,7 @@ def _mixed(study: Study, here: pd.DataFrame) -> Iterator[Finding]:
         f"The default's latest {elapsed.size} runs take from {elapsed.min():.3g} to"
         f" {elapsed.max():.3g} s: this looks like different work under one name.",
         "Give each kind of work a name of its own (sbatch --io-autotune=app=NAME). If it is one"
-        f" application's all the same: io-autotune accept {study.study_id}.",
+        f" application's all the same: `io-autotune accept {study.study_id}`.",
     )
 
 
@@ -199,8 +201,8 @@ def _quarantine(study: Study, here: pd.DataFrame) -> Iterator[Finding]:
                 "quarantine",
                 f"Under {key} {fails} of {len(runs)} runs failed, under the default {bad} of"
                 f" {good + bad}.",
-                f"io-autotune history --study {study.study_id} shows them;"
-                f' if it is still chosen, io-autotune reset {study.study_id} --why "runs fail".',
+                f"`io-autotune history --study {study.study_id}` shows them;"
+                f' if it is still chosen, `io-autotune reset {study.study_id} --why "runs fail"`.',
             )
 
 
@@ -227,7 +229,7 @@ def _waste(study: Study, here: pd.DataFrame) -> Iterator[Finding]:
             "waste",
             f"{len(explored)} exploring runs took {ratio:.1f} times the default on average, and"
             " none of what they tried is a tenth faster.",
-            f'io-autotune pin {number} --why "nothing to win" ends the search with what is'
+            f'`io-autotune pin {number} --why "nothing to win"` ends the search with what is'
             " recommended now.",
         )
 
@@ -236,10 +238,10 @@ def _pin_default(study: Study) -> str:
     """The command that gives every later run the default: one of its values suffices."""
     known = [each for each in study.parameters if each.default is not None]
     if not known:
-        return f'io-autotune pin {study.study_id} --why "default is best"'
+        return f'`io-autotune pin {study.study_id} --why "default is best"`'
     # What the page says is copied into a shell, and names are not ours.
     value = shlex.quote(f"{known[0].name}={known[0].default}")
-    return f'io-autotune pin {study.study_id} {value} --why "default is best"'
+    return f'`io-autotune pin {study.study_id} {value} --why "default is best"`'
 
 
 def quiet(study: Study, last_run: pd.Timestamp, now: pd.Timestamp) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import f as fisher
+from sklearn import config_context
 from sklearn.tree import DecisionTreeRegressor
 
 from io_autotune_analysis.document import Importance
@@ -221,12 +222,13 @@ def _forest(
     few observations as a study has, and a site has ten thousand studies.
     """
     said = np.zeros(asked.shape[0])
-    for _ in range(_TREES):
-        drawn = np.bincount(random.integers(0, y.size, y.size), minlength=y.size)
-        tree = DecisionTreeRegressor(
-            min_samples_leaf=2, max_features=0.7, random_state=int(random.integers(2**31))
-        )
-        there = drawn > 0
-        tree.fit(x[there], y[there], sample_weight=(drawn * weights)[there], check_input=False)
-        said += tree.tree_.predict(asked)[:, 0]
+    with config_context(skip_parameter_validation=True, assume_finite=True):
+        for _ in range(_TREES):
+            drawn = np.bincount(random.integers(0, y.size, y.size), minlength=y.size)
+            tree = DecisionTreeRegressor(
+                min_samples_leaf=2, max_features=0.7, random_state=int(random.integers(2**31))
+            )
+            there = drawn > 0
+            tree.fit(x[there], y[there], sample_weight=(drawn * weights)[there], check_input=False)
+            said += tree.tree_.predict(asked)[:, 0]
     return said / _TREES
