@@ -273,9 +273,9 @@ class Cluster:
         files.directory(self.paths.etc, 0o755)
         with registry.opened() as shared:
             others = {root for root in shared.roots if root != self.root}
-            loaded = {root: record.load(Paths(root).record) for root in others}
+            loaded = {root: record.load_neighbour(Paths(root).record) for root in others}
             records = {root: item for root, item in loaded.items() if item is not None}
-            taken = {port for item in records.values() for port in item.ports.all()}
+            taken = {port for item in records.values() for port in item.ports}
             wanted = self._wanted(nodes, taken)
             if wanted.variant.memory:
                 _check_memory(records)
@@ -388,7 +388,7 @@ class Cluster:
             yield
 
 
-def _check_memory(others: Mapping[Path, Record]) -> None:
+def _check_memory(others: Mapping[Path, record.Neighbour]) -> None:
     """Check that jobs can be held to their memory, and that no other cluster does so.
 
     Slurm 22.05 names its control groups by the node's name alone, and every cluster has an n1.
@@ -397,7 +397,7 @@ def _check_memory(others: Mapping[Path, Record]) -> None:
     if problem is not None:
         raise ClusterError(f"a cluster that holds jobs to their memory was asked for: {problem}")
     for root, item in others.items():
-        if item.variant.memory:
+        if item.memory:
             raise ClusterError(
                 "a cluster that holds jobs to their memory was asked for, and this host can have"
                 f" only one, which is in {root}; destroy that one first"

@@ -122,6 +122,37 @@ def parse(text: str, source: Path) -> Record:
     return record
 
 
+@dataclass(frozen=True)
+class Neighbour:
+    """What another cluster of this host holds: it may be of another version of this tree."""
+
+    ports: frozenset[int]
+    memory: bool
+    """It confines jobs by the memory cgroup."""
+
+
+def load_neighbour(path: Path) -> Neighbour | None:
+    """Return what the cluster with this record holds, or None if there is no such file.
+
+    Raises:
+        ClusterError: it does not even name ports.
+
+    """
+    try:
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        ports = dict(data["ports"])
+        held = [*ports.pop("slurmd"), *(port for port in ports.values() if port is not None)]
+        memory = bool(data.get("variant", {}).get("memory", False))
+        return Neighbour(frozenset(int(port) for port in held), memory)
+    except FileNotFoundError:
+        return None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ClusterError(
+            f"{path} cannot be read as a cluster's record: {error!r};"
+            " remove that cluster's root directory and start again"
+        ) from error
+
+
 def load(path: Path) -> Record | None:
     """Return the record kept in a file, or None if there is no such file."""
     try:

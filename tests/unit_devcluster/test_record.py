@@ -85,3 +85,17 @@ def test_refuses_a_senseless_number_of_nodes(nodes: int) -> None:
 
 def test_no_file_is_no_record(tmp_path: Path) -> None:
     assert record.load(tmp_path / "cluster.json") is None
+
+
+def test_a_neighbour_of_another_version_still_holds_its_ports(tmp_path: Path) -> None:
+    data = json.loads(record.dump(RECORD))
+    data["variant"] = {"memory": True, "of_a_later_version": 1}
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(ClusterError):
+        record.load(path)
+    neighbour = record.load_neighbour(path)
+    assert neighbour is not None
+    assert neighbour.memory
+    assert neighbour.ports == set(RECORD.ports.all())
+    assert record.load_neighbour(tmp_path / "none.json") is None
