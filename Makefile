@@ -14,7 +14,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi clean
+.PHONY: accelerators-report soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,7 +56,7 @@ CLUSTER_USER ?= io-alice
 cluster-shell: ## A shell that uses it, as io-alice unless CLUSTER_USER says otherwise
 	@$(DEVCLUSTER) shell --root $(DEV_ROOT) --user $(CLUSTER_USER)
 
-test: lint build test-unit test-store test-cluster ## Run every test
+test: lint build test-unit test-store test-cluster test-soak ## Run every test
 
 $(VENV)/.installed: tests/requirements.txt
 	@deploy/install-deps test
@@ -68,7 +68,7 @@ test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the pure par
 	@deploy/install-deps build test
 	cargo test --release --locked --workspace --exclude io-autotune-store
 	$(MAKE) --no-print-directory -C spank-plugin test
-	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_lives analysis/tests
+	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_lives tests/unit_soak analysis/tests
 	$(VENV_REPORT)/bin/python -m pytest analysis/report_tests -m "not store"
 
 test-store: $(VENV_REPORT)/.installed ## Tests of the store, and of what reads it, on a PostgreSQL of their own
@@ -80,6 +80,15 @@ test-store: $(VENV_REPORT)/.installed ## Tests of the store, and of what reads i
 test-cluster: build $(VENV)/.installed ## Tests on a real Slurm cluster of their own
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/cluster
+
+test-soak: build $(VENV)/.installed ## Sixty jobs while everything is killed: a short soak
+	@deploy/install-deps cluster test
+	$(VENV)/bin/pytest tests/soak
+
+SOAK_ARGS ?= --jobs=2000 --seed=2026
+soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/soak.md
+	@deploy/install-deps cluster test
+	$(VENV)/bin/pytest tests/soak --write-soak $(SOAK_ARGS)
 
 test-slow: build $(VENV)/.installed ## What waits: time limits, dead nodes, clusters of another make-up
 	@deploy/install-deps cluster test accounting

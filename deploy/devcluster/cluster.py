@@ -14,6 +14,7 @@ from pathlib import Path
 from devcluster import (
     accounts,
     cgroups,
+    clock,
     command,
     control,
     files,
@@ -135,6 +136,20 @@ class Cluster:
         if not started and not resumed:
             self._say(f"the cluster in {self.root} is up already")
         return bool(started or resumed)
+
+    def revive(self) -> list[str]:
+        """Start again what has died or runs with an old configuration, and return its names.
+
+        Unlike ``up`` this writes no configuration, installs nothing, and resumes no node.
+
+        Raises:
+            PartFailed: a part did not become ready.
+
+        """
+        remembered = self._require_record()
+        with self._locked(), self._network.inside():
+            everything = parts.in_order(self.paths, remembered, self._say)
+            return self._supervisor.converge(everything)
 
     def down(self) -> bool:
         """End everything that ``up`` started, and return whether anything ran."""
@@ -323,6 +338,8 @@ class Cluster:
 
     def _configure(self, wanted: Record) -> None:
         service = accounts.find(users.SERVICE_USER)
+        if wanted.variant.clock:
+            files.write(clock.clock_file(self.paths), "+0\n", mode=0o644)
         texts = {
             self.paths.slurm_conf: render.slurm_conf(self.paths, wanted),
             self.paths.plugstack_conf: render.plugstack_conf(

@@ -36,6 +36,8 @@ class Variant:
     """
     preemption: bool = False
     """``main`` and ``other`` preempt the jobs of ``PARTITIONS``."""
+    clock: bool = False
+    """PostgreSQL and io-autotuned believe a clock that can jump (``clock.py``)."""
     slurmd_timeout: int = 60
     """Seconds after which a silent node is down (``SlurmdTimeout``)."""
     min_job_age: int = 300

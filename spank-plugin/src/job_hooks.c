@@ -1,12 +1,14 @@
 #include "job_hooks.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "environment.h"
 #include "log.h"
 #include "spawn.h"
@@ -16,6 +18,8 @@
 #define OUTPUT_LINES 16
 // The helper keeps its deadline by itself; this much later it is killed.
 #define KILL_AFTER_MS 100
+// With less time left a helper that was killed is not run again.
+#define AGAIN_MS 100
 #define VALUE_MAX 65536
 #define REQUEST_MAX 1024
 
@@ -128,11 +132,14 @@ static void log_error(const char *line, void *data)
     IOAT_ERROR("%s", line);
 }
 
-static void run(const struct ioat_arguments *arguments, const char *command,
-                const struct ioat_environment *environment)
+// Runs the helper once, for so many milliseconds.
+static struct ioat_spawn_result run_once(const struct ioat_arguments *arguments,
+                                         const char *command,
+                                         const struct ioat_environment *environment,
+                                         int deadline_ms)
 {
     char deadline[16], output[OUTPUT_MAX + 1], how[128];
-    snprintf(deadline, sizeof deadline, "%d", arguments->job_deadline_ms);
+    snprintf(deadline, sizeof deadline, "%d", deadline_ms);
     const char *argv[] = {arguments->helper,
                           command,
                           "--config",
@@ -147,7 +154,7 @@ static void run(const struct ioat_arguments *arguments, const char *command,
     // execve takes char *const[] for history's sake and changes nothing.
     const struct ioat_spawn spawn = {.argv = (char *const *)argv,
                                      .envp = environment->entries,
-                                     .deadline_ms = arguments->job_deadline_ms + KILL_AFTER_MS,
+                                     .deadline_ms = deadline_ms + KILL_AFTER_MS,
                                      .with_stderr = true};
     const struct ioat_spawn_result result = ioat_spawn_run(&spawn, output, OUTPUT_MAX);
     const bool good = result.outcome == IOAT_EXITED && result.code == 0;
@@ -156,6 +163,22 @@ static void run(const struct ioat_arguments *arguments, const char *command,
         ioat_spawn_describe(&result, how, sizeof how);
         IOAT_ERROR("%s %s %s; the job goes on", arguments->helper, command, how);
     }
+    return result;
+}
+
+// Runs the helper. In the epilog once more if somebody has killed it (out of memory, an
+// administrator) and there is time left: it begins anew wherever it was, and a report that it does
+// not write is lost. A start that was killed costs the tuning of one job.
+static void run(const struct ioat_arguments *arguments, const char *command,
+                const struct ioat_environment *environment)
+{
+    const int64_t end_ns = ioat_now_ns() + arguments->job_deadline_ms * IOAT_NS_PER_MS;
+    const struct ioat_spawn_result result =
+        run_once(arguments, command, environment, arguments->job_deadline_ms);
+    const int64_t left_ms = (end_ns - ioat_now_ns()) / IOAT_NS_PER_MS;
+    if (strcmp(command, "finish") == 0 && result.outcome == IOAT_SIGNALLED &&
+        result.code == SIGKILL && left_ms >= AGAIN_MS)
+        run_once(arguments, command, environment, (int)left_ms);
 }
 
 void ioat_job_hook(const struct ioat_arguments *arguments, spank_t spank, const char *command)

@@ -197,6 +197,38 @@ static void a_failing_helper_is_logged_and_harmless(void **state)
     assert_int_equal(fake_logged(FAKE_ERROR, "could not be started"), 1);
 }
 
+static void epilog(void)
+{
+    assert_int_equal(slurm_spank_job_epilog(fake_handle(), 5, argument_words), 0);
+}
+
+static void an_epilogs_helper_that_somebody_kills_runs_once_more(void **state)
+{
+    (void)state;
+    char body[8400];
+    // Killed the first time, and good the second.
+    snprintf(body, sizeof body, "if mkdir '%s' 2>/dev/null; then kill -KILL $$; fi\necho reported",
+             scratch_path("first"));
+    use_helper(body);
+    epilog();
+    assert_int_equal(fake_logged(FAKE_ERROR, "was ended by signal 9"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "reported"), 1);
+    const char *deadline = strstr(scratch_read("call"), "--deadline-ms ");
+    assert_non_null(deadline);
+    const int left = atoi(deadline + strlen("--deadline-ms "));
+    assert_true(left > 0 && left < 5000);
+
+    // Not a third time, not without time, and not in the prolog.
+    use_helper("kill -KILL $$");
+    epilog();
+    assert_int_equal(fake_logged(FAKE_ERROR, "was ended by signal 9"), 3);
+    prolog();
+    assert_int_equal(fake_logged(FAKE_ERROR, "was ended by signal 9"), 4);
+    argument_words[4] = "job_deadline_ms=50";
+    epilog();
+    assert_int_equal(fake_logged(FAKE_ERROR, "was ended by signal 9"), 5);
+}
+
 static void a_hanging_helper_is_killed(void **state)
 {
     (void)state;
@@ -232,6 +264,7 @@ int main(void)
         CASE(strange_values_are_left_out),
         CASE(a_forged_request_is_not_passed_on),
         CASE(a_failing_helper_is_logged_and_harmless),
+        CASE(an_epilogs_helper_that_somebody_kills_runs_once_more),
         CASE(a_hanging_helper_is_killed),
         CASE(a_talkative_helper_is_cut_short),
     };

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from devcluster import files
+from devcluster import command, files
 from devcluster.network import Namespace
 from harness import Site, await_true, command_lines
 
 BACKLOG = 64
 """Connections that the kernel accepts for a listener that never looks at them."""
+SPOOL_SIZE = "4m"
+"""Size of a spool that is to be full."""
+FILLER = "filler"
+"""The file that fills it."""
 PATIENCE_MS = 60_000
 """For how long a prolog waits where it is to be caught waiting, in milliseconds."""
 
@@ -84,6 +89,35 @@ def munged_mute(site: Site) -> Iterator[None]:
     with _mute_unix(path), _helper_munge_socket(site, path):
         yield
     site.await_asked_again()
+
+
+@contextmanager
+def small_spool(site: Site) -> Iterator[None]:
+    """Give the spool a small file system of its own; what waits there at the end is gone."""
+    spool = str(site.paths.plugin_spool)
+    options = f"size={SPOOL_SIZE},mode=0700"
+    command.run(["mount", "-t", "tmpfs", "-o", options, "io-autotune-spool", spool])
+    try:
+        yield
+    finally:
+        # Whoever still has it open keeps it until then.
+        command.run(["umount", "--lazy", spool])
+
+
+@contextmanager
+def spool_full(site: Site) -> Iterator[None]:
+    """Leave not a byte in the spool, which is small."""
+    filler = site.paths.plugin_spool / FILLER
+    descriptor = os.open(filler, os.O_WRONLY | os.O_CREAT, 0o400)
+    try:
+        for block in (65536, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    os.write(descriptor, b"\0" * block)
+        yield
+    finally:
+        os.close(descriptor)
+        filler.unlink()
 
 
 OUTAGES: dict[str, Callable[[Site], AbstractContextManager[None]]] = {

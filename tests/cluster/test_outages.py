@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from devcluster import files
 from harness import ALICE, Job, Site, asked, await_true, lines
-from outages import OUTAGES, SLOW_OUTAGES
+from outages import OUTAGES, SLOW_OUTAGES, small_spool, spool_full
 
 SUBMIT_DEADLINE = 0.3
 """What sbatch may lose by us, in seconds (the plugin's ``submit_deadline_ms``)."""
@@ -134,6 +134,24 @@ def test_a_job_that_outlives_the_service_is_reported_to_the_next_one(site: Site)
     assert site.output(job) == "cb_nodes 2\n", "what was given at the start stays"
     assert run["applied"]["kind"] == "parametrization"
     assert (run["role"], run["state"]) == ("pinned", "counted"), run["verdict"]
+
+
+def test_a_report_that_finds_no_room_is_not_lost(site: Site) -> None:
+    app = "outage-full"
+    with small_spool(site):
+        with spool_full(site):
+            delivered = site.sbatch("true", asked(app))
+            run = site.judged(delivered)
+            assert run["state"] == "counted", run["verdict"]
+            with OUTAGES["service stopped"](site):
+                kept = site.sbatch("true", asked(app))
+                assert site.ended(kept)["ExitCode"] == "0:0"
+                (directory,) = site.job_directories()
+                assert (directory / "report.json").exists(), "the report is nowhere"
+            run = site.judged(kept)
+            assert run["state"] == "counted", run["verdict"]
+            await_true("the directory to go", lambda: not site.job_directories())
+        assert not site.spooled()
 
 
 def test_a_bad_spec_is_refused_without_the_service(site: Site) -> None:

@@ -23,6 +23,8 @@ def part(paths: Paths) -> Part:
             str(paths.client_toml),
             "--spool-dir",
             str(paths.plugin_spool),
+            "--run-dir",
+            str(paths.plugin_run),
         ],
         env=command.base_env(),
         log=paths.log_of("flusher"),

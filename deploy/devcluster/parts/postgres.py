@@ -7,7 +7,7 @@ import shutil
 import signal
 from pathlib import Path
 
-from devcluster import accounts, command, files
+from devcluster import accounts, clock, command, files
 from devcluster.errors import ClusterError
 from devcluster.parts.part import Part
 from devcluster.paths import Paths
@@ -107,7 +107,7 @@ def part(paths: Paths, record: Record) -> Part:
             str(paths.pg_data),
             f"--config-file={paths.postgresql_conf}",
         ],
-        env=command.base_env(),
+        env=clock.env(paths, record),
         log=paths.log_of("postgresql"),
         output=paths.log_of("postgresql"),
         account=account,

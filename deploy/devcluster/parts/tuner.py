@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 from http import HTTPStatus
 
-from devcluster import accounts, command
+from devcluster import accounts, clock
 from devcluster.parts.part import Part
 from devcluster.paths import Paths
 from devcluster.ports import HOST
@@ -34,7 +34,7 @@ def part(paths: Paths, record: Record) -> Part:
     return Part(
         name="io-autotuned",
         argv=[str(paths.bin / "io-autotuned"), "--config", str(paths.service_toml)],
-        env=command.base_env(),
+        env=clock.env(paths, record),
         log=paths.log_of("io-autotuned"),
         output=paths.log_of("io-autotuned"),
         account=accounts.find(SERVICE_USER),

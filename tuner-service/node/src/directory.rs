@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use io_autotune_protocol::{Job, StartAnswer};
+use io_autotune_protocol::{FinishRequest, Job, StartAnswer};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Outcome;
@@ -86,6 +86,7 @@ pub(crate) struct JobDirectory {
 
 impl JobDirectory {
     const START_RECORD: &str = "start.json";
+    const REPORT: &str = "report.json";
 
     fn path_of(run_dir: &Path, job: &Job) -> PathBuf {
         run_dir
@@ -168,6 +169,17 @@ impl JobDirectory {
         serde_json::from_str(&text).map_err(|source| DirectoryError::Json { path, source })
     }
 
+    /// Keeps the report here, where the spool has no room for it, and returns where.
+    pub(crate) fn write_report(&self, report: &FinishRequest) -> Result<PathBuf, DirectoryError> {
+        let path = self.file(Self::REPORT);
+        let text = serde_json::to_vec(report).map_err(|source| DirectoryError::Json {
+            path: path.clone(),
+            source,
+        })?;
+        replace(&path, &text, 0o400, None)?;
+        Ok(path)
+    }
+
     /// The texts of all stamps, by file name.
     pub(crate) fn stamps(&self) -> Result<Vec<(String, String)>, DirectoryError> {
         let mut stamps = Vec::new();
@@ -187,6 +199,22 @@ impl JobDirectory {
     pub(crate) fn remove(self) -> Result<(), DirectoryError> {
         fs::remove_dir_all(&self.path).map_err(at(&self.path))
     }
+}
+
+/// The reports that are kept in jobs' directories, of every node that runs on this host.
+pub(crate) fn reports(run_dir: &Path) -> Vec<PathBuf> {
+    let below = |path: PathBuf| {
+        let entries = fs::read_dir(path).into_iter().flatten();
+        entries.filter_map(Result::ok).map(|entry| entry.path())
+    };
+    let mut found: Vec<_> = below(run_dir.to_owned())
+        .flat_map(below)
+        .flat_map(below)
+        .map(|directory| directory.join(JobDirectory::REPORT))
+        .filter(|path| path.is_file())
+        .collect();
+    found.sort();
+    found
 }
 
 /// Reads a whole small file.

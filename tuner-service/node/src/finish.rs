@@ -2,7 +2,7 @@
 //! deliver what could not be delivered then.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,7 +11,7 @@ use io_autotune_protocol::{AcceleratorSummary, Call, Client, EpilogWord, FinishR
 use crate::applied::applied;
 use crate::breaker::{Breaker, since_boot};
 use crate::config::{NodeConfig, NodeConfigError};
-use crate::directory::{DirectoryError, JobDirectory, StartRecord};
+use crate::directory::{self, DirectoryError, JobDirectory, StartRecord};
 use crate::job::{self, JobError, NodeJob};
 use crate::settings::{self, Outcome};
 use crate::spool::{Delivery, Spool};
@@ -52,24 +52,52 @@ pub(crate) async fn finish(
     let report = report(node_job, directory.as_ref(), changed)?;
     let spool = Spool::open(&places.spool_dir)?;
     let breaker = Breaker::of(&places.spool_dir);
-    let path = spool.add(&report)?;
+    let path = keep(&spool, directory, &report, places)?;
     // From here on the report outlives us.
-    if let Some(directory) = directory {
-        directory.remove()?;
-    }
     let waits = |why: &dyn std::fmt::Display| {
         say(&format!("the report waits in {}: {why}", path.display()));
     };
     match (client, breaker.admit(since_boot())) {
         (Ok(client), Ok(())) => {
             if delivered(&spool, &client, &breaker, &path, deadline).await {
-                deliver_waiting(&spool, &client, &breaker, deadline).await;
+                deliver_waiting(&spool, &places.run_dir, &client, &breaker, deadline).await;
             }
         }
         (Err(error), _) => waits(&error),
         (_, Err(open)) => waits(&open),
     }
     Ok(())
+}
+
+/// Writes the report down and clears the job's directory away; where the spool has no room the report stays in
+/// that directory instead. Returns where it waits.
+fn keep(
+    spool: &Spool,
+    directory: Option<JobDirectory>,
+    report: &FinishRequest,
+    places: &Places,
+) -> Result<PathBuf, DirectoryError> {
+    // slurmd was killed in the epilog and runs it again: what the first said is better.
+    if directory.is_none()
+        && let Some(path) = spool.waits(&report.job)
+    {
+        return Ok(path);
+    }
+    match (spool.add(report), directory) {
+        (Ok(path), None) => Ok(path),
+        (Ok(path), Some(directory)) => {
+            directory.remove()?;
+            Ok(path)
+        }
+        (Err(error), directory) => {
+            say(&format!("{error}; the report stays in the job's directory"));
+            let directory = match directory {
+                Some(directory) => directory,
+                None => JobDirectory::create(&places.run_dir, &report.job)?,
+            };
+            directory.write_report(report)
+        }
+    }
 }
 
 /// Puts back what jobs have changed on this node and not put back. A job that has changed a setting had the node
@@ -206,11 +234,18 @@ async fn delivered(
 }
 
 /// Delivers what waits, while the service takes it and there is time.
-async fn deliver_waiting(spool: &Spool, client: &Client, breaker: &Breaker, deadline: Deadline) {
-    let waiting = spool.waiting().unwrap_or_else(|error| {
+async fn deliver_waiting(
+    spool: &Spool,
+    run_dir: &Path,
+    client: &Client,
+    breaker: &Breaker,
+    deadline: Deadline,
+) {
+    let mut waiting = spool.waiting().unwrap_or_else(|error| {
         say(&format!("the spool cannot be read: {error}"));
         Vec::new()
     });
+    waiting.extend(directory::reports(run_dir));
     for path in waiting {
         if deadline.left().is_zero() || !delivered(spool, client, breaker, &path, deadline).await {
             return;
@@ -220,8 +255,14 @@ async fn deliver_waiting(spool: &Spool, client: &Client, breaker: &Breaker, dead
 
 /// One pass of the timer: delivers what waits, finds out whether an outage is over, and keeps the spool small.
 /// No job waits for it, so it asks whatever is known.
-async fn tend(spool: &Spool, client: &Client, breaker: &Breaker, deadline: Deadline) {
-    deliver_waiting(spool, client, breaker, deadline).await;
+async fn tend(
+    spool: &Spool,
+    run_dir: &Path,
+    client: &Client,
+    breaker: &Breaker,
+    deadline: Deadline,
+) {
+    deliver_waiting(spool, run_dir, client, breaker, deadline).await;
     if breaker.is_there() {
         let call = Call::<()> {
             method: Method::Get,
@@ -243,11 +284,11 @@ async fn tend(spool: &Spool, client: &Client, breaker: &Breaker, deadline: Deadl
 /// Delivers what waits, once or again and again.
 pub(crate) async fn flush(
     service: &ServiceArguments,
-    spool_dir: &Path,
+    places: &Places,
     every: Option<Duration>,
     began: Instant,
 ) -> ExitCode {
-    let (client, spool) = match (service.client(), Spool::open(spool_dir)) {
+    let (client, spool) = match (service.client(), Spool::open(&places.spool_dir)) {
         (Ok(client), Ok(spool)) => (client, spool),
         (Err(error), _) => {
             say(&error.to_string());
@@ -258,10 +299,11 @@ pub(crate) async fn flush(
             return ExitCode::FAILURE;
         }
     };
-    let breaker = Breaker::of(spool_dir);
+    let run_dir = &places.run_dir;
+    let breaker = Breaker::of(&places.spool_dir);
     let patience = Duration::from_millis(service.deadline_ms);
     let end = began + patience;
-    tend(&spool, &client, &breaker, Deadline { end }).await;
+    tend(&spool, run_dir, &client, &breaker, Deadline { end }).await;
     let Some(every) = every else {
         return ExitCode::SUCCESS;
     };
@@ -280,7 +322,8 @@ pub(crate) async fn flush(
         tokio::select! {
             () = &mut terminated => return ExitCode::SUCCESS,
             _ = ticks.tick() => {
-                tend(&spool, &client, &breaker, Deadline { end: Instant::now() + patience }).await;
+                let end = Instant::now() + patience;
+                tend(&spool, run_dir, &client, &breaker, Deadline { end }).await;
             }
         }
     }

@@ -85,9 +85,8 @@ enum Command {
     Flush {
         #[command(flatten)]
         service: ServiceArguments,
-        /// Where undelivered reports are kept.
-        #[arg(long, default_value = "/var/spool/io-autotune")]
-        spool_dir: PathBuf,
+        #[command(flatten)]
+        places: Places,
         /// Go on, every so many seconds, until told to stop.
         #[arg(long)]
         every: Option<u64>,
@@ -182,9 +181,9 @@ async fn run(command: &Command, began: Instant) -> ExitCode {
         } => ended(finish::restore(service, places, *all)),
         Command::Flush {
             service,
-            spool_dir,
+            places,
             every,
-        } => finish::flush(service, spool_dir, every.map(Duration::from_secs), began).await,
+        } => finish::flush(service, places, every.map(Duration::from_secs), began).await,
     }
 }
 

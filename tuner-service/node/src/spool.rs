@@ -4,6 +4,8 @@
 //! it, so neither a service that is down nor a helper that is killed loses one. The service takes
 //! a report once, however often it is sent.
 //!
+//! A report that finds no room here stays in its job's directory, and waits there.
+//!
 //! `CLUSTER.JOBID.RESTARTS.NODE.json` waits; `.refused` will never be taken, and is kept for an
 //! admin to look at, a while and so many; `.new` is half written.
 
@@ -52,6 +54,11 @@ impl Spool {
         Ok(Self {
             directory: directory.to_owned(),
         })
+    }
+
+    /// Where a job's report waits, if one does.
+    pub(crate) fn waits(&self, job: &Job) -> Option<PathBuf> {
+        Some(self.directory.join(file_name(job))).filter(|path| path.exists())
     }
 
     /// Writes a report durably.
@@ -157,7 +164,7 @@ impl Spool {
         breaker.learn(asked, &answer);
         match answer {
             Ok(_) => {
-                self.remove(path);
+                self.forget(path);
                 Delivery::Stored
             }
             Err(error) if error.is_transient() => Delivery::Later(error),
@@ -165,6 +172,20 @@ impl Spool {
                 self.put_aside(path);
                 Delivery::Refused(error)
             }
+        }
+    }
+
+    /// Removes a report that the service has, and with it the job's directory if that is where it was kept.
+    fn forget(&self, path: &Path) {
+        match path.parent() {
+            Some(parent) if parent != self.directory => {
+                if let Err(error) = fs::remove_dir_all(parent)
+                    && error.kind() != io::ErrorKind::NotFound
+                {
+                    say(&format!("{}: cannot be removed: {error}", parent.display()));
+                }
+            }
+            _ => self.remove(path),
         }
     }
 
@@ -207,6 +228,8 @@ fn file_name(job: &Job) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directory::{JobDirectory, reports};
+    use crate::testing::job;
 
     fn seconds(age: u64, name: &str) -> (Duration, PathBuf) {
         (Duration::from_secs(age), name.into())
@@ -224,6 +247,31 @@ mod tests {
         assert_eq!(gone(100, 9), Vec::<PathBuf>::new());
         assert_eq!(gone(100, 2), [PathBuf::from("c"), "e".into()]);
         assert_eq!(gone(50, 9), [PathBuf::from("e")]);
+    }
+
+    #[test]
+    fn a_report_kept_in_its_jobs_directory_is_found_and_goes_with_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let spool = Spool::open(&parent.path().join("spool")).unwrap();
+        let run_dir = parent.path().join("run");
+        let directory = JobDirectory::create(&run_dir, &job()).unwrap();
+        let start = directory.file("start.json");
+        fs::write(&start, "{}").unwrap();
+        assert_eq!(reports(&run_dir), Vec::<PathBuf>::new());
+        let path = directory.file("report.json");
+        fs::write(&path, "{}").unwrap();
+        assert_eq!(reports(&run_dir), [path.clone()]);
+        spool.forget(&path);
+        assert!(!start.exists() && reports(&run_dir).is_empty());
+        assert!(run_dir.join("c/n1").exists());
+
+        // In the spool only the report goes.
+        let waiting = spool.directory.join(file_name(&job()));
+        fs::write(&waiting, "{}").unwrap();
+        assert_eq!(spool.waits(&job()), Some(waiting.clone()));
+        spool.forget(&waiting);
+        assert_eq!(spool.waits(&job()), None);
+        assert!(spool.directory.exists());
     }
 
     #[test]

@@ -1,0 +1,34 @@
+"""No gain is told that is not there."""
+
+from __future__ import annotations
+
+from harness import Json, Site, asked
+
+WORK = "read up _ </proc/uptime; echo $up; sleep 1; read up _ </proc/uptime; echo $up"
+"""Takes as long under any hints, and tells how long."""
+TOLD_RUNS = 4
+"""Runs of the settled phase until a gain is told: two of the default among them."""
+MOST_RUNS = 40
+ALIKE = 0.15
+"""What a loaded machine may make of a difference that is none."""
+CLOCK = 0.05
+"""/proc/uptime counts hundredths."""
+
+
+def test_no_gain_is_told_where_there_is_none(site: Site) -> None:
+    app = "gain-none"
+    judged: list[Json] = []
+    while sum(run["phase"] == "settled" for run in judged) < TOLD_RUNS:
+        assert len(judged) < MOST_RUNS, "it does not settle"
+        job = site.sbatch(WORK, asked(app))
+        run = site.judged(job)
+        assert run["state"] == "counted", run["verdict"]
+        began, ended = map(float, site.output(job).split())
+        assert run["elapsed"] >= ended - began - CLOCK, "it is shorter than the work in it"
+        judged.append(run)
+
+    study = site.study(app)
+    gain = study["gain"]
+    told = f"{gain}, default {study['control']}, tuned {study['tuned']}"
+    # Where the default itself is chosen there is nothing to compare.
+    assert gain is None or not gain["resolved"] or abs(gain["gain"]) < ALIKE, told

@@ -1,0 +1,144 @@
+"""Each invariant holds of what is right, and is violated by what it is there to find."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from soak.facts import Facts, JobFacts, Outage
+from soak.helpers import Life
+from soak.invariants import INVARIANTS, Checker
+from soak.jobs import FAILURE, OWN_HINTS, Submission
+from soak.ledger import Row
+from soak.page import Outcome, render
+from soak.store import Epoch, Run, Stored
+
+ROW = Row(7, "COMPLETED", 0, began=1000.0, ended=1001.0, exit_code=0, name="soak-00001")
+RUN = Run(
+    7,
+    0,
+    "counted",
+    "COMPLETED",
+    "parametrization",
+    elapsed=0.6,
+    verdict="it counts",
+    hints="cb_nodes 2",
+    setting=None,
+    reports=1,
+    nodes=1,
+)
+EPOCH = Epoch(
+    1, 1, 1, judgements=1, ordinals=1, highest=1, in_cache=1, counted=1, tally=1, judged=1
+)
+LIFE = Life("start", 7, began=100.0, ended=100.2, queued=0.0)
+OUTAGE = Outage(frozenset({"service mute"}), 900.0, 905.0, 100.0, 105.0, frozenset())
+
+
+def text(given: str = "cb_nodes 2") -> str:
+    return f"begin soak-00001\nat 5.00\ngiven {given}\nat 5.50\nend soak-00001\n"
+
+
+def submission(kind: str = "tuned") -> Submission:
+    return Submission("soak-00001", kind, "io-alice", "soak-1", pause=0.5)
+
+
+JOB = JobFacts(ROW, submission(), text(), RUN)
+GOOD = Facts(
+    jobs=[JOB],
+    stored=Stored([RUN], [EPOCH], []),
+    nodes={"n1": "idle", "n2": "mixed"},
+    lives=[LIFE],
+    outages=[OUTAGE],
+    returned=frozenset(),
+    vanished=frozenset(),
+    refusals=[],
+    setting=("60", "60"),
+    left=[],
+)
+
+
+def with_job(job: JobFacts) -> Facts:
+    runs = [] if job.run is None else [job.run]
+    return replace(GOOD, jobs=[job], stored=replace(GOOD.stored, runs=runs))
+
+
+def waited(began: float) -> Life:
+    return replace(LIFE, began=began, ended=began + 2.0)
+
+
+BAD = {
+    "no node drained": replace(GOOD, nodes={"n1": "drained"}),
+    "no job's end changed": with_job(replace(JOB, row=replace(ROW, state="NODE_FAIL"), run=None)),
+    "no job's output changed": with_job(replace(JOB, text="slurmstepd: error\n" + text())),
+    "the user's variable stays": with_job(
+        JobFacts(ROW, submission("own hints"), text("/run/ours"), replace(RUN, state="not_counted"))
+    ),
+    "nothing forged is acted on": with_job(replace(JOB, text=text("soak_forged 1 cb_nodes 2"))),
+    "no submission refused": replace(GOOD, refusals=[(902.0, 903.0, "io-autotune: no")]),
+    "no hook beyond the deadline": replace(GOOD, lives=[replace(LIFE, ended=103.0)]),
+    "an outage is noticed once": replace(GOOD, lives=[waited(100.5), waited(102.8)]),
+    "nothing counted twice": with_job(replace(JOB, run=replace(RUN, reports=2))),
+    "no study forked": replace(
+        GOOD, stored=replace(GOOD.stored, epochs=[replace(EPOCH, ordinals=2, judgements=3)])
+    ),
+    "no failed run is fast": with_job(
+        JobFacts(replace(ROW, state="FAILED", exit_code=FAILURE), submission("fails"), text(), RUN)
+    ),
+    "a run counts for what it had": with_job(replace(JOB, text=text("cb_nodes 4"))),
+    "elapsed is true": with_job(replace(JOB, run=replace(RUN, elapsed=0.3))),
+    "every completed job counted once": with_job(replace(JOB, run=None)),
+    "every setting restored": replace(GOOD, setting=("60", "30")),
+    "nothing left behind": replace(GOOD, left=["c.7.0.n1.json"]),
+}
+
+
+def violated(facts: Facts) -> set[str]:
+    checker = Checker()
+    checker.check(facts, "now", at_end=True)
+    return {name for name, tally in checker.tallies.items() if tally.violations}
+
+
+def test_what_is_right_violates_nothing() -> None:
+    assert violated(GOOD) == set()
+
+
+@pytest.mark.parametrize("name", [one.name for one in INVARIANTS])
+def test_each_invariant_finds_what_it_is_there_for(name: str) -> None:
+    assert name in violated(BAD[name])
+
+
+def test_a_violation_is_told_once_and_where_it_was_seen_first() -> None:
+    checker = Checker()
+    bad = BAD["no node drained"]
+    assert checker.check(bad, "first", at_end=False) == ["no node drained: n1 is drained"]
+    assert checker.check(bad, "second", at_end=False) == []
+    done = [("kill slurmd", None), ("spool full", "kill munged")]
+    outcome = Outcome(
+        1, "22.05.8", 2, 60.0, done, hit=0, proxied=0, drained_by_slurm=0, held_by_slurm=0
+    )
+    told = render(outcome, bad, checker.tallies)
+    assert "- no node drained, first: n1 is drained" in told
+    assert "| kill slurmd | 1 | - |" in told
+    assert "| kill munged | - | 1 |" in told
+    assert "## Violations" not in render(outcome, GOOD, Checker().tallies)
+
+
+def test_what_slurm_does_when_it_is_killed_is_slurms() -> None:
+    killed = replace(OUTAGE, kinds=frozenset({"kill slurmd"}), began=999.0, ended=1003.0)
+    facts = replace(BAD["no job's end changed"], outages=[killed])
+    assert "no job's end changed" not in violated(facts)
+    long_ago = replace(killed, began=10.0, ended=20.0)
+    assert "no job's end changed" in violated(replace(facts, outages=[long_ago]))
+
+
+def test_a_killed_helper_excuses_its_job_alone() -> None:
+    hit = replace(OUTAGE, kinds=frozenset({"kill helper"}), jobs=frozenset({7}))
+    facts = replace(BAD["every completed job counted once"], outages=[hit])
+    assert "every completed job counted once" not in violated(facts)
+    other = replace(hit, jobs=frozenset({8}))
+    assert "every completed job counted once" in violated(replace(facts, outages=[other]))
+
+
+def test_a_job_that_has_set_its_own_hints_finds_them() -> None:
+    own = JobFacts(ROW, submission("own hints"), text(OWN_HINTS), replace(RUN, state="not_counted"))
+    assert violated(with_job(own)) == set()
