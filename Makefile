@@ -23,6 +23,7 @@ build: ## Build everything into build/stage
 	@deploy/install-deps build
 	cargo build --release --locked --workspace
 	$(MAKE) --no-print-directory -C spank-plugin all
+	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
 	cargo build --release --locked --package io-autotune-protocol --example storm
 	install -m 755 target/release/examples/storm $(STAGE)/workloads/
@@ -107,6 +108,7 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 	$(MAKE) --no-print-directory -C spank-plugin lint
+	$(MAKE) --no-print-directory -C mpi-in-force lint
 	$(VENV)/bin/ruff check deploy tests analysis
 	$(VENV)/bin/ruff format --check deploy tests analysis
 	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries .ci/run
@@ -114,6 +116,7 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
 	$(MAKE) --no-print-directory -C spank-plugin format
+	$(MAKE) --no-print-directory -C mpi-in-force format
 	$(VENV)/bin/ruff format deploy tests analysis
 	$(VENV)/bin/ruff check --fix deploy tests analysis
 
@@ -163,9 +166,10 @@ comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/comparison.md: t
 
 GAINS_ROOT ?= /var/lib/io-autotune-gains
 GAINS_ARGS ?=
-accelerators-report: build ## What each accelerator gains over its default here: leave the machine alone meanwhile
-	@deploy/install-deps cluster test
-	@PYTHONPATH=deploy python3 -m gains --root $(GAINS_ROOT) $(GAINS_ARGS)
+accelerators-report: build $(VENV_REPORT)/.installed ## Renew docs/accelerators-report.md: what each accelerator gains over its default here
+	@deploy/install-deps cluster test report
+	@$(REPORT_ENV) PYTHONPATH=deploy:analysis $(VENV_REPORT)/bin/python -m gains --root $(GAINS_ROOT) \
+		--report docs/accelerators-report.md $(GAINS_ARGS)
 
 # The report's page is tested in a real browser, and test-unit says so where it cannot have one.
 browser: ## Install chromium, which the tests of the report's page need

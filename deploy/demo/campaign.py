@@ -32,6 +32,8 @@ class Goal:
     """Control runs interleaved with them."""
     seconds: float
     """No job is submitted later than this after the start."""
+    of_one_choice: bool = False
+    """Only runs since the latest change of what was chosen are enough: those that are compared."""
 
 
 class Campaign:
@@ -110,9 +112,22 @@ class Campaign:
 def reached(goal: Goal, runs: list[Run]) -> bool:
     """Whether the runs that were started are enough, provided they count."""
     settled = [run for run in runs if run["phase"] == "settled" and run["state"] != "not_counted"]
+    if goal.of_one_choice:
+        settled = settled[_latest_choice(settled) :]
     tuned = sum(run["role"] == "settled" for run in settled)
     controls = sum(run["role"] == "control" for run in settled)
     return tuned >= goal.tuned and controls >= goal.controls
+
+
+def _latest_choice(settled: list[Run]) -> int:
+    """Return the place of the first run of what was chosen last."""
+    tuned = [place for place, run in enumerate(settled) if run["role"] == "settled"]
+    first = len(settled)
+    for place in reversed(tuned):
+        if settled[place]["parametrization"] != settled[tuned[-1]]["parametrization"]:
+            break
+        first = place
+    return first
 
 
 def line(number: int, run: Run) -> str:

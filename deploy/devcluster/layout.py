@@ -31,7 +31,7 @@ def make(paths: Paths, record: Record) -> None:
     files.directory(paths.slurmctld_run, 0o755, slurm.uid, slurm.gid)
     files.directory(paths.munge_spool, 0o700)
     files.directory(paths.slurmctld_spool, 0o700, slurm.uid, slurm.gid)
-    files.directory(paths.plugin_spool, 0o700)
+    files.directory(paths.plugin_spool, 0o711)
     files.directory(paths.scratch, 0o1777)
     if record.variant.accounting:
         files.directory(paths.mariadb_run, 0o755, slurm.uid, slurm.gid)

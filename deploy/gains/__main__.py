@@ -1,9 +1,14 @@
-"""``make accelerators-report``: PYTHONPATH=deploy python3 -m gains --root DIR [--only NAME]..."""
+"""``make accelerators-report``: PYTHONPATH=deploy:analysis python -m gains --root DIR.
+
+Each accelerator tunes a job of its own by ``sbatch --io-autotune``, one after the other. The gain
+is the nightly report's: what its estimator makes of the same runs, read as it reads them.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,15 +18,18 @@ from typing import Any
 
 from demo.campaign import Campaign, Goal
 from devcluster import Cluster, ClusterError, files
+from io_autotune_analysis import estimators
+from io_autotune_analysis.document import Gain
 
-from gains import storage
+from gains import reading, storage
 from gains.cases import CASES, Case
+from gains.page import Row, page
 
 USER = "io-alice"
-STUDY = ["design_points=8", "budget=20", "control_every=2", "control_every_resolved=2"]
+STUDY = ["design_points=8", "budget=16", "control_every=2", "control_every_resolved=2"]
 """A shorter study than a site's; every second run is a control run once it has settled."""
-SECONDS = 900.0
-"""No job of a case is submitted later than this."""
+SECONDS = 270.0
+"""No job of a case is submitted later than this, so that five of them end within 25 minutes."""
 
 HEAD = """#!/bin/bash
 #SBATCH --ntasks=4 --exclusive --time=5 --output=/dev/null
@@ -29,13 +37,19 @@ HEAD = """#!/bin/bash
 
 
 def main() -> int:
-    """Tune a job for each accelerator, and print what was gained."""
+    """Tune a job for each accelerator, print what was gained, and write the page."""
     parser = argparse.ArgumentParser(prog="gains", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="where the private cluster lives")
-    parser.add_argument("--only", action="append", choices=[case.accelerator for case in CASES])
+    parser.add_argument("--report", type=Path, help="gets the page; without it it is printed")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=[case.accelerator for case in CASES],
+        help="measure this one; the others of the page stay as they are",
+    )
     parser.add_argument("--runs", type=int, default=12, help="tuned runs, and as many control runs")
     options = parser.parse_args()
-    goal = Goal(tuned=options.runs, controls=options.runs, seconds=SECONDS)
+    goal = Goal(tuned=options.runs, controls=options.runs, seconds=SECONDS, of_one_choice=True)
     cluster = Cluster(options.root, nodes=1, study_settings=STUDY, say=_say)
     try:
         cluster.up()
@@ -49,16 +63,21 @@ def main() -> int:
         return 1
     finally:
         cluster.destroy()
-    print("\n| accelerator | workload | default (s) | tuned (s) | gain, 95 % interval | chosen |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    print("\n".join(rows))
+    before = ""
+    if options.report is not None and options.only and options.report.exists():
+        before = options.report.read_text(encoding="utf-8")
+    text = page(rows, kernel=platform.release(), before=before)
+    print(text)
+    if options.report is not None:
+        options.report.write_text(text, encoding="utf-8")
     return 0
 
 
-def _row(cluster: Cluster, case: Case, goal: Goal) -> str:
+def _row(cluster: Cluster, case: Case, goal: Goal) -> Row:
     problem = storage.problem() if case.throttle else None
     if problem is not None:
-        return f"| `{case.accelerator}` | {case.what} | | | not measured: {problem} | |"
+        _say(f"\n{case.accelerator} is not measured: {problem}\n")
+        return Row(case, skipped=problem)
     _say(f"\n{case.accelerator}: {case.what}\n")
     with _place(cluster, case) as (place, device), _allowed(cluster, case, place, device):
         if case.prepare:
@@ -69,7 +88,16 @@ def _row(cluster: Cluster, case: Case, goal: Goal) -> str:
             goal
         )
         text = cluster.run_as(USER, ["io-autotune", "status", script.name, "--json"]).stdout
-    return _told(case, json.loads(text)[0])
+    study = json.loads(text)[0]
+    runs = reading.runs(cluster, study["study_id"])
+    gain: Gain = estimators.gain(runs)
+    return Row(case, gain=gain, study=study, runs=len(runs), means=_means(study))
+
+
+def _means(study: dict[str, Any]) -> tuple[float | None, float | None]:
+    """The control runs' and the tuned runs' mean elapsed."""
+    control, tuned = study["control"], study["tuned"]
+    return (control and control["mean"], tuned and tuned["mean"])
 
 
 @contextmanager
@@ -90,9 +118,13 @@ def _allowed(cluster: Cluster, case: Case, place: Path, device: str) -> Iterator
     if not case.node_toml:
         yield
         return
+    fast = cluster.paths.scratch / f"{case.accelerator}-fast"
+    fast.mkdir()
+    fast.chmod(0o1777)
     text = "[exclusive]\ncpus = 8\n" + (
         case.node_toml.replace("{device}", device)
         .replace("{place}", str(place))
+        .replace("{fast}", str(fast))
         .replace("{bin}", str(cluster.paths.bin))
     )
     path = cluster.paths.etc / "node.toml"
@@ -108,23 +140,6 @@ def _allowed(cluster: Cluster, case: Case, place: Path, device: str) -> Iterator
         path.unlink()
         if mode is not None:
             fuse.chmod(mode)
-
-
-def _told(case: Case, study: dict[str, Any]) -> str:
-    def mean(elapsed: dict[str, Any] | None) -> str:
-        return "" if elapsed is None else f"{elapsed['mean']:.2f} (n {elapsed['n']})"
-
-    gain = study["gain"]
-    if gain is None:
-        told = f"none yet: {study['phase']}"
-    else:
-        low, high = (f"{100 * end:.0f}" for end in gain["interval"])
-        word = "" if gain["resolved"] and gain["gain"] > 0 else "no gain here: "
-        told = f"{word}{100 * gain['gain']:.0f} % ({low} .. {high})"
-    differs = study["differs"]
-    chosen = ", ".join(f"`{name}={value}`" for name, value in differs.items()) or "the default"
-    cells = [f"`{case.accelerator}`", case.what, mean(study["control"]), mean(study["tuned"])]
-    return f"| {' | '.join([*cells, told, chosen])} |"
 
 
 def _say(message: str) -> None:

@@ -15,8 +15,14 @@ from pathlib import Path
 BLKIO = Path("/sys/fs/cgroup/blkio")
 SIZE = 512 * 2**20
 """Bytes of the image."""
-READ_AHEAD_KB = 128
-"""What most block devices have of their own accord; loop devices have more."""
+QUEUE = {
+    "scheduler": "none",
+    "nr_requests": "128",
+    "max_sectors_kb": "1280",
+    "read_ahead_kb": "128",
+}
+"""What the device is given: a loop device keeps what an earlier user of it has set. Read-ahead is
+what most devices have of their own accord; loop devices have more."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +60,12 @@ def problem() -> str | None:
 @contextmanager
 def throttled(directory: Path, throttle: Throttle) -> Iterator[Storage]:
     """Make the file system, for a user to write in; take it away in the end."""
-    image, mount = directory / "image", directory / "mount"
+    mount = directory / "mount"
     mount.mkdir(parents=True)
-    with image.open("wb") as file:
-        file.truncate(SIZE)
-    _run("mkfs.ext4", "-q", "-F", str(image))
-    loop = _run("losetup", "--find", "--show", str(image)).strip()
-    device = Path(loop).name
-    number = Path(f"/sys/block/{device}/dev").read_text(encoding="ascii").strip()
-    try:
-        read_ahead = Path(f"/sys/block/{device}/queue/read_ahead_kb")
-        read_ahead.write_text(str(READ_AHEAD_KB), encoding="ascii")
-        _run("mount", loop, str(mount))
+    with loop_device(directory) as device:
+        number = Path(f"/sys/block/{device}/dev").read_text(encoding="ascii").strip()
+        _run("mkfs.ext4", "-q", f"/dev/{device}")
+        _run("mount", f"/dev/{device}", str(mount))
         try:
             mount.chmod(0o777)
             _throttle(number, throttle)
@@ -73,10 +73,29 @@ def throttled(directory: Path, throttle: Throttle) -> Iterator[Storage]:
         finally:
             _throttle(number, Throttle())
             _run("umount", str(mount))
+    mount.rmdir()
+
+
+@contextmanager
+def loop_device(directory: Path) -> Iterator[str]:
+    """Make a block device with a queue of its own, on an image; yield its name in /sys/block."""
+    image = directory / "image"
+    with image.open("wb") as file:
+        file.truncate(SIZE)
+    loop = _run("losetup", "--find", "--show", str(image)).strip()
+    device = Path(loop).name
+    try:
+        _prepare(device)
+        yield device
     finally:
+        _prepare(device)
         _run("losetup", "--detach", loop)
         image.unlink()
-        mount.rmdir()
+
+
+def _prepare(device: str) -> None:
+    for name, value in QUEUE.items():
+        Path(f"/sys/block/{device}/queue/{name}").write_text(value, encoding="ascii")
 
 
 def _throttle(number: str, throttle: Throttle) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import pytest
 from devcluster import Cluster, files, process, record
 from devcluster.supervisor import Supervisor
 from devcluster.users import SERVICE_USER
@@ -36,6 +38,9 @@ ENDED = frozenset(
 
 FRESH_SECONDS = 0.4
 """How old what many wait for together may be when one of them asks."""
+
+NEEDS_STRACE = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+"""For tests that have the helper killed."""
 
 Json = Any
 """What ``--json`` prints."""
@@ -162,6 +167,24 @@ class Site:
     def output(self, job: Job, user: str = ALICE) -> str:
         """Return what a batch job has printed."""
         return (self.paths.home(user) / f"{job.job_id}.out").read_text(encoding="utf-8")
+
+    @contextmanager
+    def helper_killed(self, command: str, call: int) -> Iterator[None]:
+        """Have the helper killed (SIGKILL) in its so-many-eth write, whenever it runs a command."""
+        helper = self.paths.bin / "io-autotune-node"
+        real = self.paths.bin / "io-autotune-node.real"
+        helper.rename(real)
+        # For its other commands it is itself.
+        wrapper = (
+            f'#!/bin/sh\n[ "$1" = {command} ] || exec {real} "$@"\n'
+            f"exec strace -f -qq -o /dev/null -e trace=write,rename,unlink"
+            f' -e inject=write,rename,unlink:signal=KILL:when={call} {real} "$@"\n'
+        )
+        files.write(helper, wrapper.encode(), mode=0o755)
+        try:
+            yield
+        finally:
+            real.rename(helper)
 
     # What Slurm says
 

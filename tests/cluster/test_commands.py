@@ -188,3 +188,28 @@ def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
     mounted = Path("/proc/self/mounts").read_text(encoding="utf-8")
     assert str(mounts) not in mounted
     assert (slow / "input").exists()
+
+
+@pytest.mark.usefixtures("fuse")
+def test_an_rclone_that_is_killed_leaves_nothing_behind(site: Site) -> None:
+    app = "commands-rclone-killed"
+    slow = site.paths.scratch / "killed-slow"
+    mounts = site.paths.scratch / "killed-mounts"
+    for path, mode in ((slow, 0o755), (mounts, 0o1777)):
+        path.mkdir()
+        path.chmod(mode)
+    script = site.paths.bin / "rclone-vfs"
+    argv = [f'["{script}", "{verb}", ":local:{slow}", "{mounts}"]' for verb in ("start", "stop")]
+    command = (
+        f'[[commands]]\nname = "rclone-vfs"\nstart = {argv[0]}\nstop = {argv[1]}\nstart_ms = 1500\n'
+    )
+    with node_toml(site, NODE_TOML + command):
+        site.run("true", asked(app, RCLONE), "--exclusive")
+        site.pin(app, {"cache_mode": "full"})
+        # The mount stays, and nobody answers there any more.
+        body = 'pkill -KILL -u $UID -x rclone; ls "$RCLONE_VFS_DIR" 2> /dev/null || echo gone'
+        job = site.sbatch(body, asked(app, RCLONE), "--exclusive")
+        site.judged(job)
+        assert lines(site.output(job)) == ["gone"], "rclone still answered"
+        await_true("the mount to be gone", lambda: not list(mounts.iterdir()))
+    assert str(mounts) not in Path("/proc/self/mounts").read_text(encoding="utf-8")

@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from devcluster import files
-from harness import Json, Site, asked, await_true, lines
+from harness import NEEDS_STRACE, Json, Site, asked, await_true, lines
 
 CACHE = "accelerator=page-cache"
 VM = Path("/proc/sys/vm")
@@ -145,25 +144,6 @@ def test_a_setting_that_somebody_else_changes_meanwhile_does_not_count(site: Sit
     assert "vm.dirty_expire_centisecs was 6000 and is 700" in run["verdict"]
 
 
-@contextmanager
-def killed(site: Site, command: str, call: int) -> Iterator[None]:
-    """Have the helper killed (SIGKILL) in its so-many-eth write, whenever it runs a command."""
-    helper = site.paths.bin / "io-autotune-node"
-    real = site.paths.bin / "io-autotune-node.real"
-    helper.rename(real)
-    # For its other commands it is itself.
-    wrapper = (
-        f'#!/bin/sh\n[ "$1" = {command} ] || exec {real} "$@"\n'
-        f"exec strace -f -qq -o /dev/null -e trace=write,rename,unlink"
-        f' -e inject=write,rename,unlink:signal=KILL:when={call} {real} "$@"\n'
-    )
-    files.write(helper, wrapper.encode(), mode=0o755)
-    try:
-        yield
-    finally:
-        real.rename(helper)
-
-
 def plain_job(site: Site) -> list[str]:
     """Run a job without us, and return what it has seen."""
     job = site.sbatch(SHOW)
@@ -171,16 +151,13 @@ def plain_job(site: Site) -> list[str]:
     return lines(site.output(job))
 
 
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-
-
-@needs_strace
+@NEEDS_STRACE
 def test_the_helper_is_killed_anywhere_in_the_prolog(site: Site, before: list[str]) -> None:
     app = "settings-killed-start"
     pinned(site, app)
     applied = 0
     for call in range(1, 40):
-        with killed(site, "start", call):
+        with site.helper_killed("start", call):
             job = site.sbatch(SHOW, asked(app, CACHE), "--exclusive")
             assert site.ended(job)["JobState"] == "COMPLETED", f"killed in write {call}"
         seen = lines(site.output(job))
@@ -200,13 +177,13 @@ def test_the_helper_is_killed_anywhere_in_the_prolog(site: Site, before: list[st
     assert applied > 1, "it was never killed once all was applied"
 
 
-@needs_strace
+@NEEDS_STRACE
 def test_the_helper_is_killed_anywhere_in_the_epilog(site: Site, before: list[str]) -> None:
     app = "settings-killed-finish"
     pinned(site, app)
     late = 0
     for call in range(1, 20):
-        with killed(site, "finish", call):
+        with site.helper_killed("finish", call):
             job = site.sbatch("true", asked(app, CACHE), "--exclusive")
             assert site.ended(job)["JobState"] == "COMPLETED", f"killed in write {call}"
         late += values() != before

@@ -34,9 +34,13 @@ enum exit_status {
 	EXIT_IO = 3,     /**< a call failed: MPI-IO, memory, standard output */
 };
 
+/** A hint of the program's own is shorter. */
+#define HINT_MAX 256
+
 /** What the command line asks for. */
 struct options {
 	const char *file;   /**< path of the shared file */
+	const char *hint;   /**< NAME=VALUE, a hint of the program's own; NULL for none */
 	size_t block_size;  /**< bytes of one block, 1 to INT_MAX */
 	int blocks;         /**< blocks of each rank, at least 1 */
 	int repeat;         /**< passes, at least 1 */
@@ -143,6 +147,7 @@ static const char usage_text[] =
 	"  --read-back          read what was written and verify every byte (default)\n"
 	"  --write-only         do not read back\n"
 	"  --repeat N           make N passes, each on a new file (default 1); seconds are summed\n"
+	"  --hint NAME=VALUE    give MPI_File_open a hint, as programs do that know better than the environment\n"
 	"  --print-hints        add the hints in force to the output, and the library's control variables for MPI-IO\n"
 	"  --keep               leave the file; without it the file is deleted at the end\n"
 	"  --no-slurm           run without SLURM_NTASKS; if it is set, it must still be the number of ranks\n"
@@ -196,6 +201,7 @@ static enum parsed parse_options(int argc, char **argv, const struct ranks *who,
 		OPT_READ_BACK,
 		OPT_WRITE_ONLY,
 		OPT_REPEAT,
+		OPT_HINT,
 		OPT_PRINT_HINTS,
 		OPT_KEEP,
 		OPT_NO_SLURM,
@@ -210,6 +216,7 @@ static enum parsed parse_options(int argc, char **argv, const struct ranks *who,
 		{ "read-back", no_argument, NULL, OPT_READ_BACK },
 		{ "write-only", no_argument, NULL, OPT_WRITE_ONLY },
 		{ "repeat", required_argument, NULL, OPT_REPEAT },
+		{ "hint", required_argument, NULL, OPT_HINT },
 		{ "print-hints", no_argument, NULL, OPT_PRINT_HINTS },
 		{ "keep", no_argument, NULL, OPT_KEEP },
 		{ "no-slurm", no_argument, NULL, OPT_NO_SLURM },
@@ -258,6 +265,12 @@ static enum parsed parse_options(int argc, char **argv, const struct ranks *who,
 			break;
 		case OPT_WRITE_ONLY:
 			options->read_back = false;
+			break;
+		case OPT_HINT:
+			if (strchr(optarg, '=') && strlen(optarg) < HINT_MAX)
+				options->hint = optarg;
+			else
+				wrong = "--hint";
 			break;
 		case OPT_PRINT_HINTS:
 			options->print_hints = true;
@@ -644,14 +657,34 @@ static double longest_since(const struct ranks *who, const char *file, double st
 	return longest;
 }
 
+/** The hint of the program's own, to be freed; MPI_INFO_NULL without one. */
+static MPI_Info own_hint(const struct ranks *who, const struct options *options)
+{
+	MPI_Info hints = MPI_INFO_NULL;
+	char name[HINT_MAX];
+	char *value;
+
+	if (!options->hint)
+		return hints;
+	snprintf(name, sizeof(name), "%s", options->hint);
+	value = strchr(name, '=');
+	*value++ = '\0';
+	TRY(who, options->file, MPI_Info_create, &hints);
+	TRY(who, options->file, MPI_Info_set, hints, name, value);
+	return hints;
+}
+
 /** Opens the file with the view of the blocks of `owner`. */
 static MPI_File open_view(const struct ranks *who, const struct options *options, const struct layout *layout, int mode,
 			  int owner)
 {
 	MPI_Offset first = (MPI_Offset)options->block_size * owner;
+	MPI_Info hints = own_hint(who, options);
 	MPI_File handle;
 
-	TRY(who, options->file, MPI_File_open, MPI_COMM_WORLD, options->file, mode, MPI_INFO_NULL, &handle);
+	TRY(who, options->file, MPI_File_open, MPI_COMM_WORLD, options->file, mode, hints, &handle);
+	if (hints != MPI_INFO_NULL)
+		MPI_Info_free(&hints);
 	if (mode & MPI_MODE_CREATE)
 		delete_on_failure = options->keep ? NULL : options->file;
 	TRY(who, options->file, MPI_File_set_view, handle, first, MPI_BYTE, layout->view, "native", MPI_INFO_NULL);

@@ -10,6 +10,7 @@ use toml::Spanned;
 
 use crate::delivery::Deliveries;
 use crate::fault::{AcceleratorError, Faults};
+use crate::read_back::ReadBack;
 
 /// An accelerator: something with I/O parameters that a job can be given.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Accelerator {
     pub space: Space,
     /// How a parametrization is delivered.
     pub deliveries: Deliveries,
+    /// What reads back what is in force, besides the kernel.
+    pub read_back: Option<ReadBack>,
 }
 
 /// What an accelerator needs besides a job that asks for it.
@@ -67,6 +70,7 @@ struct Document {
     constraints: Vec<Spanned<Constraint>>,
     parameters: Vec<Spanned<Parameter>>,
     delivery: Deliveries,
+    read_back: Option<ReadBack>,
 }
 
 impl Accelerator {
@@ -107,6 +111,9 @@ impl Accelerator {
                 faults.at(&parameter.span(), problem);
             }
         }
+        if let Some(read_back) = &document.read_back {
+            read_back.check(&known, &mut faults);
+        }
         for need in document.delivery.needs() {
             if !document.needs.contains(need) {
                 let problem = format!(
@@ -132,6 +139,7 @@ impl Accelerator {
             needs: document.needs,
             space,
             deliveries: document.delivery,
+            read_back: document.read_back,
         })
     }
 }

@@ -11,6 +11,7 @@ mod catalogue;
 mod delivery;
 mod fault;
 mod live;
+mod read_back;
 mod render;
 mod template;
 
@@ -21,4 +22,5 @@ pub use delivery::{
 };
 pub use fault::{AcceleratorError, Fault};
 pub use live::{Change, LiveCatalogue, Refused};
+pub use read_back::{ReadBack, Reader};
 pub use template::{Template, TemplateError};

@@ -18,6 +18,9 @@ impl Accelerator {
     pub fn render(&self, parametrization: &Parametrization) -> Result<Delivery, SpaceError> {
         self.space.validate(parametrization)?;
         let mut delivery = self.render_nothing();
+        if let Some(read_back) = &self.read_back {
+            delivery.read_back = read_back.of(self, parametrization);
+        }
         let rendered = |template: &Template, omit_default: bool| {
             let mut named = template.parameters();
             let mut at_default = || {
@@ -88,7 +91,7 @@ impl Accelerator {
         Ok(delivery)
     }
 
-    fn is_default(&self, name: &str, value: &Value) -> bool {
+    pub(crate) fn is_default(&self, name: &str, value: &Value) -> bool {
         let mut parameters = self.space.parameters().iter();
         parameters.any(|parameter| parameter.name == name && parameter.default == *value)
     }
@@ -163,6 +166,44 @@ mod tests {
         parametrization.0.insert("size".into(), Value::Integer(4));
         let delivery = accelerator.render(&parametrization).unwrap();
         assert_eq!(delivery.files[0].content, "size 4\n");
+    }
+
+    #[test]
+    fn what_is_read_back_says_what_was_asked_for() {
+        let text = r#"
+            name = "x"
+            title = "x"
+            [[parameters]]
+            name = "size"
+            kind = "ordered"
+            values = [1, 2, 4]
+            default = 2
+            [[delivery.environment]]
+            variable = "X_SIZE"
+            value = "{size}"
+            omit_default = true
+            [read_back]
+            by = "mpi-in-force"
+            names = { size = "x_size" }
+            at_most = ["size"]
+        "#;
+        let accelerator = Accelerator::parse(text).unwrap();
+        let mut parametrization = accelerator.space.default();
+        let asked = |parametrization: &Parametrization| -> Option<String> {
+            let delivery = accelerator.render(parametrization).unwrap();
+            let [read_back] = delivery.read_back.as_slice() else {
+                panic!("{delivery:?}")
+            };
+            assert_eq!(read_back.name, "x_size");
+            assert!(read_back.at_most);
+            read_back.asked.clone()
+        };
+        assert_eq!(asked(&parametrization), None, "the default is not given");
+        parametrization.0.insert("size".into(), Value::Integer(4));
+        assert_eq!(asked(&parametrization).as_deref(), Some("4"));
+        let unknown = text.replace("{ size =", "{ sise =");
+        let error = Accelerator::parse(&unknown).unwrap_err().to_string();
+        assert!(error.contains("\"sise\" is not among"), "{error}");
     }
 
     #[test]

@@ -10,8 +10,10 @@ use std::fmt::Display;
 use comfy_table::{CellAlignment, Table, presets};
 use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
-    Applied, Elapsed, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
+    Applied, Elapsed, FinishRequest, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
 };
+
+use serde::Deserialize;
 
 pub(crate) use accelerators::{accelerator, accelerators};
 pub(crate) use checks::checks;
@@ -227,6 +229,32 @@ pub(crate) fn explain(details: &[RunDetail]) -> String {
         .join("\n")
 }
 
+/// What nodes read back, a line each.
+fn in_force(reports: &[serde_json::Value]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for report in reports {
+        let Ok(report) = FinishRequest::deserialize(report) else {
+            continue;
+        };
+        let node = &report.job.node;
+        lines.extend(
+            report
+                .in_force
+                .iter()
+                .map(|(name, value)| format!("{name} = {value} (on {node}, by the kernel)")),
+        );
+        lines.extend(report.told.iter().map(|told| {
+            let given = match &told.asked {
+                Some(asked) if !told.as_asked => format!(", and it was given {asked}"),
+                _ => String::new(),
+            };
+            let (name, value) = (&told.name, &told.in_force);
+            format!("{name} = {value} (on {node}, by the library{given})")
+        }));
+    }
+    lines
+}
+
 fn explain_one(detail: &RunDetail) -> String {
     let run = &detail.run;
     let applied = match &run.applied {
@@ -268,6 +296,9 @@ fn explain_one(detail: &RunDetail) -> String {
         run.outcome.as_deref().unwrap_or("not known yet"),
         counts(run),
     );
+    for line in in_force(&detail.reports) {
+        text.push_str(&format!("in force     {line}\n"));
+    }
     for file in &detail.delivery.files {
         text.push_str(&format!(
             "file         {} (named by {}):\n",

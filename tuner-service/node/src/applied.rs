@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use io_autotune_protocol::{Applied, StartAnswer, Step, VariableState};
 
+use crate::in_force;
+
 /// The verdict of the stamps. `answer` is `None` where the start had no answer: then nothing was
-/// set, and the job ran as it would have without us. `obstacle` says why settings of the node were not in force.
+/// set, and the job ran as it would have without us. `obstacle` says what was not in force, and why.
 pub(crate) fn applied(
     answer: Option<&StartAnswer>,
     obstacle: Option<String>,
@@ -14,7 +16,7 @@ pub(crate) fn applied(
     let users: BTreeSet<&str> = steps
         .iter()
         .flat_map(|step| &step.variables)
-        .filter(|(_, state)| **state == VariableState::User)
+        .filter(|(name, state)| **state == VariableState::User && *name != in_force::VARIABLE)
         .map(|(name, _)| name.as_str())
         .collect();
     if !users.is_empty() {

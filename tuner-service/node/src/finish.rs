@@ -16,7 +16,7 @@ use crate::job::{self, JobError, NodeJob};
 use crate::settings::{self, Outcome};
 use crate::spool::{Delivery, Spool};
 use crate::stamp;
-use crate::{Deadline, Places, ServiceArguments, say};
+use crate::{Deadline, Places, ServiceArguments, in_force, say};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FinishError {
@@ -45,11 +45,15 @@ pub(crate) async fn finish(
     if node_job.is_later_component {
         return Ok(());
     }
+    let values = in_force::take(&places.spool_dir, &node_job.job).unwrap_or_else(|error| {
+        say(&format!("nothing is read back: {error}"));
+        in_force::Values::new()
+    });
     let directory = JobDirectory::open(&places.run_dir, &node_job.job)?;
     if directory.is_none() && !node_job.is_first_node {
         return Ok(());
     }
-    let report = report(node_job, directory.as_ref(), changed)?;
+    let report = report(node_job, directory.as_ref(), changed, &values)?;
     let spool = Spool::open(&places.spool_dir)?;
     let breaker = Breaker::of(&places.spool_dir);
     let path = keep(&spool, directory, &report, places)?;
@@ -130,6 +134,9 @@ pub(crate) fn restore(
 ) -> Result<(), NodeConfigError> {
     let config = service.node_config();
     if all {
+        if let Err(error) = in_force::forget_all(&places.spool_dir) {
+            say(&format!("what jobs have told is not removed: {error}"));
+        }
         settings::restore(None, &config?, &places.spool_dir);
     } else {
         put_back(&config, places);
@@ -161,6 +168,7 @@ fn report(
     node_job: NodeJob,
     directory: Option<&JobDirectory>,
     changed: Option<String>,
+    values: &in_force::Values,
 ) -> Result<FinishRequest, FinishError> {
     let unknown = |failure: String| StartRecord {
         job: node_job.job.clone(),
@@ -195,14 +203,20 @@ fn report(
         Some(Outcome::NotApplied { why }) => (BTreeMap::new(), Some(changed.unwrap_or(why))),
         None => (BTreeMap::new(), changed),
     };
+    let answer = start.answer.as_ref();
+    let told = answer.map_or_else(Vec::new, |answer| {
+        in_force::told(&answer.delivery.read_back, values)
+    });
+    let obstacle = obstacle.or_else(|| in_force::obstacle(&told));
     Ok(FinishRequest {
-        applied: applied(start.answer.as_ref(), obstacle, &steps),
+        applied: applied(answer, obstacle, &steps),
         run_id: start.answer.map(|answer| answer.run_id),
         start_failure: start.failure,
         job: start.job,
         request: node_job.request,
         steps,
         in_force,
+        told,
         epilog,
         measures: Default::default(),
     })

@@ -11,6 +11,7 @@ mod config;
 mod directory;
 mod finish;
 mod hostlist;
+mod in_force;
 mod job;
 mod limited;
 mod settings;

@@ -285,9 +285,20 @@ fn apply_in(
     boot_id: &str,
     wanted: &Wanted,
 ) -> Result<Given, SettingsError> {
+    // What goes back last stands first.
     let mut values = Vec::new();
+    for disturbed in wanted.settings.iter().filter_map(|(t, _)| disturbed_by(t)) {
+        values.push(in_force_of_pair(world, &disturbed)?);
+    }
+    let kept: Vec<Value> = values
+        .iter()
+        .filter(|value| keeps_its_value(&value.target))
+        .cloned()
+        .collect();
     for (target, _) in &wanted.settings {
-        values.push(in_force_of_pair(world, target)?);
+        if !values.iter().any(|value| value.target == *target) {
+            values.push(in_force_of_pair(world, target)?);
+        }
     }
     let saved = Saved {
         boot_id: boot_id.to_owned(),
@@ -295,7 +306,7 @@ fn apply_in(
         command: wanted.command.clone(),
     };
     world.save(job_id, &saved)?;
-    let given = write_all(world, &wanted.settings).and_then(|in_force| {
+    let given = write_all(world, &wanted.settings, &kept).and_then(|in_force| {
         let provided = match &wanted.command {
             Some(command) => world.start(command).map_err(|source| SettingsError::Io {
                 label: format!("the command {}", command.name),
@@ -315,11 +326,23 @@ fn apply_in(
     given
 }
 
+/// Writes what disturbs others first, puts `kept` back where the kernel has changed it meanwhile and nothing else is
+/// wanted, and then writes the others.
 fn write_all(
     world: &mut impl World,
     wanted: &[(Target, String)],
+    kept: &[Value],
 ) -> Result<BTreeMap<String, String>, SettingsError> {
-    for (target, value) in wanted {
+    let (disturbing, others): (Vec<_>, Vec<_>) = wanted
+        .iter()
+        .partition(|(target, _)| disturbed_by(target).is_some());
+    for (target, value) in disturbing {
+        world.write(target, value).map_err(at(target))?;
+    }
+    for Value { target, value } in kept {
+        restore_one(world, target, value).map_err(at(target))?;
+    }
+    for (target, value) in others {
         world.write(target, value).map_err(at(target))?;
     }
     let mut in_force = BTreeMap::new();
@@ -364,6 +387,29 @@ fn twin(target: &Target) -> Option<Target> {
             _ => None,
         })?;
     Some(Target::Sysctl { name: twin.into() })
+}
+
+/// What the kernel changes along with a place, and does not say: the scheduler brings a number of requests of its own
+/// (blk-mq's elevator_switch), and a new largest request has read-ahead computed anew (queue_limits_commit_update).
+fn disturbed_by(target: &Target) -> Option<Target> {
+    let Target::Block { device, name } = target else {
+        return None;
+    };
+    let disturbed = match name.as_str() {
+        "scheduler" => "nr_requests",
+        "max_sectors_kb" => "read_ahead_kb",
+        _ => return None,
+    };
+    Some(Target::Block {
+        device: device.clone(),
+        name: disturbed.into(),
+    })
+}
+
+/// Whether a disturbed place that is not to be changed has its value in the job too. The number of requests belongs to
+/// the scheduler.
+fn keeps_its_value(target: &Target) -> bool {
+    matches!(target, Target::Block { name, .. } if name == "read_ahead_kb")
 }
 
 /// Puts saved values back in reverse order, whatever fails, and forgets them once all are. What another boot had
@@ -426,7 +472,8 @@ mod tests {
 
     const JOB: u32 = 7;
 
-    /// The kernel's own rule for pairs, which a tree of files does not have; and death after so many steps.
+    /// The kernel's own rules for pairs and queues, which a tree of files does not have; and death after so many
+    /// steps.
     struct Mortal<'a> {
         node: Node<'a>,
         steps: usize,
@@ -451,6 +498,9 @@ mod tests {
         fn write(&mut self, target: &Target, value: &str) -> io::Result<()> {
             self.step()?;
             self.node.write(target, value)?;
+            if let Some(disturbed) = disturbed_by(target) {
+                self.node.write(&disturbed, "777")?;
+            }
             match twin(target) {
                 Some(twin) => self.node.write(&twin, "0"),
                 None => Ok(()),
@@ -499,6 +549,7 @@ mod tests {
             (sysctl("vm.dirty_bytes"), "4194304"),
             (sysctl("vm.dirty_expire_centisecs"), "100"),
             (block("read_ahead_kb"), "4096"),
+            (block("max_sectors_kb"), "256"),
         ]
         .map(|(target, value)| (target, value.to_owned()));
         Wanted {
@@ -516,7 +567,13 @@ mod tests {
     ];
 
     fn values(kernel: &Kernel) -> Vec<String> {
-        let targets = ALL.map(sysctl).into_iter().chain([block("read_ahead_kb")]);
+        let queue = [
+            "read_ahead_kb",
+            "max_sectors_kb",
+            "nr_requests",
+            "scheduler",
+        ];
+        let targets = ALL.map(sysctl).into_iter().chain(queue.map(block));
         targets
             .map(|target| kernel.read(&target).unwrap())
             .collect()
@@ -577,7 +634,7 @@ mod tests {
         assert_eq!(place.kernel.read(&sysctl("vm.dirty_ratio")).unwrap(), "0");
         let saved = place.saved.read(JOB).unwrap();
         assert_eq!(
-            saved.values[1].target,
+            saved.values[2].target,
             sysctl("vm.dirty_ratio"),
             "of the pair what was in force"
         );
@@ -637,6 +694,46 @@ mod tests {
         wanted.settings.push((sysctl("vm.none"), "1".into()));
         assert!(apply_in(&mut place.mortal(1000), JOB, "boot", &wanted).is_err());
         assert_eq!(values(&place.kernel), before);
+    }
+
+    #[test]
+    fn what_the_kernel_changes_along_is_put_back_after_what_disturbs_it() {
+        let place = place();
+        let before = values(&place.kernel);
+        let read = |name| place.kernel.read(&block(name)).unwrap();
+        let mut wanted = Wanted {
+            settings: vec![(block("max_sectors_kb"), "256".into())],
+            command: None,
+        };
+        apply_in(&mut place.mortal(1000), JOB, "boot", &wanted).unwrap();
+        assert_eq!(
+            read("read_ahead_kb"),
+            "128",
+            "nobody asked for another in the job"
+        );
+        place.sweep(1000);
+        assert_eq!(values(&place.kernel), before);
+
+        // A stand-in's list does not show what is in force in brackets once it is written.
+        let scheduler = before.last().unwrap();
+        let others = [
+            ("nr_requests", "64"),
+            ("read_ahead_kb", "512"),
+            ("scheduler", "none"),
+            ("max_sectors_kb", "256"),
+        ];
+        wanted.settings = others
+            .map(|(name, value)| (block(name), value.to_owned()))
+            .into();
+        let (in_force, _) = apply_in(&mut place.mortal(1000), JOB, "boot", &wanted).unwrap();
+        assert_eq!(
+            in_force.len(),
+            4,
+            "each holds what was asked for, whatever the order"
+        );
+        place.sweep(1000);
+        assert_eq!(values(&place.kernel), before);
+        assert_eq!(read("scheduler"), *scheduler);
     }
 
     #[test]

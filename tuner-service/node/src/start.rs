@@ -12,7 +12,7 @@ use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::{self, DirectoryError, JobDirectory, JobEnvironment, StartRecord};
 use crate::job::{self, JobError};
 use crate::settings::{self, Outcome};
-use crate::{Deadline, Places, ServiceArguments, finish, say};
+use crate::{Deadline, Places, ServiceArguments, finish, in_force, say};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
@@ -91,6 +91,15 @@ pub(crate) async fn start(
             };
             if let Some(Outcome::InForce { provided, .. }) = &settings {
                 environment.set.extend(provided.clone());
+            }
+            if !refused && !answer.delivery.read_back.is_empty() {
+                match in_force::make(&places.spool_dir, &request.job) {
+                    Ok(path) => {
+                        let path = path.display().to_string();
+                        environment.set.push((in_force::VARIABLE.to_owned(), path));
+                    }
+                    Err(error) => say(&format!("nothing will be read back: {error}")),
+                }
             }
             directory.write_start(&record(Ok(answer), settings))?;
             directory.write_environment(&request.job, &environment)?;

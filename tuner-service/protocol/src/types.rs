@@ -100,6 +100,9 @@ pub struct Delivery {
     /// A command of the site's that starts something for the job on every node of it, and stops it after the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<DeliveredCommand>,
+    /// What a profiling library in the job is to read back; the node then gives the job a file to write it into.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_back: Vec<ReadBack>,
     /// Variables that are the user's where the user has set them.
     pub watch: Vec<String>,
 }
@@ -122,6 +125,38 @@ impl Delivery {
             && self.settings.is_empty()
             && self.command.is_none()
     }
+}
+
+/// One parameter that the accelerator itself can be asked for, when it is in use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReadBack {
+    /// The parameter.
+    pub parameter: String,
+    /// What the accelerator calls it.
+    pub name: String,
+    /// The value that the job was given; absent where it was given none, and any is right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// Whether the value is an upper limit, and a smaller number is no other value.
+    #[serde(default)]
+    pub at_most: bool,
+}
+
+/// What an accelerator said it has of one parameter, of those it was to be asked for ([`ReadBack`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Told {
+    /// The parameter.
+    pub parameter: String,
+    /// What the accelerator calls it.
+    pub name: String,
+    /// The value that the job was given; absent where it was given none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// The value in force; several, if it was used with several, with `, ` between.
+    pub in_force: String,
+    /// Whether that is what was asked for, or nothing was.
+    pub as_asked: bool,
 }
 
 /// One environment variable of a [`Delivery`].
@@ -306,6 +341,9 @@ pub struct FinishRequest {
     /// The settings that the job was given on this node, as the kernel read them back.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub in_force: BTreeMap<String, String>,
+    /// What a profiling library in the job told of what was to be read back ([`Delivery::read_back`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
     /// What slurmd told the epilog, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<EpilogWord>,

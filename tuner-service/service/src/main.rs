@@ -7,6 +7,7 @@ mod api;
 mod config;
 mod decide;
 mod gate;
+mod ineffective;
 mod limits;
 mod listen;
 mod merge;

@@ -291,6 +291,7 @@ mod tests {
             start_failure: None,
             applied,
             in_force: BTreeMap::new(),
+            told: Vec::new(),
             steps: steps.to_vec(),
             epilog: None,
             measures: BTreeMap::new(),

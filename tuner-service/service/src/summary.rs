@@ -10,15 +10,18 @@ use io_autotune_protocol::{
     Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
     StudySummary,
 };
-use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
+use io_autotune_store::{ComparedRun, RunFilter, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{ApiError, Service};
 use crate::decide::mixed;
+use crate::ineffective;
 
 /// Comparisons are made of the newest so many runs.
 const COMPARED_RUNS: i64 = 5000;
+/// The newest so many runs are looked at for parameters that have no effect.
+const READ_BACK_RUNS: i64 = 12;
 
 /// The studies that a filter lets through, each with its standing.
 pub(crate) async fn studies(
@@ -43,6 +46,10 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
     let epoch =
         Epoch::new(&state.space, &service.settings, state.seed).inheriting(&state.inherited);
     let phase = epoch.phase(&state.history, &state.pending);
+    let mut warnings = warnings(&state, &service.settings, phase);
+    if row.not_counted > 0 && reads_back(service, &row.accelerator) {
+        warnings.extend(without_effect(service, row.study_id).await?);
+    }
     let recommendation = recommend(&state.space, &state.history, &service.settings);
     let recommended = recommendation
         .as_ref()
@@ -110,8 +117,29 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
                 why: one.why.to_string(),
             })
             .collect(),
-        warnings: warnings(&state, &service.settings, phase),
+        warnings,
     })
+}
+
+fn reads_back(service: &Service, accelerator: &str) -> bool {
+    service
+        .accelerator(Some(accelerator))
+        .is_ok_and(|accelerator| accelerator.read_back.is_some())
+}
+
+/// Parameters that never are in force as runs are given them.
+async fn without_effect(service: &Service, study_id: i64) -> Result<Vec<String>, ApiError> {
+    let filter = RunFilter {
+        study_id: Some(study_id),
+        limit: READ_BACK_RUNS,
+        ..RunFilter::default()
+    };
+    let mut told = Vec::new();
+    for run in service.store.runs(&filter).await? {
+        let reports = service.store.reports(run.run_id).await?;
+        told.push(ineffective::told(&reports));
+    }
+    Ok(ineffective::sentences(&told))
 }
 
 /// What is wrong with a study as a whole.

@@ -222,6 +222,8 @@ pub(crate) fn stand_in(root: &std::path::Path) -> Kernel {
         fs::write(vm.join(name), format!("{value}\n")).unwrap();
     }
     fs::write(queue.join("read_ahead_kb"), "128\n").unwrap();
+    fs::write(queue.join("max_sectors_kb"), "1280\n").unwrap();
+    fs::write(queue.join("nr_requests"), "256\n").unwrap();
     fs::write(queue.join("scheduler"), "none [mq-deadline]\n").unwrap();
     std::os::unix::fs::symlink(
         "../devices/virtual/block/loop9",

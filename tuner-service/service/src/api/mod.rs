@@ -65,7 +65,7 @@ impl Service {
     }
 
     /// The accelerator a request means.
-    fn accelerator(&self, name: Option<&str>) -> Result<Arc<Accelerator>, ApiError> {
+    pub(crate) fn accelerator(&self, name: Option<&str>) -> Result<Arc<Accelerator>, ApiError> {
         let name = self.accelerator_name(name);
         let catalogue = self.catalogue.current();
         catalogue

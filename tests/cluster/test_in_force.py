@@ -1,0 +1,134 @@
+"""What the MPI library itself says is in force: shown, and compared with what was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from harness import ALICE, Job, Json, Site, asked
+
+LIBRARIES = Path(__file__).resolve().parents[2] / "build" / "stage" / "lib" / "io-autotune"
+OMPIO = "accelerator=ompio"
+STRIDED = "--file $HOME/$SLURM_JOB_ID.data --block-size 512 --blocks 500 --collective"
+
+
+@pytest.fixture(scope="module")
+def libraries(site: Site) -> dict[str, str]:
+    """Put the profiling libraries where users can reach them; return the path of each MPI's."""
+    placed = {}
+    for mpi in ("mpich", "openmpi"):
+        library = site.paths.scratch / f"mpi-in-force-{mpi}.so"
+        library.write_bytes((LIBRARIES / library.name).read_bytes())
+        library.chmod(0o755)
+        placed[mpi] = str(library)
+    return placed
+
+
+def strided(library: str, *more: str) -> str:
+    """Return the body of a job of MPICH with the profiling library preloaded."""
+    return f"export LD_PRELOAD={library}; srun --mpi=pmi2 strided {STRIDED} {' '.join(more)}"
+
+
+def told(site: Site, job: Job) -> dict[str, Json]:
+    """Return what the job's only report tells of each parameter."""
+    (report,) = site.explain(job)["reports"]
+    return {one["parameter"]: one for one in report.get("told", [])}
+
+
+def test_hints_in_force_are_shown_as_the_library_reports_them(
+    site: Site, libraries: dict[str, str]
+) -> None:
+    app = "in-force-romio"
+    site.run("true", asked(app), "--ntasks=4")
+    site.pin(app, {"romio_ds_write": "disable", "cb_nodes": "8", "cb_config_list": "*:*"})
+    job = site.sbatch(strided(libraries["mpich"]), asked(app), "--ntasks=4")
+    run = site.judged(job)
+    assert run["state"] == "counted", run["verdict"]
+    assert run["applied"]["kind"] == "parametrization"
+    found = told(site, job)
+    assert found["romio_ds_write"] == {
+        "parameter": "romio_ds_write",
+        "name": "romio_ds_write",
+        "asked": "disable",
+        "in_force": "disable",
+        "as_asked": True,
+    }
+    # A limit: there are only four ranks.
+    assert (found["cb_nodes"]["asked"], found["cb_nodes"]["in_force"]) == ("8", "4")
+    assert found["cb_nodes"]["as_asked"]
+    assert found["cb_buffer_size"]["in_force"] == "16777216", "what was not asked for is told too"
+    shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    assert "romio_ds_write = disable (on n1, by the library)" in shown
+
+
+def test_a_program_that_sets_a_hint_itself_is_noticed(
+    site: Site, libraries: dict[str, str]
+) -> None:
+    app = "in-force-overridden"
+    body = strided(libraries["mpich"], "--hint romio_ds_write=disable")
+    default = site.run(body, asked(app), "--ntasks=4")
+    assert default["state"] == "counted", "by default nothing is asked of the parameter"
+    for value in ("enable", "enable"):
+        site.pin(app, {"romio_ds_write": value, "cb_buffer_size": "4194304"})
+        job = site.sbatch(body, asked(app), "--ntasks=4")
+        run = site.judged(job)
+        assert site.shown(job)["JobState"] == "COMPLETED"
+        assert run["state"] == "not_counted", "it did not have what it would count for"
+        assert "romio_ds_write was disable and not enable" in run["verdict"]
+        found = told(site, job)
+        assert not found["romio_ds_write"]["as_asked"]
+        assert found["cb_buffer_size"]["as_asked"]
+    shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    assert "by the library, and it was given enable" in shown
+    (study,) = site.ask(ALICE, "status", app)
+    (warning,) = [text for text in study["warnings"] if "has no effect" in text]
+    assert warning.startswith("romio_ds_write has no effect here: 2 of the latest runs")
+
+
+def test_a_value_that_only_the_ranks_are_given_is_noticed_by_the_control_variables(
+    site: Site, libraries: dict[str, str]
+) -> None:
+    app = "in-force-ompio"
+
+    def body(*given: str) -> str:
+        return (
+            "mpiexec.openmpi --oversubscribe --mca oob_tcp_if_include lo "
+            f"-n 4 -x LD_PRELOAD={libraries['openmpi']} "
+            f"env -u SLURM_NTASKS {' '.join(given)} strided-openmpi --no-slurm {STRIDED}"
+        )
+
+    site.run("true", asked(app, OMPIO), "--ntasks=4")
+    site.pin(app, {"fcoll": "two_phase", "bytes_per_agg": "4194304"})
+    job = site.sbatch(body(), asked(app, OMPIO), "--ntasks=4")
+    run = site.judged(job)
+    assert run["state"] == "counted", run["verdict"]
+    found = told(site, job)
+    assert found["fcoll"]["in_force"] == "two_phase"
+    assert found["bytes_per_agg"]["in_force"] == "4194304"
+    job = site.sbatch(
+        body("OMPI_MCA_io_ompio_bytes_per_agg=1048576"), asked(app, OMPIO), "--ntasks=4"
+    )
+    run = site.judged(job)
+    assert run["state"] == "not_counted"
+    assert "bytes_per_agg was 1048576 and not 4194304" in run["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("nothing", "true"),
+        ("garbage", "head -c 200000 /dev/urandom > $MPI_IO_IN_FORCE"),
+        ("removed", 'rm -f "$MPI_IO_IN_FORCE"; test -e "$MPI_IO_IN_FORCE"'),
+        ("a lot", "yes romio_ds_write disable | head -c 2000000 > $MPI_IO_IN_FORCE"),
+    ],
+)
+def test_whatever_a_user_writes_there_the_job_is_reported(site: Site, what: str, body: str) -> None:
+    app = f"in-force-{what.replace(' ', '-')}"
+    site.run("true", asked(app))
+    site.pin(app, {"romio_ds_write": "disable"})
+    job = site.sbatch(body, asked(app))
+    run = site.judged(job)
+    assert run["state"] == "counted", run["verdict"]
+    expected = {"romio_ds_write"} if what == "a lot" else set()
+    assert set(told(site, job)) == expected
+    assert not site.spooled()
