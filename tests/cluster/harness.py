@@ -302,6 +302,10 @@ class Site:
         finally:
             process.send(self._supervisor.running()[name].identity, signal.SIGCONT)
 
+    def kill_part(self, name: str) -> None:
+        """Kill one part (SIGKILL); ``cluster.up`` brings it back."""
+        process.kill(self._supervisor.running()[name].identity)
+
     @contextmanager
     def slurm_conf_changed(self, **changes: str) -> Iterator[None]:
         """Change lines of slurm.conf, as ``scontrol reconfigure`` can, and change them back."""
@@ -339,7 +343,13 @@ class Site:
     def spooled(self) -> list[Path]:
         """Return what is in the spool: reports that wait, and those that the service refused."""
         everything = self.paths.plugin_spool.iterdir()
-        return sorted(path for path in everything if path != self._outage)
+        remembered = (self._outage, self.endpoint)
+        return sorted(path for path in everything if path not in remembered)
+
+    @property
+    def endpoint(self) -> Path:
+        """What the nodes remember of who answered last."""
+        return self.paths.plugin_spool / "endpoint"
 
     @property
     def _outage(self) -> Path:

@@ -10,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use io_autotune_protocol::{FinishRequest, Job, StartAnswer};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Outcome;
@@ -44,6 +45,9 @@ pub(crate) struct StartRecord {
     /// The launch, as the prolog knew it. In the epilog of a launch that is requeued Slurm already
     /// tells the restart count of the next one.
     pub(crate) job: Job,
+    /// When the prolog ran, by the node's clock.
+    #[serde(default)]
+    pub(crate) prolog_at: Option<Timestamp>,
     /// The service's answer.
     pub(crate) answer: Option<StartAnswer>,
     /// Why there is none.
@@ -300,6 +304,7 @@ mod tests {
         first
             .write_start(&StartRecord {
                 job: job(),
+                prolog_at: None,
                 failure: Some("x".into()),
                 answer: None,
                 limit_seconds: None,

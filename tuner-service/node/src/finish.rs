@@ -13,6 +13,7 @@ use crate::breaker::{Breaker, since_boot};
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::{self, DirectoryError, JobDirectory, StartRecord};
 use crate::job::{self, JobError, NodeJob};
+use crate::route::Route;
 use crate::settings::{self, Outcome};
 use crate::spool::{Delivery, Spool};
 use crate::stamp;
@@ -63,9 +64,12 @@ pub(crate) async fn finish(
     };
     match (client, breaker.admit(since_boot())) {
         (Ok(client), Ok(())) => {
+            let route = Route::of(&places.spool_dir);
+            route.recall(&client);
             if delivered(&spool, &client, &breaker, &path, deadline).await {
                 deliver_waiting(&spool, &places.run_dir, &client, &breaker, deadline).await;
             }
+            route.keep(&client);
         }
         (Err(error), _) => waits(&error),
         (_, Err(open)) => waits(&open),
@@ -172,6 +176,7 @@ fn report(
 ) -> Result<FinishRequest, FinishError> {
     let unknown = |failure: String| StartRecord {
         job: node_job.job.clone(),
+        prolog_at: None,
         answer: None,
         failure: Some(failure),
         limit_seconds: None,
@@ -211,6 +216,7 @@ fn report(
     Ok(FinishRequest {
         applied: applied(answer, obstacle, &steps),
         run_id: start.answer.map(|answer| answer.run_id),
+        prolog_at: start.prolog_at,
         start_failure: start.failure,
         job: start.job,
         request: node_job.request,
@@ -273,11 +279,13 @@ async fn tend(
     spool: &Spool,
     run_dir: &Path,
     client: &Client,
-    breaker: &Breaker,
+    (breaker, route): (&Breaker, &Route),
     deadline: Deadline,
 ) {
+    // In the configured order.
+    client.prefer(None);
     deliver_waiting(spool, run_dir, client, breaker, deadline).await;
-    if breaker.is_there() {
+    if breaker.is_there() || route.is_there() {
         let call = Call::<()> {
             method: Method::Get,
             path: "/v1/accelerators",
@@ -287,6 +295,9 @@ async fn tend(
         let asked = since_boot();
         let answer: Result<Vec<AcceleratorSummary>, _> = client.call(call, deadline.left()).await;
         breaker.learn(asked, &answer);
+        if answer.is_ok() {
+            route.keep(client);
+        }
     }
     #[expect(clippy::disallowed_methods, reason = "the age of files, at the rim")]
     let now = SystemTime::now();
@@ -314,10 +325,14 @@ pub(crate) async fn flush(
         }
     };
     let run_dir = &places.run_dir;
-    let breaker = Breaker::of(&places.spool_dir);
+    let (breaker, route) = (
+        Breaker::of(&places.spool_dir),
+        Route::of(&places.spool_dir),
+    );
+    let known = (&breaker, &route);
     let patience = Duration::from_millis(service.deadline_ms);
     let end = began + patience;
-    tend(&spool, run_dir, &client, &breaker, Deadline { end }).await;
+    tend(&spool, run_dir, &client, known, Deadline { end }).await;
     let Some(every) = every else {
         return ExitCode::SUCCESS;
     };
@@ -337,7 +352,7 @@ pub(crate) async fn flush(
             () = &mut terminated => return ExitCode::SUCCESS,
             _ = ticks.tick() => {
                 let end = Instant::now() + patience;
-                tend(&spool, run_dir, &client, &breaker, Deadline { end }).await;
+                tend(&spool, run_dir, &client, known, Deadline { end }).await;
             }
         }
     }

@@ -4,6 +4,7 @@
 //! is parsed as strictly as anything a user sends.
 
 use io_autotune_protocol::{EpilogWord, Job, Request, RequestError};
+use jiff::Timestamp;
 
 use crate::hostlist::first_host;
 
@@ -34,6 +35,8 @@ pub(crate) struct NodeJob {
     /// In the prolog, the time that Slurm gives the job, in seconds; from Slurm 23.02 on. In the
     /// epilog its end is no longer the planned one.
     pub(crate) limit_seconds: Option<u64>,
+    /// In the prolog, when this launch began, by slurmctld's clock; from Slurm 23.02 on.
+    pub(crate) started_at: Option<Timestamp>,
     /// In the epilog, how Slurm says the job ended.
     pub(crate) epilog: Option<EpilogWord>,
 }
@@ -84,6 +87,7 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob,
         is_first_node: first == job.node,
         is_later_component: leader.is_some_and(|leader| leader != job.job_id),
         limit_seconds: limit_seconds(&variable),
+        started_at: started_at(&variable),
         epilog: epilog_word(&variable),
         job,
         request,
@@ -128,6 +132,11 @@ fn limit_seconds(variable: &impl Fn(&str) -> Option<String>) -> Option<u64> {
     seconds("SLURM_JOB_END_TIME")?
         .checked_sub(seconds("SLURM_JOB_START_TIME")?)
         .filter(|limit| *limit > 0)
+}
+
+fn started_at(variable: &impl Fn(&str) -> Option<String>) -> Option<Timestamp> {
+    let second = variable("SLURM_JOB_START_TIME")?.parse().ok()?;
+    Timestamp::from_second(second).ok()
 }
 
 fn epilog_word(variable: &impl Fn(&str) -> Option<String>) -> Option<EpilogWord> {
@@ -236,6 +245,10 @@ mod tests {
             newer.insert("SLURM_JOB_END_TIME", end);
             assert_eq!(read_from(&newer).unwrap().limit_seconds, limit, "{end}");
         }
+        let began = read_from(&newer).unwrap().started_at.unwrap();
+        assert_eq!(began.as_second(), 1_700_000_000);
+        newer.insert("SLURM_JOB_START_TIME", "9999999999999999");
+        assert_eq!(read_from(&newer).unwrap().started_at, None);
     }
 
     #[test]

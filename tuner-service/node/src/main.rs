@@ -14,6 +14,7 @@ mod hostlist;
 mod in_force;
 mod job;
 mod limited;
+mod route;
 mod settings;
 mod spool;
 mod stamp;

@@ -6,7 +6,7 @@
 //!
 //! A report that finds no room here stays in its job's directory, and waits there.
 //!
-//! `CLUSTER.JOBID.RESTARTS.NODE.json` waits; `.refused` will never be taken, and is kept for an
+//! `CLUSTER.JOBID.RESTARTS.NODE.RUN.json` waits; `.refused` will never be taken, and is kept for an
 //! admin to look at, a while and so many; `.new` is half written.
 
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job, Method};
+use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Method};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::directory::{DirectoryError, ensure_directory, read_limited, replace};
@@ -56,14 +56,17 @@ impl Spool {
         })
     }
 
-    /// Where a job's report waits, if one does.
+    /// Where a job's report waits, if one does: the one written last, where Slurm has given the job id again.
     pub(crate) fn waits(&self, job: &Job) -> Option<PathBuf> {
-        Some(self.directory.join(file_name(job))).filter(|path| path.exists())
+        let waiting = self.waiting().unwrap_or_default().into_iter();
+        waiting
+            .filter(|path| is_of(path, job))
+            .max_by_key(|path| fs::metadata(path).and_then(|file| file.modified()).ok())
     }
 
     /// Writes a report durably.
     pub(crate) fn add(&self, report: &FinishRequest) -> Result<PathBuf, DirectoryError> {
-        let path = self.directory.join(file_name(&report.job));
+        let path = self.directory.join(file_name(report));
         let text = serde_json::to_vec(report).map_err(|source| DirectoryError::Json {
             path: path.clone(),
             source,
@@ -218,11 +221,32 @@ fn surplus(mut files: Vec<(Duration, PathBuf)>, limit: Duration, kept: usize) ->
         .collect()
 }
 
-fn file_name(job: &Job) -> String {
+/// A job id that Slurm gives again must not cost the report of the job that had it.
+fn file_name(report: &FinishRequest) -> String {
+    let launch = match (report.run_id, report.prolog_at) {
+        (Some(run_id), _) => format!(".{run_id}"),
+        (None, Some(prolog_at)) => format!(".at{}", prolog_at.as_second()),
+        (None, None) => String::new(),
+    };
+    format!("{}{launch}.json", stem(&report.job))
+}
+
+/// What the names of all reports of a job begin with.
+fn stem(job: &Job) -> String {
     format!(
-        "{}.{}.{}.{}.json",
+        "{}.{}.{}.{}",
         job.cluster, job.job_id, job.restart_count, job.node
     )
+}
+
+/// Whether a file has the name of a report of this job.
+fn is_of(path: &Path, job: &Job) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let launch = name.and_then(|name| name.strip_prefix(&stem(job))?.strip_suffix(".json"));
+    launch.is_some_and(|launch| {
+        // Of another node whose name goes on there is more.
+        launch.is_empty() || launch.starts_with('.') && !launch[1..].contains('.')
+    })
 }
 
 #[cfg(test)]
@@ -230,6 +254,21 @@ mod tests {
     use super::*;
     use crate::directory::{JobDirectory, reports};
     use crate::testing::job;
+
+    fn report(run_id: Option<i64>, prolog_at: Option<&str>) -> FinishRequest {
+        FinishRequest {
+            job: job(),
+            request: Default::default(),
+            run_id,
+            prolog_at: prolog_at.map(|at| at.parse().unwrap()),
+            start_failure: None,
+            applied: io_autotune_protocol::Applied::Default,
+            steps: Vec::new(),
+            in_force: Default::default(),
+            epilog: None,
+            measures: Default::default(),
+        }
+    }
 
     fn seconds(age: u64, name: &str) -> (Duration, PathBuf) {
         (Duration::from_secs(age), name.into())
@@ -266,12 +305,36 @@ mod tests {
         assert!(run_dir.join("c/n1").exists());
 
         // In the spool only the report goes.
-        let waiting = spool.directory.join(file_name(&job()));
-        fs::write(&waiting, "{}").unwrap();
+        let waiting = spool.add(&report(Some(7), None)).unwrap();
         assert_eq!(spool.waits(&job()), Some(waiting.clone()));
         spool.forget(&waiting);
         assert_eq!(spool.waits(&job()), None);
         assert!(spool.directory.exists());
+    }
+
+    #[test]
+    fn a_job_id_that_is_given_again_does_not_overwrite_the_report_that_waits() {
+        let parent = tempfile::tempdir().unwrap();
+        let spool = Spool::open(&parent.path().join("spool")).unwrap();
+        let (then, now) = (Some("2026-01-01T00:00:00Z"), Some("2026-11-22T00:00:00Z"));
+        for report in [
+            report(Some(1), then),
+            report(Some(2), now),
+            report(None, then),
+            report(None, now),
+            report(None, now),
+        ] {
+            spool.add(&report).unwrap();
+        }
+        assert_eq!(spool.waiting().unwrap().len(), 4);
+        let latest = spool.waits(&job()).unwrap();
+        assert!(spool.waiting().unwrap().contains(&latest));
+        let elsewhere = |node: &str| Job {
+            node: node.to_owned(),
+            ..job()
+        };
+        assert_eq!(spool.waits(&elsewhere("n")), None);
+        assert_eq!(spool.waits(&elsewhere("n11")), None);
     }
 
     #[test]

@@ -6,11 +6,13 @@ use io_autotune_protocol::{
     Call, Client, ClientError, ConfigError, Job, Method, StartAnswer, StartRequest,
     is_deliverable_variable,
 };
+use jiff::Timestamp;
 
 use crate::breaker::{Breaker, Open, since_boot};
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::{self, DirectoryError, JobDirectory, JobEnvironment, StartRecord};
 use crate::job::{self, JobError};
+use crate::route::Route;
 use crate::settings::{self, Outcome};
 use crate::{Deadline, Places, ServiceArguments, finish, in_force, say};
 
@@ -45,7 +47,10 @@ pub(crate) async fn start(
         job: node_job.job,
         request: node_job.request,
         limit_seconds,
+        started_at: node_job.started_at,
     };
+    // It tells launches apart to which Slurm gives one job id: nothing is measured by it.
+    let prolog_at = Timestamp::now();
     let record = |answer: Result<StartAnswer, String>, settings| {
         let (answer, failure) = match answer {
             Ok(answer) => (Some(answer), None),
@@ -53,6 +58,7 @@ pub(crate) async fn start(
         };
         StartRecord {
             job: request.job.clone(),
+            prolog_at: Some(prolog_at),
             answer,
             failure,
             limit_seconds,
@@ -77,8 +83,7 @@ pub(crate) async fn start(
         None,
     ))?;
 
-    let breaker = Breaker::of(&places.spool_dir);
-    match ask(service.client(), &breaker, &request, deadline).await {
+    match ask(service.client(), &places.spool_dir, &request, deadline).await {
         Ok(answer) => {
             remember(&watched, &answer);
             let settings = apply_settings(&answer, &request.job, &config, places, deadline);
@@ -164,11 +169,12 @@ fn nothing_set(answer: &StartAnswer) -> JobEnvironment {
 
 async fn ask(
     client: Result<Client, ConfigError>,
-    breaker: &Breaker,
+    spool_dir: &Path,
     request: &StartRequest,
     deadline: Deadline,
 ) -> Result<StartAnswer, NoAnswer> {
     let client = client.map_err(ClientError::from)?;
+    let (breaker, route) = (Breaker::of(spool_dir), Route::of(spool_dir));
     let call = Call {
         method: Method::Post,
         path: "/v1/runs/start",
@@ -177,7 +183,9 @@ async fn ask(
     };
     let asked = since_boot();
     breaker.admit(asked)?;
+    route.recall(&client);
     let answer = client.call(call, deadline.left()).await;
+    route.keep(&client);
     breaker.learn(asked, &answer);
     Ok(answer?)
 }

@@ -169,5 +169,6 @@ fn request(arguments: &Arguments, number: u32) -> StartRequest {
             ..Request::default()
         },
         limit_seconds: None,
+        started_at: None,
     }
 }

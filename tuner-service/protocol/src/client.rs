@@ -1,6 +1,10 @@
 //! The client: one signed request, one verified answer, inside one deadline.
 
+mod race;
+
+use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,6 +25,9 @@ use crate::types::ErrorBody;
 
 /// A larger answer is not read: nothing the service says to a node comes near it.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+
+/// What `/v1/health` says is far shorter.
+const PROBE_LIMIT: usize = 4096;
 
 /// The methods that the API uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +56,7 @@ pub struct Call<'a, B: ?Sized> {
     pub path: &'a str,
     /// The body, sent as JSON; `None` sends none.
     pub body: Option<&'a B>,
-    /// Whether it may be sent to the next endpoint though the first may have carried it out.
+    /// Whether it may be sent to the next endpoint though another has it, or may have carried it out.
     pub idempotent: bool,
 }
 
@@ -117,10 +124,20 @@ impl ClientError {
     }
 }
 
-/// A client of the service.
+/// A request, ready to be signed for any endpoint.
+#[derive(Clone)]
+struct Asked {
+    method: http::Method,
+    path: Arc<str>,
+    body: Bytes,
+}
+
+/// A client of the service. Clones of one remember together which endpoint answered last.
 #[derive(Clone)]
 pub struct Client {
-    endpoints: Vec<Endpoint>,
+    endpoints: Arc<[Endpoint]>,
+    /// The one that is asked first.
+    preferred: Arc<AtomicUsize>,
     service_uid: u32,
     credentials: Arc<dyn Credentials>,
 }
@@ -133,7 +150,8 @@ impl Client {
     /// When the service's account does not exist here.
     pub fn new(config: &ClientConfig) -> Result<Self, ConfigError> {
         Ok(Self {
-            endpoints: config.endpoints.clone(),
+            endpoints: config.endpoints.clone().into(),
+            preferred: Arc::default(),
             service_uid: config.service_uid()?,
             credentials: Arc::new(Munge {
                 socket: config.munge_socket.clone(),
@@ -141,11 +159,30 @@ impl Client {
         })
     }
 
+    /// The endpoint that is asked first because it answered last; `None`: the first one configured.
+    #[must_use]
+    pub fn preferred(&self) -> Option<&Endpoint> {
+        match self.preferred.load(Ordering::Relaxed) {
+            0 => None,
+            index => self.endpoints.get(index),
+        }
+    }
+
+    /// Asks this endpoint first, as [`Client::preferred`] said of an earlier client; without one, or
+    /// where it is no longer configured, the first one configured.
+    pub fn prefer(&self, endpoint: Option<&Endpoint>) {
+        let known = |one: &&Endpoint| Some(*one) == endpoint;
+        let index = endpoint.and_then(|_| self.endpoints.iter().position(|one| known(&one)));
+        self.preferred.store(index.unwrap_or(0), Ordering::Relaxed);
+    }
+
     /// Sends a request and returns the verified answer, all within `deadline`: signing,
     /// connecting, every endpoint, and verifying.
     ///
-    /// Endpoints are tried in order, each with an equal share of what is left, so that one that
-    /// hangs does not use up the others' time.
+    /// The endpoint that answered last is asked first, and each of the others a short while after the
+    /// one before, unless that is alive, or at once when it has failed. The first answer is believed, and
+    /// the others are not waited for. A request that is not idempotent is sent once, over the first connection at
+    /// whose other end a service answers.
     ///
     /// # Errors
     ///
@@ -163,80 +200,132 @@ impl Client {
             })?,
             None => Vec::new(),
         };
-        let body = Bytes::from(body);
-        let mut failures = Vec::new();
-        for (index, endpoint) in self.endpoints.iter().enumerate() {
-            let left = end.saturating_duration_since(Instant::now());
-            let share = left / u32::try_from(self.endpoints.len() - index).unwrap_or(u32::MAX);
-            let mut sent = false;
-            let attempt = self.attempt(endpoint, call.method, call.path, body.clone(), &mut sent);
-            let error = match tokio::time::timeout(share, attempt).await {
-                Ok(Ok(answer)) => return decode(endpoint, &answer),
-                Ok(Err(error)) => error,
-                Err(_) => ClientError::Deadline(share),
+        let asked = Asked {
+            method: call.method.as_http(),
+            path: call.path.into(),
+            body: body.into(),
+        };
+        let (stagger, sign_of_life) = race::patience(deadline, self.endpoints.len());
+        if call.idempotent {
+            let attempts = self.in_order().map(|index| {
+                let (client, asked) = (self.clone(), asked.clone());
+                let attempt = async move {
+                    let endpoint = &client.endpoints[index];
+                    let answer = async {
+                        let connection = Connection::to(endpoint).await?;
+                        client.ask(endpoint, connection, asked).await
+                    };
+                    decisive(answer.await)
+                };
+                (index, attempt)
+            });
+            let (index, answer) = race::race(
+                attempts,
+                |index| self.is_alive(index, sign_of_life),
+                stagger,
+                end,
+            )
+            .await
+            .map_err(|lost| self.lost(lost, deadline))?;
+            let answer = answer?;
+            self.preferred.store(index, Ordering::Relaxed);
+            return decode(&self.endpoints[index], &answer);
+        }
+        let attempts = self.in_order().map(|index| {
+            let client = self.clone();
+            let attempt = async move {
+                let opened = async {
+                    let mut connection = Connection::to(&client.endpoints[index]).await?;
+                    connection.probe().await.map_err(unreachable)?;
+                    Ok(connection)
+                };
+                decisive(opened.await)
             };
-            if sent && !call.idempotent {
-                return Err(error);
-            }
-            match error {
-                error @ ClientError::Munge(_) => return Err(error),
-                error @ ClientError::Refused { .. } if !error.is_transient() => return Err(error),
-                error => failures.push((endpoint, error)),
-            }
+            (index, attempt)
+        });
+        // What is asked there is whether it is alive: who does not say so is not.
+        let (index, connection) = race::race(attempts, |_| async { false }, stagger, end)
+            .await
+            .map_err(|lost| self.lost(lost, deadline))?;
+        let endpoint = &self.endpoints[index];
+        let answer = tokio::time::timeout_at(end, self.ask(endpoint, connection?, asked))
+            .await
+            .map_err(|_| ClientError::Deadline(deadline))??;
+        self.preferred.store(index, Ordering::Relaxed);
+        decode(endpoint, &answer)
+    }
+
+    /// Whether the process at an endpoint answers at once, though it has not yet said what it was asked.
+    async fn is_alive(&self, index: usize, patience: Duration) -> bool {
+        let probed = async {
+            let mut connection = Connection::to(&self.endpoints[index]).await?;
+            connection.probe().await.map_err(unreachable)
+        };
+        matches!(tokio::time::timeout(patience, probed).await, Ok(Ok(())))
+    }
+
+    /// The endpoints' indices, the preferred one first and the others as they are configured.
+    fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
+        let preferred = self.preferred.load(Ordering::Relaxed);
+        let others = (0..self.endpoints.len()).filter(move |index| *index != preferred);
+        std::iter::once(preferred).chain(others)
+    }
+
+    /// Why no endpoint gave an answer. It is an outage only if it is one at each of them.
+    fn lost(&self, lost: race::Lost<ClientError>, deadline: Duration) -> ClientError {
+        if lost.iter().all(|(_, error)| error.is_none()) {
+            return ClientError::Deadline(deadline);
         }
-        if end <= Instant::now() {
-            return Err(ClientError::Deadline(deadline));
-        }
-        match failures.as_slice() {
-            [(_, ClientError::Unreachable(_) | ClientError::Deadline(_))] | [] | [_, _, ..] => {
-                Err(ClientError::Unreachable(
-                    failures
-                        .iter()
-                        .map(|(endpoint, error)| match error {
-                            ClientError::Unreachable(problem) => format!("{endpoint}: {problem}"),
-                            error => format!("{endpoint}: {error}"),
-                        })
-                        .collect::<Vec<_>>()
-                        .join("; "),
-                ))
-            }
-            [_] => Err(failures.remove(0).1),
+        let mut failures: Vec<_> = lost
+            .into_iter()
+            .map(|(index, error)| (index, error.unwrap_or(ClientError::Deadline(deadline))))
+            .collect();
+        let answered = failures.iter().position(|(_, error)| !error.is_outage());
+        let only = (failures.len() == 1).then_some(0);
+        match answered.or(only) {
+            Some(place) => match failures.swap_remove(place) {
+                (index, ClientError::Unreachable(problem)) => {
+                    ClientError::Unreachable(format!("{}: {problem}", self.endpoints[index]))
+                }
+                (_, error) => error,
+            },
+            None => ClientError::Unreachable(
+                failures
+                    .iter()
+                    .map(|(index, error)| match error {
+                        ClientError::Unreachable(problem) => {
+                            format!("{}: {problem}", self.endpoints[*index])
+                        }
+                        error => format!("{}: {error}", self.endpoints[*index]),
+                    })
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            ),
         }
     }
 
-    async fn attempt(
+    /// Asks over a connection: a service that is down must not cost munged two credentials per job.
+    async fn ask(
         &self,
         endpoint: &Endpoint,
-        method: Method,
-        path: &str,
-        body: Bytes,
-        sent: &mut bool,
+        mut connection: Connection,
+        asked: Asked,
     ) -> Result<Bytes, ClientError> {
-        let unreachable =
-            |error: &dyn std::fmt::Display| ClientError::Unreachable(error.to_string());
-        let method = method.as_http();
-        // Connect first: a service that is down must not cost munged two credentials per job.
-        let mut connection = Connection::open(endpoint)
-            .await
-            .map_err(|error| unreachable(&error))?;
-        let nonce = Nonce::fresh().map_err(|error| unreachable(&error))?;
+        let Asked { method, path, body } = asked;
+        let nonce = Nonce::fresh().map_err(unreachable)?;
         let credential = self
-            .sign(method.as_str(), path, &nonce, body.clone())
+            .sign(method.as_str(), &path, &nonce, body.clone())
             .await?;
         let request = http::Request::builder()
             .method(method)
-            .uri(path)
+            .uri(path.as_ref())
             .header(http::header::HOST, "io-autotuned")
             .header(http::header::CONTENT_TYPE, "application/json")
             .header(NONCE_HEADER, nonce.as_str())
             .header(REQUEST_HEADER, credential)
             .body(Full::new(body))
-            .map_err(|error| unreachable(&error))?;
-        *sent = true;
-        let answer = connection
-            .send(request)
-            .await
-            .map_err(|error| unreachable(&error))?;
+            .map_err(unreachable)?;
+        let answer = connection.send(request).await.map_err(unreachable)?;
         let status = answer.status();
         let signature = answer
             .headers()
@@ -306,6 +395,21 @@ impl Client {
     }
 }
 
+fn unreachable(error: impl std::fmt::Display) -> ClientError {
+    ClientError::Unreachable(error.to_string())
+}
+
+/// Whether what one endpoint said settles it for all: an answer, a refusal for good, or a munged of
+/// our own that fails.
+fn decisive<T>(said: Result<T, ClientError>) -> ControlFlow<Result<T, ClientError>, ClientError> {
+    match said {
+        Err(error) if error.is_transient() && !matches!(error, ClientError::Munge(_)) => {
+            ControlFlow::Continue(error)
+        }
+        settled => ControlFlow::Break(settled),
+    }
+}
+
 /// libmunge blocks, so it runs beside the runtime; the deadline abandons it there.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
@@ -360,6 +464,10 @@ impl Drop for Connection {
 }
 
 impl Connection {
+    async fn to(endpoint: &Endpoint) -> Result<Self, ClientError> {
+        Self::open(endpoint).await.map_err(unreachable)
+    }
+
     async fn open(endpoint: &Endpoint) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         match endpoint {
             Endpoint::Unix(path) => Self::over(UnixStream::connect(path).await?).await,
@@ -384,6 +492,18 @@ impl Connection {
         Ok(Self { sender, driver })
     }
 
+    /// Waits until the process at the other end answers: a connection may be accepted for one that hangs.
+    async fn probe(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let request = http::Request::get("/v1/health")
+            .header(http::header::HOST, "io-autotuned")
+            .body(Full::default())?;
+        let answer = self.send(request).await?;
+        Limited::new(answer.into_body(), PROBE_LIMIT)
+            .collect()
+            .await?;
+        Ok(self.sender.ready().await?)
+    }
+
     async fn send(
         &mut self,
         request: http::Request<Full<Bytes>>,
@@ -406,12 +526,14 @@ mod tests {
 
     const USER: u32 = 1000;
     const SERVICE: u32 = 7;
-    const DEADLINE: Duration = Duration::from_millis(300);
+    const DEADLINE: Duration = Duration::from_millis(600);
 
     /// What a server does with a connection.
     #[derive(Clone, Copy)]
     enum Behaviour {
         Silent,
+        Busy,
+        Broken,
         Garbage,
         Unsigned,
         Signed,
@@ -429,11 +551,22 @@ mod tests {
     fn serve(path: &Path, behaviour: Behaviour) {
         let listener = UnixListener::bind(path).unwrap();
         tokio::spawn(async move {
+            let mut held = Vec::new();
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut buffer = [0; 8192];
-                let length = stream.read(&mut buffer).await.unwrap();
+                let mut length = stream.read(&mut buffer).await.unwrap();
+                if buffer.starts_with(b"GET /v1/health") && !matches!(behaviour, Behaviour::Silent)
+                {
+                    let alive = b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n";
+                    stream.write_all(alive).await.unwrap();
+                    length = stream.read(&mut buffer).await.unwrap();
+                }
                 let request = String::from_utf8_lossy(&buffer[..length]).into_owned();
-                let nonce = Nonce::parse(header(&request, NONCE_HEADER)).unwrap();
+                let Ok(nonce) = Nonce::parse(header(&request, NONCE_HEADER)) else {
+                    // A client that has gone, or one that waits for a silent server.
+                    held.push(stream);
+                    continue;
+                };
                 let body = b"\"hello\"";
                 let signer = match behaviour {
                     Behaviour::SignedByAnother => Plain { uid: 666 },
@@ -444,7 +577,22 @@ mod tests {
                 let signed = format!("{head}{ANSWER_HEADER}: {signature}\r\n\r\n");
                 // The client may have gone by then, which is what some of the tests want.
                 let _ = match behaviour {
-                    Behaviour::Silent => std::future::pending().await,
+                    Behaviour::Silent => {
+                        held.push(stream);
+                        continue;
+                    }
+                    Behaviour::Busy | Behaviour::Broken => {
+                        let status = match behaviour {
+                            Behaviour::Busy => 503,
+                            _ => 500,
+                        };
+                        let body = br#"{"error": {"code": "c", "message": "not now"}}"#;
+                        let signature = sign_answer(&signer, USER, status, &nonce, body).unwrap();
+                        let length = body.len();
+                        let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n");
+                        let head = format!("{head}{ANSWER_HEADER}: {signature}\r\n\r\n");
+                        stream.write_all(&[head.as_bytes(), body].concat()).await
+                    }
                     Behaviour::Garbage => stream.write_all(b"\x00\xff nonsense\r\n\r\n").await,
                     Behaviour::Unsigned => {
                         stream
@@ -470,27 +618,32 @@ mod tests {
         });
     }
 
-    async fn answers(
+    /// A client of servers that behave like this; the directory has their sockets.
+    fn client(
         behaviours: &[Behaviour],
         credentials: Arc<dyn Credentials>,
-    ) -> Result<String, ClientError> {
+    ) -> (Client, tempfile::TempDir) {
         let directory = tempfile::tempdir().unwrap();
-        let mut endpoints = Vec::new();
-        for (index, behaviour) in behaviours.iter().enumerate() {
+        let endpoints = behaviours.iter().enumerate().map(|(index, behaviour)| {
             let path = directory.path().join(index.to_string());
             serve(&path, *behaviour);
-            endpoints.push(Endpoint::Unix(path));
-        }
+            Endpoint::Unix(path)
+        });
         let client = Client {
-            endpoints,
+            endpoints: endpoints.collect(),
+            preferred: Arc::default(),
             service_uid: SERVICE,
             credentials,
         };
+        (client, directory)
+    }
+
+    async fn ask(client: &Client, idempotent: bool) -> Result<String, ClientError> {
         let call = Call {
             method: Method::Post,
             path: "/v1/x",
             body: Some("question"),
-            idempotent: true,
+            idempotent,
         };
         let began = Instant::now();
         let answer = client.call(call, DEADLINE).await;
@@ -500,6 +653,14 @@ mod tests {
             "the deadline is total: {took:?}"
         );
         answer
+    }
+
+    async fn answers(
+        behaviours: &[Behaviour],
+        credentials: Arc<dyn Credentials>,
+    ) -> Result<String, ClientError> {
+        let (client, _sockets) = client(behaviours, credentials);
+        ask(&client, true).await
     }
 
     fn plain() -> Arc<dyn Credentials> {
@@ -539,7 +700,64 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn an_endpoint_that_hangs_leaves_time_for_the_next() {
-        let answer = answers(&[Behaviour::Silent, Behaviour::Signed], plain()).await;
-        assert_eq!(answer.unwrap(), "hello");
+        use Behaviour::{Broken, Busy, Garbage, Signed, Silent};
+        for others in [
+            &[Silent][..],
+            &[Silent, Silent],
+            &[Busy, Broken],
+            &[Garbage],
+        ] {
+            let answer = answers(&[others, &[Signed]].concat(), plain()).await;
+            assert_eq!(answer.unwrap(), "hello");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_endpoint_that_answered_last_is_asked_first() {
+        let (client, _sockets) = client(&[Behaviour::Silent, Behaviour::Signed], plain());
+        assert_eq!(client.preferred(), None);
+        ask(&client, true).await.unwrap();
+        let second = client.endpoints[1].clone();
+        assert_eq!(client.preferred(), Some(&second));
+        assert_eq!(client.in_order().collect::<Vec<_>>(), [1, 0]);
+        // As another process would have it, whose configuration may be another.
+        client.prefer(None);
+        assert_eq!(client.preferred(), None);
+        client.prefer(Some(&second));
+        assert_eq!(client.preferred(), Some(&second));
+        client.prefer(Some(&Endpoint::Tcp("gone:1".into())));
+        assert_eq!(client.preferred(), None);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn it_is_an_outage_when_none_answers() {
+        use Behaviour::{Broken, Busy, Silent};
+        for all in [
+            &[Silent, Silent][..],
+            &[Silent, Busy],
+            &[Busy, Silent],
+            &[Busy],
+        ] {
+            let error = answers(all, plain()).await.unwrap_err();
+            assert!(error.is_outage(), "{error}");
+        }
+        for one in [&[Silent, Broken][..], &[Broken, Busy], &[Broken]] {
+            let error = answers(one, plain()).await.unwrap_err();
+            assert!(!error.is_outage() && error.is_transient(), "{error}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_must_not_be_done_twice_is_asked_of_one_that_is_alive() {
+        use Behaviour::{Broken, Signed, Silent};
+        let (client_of, _sockets) = client(&[Silent, Signed], plain());
+        assert_eq!(ask(&client_of, false).await.unwrap(), "hello");
+        // It was sent: the other endpoint is not asked for the same.
+        let (client_of, _sockets) = client(&[Broken, Signed], plain());
+        let error = ask(&client_of, false).await.unwrap_err();
+        assert!(
+            matches!(error, ClientError::Refused { status: 500, .. }),
+            "{error}"
+        );
     }
 }

@@ -63,6 +63,10 @@ pub struct StartRequest {
     /// The job's time limit in seconds, where this Slurm tells the prolog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<u64>,
+    /// When this launch of the job began, by slurmctld's clock, where this Slurm tells the prolog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub started_at: Option<Timestamp>,
 }
 
 /// What a job is to be given. The same answer for every question about one launch of one job.
@@ -331,6 +335,11 @@ pub struct FinishRequest {
     /// The run, where the start had an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<i64>,
+    /// When the job's prolog ran on this node, by its clock, where that is known. It tells launches apart to which
+    /// Slurm has given the same job id, where the start had no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub prolog_at: Option<Timestamp>,
     /// Why the start had no answer, where it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_failure: Option<String>,

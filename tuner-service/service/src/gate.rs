@@ -123,6 +123,17 @@ impl<S> Gate<S> {
             .ok()
     }
 
+    /// Forgets a snapshot, unless it has been replaced.
+    pub(crate) async fn forget(&self, outdated: &Arc<S>) {
+        let mut snapshot = self.snapshot.lock().await;
+        if snapshot
+            .as_ref()
+            .is_some_and(|(_, state)| Arc::ptr_eq(state, outdated))
+        {
+            snapshot.take();
+        }
+    }
+
     /// The study as it was within the last second. Whoever finds none fetches it, for all.
     pub(crate) async fn snapshot<E>(
         &self,
@@ -192,6 +203,12 @@ mod tests {
         let fetched = |value| async move { Ok::<_, Infallible>(value) };
         assert_eq!(*gate.snapshot(fetched(1)).await.unwrap(), 1);
         assert_eq!(*gate.snapshot(fetched(2)).await.unwrap(), 1);
+        // It was found to be outdated; by two who had it.
+        let outdated = gate.snapshot(fetched(2)).await.unwrap();
+        gate.forget(&outdated).await;
+        assert_eq!(*gate.snapshot(fetched(5)).await.unwrap(), 5);
+        gate.forget(&outdated).await;
+        assert_eq!(*gate.snapshot(fetched(6)).await.unwrap(), 5);
         tokio::time::advance(SNAPSHOT_AGE).await;
         assert_eq!(*gate.snapshot(fetched(3)).await.unwrap(), 3);
     }

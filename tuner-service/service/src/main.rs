@@ -12,6 +12,7 @@ mod limits;
 mod listen;
 mod merge;
 mod reconcile;
+mod repeat;
 mod replay;
 mod signing;
 mod slurm;

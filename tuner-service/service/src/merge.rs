@@ -288,6 +288,7 @@ mod tests {
             },
             request: Default::default(),
             run_id: Some(1),
+            prolog_at: None,
             start_failure: None,
             applied,
             in_force: BTreeMap::new(),

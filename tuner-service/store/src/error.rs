@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+/// SQLSTATE classes and codes of a database that cannot be reached: connection exceptions, too many connections,
+/// starting up or shutting down, and one that only reads because another took its place.
+const OUTAGE: [&str; 4] = ["08", "53300", "57P", "25006"];
+
+/// SQLSTATE codes of a transaction that was rolled back for another's sake: serialization failure, deadlock.
+const ROLLED_BACK: [&str; 2] = ["40001", "40P01"];
+
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -12,6 +19,12 @@ pub enum StoreError {
         transaction: &'static str,
         /// What was waited for.
         scarce: Scarce,
+    },
+    /// The study was steered since its state was read.
+    #[error("{transaction}: the study was steered since its state was read")]
+    Outdated {
+        /// The transaction's name.
+        transaction: &'static str,
     },
     /// PostgreSQL failed or could not be reached.
     #[error("{transaction}: {source}")]
@@ -24,9 +37,9 @@ pub enum StoreError {
     /// Migrations could not be applied.
     #[error("the schema cannot be brought up to date: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
-    /// The database was migrated by a newer version than this one.
+    /// The database was migrated by a newer version, to what this one cannot work with.
     #[error(
-        "the database has schema version {actual} and this program knows {known}: upgrade this program"
+        "the database has schema version {actual}, which needs a newer program than this one, which knows {known}: upgrade this program"
     )]
     NewerSchema {
         /// The newest migration in the database.
@@ -87,12 +100,32 @@ impl StoreError {
             _ => return false,
         };
         match source {
-            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
-            // Class 57P: it is starting up or shutting down.
-            sqlx::Error::Database(error) => {
-                error.code().is_some_and(|code| code.starts_with("57P"))
-            }
+            // It went away in the middle of something.
+            sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut => true,
+            sqlx::Error::Database(error) => error
+                .code()
+                .is_some_and(|code| OUTAGE.iter().any(|class| code.starts_with(class))),
             _ => false,
+        }
+    }
+
+    /// Whether the same may succeed when it is asked again at once: the database was restarted or another took its
+    /// place, or it chose this transaction to end a deadlock. Not when there was too little of something: whoever
+    /// waited for that has waited.
+    #[must_use]
+    pub fn is_worth_repeating(&self) -> bool {
+        match self {
+            Self::Busy { .. } => false,
+            Self::Database {
+                source: sqlx::Error::Database(error),
+                ..
+            } if error
+                .code()
+                .is_some_and(|code| ROLLED_BACK.contains(&code.as_ref())) =>
+            {
+                true
+            }
+            error => error.is_outage(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use io_autotune_engine::Space;
+use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -11,6 +12,7 @@ use sqlx::types::Json;
 use crate::error::{Named, StoreError};
 use crate::pool::{Store, one_row};
 use crate::records::{JobKey, StudyKey};
+use crate::recurrence::{self, Launch};
 use crate::{start, state};
 
 /// A node's report of how a job went.
@@ -18,6 +20,10 @@ use crate::{start, state};
 pub struct Finish<'a> {
     /// The job.
     pub job: &'a JobKey,
+    /// The run, where the start had an answer.
+    pub run_id: Option<i64>,
+    /// When the job's prolog ran on this node, by its clock, where that is known.
+    pub prolog_at: Option<Timestamp>,
     /// The node that reports.
     pub node: &'a str,
     /// How many nodes the job has, in case the start never arrived.
@@ -32,6 +38,18 @@ pub struct Finish<'a> {
     pub no_start: &'a str,
     /// The report as it came.
     pub report: Value,
+}
+
+impl Finish<'_> {
+    fn launch(&self) -> Launch<'_> {
+        Launch {
+            job: self.job,
+            uid: self.study.owner_uid,
+            // One that does not say it is about the latest launch.
+            prolog_at: Some(self.prolog_at.unwrap_or(Timestamp::UNIX_EPOCH)),
+            began_at: None,
+        }
+    }
 }
 
 /// What all reports of a run say together.
@@ -75,13 +93,13 @@ impl Store {
     ) -> Result<Finished, StoreError> {
         const NAME: &str = "finish_run";
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-        let run_id = match lock_run(&mut transaction, NAME, finish.job).await? {
+        let run_id = match lock_run(&mut transaction, NAME, finish).await? {
             Some(run_id) => run_id,
             None => {
                 drop(transaction);
                 self.record_unstarted(finish).await?;
                 transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-                lock_run(&mut transaction, NAME, finish.job)
+                lock_run(&mut transaction, NAME, finish)
                     .await?
                     .ok_or_else(|| StoreError::Invariant {
                         transaction: NAME,
@@ -136,14 +154,16 @@ impl Store {
         })
     }
 
-    /// Whether a launch of a job has a run.
+    /// Whether there is a run that a report is about.
     ///
     /// # Errors
     ///
     /// When the database fails.
-    pub async fn has_run(&self, job: &JobKey) -> Result<bool, StoreError> {
+    pub async fn has_run(&self, finish: &Finish<'_>) -> Result<bool, StoreError> {
         const NAME: &str = "has_run";
-        Ok(self.started(NAME, job).await?.is_some())
+        let mut connection = self.pool.acquire().await.named(NAME)?;
+        let reported = reported(&mut connection, NAME, finish).await?;
+        Ok(matches!(reported, Reported::Run(_)))
     }
 
     /// A run whose start never arrived, recorded as an observed run of the default.
@@ -155,13 +175,17 @@ impl Store {
         })?;
         let study_id = self.ensure_study(finish.study, space).await?;
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
+        let recurrence = match reported(&mut transaction, NAME, finish).await? {
+            Reported::Run(_) => return Ok(()),
+            Reported::Nothing { recurrence } => recurrence,
+        };
         let state = state::load(&mut transaction, NAME, study_id).await?;
         // Where another node's report was first, its run is this one's too.
         sqlx::query!(
             "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                               parametrization, reason, suggestion, delivery, nodes, unstarted)
-             values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11, $12, true)
-             on conflict (cluster, job_id, restart_count) do nothing",
+                               parametrization, reason, suggestion, delivery, nodes, unstarted, recurrence)
+             values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11, $12, true, $13)
+             on conflict (cluster, job_id, restart_count, recurrence) do nothing",
             state.epoch_id,
             finish.job.cluster,
             i64::from(finish.job.job_id),
@@ -174,6 +198,7 @@ impl Store {
             serde_json::json!({ "no_start": finish.no_start }),
             serde_json::json!({ "files": [], "watch": [] }),
             start::nodes(finish.nodes),
+            recurrence,
         )
         .execute(&mut *transaction)
         .await
@@ -182,17 +207,58 @@ impl Store {
     }
 }
 
-/// Locks the run of a job, if there is one, so that its reports are merged one after the other.
+/// What a report is about.
+enum Reported {
+    Run(i64),
+    /// A launch that has no run. One that it gets is to have this recurrence.
+    Nothing {
+        recurrence: i32,
+    },
+}
+
+/// The run that a report names, if it is one of its job's; else the one of its launch. What names no run and does not
+/// say when its prolog ran is about the latest run of its key.
+async fn reported(
+    connection: &mut PgConnection,
+    name: &'static str,
+    finish: &Finish<'_>,
+) -> Result<Reported, StoreError> {
+    if let Some(run_id) = finish.run_id {
+        let named = sqlx::query_scalar!(
+            "select id from runs where id = $1 and cluster = $2 and job_id = $3 and restart_count = $4",
+            run_id,
+            finish.job.cluster,
+            i64::from(finish.job.job_id),
+            finish.job.restart_count.cast_signed()
+        )
+        .fetch_optional(&mut *connection)
+        .await
+        .named(name)?;
+        if let Some(run_id) = named {
+            return Ok(Reported::Run(run_id));
+        }
+    }
+    let latest = recurrence::latest(connection, name, &finish.launch()).await?;
+    let recurrence = recurrence::next(latest.as_ref());
+    Ok(match latest {
+        Some(latest) if !latest.is_anothers => Reported::Run(latest.run.run_id),
+        _ => Reported::Nothing { recurrence },
+    })
+}
+
+/// Locks the run that a report is about, if there is one, so that its reports are merged one after the
+/// other.
 async fn lock_run(
     connection: &mut PgConnection,
     name: &'static str,
-    job: &JobKey,
+    finish: &Finish<'_>,
 ) -> Result<Option<i64>, StoreError> {
+    let Reported::Run(run_id) = reported(connection, name, finish).await? else {
+        return Ok(None);
+    };
     sqlx::query_scalar!(
-        "select id from runs where cluster = $1 and job_id = $2 and restart_count = $3 for no key update",
-        job.cluster,
-        i64::from(job.job_id),
-        job.restart_count.cast_signed()
+        "select id from runs where id = $1 for no key update",
+        run_id
     )
     .fetch_optional(connection)
     .await

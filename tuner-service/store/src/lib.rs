@@ -18,6 +18,7 @@ mod judgements;
 mod outcome;
 mod pool;
 mod records;
+mod recurrence;
 mod start;
 mod state;
 mod tested;

@@ -1,6 +1,7 @@
 //! The connection pool, migrations, and named transactions.
 
 use std::str::FromStr;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
@@ -9,7 +10,12 @@ use sqlx::{PgPool, Postgres, Transaction};
 
 use crate::error::{Named, StoreError};
 
-static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let mut migrations = sqlx::migrate!("../../migrations");
+    // A newer program's: `schema_needs` says whether this one can work with them.
+    migrations.set_ignore_missing(true);
+    migrations
+});
 
 /// No statement of ours runs longer; a client that needs one has been given up by its caller.
 const STATEMENT_TIMEOUT: &str = "10s";
@@ -54,24 +60,44 @@ impl Store {
         Ok(Self { pool })
     }
 
-    /// Applies the migrations that the database does not have yet.
+    /// Applies the migrations that the database does not have yet. Of several programs that start together one
+    /// does, and the others wait for it, however long it takes.
     ///
     /// # Errors
     ///
-    /// When the database cannot be reached, or was migrated by a newer version.
+    /// When the database cannot be reached, or a newer version has migrated it to what this one cannot work with.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.refuse_newer_schema().await?;
-        Ok(MIGRATIONS.run(&self.pool).await?)
+        // A connection of its own: whoever is cut off here ends it, and the lock with it; and on this one alone
+        // waiting for another program is no statement that takes too long.
+        let options = self.pool.connect_options();
+        let options = options.as_ref().clone();
+        let own = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options.options([("statement_timeout", "0")]));
+        let migrated = MIGRATIONS.run(&own).await;
+        own.close().await;
+        Ok(migrated?)
     }
 
-    /// Returns the database's schema version, which is not above the one this program knows.
+    /// Returns the database's schema version, which may be above the one this program knows as long as it needs
+    /// no newer program.
     async fn refuse_newer_schema(&self) -> Result<i64, StoreError> {
         let (actual, known) = (self.schema_version().await?, known_schema_version());
-        if actual > known {
+        if actual > known && self.needed_migration().await? > known {
             Err(StoreError::NewerSchema { actual, known })
         } else {
             Ok(actual)
         }
+    }
+
+    /// The newest migration that a program must know to work with the schema.
+    async fn needed_migration(&self) -> Result<i64, StoreError> {
+        sqlx::query_scalar("select migration from schema_needs")
+            .fetch_one(&self.pool)
+            .await
+            .named("schema_version")
     }
 
     /// The newest migration in the database; 0 if there is none.
@@ -94,7 +120,7 @@ impl Store {
             .named(NAME)
     }
 
-    /// Whether the database answers and has the schema this program knows.
+    /// Whether the database answers and has a schema that this program can work with.
     ///
     /// # Errors
     ///

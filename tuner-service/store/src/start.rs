@@ -5,13 +5,15 @@ use std::time::Duration;
 use io_autotune_engine::{
     History, Parametrization, Phase, Role, Space, carried, carried_parametrization,
 };
+use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::pool::{Store, one_row};
-use crate::records::{JobKey, StudyKey, number, word};
+use crate::records::{JobKey, StudyKey, number};
+use crate::recurrence::{self, Launch};
 use crate::state::{self, StudyState};
 use crate::tested;
 
@@ -31,6 +33,19 @@ pub struct NewRun<'a> {
     /// The accelerator's space as the catalogue has it now. Where the study's epoch has another,
     /// a new epoch is opened, which takes the runs that still fit.
     pub space: &'a Space,
+    /// When this launch of the job began, by slurmctld's clock, where the node was told.
+    pub began_at: Option<Timestamp>,
+}
+
+impl NewRun<'_> {
+    fn launch(&self) -> Launch<'_> {
+        Launch {
+            job: self.job,
+            uid: self.study.owner_uid,
+            prolog_at: None,
+            began_at: self.began_at,
+        }
+    }
 }
 
 /// What was decided for a run.
@@ -83,14 +98,17 @@ impl Store {
     ) -> Result<StartedRun, StoreError> {
         const NAME: &str = "start_run";
         // Every node of a job asks: all but the first need not wait for the study.
-        if let Some(started) = self.started(NAME, new.job).await? {
+        let launch = new.launch();
+        if let Some(started) = self.run_of(NAME, &launch).await? {
             return Ok(started);
         }
         let study_id = self.ensure_study(new.study, new.space).await?;
         let mut transaction = self.begin(NAME, wait).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
-        if let Some(started) = existing(&mut transaction, NAME, new.job).await? {
-            return Ok(started);
+        let latest = recurrence::latest(&mut transaction, NAME, &launch).await?;
+        let recurrence = recurrence::next(latest.as_ref());
+        if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
+            return Ok(own.run);
         }
         let mut state = state::load(&mut transaction, NAME, study_id).await?;
         if !state.space.offers_the_same(new.space) {
@@ -98,9 +116,10 @@ impl Store {
             state = state::load(&mut transaction, NAME, study_id).await?;
         }
         let decision = decide(&state);
-        let inserted = insert(&mut transaction, NAME, new, state.epoch_id, &decision).await?;
+        let place = (state.epoch_id, recurrence);
+        let inserted = insert(&mut transaction, NAME, new, place, &decision).await?;
         transaction.commit().await.named(NAME)?;
-        self.answer(NAME, new.job, inserted, decision).await
+        self.answer(NAME, &launch, inserted, decision).await
     }
 
     /// Starts the run of a job without the study's lock: for a decision that explores nothing, made
@@ -108,7 +127,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When the database fails.
+    /// When the database fails; [`StoreError::Outdated`] when the study has another epoch, or another pin,
+    /// than that state has: nothing is started then.
     pub async fn start_unlocked(
         &self,
         new: &NewRun<'_>,
@@ -116,18 +136,28 @@ impl Store {
         decide: impl FnOnce(&StudyState) -> Decision,
     ) -> Result<StartedRun, StoreError> {
         const NAME: &str = "start_unlocked";
-        let decision = decide(state);
+        let launch = new.launch();
         let mut connection = self.pool.acquire().await.named(NAME)?;
-        let inserted = insert(&mut connection, NAME, new, state.epoch_id, &decision).await?;
+        let latest = recurrence::latest(&mut connection, NAME, &launch).await?;
+        let recurrence = recurrence::next(latest.as_ref());
+        if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
+            return Ok(own.run);
+        }
+        if !is_current(&mut connection, NAME, state).await? {
+            return Err(StoreError::Outdated { transaction: NAME });
+        }
+        let decision = decide(state);
+        let place = (state.epoch_id, recurrence);
+        let inserted = insert(&mut connection, NAME, new, place, &decision).await?;
         drop(connection);
-        self.answer(NAME, new.job, inserted, decision).await
+        self.answer(NAME, &launch, inserted, decision).await
     }
 
     /// The answer to a start whose run was inserted now, or, where it was not, earlier.
     async fn answer(
         &self,
         name: &'static str,
-        job: &JobKey,
+        launch: &Launch<'_>,
         inserted: Option<i64>,
         decision: Decision,
     ) -> Result<StartedRun, StoreError> {
@@ -141,22 +171,13 @@ impl Store {
                 delivery: decision.delivery,
             }),
             None => self
-                .started(name, job)
+                .run_of(name, launch)
                 .await?
                 .ok_or_else(|| StoreError::Invariant {
                     transaction: name,
                     problem: "a run exists and cannot be read".into(),
                 }),
         }
-    }
-
-    pub(crate) async fn started(
-        &self,
-        name: &'static str,
-        job: &JobKey,
-    ) -> Result<Option<StartedRun>, StoreError> {
-        let mut connection = self.pool.acquire().await.named(name)?;
-        existing(&mut connection, name, job).await
     }
 
     /// The study of a key, made with its first epoch where there is none.
@@ -239,6 +260,28 @@ pub(crate) async fn lock_study(
         .await
         .named(name)?;
     Ok(())
+}
+
+/// Whether nobody has steered a study since its state was read. Runs may have come and gone.
+async fn is_current(
+    connection: &mut PgConnection,
+    name: &'static str,
+    state: &StudyState,
+) -> Result<bool, StoreError> {
+    sqlx::query_scalar!(
+        r#"select s.mixed_accepted_at is not null = $4
+                  and p.parametrization is not distinct from $3
+                  and (select e.id from epochs e where e.study_id = s.id order by e.ordinal desc limit 1) = $2
+                  as "current!"
+           from studies s left join pins p on p.study_id = s.id where s.id = $1"#,
+        state.study_id,
+        state.epoch_id,
+        state.pin.as_ref().map(Json) as _,
+        state.accepts_mixed
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)
 }
 
 /// What an epoch is opened with.
@@ -356,20 +399,20 @@ async fn open_changed_epoch(
     Ok(())
 }
 
-/// Inserts a run; `None`: the job has one already, of an asking at the same moment under another
-/// study's lock or under none.
+/// Inserts a run into an epoch, with a recurrence; `None`: the launch has one already, of an asking at the
+/// same moment under another study's lock or under none.
 async fn insert(
     connection: &mut PgConnection,
     name: &'static str,
     new: &NewRun<'_>,
-    epoch_id: i64,
+    (epoch_id, recurrence): (i64, i32),
     decision: &Decision,
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
         "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                           parametrization, reason, suggestion, delivery, nodes)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-         on conflict (cluster, job_id, restart_count) do nothing returning id",
+                           parametrization, reason, suggestion, delivery, nodes, recurrence)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+         on conflict (cluster, job_id, restart_count, recurrence) do nothing returning id",
         epoch_id,
         new.job.cluster,
         i64::from(new.job.job_id),
@@ -384,37 +427,9 @@ async fn insert(
         decision.suggestion,
         decision.delivery,
         nodes(new.nodes),
+        recurrence,
     )
     .fetch_optional(connection)
     .await
     .named(name)
-}
-
-async fn existing(
-    connection: &mut PgConnection,
-    name: &'static str,
-    job: &JobKey,
-) -> Result<Option<StartedRun>, StoreError> {
-    let row = sqlx::query!(
-        r#"select id, phase, role, parametrization as "parametrization: Json<Parametrization>",
-                  reason, delivery
-           from runs where cluster = $1 and job_id = $2 and restart_count = $3"#,
-        job.cluster,
-        i64::from(job.job_id),
-        job.restart_count.cast_signed()
-    )
-    .fetch_optional(connection)
-    .await
-    .named(name)?;
-    row.map(|row| {
-        Ok(StartedRun {
-            run_id: row.id,
-            phase: word(name, &row.phase)?,
-            role: word(name, &row.role)?,
-            parametrization: row.parametrization.0,
-            reason: row.reason,
-            delivery: row.delivery,
-        })
-    })
-    .transpose()
 }

@@ -93,7 +93,9 @@ impl From<StoreError> for ApiError {
             error if error.is_refusal() => Self::bad_request(
                 "the database refuses what was sent; the service's log says why".into(),
             ),
-            StoreError::Busy { .. } => Self::unavailable("busy", "the study is busy; ask again"),
+            StoreError::Busy { .. } | StoreError::Outdated { .. } => {
+                Self::unavailable("busy", "the study is busy; ask again")
+            }
             StoreError::Invariant { .. } => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "internal",

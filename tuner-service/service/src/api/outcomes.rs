@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use super::runs::{is_exit_code, plain_name};
 use super::{ApiError, Service};
 use crate::access::Caller;
+use crate::repeat::repeated;
 
 /// No job runs, and none is suspended, for longer: a hundred years.
 const MOST_SECONDS: u64 = 100 * 366 * 86_400;
@@ -32,6 +33,14 @@ pub(super) async fn store(
         ));
     }
     plain_name("cluster", &cluster)?;
+    if !service.sources.names.contains(&Source::Jobcomp) {
+        // Not for good: the collector keeps them until this is put right.
+        return Err(ApiError::unavailable(
+            "no_jobcomp",
+            "the outcomes of the job-completion script are not wanted: [slurm] sources of service.toml does not name \
+             jobcomp; add it and restart io-autotuned, or stop the collector",
+        ));
+    }
     if outcomes.len() > OutcomesRequest::MOST {
         return Err(ApiError::bad_request(format!(
             "{} outcomes in one request: at most {} are taken",
@@ -45,10 +54,12 @@ pub(super) async fn store(
         })?;
     }
     let words: Vec<_> = outcomes.iter().map(crate::slurm::word).collect();
-    let recorded = service
-        .store
-        .record_outcomes(Source::Jobcomp, &cluster, &words)
-        .await?;
+    let recorded = repeated(|| {
+        service
+            .store
+            .record_outcomes(Source::Jobcomp, &cluster, &words)
+    })
+    .await?;
     tracing::info!(
         cluster,
         stored = recorded.stored,

@@ -21,11 +21,15 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::decide::{Occasion, Snapshot, application_name, decide};
 use crate::merge::merge_stored;
+use crate::repeat::repeated;
 use crate::replay::{self, Kept};
 use crate::summary;
 
 /// How long a start waits for its study's row, which another replica, or a verdict, may hold.
 const LOCK_WAIT: Duration = Duration::from_millis(400);
+
+/// A study that is steered while a start is under way is read anew so often.
+const STEERED_MEANWHILE: u32 = 2;
 
 /// Starts the run of a job. Every question about one launch of one job has the same answer.
 #[utoipa::path(post, path = "/v1/runs/start", request_body = StartRequest, responses(
@@ -39,6 +43,7 @@ pub(super) async fn start(
         job,
         request,
         limit_seconds,
+        started_at,
     }) = body?;
     only_root(caller)?;
     request.validate()?;
@@ -53,6 +58,7 @@ pub(super) async fn start(
         study: &study,
         request: as_json(&request)?,
         space: &accelerator.space,
+        began_at: started_at,
     };
     let occasion = Occasion {
         request: &request,
@@ -63,7 +69,7 @@ pub(super) async fn start(
         settings: &service.settings,
         busy: None,
     };
-    let started = started(&service, &new, &occasion).await?;
+    let started = repeated(|| started(&service, &new, &occasion)).await?;
     tracing::info!(
         run_id = started.run_id, cluster = job.cluster, job_id = job.job_id, restart_count = job.restart_count,
         phase = %started.phase, role = %started.role, "run started"
@@ -77,29 +83,48 @@ async fn started(
     service: &Service,
     new: &NewRun<'_>,
     occasion: &Occasion<'_>,
-) -> Result<StartedRun, ApiError> {
+) -> Result<StartedRun, StoreError> {
     let gate = service.gates.of(new.study);
     if let Some(_turn) = gate.turn().await {
         let decide = |state: &StudyState| decide(occasion, state);
         match service.store.start_run(new, LOCK_WAIT, decide).await {
             Err(StoreError::Busy { .. }) => {}
-            other => return Ok(other?),
+            other => return other,
         }
     }
-    let fetch = async {
+    let fetch = || async {
         let state = service.store.state_of(new.study, new.space).await?;
         Ok::<_, StoreError>(Snapshot::new(state))
     };
-    let snapshot = gate.snapshot(fetch).await?;
+    let mut snapshot = gate.snapshot(fetch()).await?;
+    for _ in 0..STEERED_MEANWHILE {
+        match unlocked(service, new, occasion, &snapshot).await {
+            // By another replica, or while the snapshot was read.
+            Err(StoreError::Outdated { .. }) => {
+                gate.forget(&snapshot).await;
+                snapshot = gate.snapshot(fetch()).await?;
+            }
+            other => return other,
+        }
+    }
+    unlocked(service, new, occasion, &snapshot).await
+}
+
+/// Without the lock, by a snapshot.
+async fn unlocked(
+    service: &Service,
+    new: &NewRun<'_>,
+    occasion: &Occasion<'_>,
+    snapshot: &Snapshot,
+) -> Result<StartedRun, StoreError> {
     let busy = Occasion {
         busy: Some(&snapshot.recommended),
         ..*occasion
     };
-    let started = service
+    service
         .store
         .start_unlocked(new, &snapshot.state, |state| decide(&busy, state))
-        .await?;
-    Ok(started)
+        .await
 }
 
 fn answer(started: StartedRun) -> Result<StartAnswer, ApiError> {
@@ -136,13 +161,6 @@ pub(super) async fn finish(
             service.accelerator_name(accelerator),
         ),
     );
-    // A run that is known is reported whatever has become of its accelerator; only one that is not needs the
-    // space.
-    let space = match service.accelerator(accelerator) {
-        Ok(accelerator) => Some(accelerator.space.clone()),
-        Err(_) if service.store.has_run(&key).await? => None,
-        Err(refusal) => return Err(refusal),
-    };
     let no_start = format!(
         "the start had no answer{}; the job ran with the default",
         finish
@@ -151,23 +169,35 @@ pub(super) async fn finish(
             .map(|why| format!(" ({why})"))
             .unwrap_or_default()
     );
-    let report = as_json(&finish)?;
-    let finished = service
-        .store
-        .finish_run(
-            &Finish {
-                job: &key,
-                node: &finish.job.node,
-                nodes: finish.job.nodes,
-                study: &study,
-                request: as_json(&finish.request)?,
-                space: space.as_ref(),
-                no_start: &no_start,
-                report,
-            },
-            |reports| merge_stored(reports).into(),
-        )
-        .await?;
+    let reported = Finish {
+        job: &key,
+        run_id: finish.run_id,
+        prolog_at: finish.prolog_at,
+        node: &finish.job.node,
+        nodes: finish.job.nodes,
+        study: &study,
+        request: as_json(&finish.request)?,
+        space: None,
+        no_start: &no_start,
+        report: as_json(&finish)?,
+    };
+    // A run that is known is reported whatever has become of its accelerator; only one that is not needs the
+    // space.
+    let space = match service.accelerator(accelerator) {
+        Ok(accelerator) => Some(accelerator.space.clone()),
+        Err(_) if repeated(|| service.store.has_run(&reported)).await? => None,
+        Err(refusal) => return Err(refusal),
+    };
+    let reported = Finish {
+        space: space.as_ref(),
+        ..reported
+    };
+    let finished = repeated(|| {
+        service
+            .store
+            .finish_run(&reported, |reports| merge_stored(reports).into())
+    })
+    .await?;
     tracing::info!(
         run_id = finished.run_id,
         cluster = finish.job.cluster,

@@ -6,6 +6,10 @@ use super::Source;
 /// site is expected to keep them; and a prolog begins soon after its job.
 const SLACK: i64 = 5_000_000;
 
+/// What is further than this from a run is of another launch, to which Slurm has given the same job id and
+/// restart count: microseconds.
+const OTHER_LAUNCH: i64 = 600_000_000;
+
 /// What is known of a job's run. Times are microseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RunAt {
@@ -40,7 +44,8 @@ pub(super) struct Truth {
 
 /// For each word the run of the same job that it speaks of, if it is known.
 ///
-/// By the restart count, where the source knows it. Else it is the run that started inside the word's
+/// By the restart count, where the source knows it, and if Slurm has given the job id again by the time: the
+/// nearest run that is not of another launch. Else it is the run that started inside the word's
 /// interval, nearest to its begin. A run whose start never arrived began at a time that nobody knows,
 /// before it was reported: a word is its own only if no other could be. sacct knows no begin of some
 /// launches that were put back soon: such a word is the last run's before its end, unless sacct has
@@ -95,8 +100,19 @@ pub(super) fn claims(words: &[Said], runs: &[RunAt]) -> Vec<Option<i64>> {
 
 fn claim(word: &Said, runs: &[RunAt]) -> Option<i64> {
     if let Some(restart_count) = word.restart_count {
-        let run = runs.iter().find(|run| run.restart_count == restart_count)?;
-        return Some(run.run_id);
+        let same = runs.iter().filter(|run| {
+            let began = word.started_at.unwrap_or(i64::MIN);
+            let ended = word.ended_at.unwrap_or(i64::MAX);
+            // Where the start never arrived it says when the run was reported, which may be days later.
+            run.restart_count == restart_count
+                && run.started_at >= began.saturating_sub(OTHER_LAUNCH)
+                && (run.unstarted || run.started_at <= ended.saturating_add(OTHER_LAUNCH))
+        });
+        let nearest = |run: &&RunAt| match word.started_at {
+            Some(began) => (began.abs_diff(run.started_at), 0),
+            None => (0, -run.run_id),
+        };
+        return same.min_by_key(nearest).map(|run| run.run_id);
     }
     let begin = word.started_at?.saturating_sub(SLACK);
     let end = word.ended_at.unwrap_or(i64::MAX).saturating_add(SLACK);
@@ -180,6 +196,8 @@ mod tests {
     fn counted(state: &str, restart_count: i32) -> Said {
         Said {
             restart_count: Some(restart_count),
+            started_at: None,
+            ended_at: None,
             ..said(Source::Squeue, state, 0, 0)
         }
     }
@@ -227,6 +245,39 @@ mod tests {
         let runs = [run(0, 1000), run(1, 1060)];
         assert_eq!(claims(&[counted("COMPLETED", 1)], &runs), [Some(101)]);
         assert_eq!(claims(&[counted("COMPLETED", 2)], &runs), [None]);
+    }
+
+    #[test]
+    fn a_job_id_that_was_given_again_is_told_apart_by_the_time() {
+        const DAY: i64 = 86_400;
+        let again = RunAt {
+            run_id: 200,
+            ..run(0, DAY + 1000)
+        };
+        let unstarted = RunAt {
+            run_id: 300,
+            ..reported(0, 3 * DAY)
+        };
+        let runs = [run(0, 1000), again.clone(), unstarted];
+        let word = |from, to| Said {
+            restart_count: Some(0),
+            ..said(Source::Squeue, "COMPLETED", from, to)
+        };
+        let words = [
+            word(1000, 1060),
+            word(DAY + 1000, DAY + 1060),
+            word(2 * DAY, 2 * DAY + 60),
+            word(4 * DAY, 4 * DAY + 60),
+        ];
+        assert_eq!(
+            claims(&words, &runs),
+            [Some(100), Some(200), Some(300), None]
+        );
+        // That a launch must have been put back is said without times, and of the latest.
+        assert_eq!(claims(&[counted("REQUEUED", 0)], &runs), [Some(300)]);
+        // The run that had the id first waits still; its word never came.
+        assert_eq!(claims(&words[1..2], &runs[..1]), [None]);
+        assert_eq!(claims(&words[..1], &[again]), [None]);
     }
 
     #[test]

@@ -19,6 +19,8 @@ mod judge;
 mod migration;
 mod operations;
 mod outcomes;
+mod recurrence;
+mod replicas;
 mod report;
 mod schema;
 mod start;

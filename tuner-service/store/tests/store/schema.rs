@@ -1,10 +1,14 @@
 //! Migrations, and schemas this program does not know.
 
+use std::time::Duration;
+
 use io_autotune_store::{Store, StoreError};
 use sqlx::Connection;
 use tokio::task::JoinSet;
 
-use crate::support::{in_database, in_empty_database};
+use crate::support::{
+    Database, Report, Start, at_least_once_within, in_database, in_empty_database, launch, point,
+};
 
 #[tokio::test]
 async fn migrating_again_does_nothing() {
@@ -37,31 +41,108 @@ async fn replicas_that_start_together_migrate_an_empty_database_once() {
     .await;
 }
 
-#[tokio::test]
-async fn a_schema_that_a_newer_program_made_is_refused() {
-    in_database(|database| async move {
-        let store = database.store(1);
-        let known_version = database
-            .number("select max(version) from _sqlx_migrations")
-            .await;
-        let mut connection = database.connect().await;
-        sqlx::query(
+/// Makes the database what a newer program's next migration would: with a table that this program does not know of,
+/// and perhaps one that programs must know. Returns the new migration's number and that of the newest that this
+/// program knows.
+async fn migrate_beyond(database: &Database, contract: bool) -> (i64, i64) {
+    let known = database
+        .number("select max(version) from _sqlx_migrations")
+        .await;
+    let (next, needed) = (known + 1, if contract { known + 1 } else { known });
+    let mut connection = database.connect().await;
+    for (statement, number) in [
+        (
             "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
              values ($1, 'from the future', true, '\\x00', 0)",
-        )
-        .bind(known_version + 1)
+            next,
+        ),
+        ("update schema_needs set migration = $1", needed),
+    ] {
+        sqlx::query(statement)
+            .bind(number)
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
+    sqlx::raw_sql("alter table runs add column future text not null default ''; create table future (id bigint)")
         .execute(&mut connection)
         .await
         .unwrap();
-        connection.close().await.unwrap();
+    connection.close().await.unwrap();
+    (next, known)
+}
+
+#[tokio::test]
+async fn a_schema_that_a_newer_program_has_expanded_is_worked_with() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        // It was running when the other came; and it is restarted.
+        let started = Start::of(1).search(&store, point(1)).await;
+        let (next, _) = migrate_beyond(&database, false).await;
+        assert_eq!(store.schema_version().await.unwrap(), next);
+        store.ready().await.unwrap();
+        let restarted = database.store(2);
+        restarted.migrate().await.unwrap();
+        restarted.ready().await.unwrap();
+        for store in [&store, &restarted] {
+            assert_eq!(
+                Start::of(1).search(store, point(2)).await.run_id,
+                started.run_id
+            );
+        }
+        Report::of(1).deliver(&restarted).await.unwrap();
+        let run_id = launch(&store, 2, point(1), 10.0).await;
+        assert!(run_id > started.run_id);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_schema_that_needs_a_newer_program_is_refused() {
+    in_database(|database| async move {
+        let store = database.store(1);
+        let (next, known_version) = migrate_beyond(&database, true).await;
         for refused in [store.migrate().await, store.ready().await] {
             match refused.unwrap_err() {
                 StoreError::NewerSchema { actual, known } => {
-                    assert_eq!((actual, known), (known_version + 1, known_version));
+                    assert_eq!((actual, known), (next, known_version));
                 }
                 other => panic!("{other:?}"),
             }
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_program_waits_for_the_one_that_migrates_and_is_not_ready_before() {
+    in_empty_database(|database| async move {
+        let store = database.store(2);
+        let error = store.ready().await.unwrap_err();
+        assert!(
+            matches!(error, StoreError::OlderSchema { actual: 0, .. }),
+            "{error}"
+        );
+        // Another program holds the lock under which sqlx migrates this database.
+        let mut other = database.connect().await;
+        sqlx::migrate::Migrate::lock(&mut other).await.unwrap();
+        let mut migrating = tokio::spawn({
+            let store = store.clone();
+            async move { store.migrate().await }
+        });
+        let waiting = "select count(*) from pg_stat_activity
+                       where datname = current_database() and wait_event = 'advisory'";
+        at_least_once_within(Duration::from_secs(30), "it waits", async || {
+            database.number(waiting).await == 1
+        })
+        .await;
+        assert!(!migrating.is_finished());
+        // One that is told to stop meanwhile leaves no lock behind.
+        migrating.abort();
+        assert!((&mut migrating).await.unwrap_err().is_cancelled());
+        other.close().await.unwrap();
+        store.migrate().await.unwrap();
+        store.ready().await.unwrap();
     })
     .await;
 }

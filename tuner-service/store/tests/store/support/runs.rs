@@ -8,6 +8,7 @@ use io_autotune_store::{
     Decision, Finish, Finished, JobKey, Merged, NewRun, Source, StartedRun, Store, StoreError,
     StudyKey, StudyState, Word,
 };
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// The cluster of every job that says no other.
@@ -90,6 +91,8 @@ pub(crate) struct Start {
     pub(crate) study: StudyKey,
     pub(crate) space: Space,
     pub(crate) lock: Lock,
+    /// When slurmctld says that the launch began.
+    pub(crate) began_at: Option<Timestamp>,
 }
 
 /// How a start waits for its study.
@@ -109,6 +112,7 @@ impl Start {
             study: study(1000, "solver"),
             space: space(),
             lock: Lock::Wait(Duration::from_secs(10)),
+            began_at: None,
         }
     }
 
@@ -125,6 +129,7 @@ impl Start {
             study: &self.study,
             request: json!({ "mode": "tune" }),
             space: &self.space,
+            began_at: self.began_at,
         };
         match self.lock {
             Lock::Wait(wait) => store.start_run(&new, wait, decide).await,
@@ -156,6 +161,9 @@ pub(crate) struct Report {
     pub(crate) study: StudyKey,
     pub(crate) space: Space,
     pub(crate) node: String,
+    /// The run that the start was answered with.
+    pub(crate) run_id: Option<i64>,
+    pub(crate) prolog_at: Option<Timestamp>,
     pub(crate) elapsed: Option<f64>,
     /// What was applied; `None`: nothing was, so the run had the default.
     pub(crate) applied: Option<Parametrization>,
@@ -170,6 +178,8 @@ impl Report {
             study: study(1000, "solver"),
             space: space(),
             node: "n1".into(),
+            run_id: None,
+            prolog_at: None,
             elapsed: Some(10.0),
             applied: None,
             measures: BTreeMap::from([("bytes_written".to_owned(), 4096.0)]),
@@ -180,6 +190,8 @@ impl Report {
     pub(crate) async fn deliver(&self, store: &Store) -> Result<Finished, StoreError> {
         let finish = Finish {
             job: &self.job,
+            run_id: self.run_id,
+            prolog_at: self.prolog_at,
             node: &self.node,
             nodes: 2,
             study: &self.study,

@@ -1,0 +1,172 @@
+"""Two services on one database: one may go at any moment, and Slurm may give a job id again."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
+from clusters import cluster_of_its_own
+from devcluster import accounts, command, files, process
+from devcluster.network import Namespace
+from devcluster.users import SERVICE_USER
+from harness import ALICE, ROOT, Json, Site, asked, await_true, hints
+
+GIVEN = {"cb_nodes": "2"}
+STARTS = 100
+DEADLINE_MS = 10_000
+"""What is tested is whether all are answered, not how fast this host is."""
+
+
+@pytest.fixture(scope="module")
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """Bring up a cluster whose job ids may come back, with a second service."""
+    with cluster_of_its_own(request, "replicas") as site, second_service(site):
+        yield site
+
+
+@contextmanager
+def second_service(site: Site) -> Iterator[None]:
+    """Run another io-autotuned on the same database, and tell all clients of both."""
+    paths = site.paths
+    unix = paths.run / "second.sock"
+    config = paths.etc / "second.toml"
+    text = paths.service_toml.read_text(encoding="utf-8")
+    text = text.replace(str(paths.service_socket), str(unix))
+    text = re.sub(r"(?m)^tcp = .*$", "", text)
+    account = accounts.find(SERVICE_USER)
+    files.write(config, text, mode=0o640, gid=account.gid)
+    argv = [str(paths.bin / "io-autotuned"), "--config", str(config)]
+    log = paths.log_of("second")
+    with Namespace(paths.root).inside():
+        second = process.spawn(argv, env=command.base_env(), output=log, account=account)
+    try:
+        await_true("the second service to listen", unix.is_socket)
+        yield
+    finally:
+        assert process.end(second, signal.SIGTERM, 20.0), "the second service does not end"
+
+
+@pytest.fixture(autouse=True)
+def _both_are_asked(site: Site) -> None:
+    """Tell all clients of both services; bringing up parts of the cluster tells them of one."""
+    path = site.paths.client_toml
+    endpoints = [f"unix:{site.paths.service_socket}", f"unix:{site.paths.run / 'second.sock'}"]
+    clients = path.read_text(encoding="utf-8")
+    both = re.sub(r"(?m)^endpoints = .*$", f"endpoints = {json.dumps(endpoints)}", clients)
+    files.write(path, both, mode=0o644)
+
+
+def storm(site: Site, app: str, first_job_id: int) -> Json:
+    """Start many runs of one study at once, as their prologs would."""
+    uid = site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
+    argv = [
+        "storm",
+        f"--config={site.paths.client_toml}",
+        f"--cluster={site.cluster_name}",
+        f"--app={app}",
+        f"--uid={uid}",
+        f"--first-job-id={first_job_id}",
+        f"--starts={STARTS}",
+        f"--deadline-ms={DEADLINE_MS}",
+    ]
+    return json.loads(site.cluster.run_as(ROOT, argv).stdout)
+
+
+def runs_of(site: Site, app: str) -> list[list[str]]:
+    """Return job id and role of each run of an application, in the order of their starts."""
+    return site.sql(
+        "select r.job_id, r.role from runs r join epochs e on e.id = r.epoch_id"
+        " join studies s on s.id = e.study_id join applications a on a.id = s.application_id"
+        f" where a.name = '{app}' order by r.id"
+    )
+
+
+def check_pools(site: Site) -> None:
+    """No connection was left inside a transaction."""
+    inside = (
+        "select count(*) from pg_stat_activity where application_name like 'io-autotuned%'"
+        " and state like 'idle in transaction%'"
+    )
+    await_true("the pools to be whole", lambda: site.sql(inside) == [["0"]])
+
+
+def test_jobs_are_tuned_and_reported_while_one_service_is_down(site: Site) -> None:
+    app = "replicas-down"
+    site.pinned(app, GIVEN)
+    with site.parts_stopped("io-autotuned"):
+        job = site.sbatch("cat $ROMIO_HINTS", asked(app))
+        run = site.judged(job)
+        assert app in job.stderr, "the preview is not there"
+        assert hints(site.output(job)).items() >= GIVEN.items()
+        assert run["state"] == "counted", run
+        assert site.spooled() == []
+
+
+def test_a_mute_service_is_passed_by_and_returned_to(site: Site) -> None:
+    app = "replicas-mute"
+    site.pinned(app, GIVEN)
+    with site.part_frozen("io-autotuned"):
+        job = site.sbatch("cat $ROMIO_HINTS", asked(app))
+        run = site.judged(job)
+        assert hints(site.output(job)).items() >= GIVEN.items()
+        assert run["state"] == "counted", run
+        assert site.endpoint.read_text(encoding="utf-8").endswith("second.sock")
+    await_true("the nodes to ask the first service again", lambda: not site.endpoint.exists())
+
+
+def test_the_other_service_gives_the_answer_of_one_that_is_killed(site: Site) -> None:
+    app = "replicas-killed"
+    answers: list[Json] = []
+    first_job_id = 2_000_000
+    asking = Thread(target=lambda: answers.append(storm(site, app, first_job_id)))
+    asking.start()
+    await_true("some to be answered", lambda: len(runs_of(site, app)) > STARTS // 10)
+    site.kill_part("io-autotuned")
+    asking.join()
+    site.cluster.up()
+    (summary,) = answers
+    assert summary["answered"] == STARTS, summary
+    runs = runs_of(site, app)
+    assert sorted(int(job_id) for job_id, _role in runs) == list(
+        range(first_job_id, first_job_id + STARTS)
+    ), "a job has no run, or two"
+    # What was answered is what is kept, and is answered again.
+    again = storm(site, app, first_job_id)
+    assert (again["roles"], again["explored"]) == (summary["roles"], summary["explored"])
+    assert summary["explored"] == summary["exploring"], "the same experiment twice at once"
+    assert len(runs_of(site, app)) == STARTS
+    check_pools(site)
+
+
+def test_a_job_id_that_slurm_gives_again_is_another_job(site: Site) -> None:
+    app = "replicas-again"
+    site.pinned(app, GIVEN)
+    first = site.sbatch("cat $ROMIO_HINTS", asked(app))
+    before = site.judged(first)
+    # It ended long ago.
+    times = ("started_at", "finished_at", "outcome_at", "judged_at")
+    earlier = ", ".join(f"{time} = {time} - interval '1 day'" for time in times)
+    site.sql(f"update runs set {earlier}")
+    with site.parts_stopped("slurmctld"):
+        for path in site.paths.slurmctld_spool.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    site.pin(app, {"cb_nodes": "4"})
+    while (job := site.sbatch("cat $ROMIO_HINTS", asked(app))).job_id < first.job_id:
+        site.ended(job)
+    assert job.job_id == first.job_id
+
+    def both() -> bool:
+        states = [run["state"] for run in site.runs(job)]
+        return states == ["counted", "counted"]
+
+    await_true("the second job of the id to be judged", both)
+    old, new = site.runs(job)
+    assert old["run_id"] == before["run_id"] != new["run_id"]
+    assert hints(site.output(job))["cb_nodes"] == "4"
+    assert [old["parametrization"]["cb_nodes"], new["parametrization"]["cb_nodes"]] == [2, 4]

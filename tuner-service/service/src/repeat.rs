@@ -1,0 +1,103 @@
+//! A database that is restarted, or whose place another takes, costs a request a moment and not its answer.
+
+use std::future::Future;
+use std::time::Duration;
+
+use io_autotune_store::StoreError;
+use tokio::time::Instant;
+
+/// Nothing is begun again later than this after the request came: the prolog's two seconds, less the time that
+/// the work takes.
+const PATIENCE: Duration = Duration::from_millis(1200);
+
+/// The pause before the second attempt; before each later one it is twice as long.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// No request is tried more often.
+const ATTEMPTS: u32 = 4;
+
+/// Does what may be done twice, and again if the database failed in a way that may have passed: a few times, and
+/// within the time that whoever asks can wait.
+///
+/// # Errors
+///
+/// What the last attempt says.
+pub(crate) async fn repeated<T, Attempt>(
+    mut attempt: impl FnMut() -> Attempt,
+) -> Result<T, StoreError>
+where
+    Attempt: Future<Output = Result<T, StoreError>>,
+{
+    let began = Instant::now();
+    for earlier in 0..ATTEMPTS - 1 {
+        let error = match attempt().await {
+            Err(error) if error.is_worth_repeating() => error,
+            settled => return settled,
+        };
+        let pause = PAUSE * 2_u32.pow(earlier);
+        if began.elapsed() + pause > PATIENCE {
+            return Err(error);
+        }
+        tracing::warn!(%error, "the database is asked again");
+        tokio::time::sleep(pause).await;
+    }
+    attempt().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn outage() -> StoreError {
+        let source = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        StoreError::Database {
+            transaction: "start_run",
+            source: source.into(),
+        }
+    }
+
+    /// How often it is tried, and how it ends, if each attempt takes so long and the first few fail.
+    async fn tried(takes: Duration, failing: u32, error: fn() -> StoreError) -> (u32, bool) {
+        let tried = Cell::new(0);
+        let result = repeated(|| async {
+            tried.set(tried.get() + 1);
+            tokio::time::sleep(takes).await;
+            if tried.get() <= failing {
+                Err(error())
+            } else {
+                Ok(())
+            }
+        })
+        .await;
+        (tried.get(), result.is_ok())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_restart_is_waited_for_with_a_cap() {
+        let short = Duration::from_millis(1);
+        assert_eq!(tried(short, 0, outage).await, (1, true));
+        assert_eq!(tried(short, 2, outage).await, (3, true));
+        assert_eq!(tried(short, 100, outage).await, (ATTEMPTS, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_begun_that_the_caller_cannot_wait_for() {
+        let began = Instant::now();
+        assert_eq!(
+            tried(Duration::from_millis(900), 100, outage).await,
+            (2, false)
+        );
+        assert!(began.elapsed() < Duration::from_secs(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_would_fail_again_is_not_tried_again() {
+        let corrupt = || StoreError::Invariant {
+            transaction: "start_run",
+            problem: "a row is gone".into(),
+        };
+        assert_eq!(tried(Duration::ZERO, 100, corrupt).await, (1, false));
+    }
+}

@@ -1,0 +1,240 @@
+//! A job id that Slurm gives again: another job's launch gets a run of its own, and what comes late of the first
+//! finds the first.
+
+use io_autotune_store::{JobKey, Source, Store, Verdict, Word};
+use jiff::SignedDuration;
+use sqlx::Connection;
+use tokio::task::JoinSet;
+
+use crate::support::{
+    CLUSTER, Database, Lock, Report, Start, in_database, launch, point, say, study, word,
+};
+
+const JOB: u32 = 7;
+
+/// Lets so many hours go by since all that is known of the runs there are.
+async fn hours_later(database: &Database, hours: i32) {
+    let mut connection = database.connect().await;
+    for statement in [
+        "update runs set started_at = started_at - $1 * interval '1 hour', finished_at = finished_at - $1 * interval '1 hour',
+                         outcome_at = outcome_at - $1 * interval '1 hour', judged_at = judged_at - $1 * interval '1 hour'",
+        "update outcomes set started_at = started_at - $1 * interval '1 hour', ended_at = ended_at - $1 * interval '1 hour'",
+    ] {
+        sqlx::query(statement).bind(hours).execute(&mut connection).await.unwrap();
+    }
+    connection.close().await.unwrap();
+}
+
+async fn start(store: &Store) -> i64 {
+    Start::of(JOB).search(store, point(2)).await.run_id
+}
+
+/// A launch that has ended, by Slurm's word.
+async fn ended(store: &Store) -> i64 {
+    launch(store, JOB, point(1), 10.0).await
+}
+
+async fn outcome(database: &Database, run_id: i64) -> Option<String> {
+    let mut connection = database.connect().await;
+    let outcome = sqlx::query_scalar("select outcome from runs where id = $1")
+        .bind(run_id)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+    outcome
+}
+
+#[tokio::test]
+async fn who_asks_after_the_end_is_another_launch_and_all_its_nodes_get_one_answer() {
+    in_database(|database| async move {
+        let store = database.store(8);
+        let first = ended(&store).await;
+        assert_eq!(
+            start(&store).await,
+            first,
+            "an asking that its job's end overtook"
+        );
+        hours_later(&database, 1).await;
+        let mut asking = JoinSet::new();
+        for node in 0..12 {
+            let store = store.clone();
+            let mut start = Start::of(JOB);
+            if node % 3 == 0 {
+                start.lock = Lock::None;
+            }
+            asking.spawn(async move { start.search(&store, point(node % 8)).await });
+        }
+        let answers = asking.join_all().await;
+        assert!(answers[0].run_id != first);
+        for answer in &answers {
+            assert_eq!(answer.run_id, answers[0].run_id);
+            assert_eq!(answer.parametrization, answers[0].parametrization);
+        }
+        let runs = "select count(*) * 10 + max(recurrence) from runs";
+        assert_eq!(database.number(runs).await, 21);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_launch_that_goes_on_is_the_same_however_late_a_node_asks() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let first = start(&store).await;
+        hours_later(&database, 100).await;
+        assert_eq!(start(&store).await, first);
+        // It was given up, and is alive after all.
+        let lost = Verdict::NotCounted {
+            failed: None,
+            why: "nobody knows of it".into(),
+        };
+        database.judge(&store, first, &lost).await.unwrap();
+        hours_later(&database, 20).await;
+        assert_eq!(start(&store).await, first);
+        hours_later(&database, 20).await;
+        assert!(start(&store).await != first);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn another_user_s_job_or_one_that_began_later_is_another_launch_though_the_first_never_ended()
+{
+    in_database(|database| async move {
+        let store = database.store(2);
+        let first = start(&store).await;
+        let mut other = Start::of(JOB);
+        other.study = study(2000, "solver");
+        let second = other.search(&store, point(3)).await.run_id;
+        assert!(second != first);
+        assert_eq!(other.search(&store, point(4)).await.run_id, second);
+        let mut again = other.clone();
+        again.began_at = Some(store.now().await.unwrap());
+        assert_eq!(again.search(&store, point(4)).await.run_id, second);
+        hours_later(&database, 1).await;
+        let third = again.search(&store, point(4)).await.run_id;
+        assert!(third != second);
+        assert_eq!(again.search(&store, point(5)).await.run_id, third);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_late_report_finds_its_own_run() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let first = ended(&store).await;
+        hours_later(&database, 2).await;
+        let second = start(&store).await;
+        let report = |node: &str| Report {
+            node: node.into(),
+            ..Report::of(JOB)
+        };
+        // It names its run, which is not the latest; or one that is no run of its job.
+        for (named, found) in [(first, first), (second, second), (9999, second)] {
+            let mut late = report(&format!("of{named}"));
+            late.run_id = Some(named);
+            assert_eq!(late.deliver(&store).await.unwrap().run_id, found);
+        }
+        // It names none, and does not say when its prolog ran: the latest run's.
+        assert_eq!(report("n8").deliver(&store).await.unwrap().run_id, second);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_report_without_a_start_is_of_a_run_of_its_own_if_its_prolog_ran_after_the_end() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let first = ended(&store).await;
+        hours_later(&database, 2).await;
+        let now = store.now().await.unwrap();
+        let report = |node: &str, minutes_ago: i64| Report {
+            node: node.into(),
+            prolog_at: Some(now - SignedDuration::from_mins(minutes_ago)),
+            ..Report::of(JOB)
+        };
+        // A node of the first launch, whose report waited in its spool.
+        assert_eq!(
+            report("n2", 121).deliver(&store).await.unwrap().run_id,
+            first
+        );
+        let own = report("n1", 30).deliver(&store).await.unwrap();
+        assert!(own.run_id != first && !own.duplicate);
+        let other_node = report("n2", 29).deliver(&store).await.unwrap();
+        assert_eq!(
+            (other_node.run_id, other_node.duplicate),
+            (own.run_id, false)
+        );
+        assert!(report("n1", 30).deliver(&store).await.unwrap().duplicate);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn slurm_s_words_are_matched_by_the_time_too() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let first = start(&store).await;
+        hours_later(&database, 48).await;
+        let mut other = Start::of(JOB);
+        other.study = study(2000, "solver");
+        let second = other.search(&store, point(3)).await.run_id;
+        let now = store.now().await.unwrap();
+        let squeue = |state: &str, hours_ago: i64| Word {
+            started_at: Some(now - SignedDuration::from_hours(hours_ago)),
+            ended_at: Some(
+                now - SignedDuration::from_hours(hours_ago) + SignedDuration::from_secs(60),
+            ),
+            ..word(JOB, state)
+        };
+        store
+            .record_outcomes(Source::Squeue, CLUSTER, &[squeue("COMPLETED", 0)])
+            .await
+            .unwrap();
+        let outcomes = (
+            outcome(&database, first).await,
+            outcome(&database, second).await,
+        );
+        assert_eq!(outcomes, (None, Some("COMPLETED".into())));
+        let jobcomp = Word {
+            restart_count: None,
+            ..squeue("FAILED", 48)
+        };
+        store
+            .record_outcomes(Source::Jobcomp, CLUSTER, &[jobcomp])
+            .await
+            .unwrap();
+        let outcomes = (
+            outcome(&database, first).await,
+            outcome(&database, second).await,
+        );
+        assert_eq!(outcomes, (Some("FAILED".into()), Some("COMPLETED".into())));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_requeued_job_whose_id_comes_back_has_its_launches_again() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let first = ended(&store).await;
+        let key = JobKey {
+            restart_count: 1,
+            ..Start::of(JOB).job
+        };
+        let relaunched = Start {
+            job: key,
+            ..Start::of(JOB)
+        };
+        let requeued = relaunched.search(&store, point(1)).await.run_id;
+        hours_later(&database, 1).await;
+        let again = start(&store).await;
+        assert!(again != first);
+        say(&store, JOB, "FAILED").await;
+        // The launch of another restart count has not ended, and is nobody else's.
+        assert_eq!(relaunched.search(&store, point(1)).await.run_id, requeued);
+    })
+    .await;
+}
