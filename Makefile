@@ -14,7 +14,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -25,8 +25,8 @@ build: ## Build everything into build/stage
 	$(MAKE) --no-print-directory -C spank-plugin all
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
-	cargo build --release --locked --package io-autotune-protocol --example storm
-	install -m 755 target/release/examples/storm $(STAGE)/workloads/
+	cargo build --release --locked --package io-autotune-protocol --example storm --example lives
+	install -m 755 target/release/examples/storm target/release/examples/lives $(STAGE)/workloads/
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
@@ -69,7 +69,7 @@ test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the pure par
 	@deploy/install-deps build test
 	cargo test --release --locked --workspace --exclude io-autotune-store
 	$(MAKE) --no-print-directory -C spank-plugin test
-	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_lives tests/unit_soak analysis/tests
+	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_lives tests/unit_soak tests/unit_bench analysis/tests
 	$(VENV_REPORT)/bin/python -m pytest analysis/report_tests -m "not store"
 
 test-store: $(VENV_REPORT)/.installed ## Tests of the store, and of what reads it, on a PostgreSQL of their own
@@ -131,6 +131,16 @@ $(VENV_REPORT)/.installed: analysis/requirements-report.txt analysis/requirement
 REPORT_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 REPORT_DEMO ?= build/report-demo
 BENCH_ARGS ?=
+BENCH_ROOT ?= /var/lib/io-autotune-bench
+FREE_MUNGE := build/bench/free_munge/libmunge.so.2
+
+$(FREE_MUNGE): tests/bench/free_munge.c
+	install -d $(@D)
+	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -Wl,-soname,libmunge.so.2 -o $@ $<
+
+bench: build $(FREE_MUNGE) ## What the tuner costs, each figure a ratio: leave the machine alone meanwhile
+	@deploy/install-deps cluster
+	@PYTHONPATH=deploy:tests python3 -m bench --root $(BENCH_ROOT) $(BENCH_ARGS)
 
 report-demo: build $(VENV_REPORT)/.installed ## The nightly report of the demo's real history, and of a generated year
 	@deploy/install-deps cluster report

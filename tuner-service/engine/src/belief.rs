@@ -2,7 +2,9 @@
 //! follows from it for the points that ran. The method `default` goes by it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use crate::fits::Fit;
 use crate::space::Point;
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::{Observation, Prediction, Scatter, ranked};
@@ -25,7 +27,7 @@ const OUTLIER_DOUBT: f64 = 4.0;
 /// What the surrogate says of an epoch.
 #[derive(Debug)]
 pub(crate) struct Belief {
-    pub(crate) surrogate: Ensemble,
+    pub(crate) surrogate: Arc<Ensemble>,
     /// Measured points, the lowest prediction first; at least one.
     pub(crate) ranked: Vec<Point>,
     /// The lowest prediction at a measured point, log seconds.
@@ -42,18 +44,38 @@ impl Belief {
     pub(crate) fn new(view: &View<'_>) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
-        let fitted = Ensemble::fit(view.space, &observations, scatter)?;
-        let points: Vec<Point> = view.iter().map(|(point, _)| point.clone()).collect();
-        let predictions = fitted.predict_all(&points);
-        let known = points.into_iter().zip(predictions).collect();
+        let fit = match view.fits() {
+            Some(fits) => fits.of(view.space, &observations, scatter)?,
+            None => Arc::new(Fit::new(view.space, &observations, scatter)?),
+        };
         let flights = view.flights(MOST_POINTS);
         let surrogate = if flights.is_empty() {
-            fitted
+            Arc::clone(&fit.surrogate)
         } else {
-            fitted.believing(view.space, &observations, scatter, &flights)?
+            let believing =
+                fit.surrogate
+                    .believing(view.space, &observations, scatter, &flights)?;
+            Arc::new(believing)
         };
         let points: Vec<Point> = observations.into_iter().map(|o| o.point).collect();
-        let predictions = surrogate.predict_all(&points);
+        let mut known: BTreeMap<Point, Prediction> = points
+            .iter()
+            .cloned()
+            .zip(fit.predictions.clone())
+            .collect();
+        let others: Vec<Point> = view
+            .iter()
+            .map(|(point, _)| point)
+            .filter(|point| !known.contains_key(*point))
+            .cloned()
+            .collect();
+        let of_others = fit.surrogate.predict_all(&others);
+        known.extend(others.into_iter().zip(of_others));
+        let predictions = if flights.is_empty() {
+            fit.predictions.clone()
+        } else {
+            surrogate.predict_all(&points)
+        };
         let ranked = ranked(points, predictions);
         Some(Belief {
             incumbent: ranked.first()?.0,

@@ -18,6 +18,7 @@ mod controls;
 mod design;
 mod drift;
 mod estimate;
+mod fits;
 pub mod history;
 mod inherit;
 mod loss;
@@ -39,6 +40,7 @@ mod view;
 
 pub use carry::{carried, carried_parametrization};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun, drift};
+pub use fits::Fits;
 pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, UnknownWord};
 pub use inherit::{MOST_INHERITED, ranks};
@@ -49,6 +51,7 @@ pub use quarantine::{Ends, Quarantine, Quarantined, quarantined};
 pub use reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 pub use recommend::{
     Recommendation, best_known, best_known_of, leader, phase_so_far, recommend, recommend_now,
+    recommend_remembering,
 };
 pub use room::{NoRoom, no_room};
 pub use settings::{

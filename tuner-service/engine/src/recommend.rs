@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fits::Fits;
 use crate::history::{History, Phase, Role, Tally};
 use crate::inherit;
 use crate::methods::{self, Method};
@@ -45,8 +46,18 @@ pub struct Recommendation {
 /// one of the two, and it can only raise the mean. What is quarantined is not recommended. None
 /// before any has two runs. Entries that do not fit the space are ignored.
 pub fn recommend(space: &Space, history: &History, settings: &Settings) -> Option<Recommendation> {
+    recommend_remembering(space, history, settings, &Fits::default())
+}
+
+/// [`recommend`] with surrogates that were fitted before: the answer stays what it is.
+pub fn recommend_remembering(
+    space: &Space,
+    history: &History,
+    settings: &Settings,
+    fits: &Fits,
+) -> Option<Recommendation> {
     recommend_in(
-        &View::new(space, history, &[]),
+        &View::new(space, history, &[]).remembering(Some(fits)),
         methods::named(settings.method),
         settings,
     )

@@ -23,6 +23,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::controls::{self, InFlight};
 use crate::design::latin_hypercube;
+use crate::fits::Fits;
 use crate::history::{History, Pending, Phase, Role};
 use crate::inherit;
 use crate::loss::{self, ExpectedLoss};
@@ -81,6 +82,7 @@ pub struct Epoch<'a> {
     seed: u64,
     inherited: &'a [Parametrization],
     design: OnceCell<Vec<Point>>,
+    fits: Option<&'a Fits>,
 }
 
 impl<'a> Epoch<'a> {
@@ -92,7 +94,15 @@ impl<'a> Epoch<'a> {
             seed,
             inherited: &[],
             design: OnceCell::new(),
+            fits: None,
         }
+    }
+
+    /// The epoch with surrogates that were fitted before: its answers stay what they are.
+    #[must_use]
+    pub fn remembering(mut self, fits: &'a Fits) -> Self {
+        self.fits = Some(fits);
+        self
     }
 
     /// The epoch as one that took these ranks from its parent, the best first ([`ranks`](crate::ranks)); one that
@@ -150,7 +160,7 @@ impl<'a> Epoch<'a> {
     ) -> Chooser<'b> {
         Chooser {
             epoch: self,
-            view: View::new(self.space, history, pending),
+            view: View::new(self.space, history, pending).remembering(self.fits),
             history,
             pending,
             limit,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::belief::Belief;
 use crate::estimate::with_bounds;
+use crate::fits::Fits;
 use crate::history::{History, Moments, Pending, Role};
 use crate::quarantine::{Ends, Quarantine};
 use crate::space::{Point, Space};
@@ -138,6 +139,7 @@ pub(crate) struct View<'a> {
     known: BTreeMap<Point, Known>,
     exploring: u64,
     belief: OnceCell<Option<Belief>>,
+    fits: Option<&'a Fits>,
 }
 
 impl<'a> View<'a> {
@@ -148,6 +150,7 @@ impl<'a> View<'a> {
             known: BTreeMap::new(),
             exploring: 0,
             belief: OnceCell::new(),
+            fits: None,
         };
         for tested in &history.tested {
             let Ok(point) = space.validate(&tested.parametrization) else {
@@ -194,6 +197,15 @@ impl<'a> View<'a> {
         }
         view.estimate();
         view
+    }
+
+    /// The view with surrogates that were fitted before.
+    pub(crate) fn remembering(self, fits: Option<&'a Fits>) -> Self {
+        Self { fits, ..self }
+    }
+
+    pub(crate) fn fits(&self) -> Option<&'a Fits> {
+        self.fits
     }
 
     fn estimate(&mut self) {

@@ -325,10 +325,7 @@ pub(crate) async fn flush(
         }
     };
     let run_dir = &places.run_dir;
-    let (breaker, route) = (
-        Breaker::of(&places.spool_dir),
-        Route::of(&places.spool_dir),
-    );
+    let (breaker, route) = (Breaker::of(&places.spool_dir), Route::of(&places.spool_dir));
     let known = (&breaker, &route);
     let patience = Duration::from_millis(service.deadline_ms);
     let end = began + patience;

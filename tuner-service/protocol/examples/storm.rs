@@ -1,4 +1,5 @@
-//! Many starts of one study at once, as an array's prologs ask them: how does the service answer?
+//! Many starts of one study at once, as an array's prologs ask them, or those of one job on many nodes: how does
+//! the service answer?
 //!
 //! Run as root; prints one JSON object.
 
@@ -41,6 +42,9 @@ struct Arguments {
     /// The first one's id; the others count on from it.
     #[arg(long, default_value_t = 1_000_000)]
     first_job_id: u32,
+    /// All are nodes of one job, which ask for what is theirs.
+    #[arg(long)]
+    one_job: bool,
     /// When each gives up, in milliseconds: the prolog's deadline.
     #[arg(long, default_value_t = 2000)]
     deadline_ms: u64,
@@ -54,6 +58,7 @@ struct Summary {
     /// A few of what was said instead of an answer, each with how often.
     failures: BTreeMap<String, usize>,
     median_ms: u128,
+    p99_ms: u128,
     slowest_ms: u128,
     /// How many runs have each role.
     roles: BTreeMap<String, usize>,
@@ -143,6 +148,10 @@ async fn storm(arguments: &Arguments, client: &Client) -> Summary {
         failed: failures.values().sum(),
         failures: failures.into_iter().take(5).collect(),
         median_ms: times.get(times.len() / 2).copied().unwrap_or_default(),
+        p99_ms: times
+            .get(times.len() * 99 / 100)
+            .copied()
+            .unwrap_or_default(),
         slowest_ms: times.last().copied().unwrap_or_default(),
         roles,
         exploring: exploring.len(),
@@ -151,16 +160,21 @@ async fn storm(arguments: &Arguments, client: &Client) -> Summary {
 }
 
 fn request(arguments: &Arguments, number: u32) -> StartRequest {
+    let (job, node, nodes) = if arguments.one_job {
+        (0, number + 1, arguments.starts)
+    } else {
+        (number, number % 4 + 1, 1)
+    };
     StartRequest {
         job: Job {
             cluster: arguments.cluster.clone(),
-            job_id: arguments.first_job_id + number,
+            job_id: arguments.first_job_id + job,
             restart_count: 0,
             uid: arguments.uid,
             gid: arguments.uid,
             user: None,
-            node: format!("n{}", number % 4 + 1),
-            nodes: 1,
+            node: format!("n{node}"),
+            nodes,
             partition: "main".into(),
             cpus_per_node: arguments.cpus_per_node.clone(),
         },

@@ -1,18 +1,19 @@
 //! What a run gets: the engine's suggestion, or what overrides it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
-    BestKnownBecause, ENGINE_VERSION, Epoch, History, Mixture, Parametrization, Pending, Reason,
-    Recommendation, Role, Settings, Space, Suggestion, best_known_of, mixture, phase_so_far,
-    recommend,
+    BestKnownBecause, ENGINE_VERSION, Epoch, Fits, History, Mixture, Parametrization, Pending,
+    Reason, Recommendation, Role, Settings, Space, Suggestion, best_known_of, mixture,
+    phase_so_far, recommend_remembering,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::fits::EpochFits;
 use crate::limits::{KnownLimit, TimeLimit, known_limit};
 
 /// Jobs without any name share this application; they are never tuned.
@@ -51,6 +52,8 @@ pub(crate) struct Occasion<'a> {
     pub(crate) listed_limit: Option<TimeLimit>,
     pub(crate) accelerator: &'a Accelerator,
     pub(crate) settings: &'a Settings,
+    /// Surrogates that were fitted before; without them everything is decided alike, only later.
+    pub(crate) fits: Option<&'a EpochFits>,
     /// Set where the study could not be had to itself in time: nothing may be explored, because that
     /// has to be serialised. What is recommended is found once for all who are given the same state.
     pub(crate) busy: Option<&'a OnceLock<Option<Recommendation>>>,
@@ -121,6 +124,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) overrides: &'a Overrides,
     /// What is recommended; it follows from the others, and is found where it is not known yet.
     pub(crate) recommended: &'a OnceLock<Option<Recommendation>>,
+    /// Surrogates that were fitted before; they change nothing.
+    pub(crate) fits: &'a Fits,
 }
 
 /// What a run gets. The same inputs give the same.
@@ -134,8 +139,11 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         inherited,
         overrides,
         recommended,
+        fits,
     } = *inputs;
-    let epoch = Epoch::new(space, settings, seed).inheriting(inherited);
+    let epoch = Epoch::new(space, settings, seed)
+        .inheriting(inherited)
+        .remembering(fits);
     let bar = overrides.bar_to_exploring();
     let phase = || match bar {
         Some(_) => phase_so_far(&history.tally),
@@ -163,7 +171,8 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     } else if let Some(mixed) = mixed(space, history, settings, overrides.accepts_mixed) {
         observed(mixed.into())
     } else if let Some(because) = bar {
-        let best = recommended.get_or_init(|| recommend(space, history, settings));
+        let best =
+            recommended.get_or_init(|| recommend_remembering(space, history, settings, fits));
         best_known_of(best.as_ref(), space, history, inherited, because)
     } else {
         #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
@@ -198,6 +207,9 @@ pub(crate) fn mixed(
 pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     let mut overrides = Overrides::of(occasion, state);
     let own = OnceLock::new();
+    let fits = occasion
+        .fits
+        .map_or_else(Arc::default, |fits| fits.of(state.epoch_id));
     let recommended = occasion.busy.unwrap_or(&own);
     let chosen = |overrides: &Overrides| {
         choose(&Inputs {
@@ -209,6 +221,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             inherited: &state.inherited,
             overrides,
             recommended,
+            fits: &fits,
         })
     };
     let mut suggestion = chosen(&overrides);
@@ -319,6 +332,7 @@ mod tests {
             listed_limit: None,
             accelerator: &accelerator,
             settings: &settings,
+            fits: None,
             busy: busy.then_some(&recommended),
         };
         decide(&occasion, state)
@@ -359,6 +373,7 @@ mod tests {
                 listed_limit,
                 accelerator: &accelerator,
                 settings: &settings,
+                fits: None,
                 busy: None,
             };
             decide(&occasion, &state)

@@ -1,11 +1,12 @@
 //! Serving the API on a Unix socket and on TCP.
 
 use std::future::{Future, IntoFuture};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use axum::Router;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::sync::watch;
 
 use crate::config::{ListenConfig, StartupError};
@@ -31,12 +32,10 @@ pub(crate) async fn serve(
         tracing::info!(address = %path.display(), "listening");
     }
     if let Some(address) = config.tcp {
-        let listener = TcpListener::bind(address)
-            .await
-            .map_err(|source| StartupError::Listen {
-                address: format!("tcp:{address}"),
-                source,
-            })?;
+        let listener = tcp_listener(address).map_err(|source| StartupError::Listen {
+            address: format!("tcp:{address}"),
+            source,
+        })?;
         let server = axum::serve(listener, router).with_graceful_shutdown(stopped(stopping));
         servers.spawn(server.into_future());
         tracing::info!(%address, "listening");
@@ -53,6 +52,21 @@ pub(crate) async fn serve(
 async fn stopped(mut stopping: watch::Receiver<bool>) {
     // An error says that the sender is gone, which is a reason to stop as well.
     let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+/// So many connections wait to be taken, if the system allows it (net.core.somaxconn): one that finds no place is made
+/// again a second later.
+const BACKLOG: u32 = 4096;
+
+fn tcp_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Binds the socket. One left by a service that was killed is replaced; one that answers is not.

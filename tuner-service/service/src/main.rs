@@ -6,8 +6,10 @@ mod access;
 mod api;
 mod config;
 mod decide;
+mod fits;
 mod gate;
 mod ineffective;
+mod launches;
 mod limits;
 mod listen;
 mod merge;
@@ -35,7 +37,9 @@ use tracing_subscriber::EnvFilter;
 use crate::access::Access;
 use crate::api::Service;
 use crate::config::{Config, StartupError};
+use crate::fits::EpochFits;
 use crate::gate::Gates;
+use crate::launches::Launches;
 use crate::limits::Limits;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
@@ -70,12 +74,24 @@ async fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .json()
         .init();
+    allow_open_files();
     match run(&arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(%error, "io-autotuned cannot run");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Each request has a connection of its own: a job on ten thousand nodes, as many at once. The soft limit is 1024 for the
+/// sake of programs that use select(2).
+fn allow_open_files() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard));
+    if let Err(error) = raised {
+        tracing::warn!(%error, "the limit of open files stays as it is");
     }
 }
 
@@ -124,6 +140,8 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
         gates: Gates::default(),
+        fits: EpochFits::default(),
+        launches: Launches::default(),
     });
     let (stop, stopping) = watch::channel(false);
     let follower = tokio::spawn(follow(catalogue, stopping.clone()));

@@ -1,15 +1,16 @@
 //! Joins what nodes report with what Slurm says, gives each run its verdict, and revises it when
 //! the truth arrives late.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use io_autotune_engine::{ENGINE_VERSION, Settings, drift, ranks};
-use io_autotune_store::{AwaitedRun, Inheritance, Judged, Store, StoreError};
+use io_autotune_store::{AwaitedRun, Inheritance, Judged, Judgement, Store, StoreError, Verdict};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::limits::Limits;
@@ -68,6 +69,12 @@ impl ReconcileConfig {
 /// No round takes more runs; the next one takes the rest.
 const RUNS_PER_ROUND: i64 = 5000;
 
+/// So many runs of one epoch are judged in one transaction.
+const RUNS_PER_BATCH: usize = 100;
+
+/// So many batches are judged at once: others' commits share their flush, and starts need connections too.
+const BATCHES_AT_ONCE: usize = 4;
+
 /// Reconciles until told to stop. A failed round is logged and the next one tries again.
 pub(crate) async fn run(
     store: Store,
@@ -79,13 +86,13 @@ pub(crate) async fn run(
 ) {
     let poll = Duration::from_secs_f64(config.poll_seconds.clamp(0.1, 3600.0));
     let sweep = Duration::from_secs_f64(config.sweep_seconds.clamp(0.1, 86400.0));
-    let reconciler = Reconciler {
+    let reconciler = Arc::new(Reconciler {
         store,
         sources,
         limits,
         settings,
         patience: config.patience(),
-    };
+    });
     let mut next_sweep = Instant::now();
     loop {
         tokio::select! {
@@ -112,7 +119,7 @@ struct Reconciler {
 
 impl Reconciler {
     /// One round; when `sweeping`, over runs too that nobody has spoken of yet.
-    async fn round(&self, sweeping: bool) -> Result<(), StoreError> {
+    async fn round(self: &Arc<Self>, sweeping: bool) -> Result<(), StoreError> {
         if sweeping {
             self.store.forget_unclaimed(self.patience.lost).await?;
         }
@@ -127,10 +134,23 @@ impl Reconciler {
         } else {
             runs
         };
-        for run in runs {
-            if let Err(error) = self.judge(&run, inquiry.asked(&self.sources, &run)).await {
-                // One study that is busy must not hold up all others.
-                tracing::warn!(run_id = run.run_id, %error, "a run has to wait for its verdict");
+        let mut awaited = runs.into_iter().map(|run| {
+            let asked = inquiry.asked(&self.sources, &run);
+            (run, asked)
+        });
+        let mut batches = batches(&mut awaited).into_iter();
+        let mut judging = JoinSet::new();
+        loop {
+            while judging.len() < BATCHES_AT_ONCE
+                && let Some(batch) = batches.next()
+            {
+                let reconciler = Arc::clone(self);
+                judging.spawn(async move { reconciler.judge(batch).await });
+            }
+            match judging.join_next().await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => tracing::error!(%error, "judging runs ended badly"),
+                None => break,
             }
         }
         Ok(())
@@ -192,75 +212,112 @@ impl Reconciler {
         Ok(inquiry)
     }
 
-    async fn judge(&self, run: &AwaitedRun, asked: Asked) -> Result<(), StoreError> {
-        let waits = run.outcome.is_none() && matches!(asked, Asked::Alive | Asked::NoAnswer);
-        if waits {
-            return Ok(());
+    /// Judges what can be judged of some runs of one epoch. One study that is busy must not hold up all others.
+    async fn judge(&self, batch: Vec<(AwaitedRun, Asked)>) {
+        let mut batch: Vec<_> = batch
+            .into_iter()
+            .filter(|(run, asked)| {
+                !(run.outcome.is_none() && matches!(asked, Asked::Alive | Asked::NoAnswer))
+            })
+            .collect();
+        for (run, _) in batch.iter().filter(|(run, _)| run.unmerged) {
+            let merge = |reports: &[Value]| merge::merge_stored(reports).into();
+            if let Err(error) = self.store.merge_reports(run.run_id, merge).await {
+                tracing::warn!(run_id = run.run_id, %error, "a run's reports wait to be merged");
+            }
         }
-        let reported = if run.reported {
-            Some(merge::merge_stored(&self.store.reports(run.run_id).await?))
-        } else {
-            None
-        };
-        let facts = Facts {
-            launched: &run.launched,
-            default: &run.default,
-            request: serde_json::from_value(run.request.clone()).ok(),
-            reported,
-            outcome: run.outcome.as_deref(),
-            suspended: run.suspended,
-            limit_seconds: run.limit_seconds,
-            age: seconds(run.age),
-            reported_age: seconds(run.reported_age.unwrap_or(0.0)),
-            outcome_age: seconds(run.outcome_age.unwrap_or(0.0)),
-            asked,
-        };
-        match next(&facts, self.patience) {
-            Next::Wait => {}
-            Next::Release => {
-                if run.state == "in_flight" && !run.released {
-                    self.store.release_run(run.run_id).await?;
-                    tracing::info!(
-                        run_id = run.run_id,
-                        job_id = run.job.job_id,
-                        "the run's place is free: its job is over, and its verdict has to wait"
-                    );
-                }
+        let reported: Vec<i64> = batch
+            .iter()
+            .filter(|(run, _)| run.reported)
+            .map(|(run, _)| run.run_id)
+            .collect();
+        let mut reports = match self.store.reports_of(&reported).await {
+            Ok(reports) => reports,
+            Err(error) => {
+                tracing::warn!(runs = batch.len(), %error, "runs have to wait for their verdicts");
+                return;
             }
-            Next::Judge(verdict) => {
-                let judged = self.store.judge_run(run.run_id, run.news, &verdict).await?;
-                let (run_id, job_id) = (run.run_id, run.job.job_id);
-                match judged {
-                    Judged::First => tracing::info!(run_id, job_id, ?verdict, "run judged"),
-                    Judged::Revised => {
-                        tracing::info!(
-                            run_id,
-                            job_id,
-                            ?verdict,
-                            was = run.state,
-                            "verdict revised"
-                        );
-                    }
-                    Judged::Unchanged | Judged::Outdated => return Ok(()),
-                }
-                if let Err(error) = self.follow_drift(run_id).await {
-                    // The study's next judgement looks again.
-                    tracing::warn!(run_id, %error, "looking for drift has to wait");
-                }
+        };
+        let mut verdicts = Vec::new();
+        for (run, asked) in batch.drain(..) {
+            let reports = reports.remove(&run.run_id);
+            match next(&facts(&run, reports.as_deref(), asked), self.patience) {
+                Next::Wait => {}
+                Next::Release => self.release(&run).await,
+                Next::Judge(verdict) => verdicts.push((run, verdict)),
             }
+        }
+        let Err(error) = self.give(&verdicts).await else {
+            return;
+        };
+        if verdicts.len() == 1 {
+            let run_id = verdicts.first().map(|(run, _)| run.run_id);
+            tracing::warn!(run_id, %error, "a run has to wait for its verdict");
+            return;
+        }
+        // One that does not fit must not hold up the others.
+        for verdict in verdicts {
+            let run_id = verdict.0.run_id;
+            if let Err(error) = self.give(&[verdict]).await {
+                tracing::warn!(run_id, %error, "a run has to wait for its verdict");
+            }
+        }
+    }
+
+    async fn release(&self, run: &AwaitedRun) {
+        if run.state != "in_flight" || run.released {
+            return;
+        }
+        let (run_id, job_id) = (run.run_id, run.job.job_id);
+        match self.store.release_run(run_id).await {
+            Ok(()) => tracing::info!(
+                run_id,
+                job_id,
+                "the run's place is free: its job is over, and its verdict has to wait"
+            ),
+            Err(error) => tracing::warn!(run_id, %error, "a run's place has to wait to be freed"),
+        }
+    }
+
+    /// Gives runs of one epoch their verdicts, and looks for drift.
+    async fn give(&self, verdicts: &[(AwaitedRun, Verdict)]) -> Result<(), StoreError> {
+        let judgements: Vec<Judgement<'_>> = verdicts
+            .iter()
+            .map(|(run, verdict)| Judgement {
+                run_id: run.run_id,
+                news: run.news,
+                verdict,
+            })
+            .collect();
+        let judged = self.store.judge_runs(&judgements).await?;
+        let mut changed = Vec::new();
+        for ((run, verdict), judged) in verdicts.iter().zip(judged) {
+            let (run_id, job_id) = (run.run_id, run.job.job_id);
+            match judged {
+                Judged::First => tracing::info!(run_id, job_id, ?verdict, "run judged"),
+                Judged::Revised => {
+                    tracing::info!(run_id, job_id, ?verdict, was = run.state, "verdict revised");
+                }
+                Judged::Unchanged | Judged::Outdated => continue,
+            }
+            changed.push(run_id);
+        }
+        if !changed.is_empty()
+            && let Err(error) = self.follow_drift(&changed).await
+        {
+            // The study's next judgement looks again.
+            tracing::warn!(runs = ?changed, %error, "looking for drift has to wait");
         }
         Ok(())
     }
-}
 
-impl Reconciler {
-    /// After a judgement: if what the run's study settled on no longer holds, its next epoch begins.
-    async fn follow_drift(&self, run_id: i64) -> Result<(), StoreError> {
+    /// After judgements: if what the runs' study settled on no longer holds, its next epoch begins.
+    async fn follow_drift(&self, run_ids: &[i64]) -> Result<(), StoreError> {
         let settings = &self.settings;
         let opened = self
             .store
             .follow_drift(
-                run_id,
+                run_ids,
                 |runs| drift(runs, &settings.drift),
                 |state, drift| Inheritance {
                     inherited: ranks(&state.space, &state.history, settings, drift),
@@ -275,10 +332,45 @@ impl Reconciler {
             )
             .await?;
         if let Some((epoch, drift)) = opened {
-            tracing::info!(run_id, epoch, %drift, "drift: the study's next epoch begins");
+            tracing::info!(?run_ids, epoch, %drift, "drift: the study's next epoch begins");
         }
         Ok(())
     }
+}
+
+/// What is known of a run's end.
+fn facts<'a>(run: &'a AwaitedRun, reports: Option<&[Value]>, asked: Asked) -> Facts<'a> {
+    Facts {
+        launched: &run.launched,
+        default: &run.default,
+        request: serde_json::from_value(run.request.clone()).ok(),
+        reported: reports.map(merge::merge_stored),
+        outcome: run.outcome.as_deref(),
+        suspended: run.suspended,
+        limit_seconds: run.limit_seconds,
+        age: seconds(run.age),
+        reported_age: seconds(run.reported_age.unwrap_or(0.0)),
+        outcome_age: seconds(run.outcome_age.unwrap_or(0.0)),
+        asked,
+    }
+}
+
+/// Runs by their epochs, each run in its order; of many runs of one epoch several batches, which wait for each
+/// other at the study's lock.
+fn batches<T>(runs: &mut impl Iterator<Item = (AwaitedRun, T)>) -> Vec<Vec<(AwaitedRun, T)>> {
+    let mut epochs: BTreeMap<i64, Vec<(AwaitedRun, T)>> = BTreeMap::new();
+    for (run, of) in runs {
+        epochs.entry(run.epoch_id).or_default().push((run, of));
+    }
+    let mut batches = Vec::new();
+    for mut runs in epochs.into_values() {
+        while runs.len() > RUNS_PER_BATCH {
+            let rest = runs.split_off(RUNS_PER_BATCH);
+            batches.push(std::mem::replace(&mut runs, rest));
+        }
+        batches.push(runs);
+    }
+    batches
 }
 
 /// Whether an answer certainly tells how a launch ended: a word without a restart count may speak of

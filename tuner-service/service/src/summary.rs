@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
     Epoch, MeanInterval, MethodName, Parametrization, Phase, Reason, Role, Settings, Space, gain,
-    mean_interval, no_room, quarantined, recommend,
+    mean_interval, no_room, quarantined, recommend_remembering,
 };
 use io_autotune_protocol::{
     Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
@@ -45,12 +45,15 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
     let comparison = Comparison::of(&runs);
     let epoch =
         Epoch::new(&state.space, &service.settings, state.seed).inheriting(&state.inherited);
+    let fits = service.fits.of(state.epoch_id);
+    let epoch = epoch.remembering(&fits);
     let phase = epoch.phase(&state.history, &state.pending);
     let mut warnings = warnings(&state, &service.settings, phase);
     if row.not_counted > 0 && reads_back(service, &row.accelerator) {
         warnings.extend(without_effect(service, row.study_id).await?);
     }
-    let recommendation = recommend(&state.space, &state.history, &service.settings);
+    let recommendation =
+        recommend_remembering(&state.space, &state.history, &service.settings, &fits);
     let recommended = recommendation
         .as_ref()
         .map(|best| best.parametrization.clone());

@@ -16,6 +16,8 @@ use crate::records::{JobKey, number, word};
 pub struct AwaitedRun {
     /// The run.
     pub run_id: i64,
+    /// The epoch that it belongs to.
+    pub epoch_id: i64,
     /// The job.
     pub job: JobKey,
     /// What it was launched under.
@@ -32,6 +34,8 @@ pub struct AwaitedRun {
     pub news: i64,
     /// Whether a report has come.
     pub reported: bool,
+    /// Whether reports have come that are not merged yet.
+    pub unmerged: bool,
     /// What is still to be reported, in one sentence; `None`: the reports are complete.
     pub missing: Option<String>,
     /// Seconds.
@@ -74,7 +78,7 @@ impl Store {
     ) -> Result<Vec<AwaitedRun>, StoreError> {
         const NAME: &str = "awaited_runs";
         let rows = sqlx::query!(
-            r#"select id, epoch_id, cluster, job_id, restart_count, request, state, released, news, missing,
+            r#"select id, epoch_id, cluster, job_id, restart_count, request, state, released, news, unmerged, missing,
                       elapsed, wait_status, applied, epilog, outcome, outcome_source, suspended, limit_seconds,
                       parametrization as "parametrization: Json<Parametrization>",
                       finished_at is not null as "reported!",
@@ -97,6 +101,7 @@ impl Store {
             .map(|row| {
                 Ok(AwaitedRun {
                     run_id: row.id,
+                    epoch_id: row.epoch_id,
                     job: JobKey {
                         cluster: row.cluster,
                         job_id: number(NAME, row.job_id)?,
@@ -109,6 +114,7 @@ impl Store {
                     released: row.released,
                     news: row.news,
                     reported: row.reported,
+                    unmerged: row.unmerged,
                     missing: row.missing,
                     elapsed: row.elapsed,
                     wait_status: row.wait_status,

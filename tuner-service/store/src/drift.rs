@@ -24,9 +24,9 @@ pub struct Inheritance {
 }
 
 impl Store {
-    /// Looks for drift in the current epoch of a study, after a run of it was judged, and opens the next
-    /// epoch if there is. `None`: nothing was opened. That is so without looking where the run is not one of a
-    /// settled phase, where its epoch is not the study's current one, and while the study is pinned.
+    /// Looks for drift in the current epoch of a study, after runs of it were judged, and opens the next
+    /// epoch if there is. `None`: nothing was opened. That is so without looking where none of the runs is one of a
+    /// settled phase, where their epoch is not the study's current one, and while the study is pinned.
     ///
     /// `detect` is asked without the study's lock first, and again under it: of several replicas one
     /// opens the epoch, and the others find a new one, which has not settled. Returns the number of the
@@ -38,18 +38,19 @@ impl Store {
     /// judgement looks again.
     pub async fn follow_drift(
         &self,
-        run_id: i64,
+        run_ids: &[i64],
         detect: impl Fn(&[SettledRun]) -> Option<Drift>,
         inherit: impl FnOnce(&StudyState, &Drift) -> Inheritance,
     ) -> Result<Option<(i32, Drift)>, StoreError> {
         const NAME: &str = "drift";
         let watched = sqlx::query!(
             r#"select e.study_id, e.id as epoch_id from runs r join epochs e on e.id = r.epoch_id
-               where r.id = $1 and r.phase = 'settled' and r.role in ('settled', 'control')
+               where r.id = any($1) and r.phase = 'settled' and r.role in ('settled', 'control')
                  and not exists (select from epochs later where later.study_id = e.study_id
                                  and later.ordinal > e.ordinal)
-                 and not exists (select from pins p where p.study_id = e.study_id)"#,
-            run_id
+                 and not exists (select from pins p where p.study_id = e.study_id)
+               limit 1"#,
+            run_ids
         )
         .fetch_optional(&self.pool)
         .await
@@ -99,7 +100,8 @@ async fn settled_runs(
         r#"select r.id, r.role, j.elapsed as "elapsed!"
            from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
            where r.epoch_id = $1 and r.phase = 'settled' and r.state = 'counted' and r.role in ('settled', 'control')
-             and not (r.applied ->> 'kind' = 'default' and jsonb_array_length(r.delivery -> 'files') > 0)
+             and not (r.applied ->> 'kind' = 'default'
+                      and jsonb_path_exists(r.delivery - '{watch,read_back}'::text[], '$.*[*]'))
            order by r.id desc limit $2"#,
         epoch_id,
         most

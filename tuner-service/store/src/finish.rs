@@ -79,9 +79,9 @@ pub struct Finished {
 }
 
 impl Store {
-    /// Stores a node's report, and what all reports of its run say together: `merge` is told them
-    /// in the order in which they came. A run that never started is recorded as one of the default;
-    /// its node did not have our answer, so nothing was applied to it.
+    /// Stores a node's report. What the first report of a run says is stored with it; what several say together is
+    /// found by [`Store::merge_reports`], once for many of them. `merge` is told this report alone. A run that never
+    /// started is recorded as one of the default; its node did not have our answer, so nothing was applied to it.
     ///
     /// # Errors
     ///
@@ -92,14 +92,17 @@ impl Store {
         merge: impl FnOnce(&[Value]) -> Merged,
     ) -> Result<Finished, StoreError> {
         const NAME: &str = "finish_run";
-        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-        let run_id = match lock_run(&mut transaction, NAME, finish).await? {
+        let merged = merge(std::slice::from_ref(&finish.report));
+        if let Some(run_id) = finish.run_id
+            && let Some(finished) = self.store_report(NAME, run_id, finish, &merged).await?
+        {
+            return Ok(finished);
+        }
+        let run_id = match self.reported(NAME, finish).await? {
             Some(run_id) => run_id,
             None => {
-                drop(transaction);
                 self.record_unstarted(finish).await?;
-                transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-                lock_run(&mut transaction, NAME, finish)
+                self.reported(NAME, finish)
                     .await?
                     .ok_or_else(|| StoreError::Invariant {
                         transaction: NAME,
@@ -107,22 +110,84 @@ impl Store {
                     })?
             }
         };
-        let stored = sqlx::query!(
-            "insert into reports (run_id, node, body) values ($1, $2, $3)
-             on conflict (run_id, node) do nothing",
-            run_id,
+        self.store_report(NAME, run_id, finish, &merged)
+            .await?
+            .ok_or_else(|| StoreError::Invariant {
+                transaction: NAME,
+                problem: "a run is there and cannot be reported of".into(),
+            })
+    }
+
+    /// Stores a report of a run, in one statement: the run is locked before it is looked at, so of two
+    /// reports one is the first. `None`: the job has no such run.
+    async fn store_report(
+        &self,
+        name: &'static str,
+        run_id: i64,
+        finish: &Finish<'_>,
+        merged: &Merged,
+    ) -> Result<Option<Finished>, StoreError> {
+        let row = sqlx::query!(
+            r#"with run as (
+                   select id, finished_at is null as first from runs
+                   where id = $12 and cluster = $1 and job_id = $2 and restart_count = $3 for no key update
+               ), stored as (
+                   insert into reports (run_id, node, body) select id, $4, $5 from run
+                   on conflict (run_id, node) do nothing returning run_id
+               ), told as (
+                   update runs set finished_at = coalesce(finished_at, now()), news = news + 1,
+                          -- Until they are merged, nobody takes the first one's elapsed for the run's.
+                          unmerged = not run.first,
+                          elapsed = case when run.first then $6 when state <> 'in_flight' then elapsed end,
+                          wait_status = case when run.first then $7 else wait_status end,
+                          applied = case when run.first then $8 else applied end,
+                          measures = case when run.first then $9 else measures end,
+                          missing = case when run.first then $10 else missing end,
+                          epilog = case when run.first then $11 else epilog end
+                   from run join stored on stored.run_id = run.id where runs.id = run.id returning runs.id
+               )
+               select id as "id!", (select count(*) from told) as "told!" from run"#,
+            finish.job.cluster,
+            i64::from(finish.job.job_id),
+            finish.job.restart_count.cast_signed(),
             finish.node,
-            finish.report
+            finish.report,
+            merged.elapsed,
+            merged.wait_status,
+            merged.applied,
+            Json(&merged.measures) as _,
+            merged.missing,
+            merged.epilog,
+            run_id
         )
-        .execute(&mut *transaction)
+        .fetch_optional(&self.pool)
+        .await
+        .named(name)?;
+        Ok(row.map(|row| Finished {
+            run_id: row.id,
+            duplicate: row.told == 0,
+        }))
+    }
+
+    /// Stores what all reports of a run say together: `merge` is told them in the order in which they came.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails, or there is no such run.
+    pub async fn merge_reports(
+        &self,
+        run_id: i64,
+        merge: impl FnOnce(&[Value]) -> Merged,
+    ) -> Result<(), StoreError> {
+        const NAME: &str = "merge_reports";
+        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
+        sqlx::query_scalar!(
+            "select id from runs where id = $1 for no key update",
+            run_id
+        )
+        .fetch_one(&mut *transaction)
         .await
         .named(NAME)?;
-        if stored.rows_affected() == 0 {
-            return Ok(Finished {
-                run_id,
-                duplicate: true,
-            });
-        }
         let reports = sqlx::query_scalar!(
             "select body from reports where run_id = $1 order by id",
             run_id
@@ -132,8 +197,8 @@ impl Store {
         .named(NAME)?;
         let merged = merge(&reports);
         let result = sqlx::query!(
-            "update runs set finished_at = coalesce(finished_at, now()), elapsed = $2, wait_status = $3, applied = $4,
-                             measures = $5, missing = $6, epilog = $7, news = news + 1
+            "update runs set elapsed = $2, wait_status = $3, applied = $4, measures = $5, missing = $6, epilog = $7,
+                             unmerged = false
              where id = $1",
             run_id,
             merged.elapsed,
@@ -147,11 +212,7 @@ impl Store {
         .await
         .named(NAME)?;
         one_row(NAME, &result)?;
-        transaction.commit().await.named(NAME)?;
-        Ok(Finished {
-            run_id,
-            duplicate: false,
-        })
+        transaction.commit().await.named(NAME)
     }
 
     /// Whether there is a run that a report is about.
@@ -160,10 +221,20 @@ impl Store {
     ///
     /// When the database fails.
     pub async fn has_run(&self, finish: &Finish<'_>) -> Result<bool, StoreError> {
-        const NAME: &str = "has_run";
-        let mut connection = self.pool.acquire().await.named(NAME)?;
-        let reported = reported(&mut connection, NAME, finish).await?;
-        Ok(matches!(reported, Reported::Run(_)))
+        Ok(self.reported("has_run", finish).await?.is_some())
+    }
+
+    /// The run that a report is about, if there is one.
+    async fn reported(
+        &self,
+        name: &'static str,
+        finish: &Finish<'_>,
+    ) -> Result<Option<i64>, StoreError> {
+        let mut connection = self.pool.acquire().await.named(name)?;
+        Ok(match reported(&mut connection, name, finish).await? {
+            Reported::Run(run_id) => Some(run_id),
+            Reported::Nothing { .. } => None,
+        })
     }
 
     /// A run whose start never arrived, recorded as an observed run of the default.
@@ -244,23 +315,4 @@ async fn reported(
         Some(latest) if !latest.is_anothers => Reported::Run(latest.run.run_id),
         _ => Reported::Nothing { recurrence },
     })
-}
-
-/// Locks the run that a report is about, if there is one, so that its reports are merged one after the
-/// other.
-async fn lock_run(
-    connection: &mut PgConnection,
-    name: &'static str,
-    finish: &Finish<'_>,
-) -> Result<Option<i64>, StoreError> {
-    let Reported::Run(run_id) = reported(connection, name, finish).await? else {
-        return Ok(None);
-    };
-    sqlx::query_scalar!(
-        "select id from runs where id = $1 for no key update",
-        run_id
-    )
-    .fetch_optional(connection)
-    .await
-    .named(name)
 }

@@ -1,15 +1,16 @@
 //! A run's verdict enters the study's caches, and is revised when the truth arrives late.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use io_autotune_engine::{Parametrization, Tally, Tested};
+use io_autotune_engine::{Parametrization, Phase, Role, Tally, Tested};
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::judgements::{Effect, fold};
-use crate::pool::{Store, one_row};
+use crate::pool::Store;
 use crate::records::{number, word};
 use crate::start::lock_study;
 use crate::tested;
@@ -101,16 +102,44 @@ pub enum Judged {
     Outdated,
 }
 
+/// A verdict on a run.
+#[derive(Clone, Debug)]
+pub struct Judgement<'a> {
+    /// The run.
+    pub run_id: i64,
+    /// The run's news when the verdict was made.
+    pub news: i64,
+    /// The verdict.
+    pub verdict: &'a Verdict,
+}
+
 /// The judgement of a run that holds.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Standing {
     effect: Effect,
     why: String,
 }
 
+/// A judgement that is added to an epoch's.
+struct Added {
+    ordinal: i64,
+    run_id: i64,
+    state: &'static str,
+    judgement: Standing,
+}
+
+/// A run that is to be judged.
+struct Judging {
+    phase: Phase,
+    role: Role,
+    elapsed: Option<f64>,
+    measures: BTreeMap<String, f64>,
+    news: i64,
+    unmerged: bool,
+}
+
 impl Store {
-    /// Gives a run its verdict and enters it into the caches of its epoch, or puts it in the place
-    /// of the one it has. `news` is the run's when the verdict was made.
+    /// Gives a run its verdict: [`Store::judge_runs`] of one.
     ///
     /// # Errors
     ///
@@ -121,149 +150,215 @@ impl Store {
         news: i64,
         verdict: &Verdict,
     ) -> Result<Judged, StoreError> {
-        const NAME: &str = "judge_run";
+        let judgement = Judgement {
+            run_id,
+            news,
+            verdict,
+        };
+        let judged = self.judge_runs(&[judgement]).await?;
+        judged.first().copied().ok_or(StoreError::Invariant {
+            transaction: NAME,
+            problem: "a run has no verdict".into(),
+        })
+    }
+
+    /// Gives runs of one epoch their verdicts, in this order, and enters them into its caches, or puts them in the
+    /// place of those they have: all of them in one transaction, or none. Returns what became of each.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails, a verdict does not fit its run, or the runs are not of one epoch.
+    pub async fn judge_runs(
+        &self,
+        judgements: &[Judgement<'_>],
+    ) -> Result<Vec<Judged>, StoreError> {
+        let run_ids: Vec<i64> = judgements.iter().map(|one| one.run_id).collect();
+        if run_ids.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
-        let study_id = sqlx::query_scalar!(
-            "select e.study_id from runs r join epochs e on e.id = r.epoch_id where r.id = $1",
-            run_id
-        )
-        .fetch_one(&mut *transaction)
-        .await
-        .named(NAME)?;
-        lock_study(&mut transaction, NAME, study_id).await?;
-        let run = sqlx::query!(
-            r#"select epoch_id, phase, role, elapsed, news, measures as "measures: Json<BTreeMap<String, f64>>"
-               from runs where id = $1 for no key update"#,
-            run_id
-        )
-        .fetch_one(&mut *transaction)
-        .await
-        .named(NAME)?;
-        if run.news != news {
-            return Ok(Judged::Outdated);
-        }
-        let judgement = Standing {
-            effect: verdict
-                .effect(run.elapsed, run.measures.0)
-                .ok_or(StoreError::Invariant {
-                    transaction: NAME,
-                    problem: "a run without elapsed cannot count".into(),
-                })?,
-            why: verdict.why().to_owned(),
-        };
-        let standing = standing(&mut transaction, NAME, run_id).await?;
-        if standing.as_ref() == Some(&judgement) {
-            let result = sqlx::query!("update runs set judged_news = news where id = $1", run_id)
-                .execute(&mut *transaction)
-                .await
-                .named(NAME)?;
-            one_row(NAME, &result)?;
-            transaction.commit().await.named(NAME)?;
-            return Ok(Judged::Unchanged);
-        }
-        let tally = match &standing {
-            None => Tally::of(word(NAME, &run.phase)?, word(NAME, &run.role)?),
-            Some(_) => Tally::default(),
-        };
-        let ordinal = add_judgement(&mut transaction, NAME, run.epoch_id, tally).await?;
-        let result = sqlx::query!(
-            "insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, measures, verdict)
-             values ($1, $2, $3, $4, $5, $6, $7, $8)",
-            run.epoch_id,
-            ordinal,
+        let epoch_id = lock_epoch(&mut transaction, &run_ids).await?;
+        let mut runs = lock_runs(&mut transaction, &run_ids).await?;
+        let mut standings = standings(&mut transaction, &run_ids).await?;
+        let (mut judged, mut added) = (Vec::new(), Vec::new());
+        let (mut tally, mut unchanged) = (Tally::default(), Vec::new());
+        let mut is_revised = false;
+        for &Judgement {
             run_id,
-            judgement.effect.word(),
-            judgement.effect.parametrization().map(Json) as _,
-            judgement.effect.elapsed(),
-            Json(judgement.effect.measures()) as _,
-            judgement.why
-        )
-        .execute(&mut *transaction)
-        .await
-        .named(NAME)?;
-        one_row(NAME, &result)?;
-        let result = sqlx::query!(
-            "update runs set state = $2, verdict = $3, judged_at = now(), judged_ordinal = $4, judged_news = news
-             where id = $1",
-            run_id,
-            verdict.state(),
-            judgement.why,
-            ordinal
-        )
-        .execute(&mut *transaction)
-        .await
-        .named(NAME)?;
-        one_row(NAME, &result)?;
-        match &standing {
-            None => {
-                enter(
-                    &mut transaction,
-                    NAME,
-                    run.epoch_id,
-                    run_id,
-                    &judgement.effect,
-                )
-                .await?;
+            news,
+            verdict,
+        } in judgements
+        {
+            let run = runs.remove(&run_id).ok_or(StoreError::Invariant {
+                transaction: NAME,
+                problem: format!("run {run_id} does not exist or is judged twice at once"),
+            })?;
+            if run.news != news || run.unmerged {
+                judged.push(Judged::Outdated);
+                continue;
             }
-            // Neither said anything of any parametrization.
-            Some(standing)
-                if standing.effect == Effect::Nothing && judgement.effect == Effect::Nothing => {}
-            // A mean cannot be taken back without rounding; adding up anew gives the same caches as
-            // if the earlier verdict had never been.
-            Some(_) => {
-                let fold = fold(&mut transaction, NAME, run.epoch_id, ordinal).await?;
-                tested::replace(&mut transaction, NAME, run.epoch_id, &fold.tested).await?;
+            let judgement = Standing {
+                effect: verdict
+                    .effect(run.elapsed, run.measures)
+                    .ok_or(StoreError::Invariant {
+                        transaction: NAME,
+                        problem: "a run without elapsed cannot count".into(),
+                    })?,
+                why: verdict.why().to_owned(),
+            };
+            judged.push(match standings.remove(&run_id) {
+                Some(standing) if standing == judgement => {
+                    unchanged.push(run_id);
+                    Judged::Unchanged
+                }
+                standing => {
+                    // Where neither says anything of any parametrization, the caches stay.
+                    is_revised |= standing.as_ref().is_some_and(|standing| {
+                        standing.effect != Effect::Nothing || judgement.effect != Effect::Nothing
+                    });
+                    let is_first = standing.is_none();
+                    if is_first {
+                        tally += Tally::of(run.phase, run.role);
+                    }
+                    added.push(Added {
+                        ordinal: 0,
+                        run_id,
+                        state: verdict.state(),
+                        judgement,
+                    });
+                    if is_first {
+                        Judged::First
+                    } else {
+                        Judged::Revised
+                    }
+                }
+            });
+        }
+        if !unchanged.is_empty() {
+            sqlx::query!(
+                "update runs set judged_news = news where id = any($1)",
+                &unchanged
+            )
+            .execute(&mut *transaction)
+            .await
+            .named(NAME)?;
+        }
+        if !added.is_empty() {
+            let last = count_judgements(&mut transaction, epoch_id, added.len(), tally).await?;
+            for (one, ordinal) in added.iter_mut().rev().zip((1..=last).rev()) {
+                one.ordinal = ordinal;
+            }
+            add(&mut transaction, epoch_id, &added).await?;
+            if is_revised {
+                // A mean cannot be taken back without rounding; adding up anew gives the same caches as
+                // if the earlier verdict had never been.
+                let fold = fold(&mut transaction, NAME, epoch_id, last).await?;
+                tested::replace(&mut transaction, NAME, epoch_id, &fold.tested).await?;
+            } else {
+                enter(&mut transaction, epoch_id, &added).await?;
             }
         }
         transaction.commit().await.named(NAME)?;
-        Ok(match standing {
-            None => Judged::First,
-            Some(_) => Judged::Revised,
-        })
+        Ok(judged)
     }
 }
 
-/// The judgement of a run that holds, if it was judged.
-async fn standing(
-    connection: &mut PgConnection,
-    name: &'static str,
-    run_id: i64,
-) -> Result<Option<Standing>, StoreError> {
-    let row = sqlx::query!(
-        r#"select effect, elapsed, verdict, parametrization as "parametrization: Json<Parametrization>",
-                  measures as "measures: Json<BTreeMap<String, f64>>"
-           from judgements where run_id = $1 order by ordinal desc limit 1"#,
-        run_id
+const NAME: &str = "judge_run";
+
+/// Locks the study of some runs, which must be of one epoch; returns the epoch.
+async fn lock_epoch(connection: &mut PgConnection, run_ids: &[i64]) -> Result<i64, StoreError> {
+    let epochs = sqlx::query!(
+        "select distinct e.id, e.study_id from runs r join epochs e on e.id = r.epoch_id where r.id = any($1)",
+        run_ids
     )
-    .fetch_optional(connection)
+    .fetch_all(&mut *connection)
     .await
-    .named(name)?;
-    row.map(|row| {
-        let parametrization = row.parametrization.map(|json| json.0);
-        Ok(Standing {
-            effect: Effect::read(
-                name,
+    .named(NAME)?;
+    let [epoch] = epochs.as_slice() else {
+        return Err(StoreError::Invariant {
+            transaction: NAME,
+            problem: format!(
+                "runs of one epoch are judged together, and these are of {}",
+                epochs.len()
+            ),
+        });
+    };
+    lock_study(connection, NAME, epoch.study_id).await?;
+    Ok(epoch.id)
+}
+
+/// Locks runs, in the order of their ids, and reads them.
+async fn lock_runs(
+    connection: &mut PgConnection,
+    run_ids: &[i64],
+) -> Result<HashMap<i64, Judging>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select id, phase, role, elapsed, news, unmerged, measures as "measures: Json<BTreeMap<String, f64>>"
+           from runs where id = any($1) order by id for no key update"#,
+        run_ids
+    )
+    .fetch_all(connection)
+    .await
+    .named(NAME)?;
+    rows.into_iter()
+        .map(|row| {
+            let judging = Judging {
+                phase: word(NAME, &row.phase)?,
+                role: word(NAME, &row.role)?,
+                elapsed: row.elapsed,
+                measures: row.measures.0,
+                news: row.news,
+                unmerged: row.unmerged,
+            };
+            Ok((row.id, judging))
+        })
+        .collect()
+}
+
+/// The judgements of runs that hold, of those that were judged.
+async fn standings(
+    connection: &mut PgConnection,
+    run_ids: &[i64],
+) -> Result<HashMap<i64, Standing>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select distinct on (run_id) run_id, effect, elapsed, verdict,
+                  parametrization as "parametrization: Json<Parametrization>",
+                  measures as "measures: Json<BTreeMap<String, f64>>"
+           from judgements where run_id = any($1) order by run_id, ordinal desc"#,
+        run_ids
+    )
+    .fetch_all(connection)
+    .await
+    .named(NAME)?;
+    rows.into_iter()
+        .map(|row| {
+            let parametrization = row.parametrization.map(|json| json.0);
+            let effect = Effect::read(
+                NAME,
                 &row.effect,
                 parametrization,
                 row.elapsed,
                 row.measures.0,
-            )?,
-            why: row.verdict,
+            )?;
+            let standing = Standing {
+                effect,
+                why: row.verdict,
+            };
+            Ok((row.run_id, standing))
         })
-    })
-    .transpose()
+        .collect()
 }
 
-/// Counts a judgement in its epoch, whose tally grows by what its run adds; returns its ordinal.
-async fn add_judgement(
+/// Counts judgements in their epoch, whose tally grows by what the runs add; returns the last one's ordinal.
+async fn count_judgements(
     connection: &mut PgConnection,
-    name: &'static str,
     epoch_id: i64,
+    count: usize,
     tally: Tally,
 ) -> Result<i64, StoreError> {
-    let number = |count: u64| number::<u64, i64>(name, count);
+    let number = |count: u64| number::<u64, i64>(NAME, count);
     sqlx::query_scalar!(
-        "update epochs set judgements = judgements + 1, baseline = baseline + $2, explored = explored + $3,
+        "update epochs set judgements = judgements + $8, baseline = baseline + $2, explored = explored + $3,
                 controls = controls + $4, settled = settled + $5, settled_controls = settled_controls + $6,
                 total = total + $7
          where id = $1 returning judgements",
@@ -273,26 +368,95 @@ async fn add_judgement(
         number(tally.controls)?,
         number(tally.settled)?,
         number(tally.settled_controls)?,
-        number(tally.total)?
+        number(tally.total)?,
+        number(count as u64)?
     )
     .fetch_one(connection)
     .await
-    .named(name)
+    .named(NAME)
 }
 
-/// Enters a run into the cache of the parametrization that its judgement speaks of.
+/// Adds judgements, and gives their runs the verdicts.
+async fn add(
+    connection: &mut PgConnection,
+    epoch_id: i64,
+    added: &[Added],
+) -> Result<(), StoreError> {
+    // Numbers come back from JSON as they went in, to the last digit; what is null there is null here.
+    let rows: Vec<Value> = added
+        .iter()
+        .map(|one| {
+            json!({
+                "ordinal": one.ordinal,
+                "run_id": one.run_id,
+                "state": one.state,
+                "effect": one.judgement.effect.word(),
+                "parametrization": one.judgement.effect.parametrization(),
+                "elapsed": one.judgement.effect.elapsed(),
+                "measures": one.judgement.effect.measures(),
+                "verdict": one.judgement.why,
+            })
+        })
+        .collect();
+    let result = sqlx::query!(
+        "with added as (
+             select * from jsonb_to_recordset($2) as added(
+                 ordinal bigint, run_id bigint, state text, effect text, parametrization jsonb,
+                 elapsed double precision, measures jsonb, verdict text)
+         ), inserted as (
+             insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, measures, verdict)
+             select $1, ordinal, run_id, effect, parametrization, elapsed, measures, verdict from added
+         )
+         update runs set state = added.state, verdict = added.verdict, judged_at = now(),
+                         judged_ordinal = added.ordinal, judged_news = news
+         from added where runs.id = added.run_id",
+        epoch_id,
+        Value::Array(rows)
+    )
+    .execute(connection)
+    .await
+    .named(NAME)?;
+    if result.rows_affected() == added.len() as u64 {
+        Ok(())
+    } else {
+        Err(StoreError::Invariant {
+            transaction: NAME,
+            problem: format!(
+                "{} runs have a judgement, and {} their verdict",
+                added.len(),
+                result.rows_affected()
+            ),
+        })
+    }
+}
+
+/// Enters runs into the caches of the parametrizations that their judgements speak of.
 async fn enter(
     connection: &mut PgConnection,
-    name: &'static str,
     epoch_id: i64,
-    run_id: i64,
-    effect: &Effect,
+    added: &[Added],
 ) -> Result<(), StoreError> {
-    let Some(parametrization) = effect.parametrization() else {
-        return Ok(());
-    };
-    let known = tested::one(connection, name, epoch_id, &parametrization.key()).await?;
-    let mut entry = known.unwrap_or_else(|| Tested::new(parametrization.clone(), run_id));
-    effect.enter(name, &mut entry, run_id)?;
-    tested::write(connection, name, epoch_id, &entry).await
+    let effects = || added.iter().map(|one| (one.run_id, &one.judgement.effect));
+    let keys: BTreeSet<String> = effects()
+        .filter_map(|(_, effect)| effect.parametrization())
+        .map(Parametrization::key)
+        .collect();
+    let keys: Vec<String> = keys.into_iter().collect();
+    let mut entries: BTreeMap<String, Tested> = tested::of_keys(connection, NAME, epoch_id, &keys)
+        .await?
+        .into_iter()
+        .map(|entry| (entry.parametrization.key(), entry))
+        .collect();
+    for (run_id, effect) in effects() {
+        if let Some(parametrization) = effect.parametrization() {
+            let entry = entries
+                .entry(parametrization.key())
+                .or_insert_with(|| Tested::new(parametrization.clone(), run_id));
+            effect.enter(NAME, entry, run_id)?;
+        }
+    }
+    for entry in entries.values() {
+        tested::write(connection, NAME, epoch_id, entry).await?;
+    }
+    Ok(())
 }

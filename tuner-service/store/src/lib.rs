@@ -30,7 +30,7 @@ pub use doctor::{CacheFault, StuckRun};
 pub use drift::Inheritance;
 pub use error::{Scarce, StoreError};
 pub use finish::{Finish, Finished, Merged};
-pub use judge::{Failure, Judged, Verdict};
+pub use judge::{Failure, Judged, Judgement, Verdict};
 pub use outcome::{Recorded, Source, Word};
 pub use pool::Store;
 pub use records::{JobKey, StudyKey};

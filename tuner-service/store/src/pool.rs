@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 
 use crate::error::{Named, StoreError};
 
@@ -19,6 +19,9 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
 
 /// No statement of ours runs longer; a client that needs one has been given up by its caller.
 const STATEMENT_TIMEOUT: &str = "10s";
+
+/// A statement outside of a transaction waits for a row no longer.
+const LOCK_TIMEOUT: &str = "1s";
 
 /// A free connection is waited for so long: who asks in a prolog has two seconds for everything.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(900);
@@ -42,6 +45,7 @@ impl Store {
             .application_name("io-autotuned")
             .options([
                 ("statement_timeout", STATEMENT_TIMEOUT),
+                ("lock_timeout", LOCK_TIMEOUT),
                 ("idle_in_transaction_session_timeout", STATEMENT_TIMEOUT),
             ]);
         let pool = PgPoolOptions::new()
@@ -145,8 +149,7 @@ impl Store {
         name: &'static str,
         lock_wait: Duration,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let transaction = self.pool.begin().await.named(name)?;
-        name_it(transaction, name, lock_wait).await
+        self.begin_with("begin", name, lock_wait).await
     }
 
     /// A transaction called `name` that only reads, and whose statements all see the same moment. It
@@ -156,26 +159,24 @@ impl Store {
         name: &'static str,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
         let begin = "begin isolation level repeatable read read only";
-        let transaction = self.pool.begin_with(begin).await.named(name)?;
-        name_it(transaction, name, ACQUIRE_TIMEOUT).await
+        self.begin_with(begin, name, ACQUIRE_TIMEOUT).await
     }
-}
 
-async fn name_it(
-    mut transaction: Transaction<'static, Postgres>,
-    name: &'static str,
-    lock_wait: Duration,
-) -> Result<Transaction<'static, Postgres>, StoreError> {
-    sqlx::query(
-        "select set_config('application_name', 'io-autotuned ' || $1, true), \
-                set_config('lock_timeout', $2 || 'ms', true)",
-    )
-    .bind(name)
-    .bind(lock_wait.as_millis().max(1).to_string())
-    .execute(&mut *transaction)
-    .await
-    .named(name)?;
-    Ok(transaction)
+    /// Begins, names and bounds a transaction in one round trip.
+    async fn begin_with(
+        &self,
+        begin: &'static str,
+        name: &'static str,
+        lock_wait: Duration,
+    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let milliseconds = lock_wait.as_millis().max(1);
+        // Safe: words of this program and a number.
+        let statements = AssertSqlSafe(format!(
+            "{begin}; set local application_name = 'io-autotuned {name}'; \
+             set local lock_timeout = {milliseconds}"
+        ));
+        self.pool.begin_with(statements).await.named(name)
+    }
 }
 
 fn known_schema_version() -> i64 {

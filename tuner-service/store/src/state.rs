@@ -8,7 +8,7 @@ use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
-use crate::records::{StudyKey, number, timestamp, word};
+use crate::records::{StudyKey, number, timestamp};
 use crate::tested;
 
 /// A study at one moment.
@@ -133,7 +133,16 @@ pub(crate) async fn load(
                   e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>",
                   e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
                   s.mixed_accepted_at is not null as "accepts_mixed!",
-                  p.parametrization as "pin?: Json<Parametrization>"
+                  p.parametrization as "pin?: Json<Parametrization>",
+                  (select r.limit_seconds from runs r
+                   where r.epoch_id = e.id and r.outcome is not null and r.outcome <> 'REQUEUED'
+                   order by r.id desc limit 1) as limit_seconds,
+                  coalesce((select jsonb_agg(jsonb_build_object('parametrization', parametrization, 'phase', phase,
+                                                                'role', role, 'count', count) order by first)
+                            from (select r.parametrization, r.phase, r.role, count(*) as count, min(r.id) as first
+                                  from runs r where r.epoch_id = e.id and r.state = 'in_flight' and not r.released
+                                  group by r.parametrization, r.phase, r.role) flying), '[]')
+                      as "pending!: Json<Vec<Pending>>"
            from epochs e join studies s on s.id = e.study_id left join pins p on p.study_id = s.id
            where e.study_id = $1 order by e.ordinal desc limit 1"#,
         study_id
@@ -142,38 +151,10 @@ pub(crate) async fn load(
     .await
     .named(name)?;
     let tested = tested::all(connection, name, epoch.id).await?;
-    let pending = sqlx::query!(
-        r#"select parametrization as "parametrization: Json<Parametrization>", phase, role, count(*) as "count!"
-           from runs where epoch_id = $1 and state = 'in_flight' and not released
-           group by parametrization, phase, role order by min(id)"#,
-        epoch.id
-    )
-    .fetch_all(&mut *connection)
-    .await
-    .named(name)?;
-    let pending = pending
-        .into_iter()
-        .map(|row| {
-            Ok(Pending {
-                parametrization: row.parametrization.0,
-                phase: word(name, &row.phase)?,
-                role: word(name, &row.role)?,
-                count: number(name, row.count)?,
-            })
-        })
-        .collect::<Result<_, StoreError>>()?;
-    let limit_seconds = sqlx::query_scalar!(
-        "select limit_seconds from runs
-         where epoch_id = $1 and outcome is not null and outcome <> 'REQUEUED'
-         order by id desc limit 1",
-        epoch.id
-    )
-    .fetch_optional(&mut *connection)
-    .await
-    .named(name)?
-    .flatten()
-    .map(|seconds| number(name, seconds))
-    .transpose()?;
+    let limit_seconds = epoch
+        .limit_seconds
+        .map(|seconds| number(name, seconds))
+        .transpose()?;
     let tally = Tally {
         baseline: number(name, epoch.baseline)?,
         explored: number(name, epoch.explored)?,
@@ -197,7 +178,7 @@ pub(crate) async fn load(
         inherited: epoch.inherited.0,
         history: History { tested, tally },
         judged: epoch.judgements,
-        pending,
+        pending: epoch.pending.0,
         limit_seconds,
         pin: epoch.pin.map(|pin| pin.0),
         accepts_mixed: epoch.accepts_mixed,

@@ -72,28 +72,28 @@ pub(crate) async fn all(
     rows.into_iter().map(|row| row.tested(name)).collect()
 }
 
-/// One of an epoch, where anything is known of it.
-pub(crate) async fn one(
+/// Those of an epoch with these keys, where anything is known of them.
+pub(crate) async fn of_keys(
     connection: &mut PgConnection,
     name: &'static str,
     epoch_id: i64,
-    key: &str,
-) -> Result<Option<Tested>, StoreError> {
-    let row = sqlx::query_as!(
+    keys: &[String],
+) -> Result<Vec<Tested>, StoreError> {
+    let rows = sqlx::query_as!(
         Row,
         r#"select parametrization as "parametrization: Json<Parametrization>", count, mean, m2,
                   log_mean, log_m2, recent as "recent: Json<Vec<RecentRun>>",
                   censored as "censored: Json<Vec<RecentRun>>",
                   measures as "measures: Json<BTreeMap<String, Moments>>", failed, out_of_memory,
                   first_run
-           from tested where epoch_id = $1 and key = $2"#,
+           from tested where epoch_id = $1 and key = any($2)"#,
         epoch_id,
-        key
+        keys
     )
-    .fetch_optional(connection)
+    .fetch_all(connection)
     .await
     .named(name)?;
-    row.map(|row| row.tested(name)).transpose()
+    rows.into_iter().map(|row| row.tested(name)).collect()
 }
 
 /// Writes one of an epoch.

@@ -1,6 +1,6 @@
 //! Read-only views for status, history and explain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use io_autotune_engine::{Parametrization, Phase, Role, Space};
 use jiff::Timestamp;
@@ -226,7 +226,7 @@ impl Store {
                from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
                where r.epoch_id = $1 and r.state = 'counted'
                  and r.role in ('baseline', 'control', 'observe', 'settled')
-                 and not (r.applied ->> 'kind' = 'default' and jsonb_path_exists(r.delivery - 'watch', '$.*[*]'))
+                 and not (r.applied ->> 'kind' = 'default' and jsonb_path_exists(r.delivery - '{watch,read_back}'::text[], '$.*[*]'))
                order by r.id desc limit $2"#,
             epoch_id,
             limit
@@ -332,5 +332,29 @@ impl Store {
         .fetch_all(&self.pool)
         .await
         .named(NAME)
+    }
+
+    /// The node reports of some runs, as they came; of each run in the order in which they came.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn reports_of(
+        &self,
+        run_ids: &[i64],
+    ) -> Result<HashMap<i64, Vec<Value>>, StoreError> {
+        const NAME: &str = "reports";
+        let rows = sqlx::query!(
+            "select run_id, body from reports where run_id = any($1) order by id",
+            run_ids
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        let mut reports: HashMap<i64, Vec<Value>> = HashMap::new();
+        for row in rows {
+            reports.entry(row.run_id).or_default().push(row.body);
+        }
+        Ok(reports)
     }
 }

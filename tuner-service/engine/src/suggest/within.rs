@@ -24,10 +24,20 @@ fn live(
     let space = grid(&[6, 6, 3, 4]);
     let mut world = ChaCha8Rng::seed_from_u64(3);
     let mut history = History::default();
+    let fits = Fits::default();
     let all = (0..runs)
         .map(|number| {
             let suggestion =
                 Epoch::new(&space, settings, SEED).suggest_within(&history, &[], limit(number));
+            // With surrogates fitted before nothing changes, whatever was asked with them, and flies.
+            let remembering = || Epoch::new(&space, settings, SEED).remembering(&fits);
+            let again = remembering().suggest_within(&history, &[], limit(number));
+            assert_eq!(again, suggestion);
+            let flying = [started(&suggestion)];
+            assert_eq!(
+                remembering().suggest(&history, &flying),
+                suggest(&space, &history, &flying, settings, SEED)
+            );
             let outcome = takes(&space, &suggestion, &mut world);
             assert_eq!(
                 Epoch::new(&space, settings, SEED).phase(&history, &[]),

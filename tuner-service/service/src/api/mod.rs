@@ -18,8 +18,8 @@ use axum::middleware;
 use axum::routing::{get, post};
 use io_autotune_catalogue::{Accelerator, LiveCatalogue};
 use io_autotune_engine::Settings;
-use io_autotune_protocol::Job;
 use io_autotune_protocol::munge::Credentials;
+use io_autotune_protocol::{Job, StartAnswer};
 use io_autotune_store::Store;
 use tokio::sync::Semaphore;
 use tower_http::trace::TraceLayer;
@@ -29,7 +29,9 @@ pub(crate) use self::error::ApiError;
 pub(crate) use self::report::ReportConfig;
 use crate::access::Access;
 use crate::decide::Snapshot;
+use crate::fits::EpochFits;
 use crate::gate::Gates;
+use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
 use crate::signing;
 use crate::slurm::Sources;
@@ -54,6 +56,10 @@ pub(crate) struct Service {
     pub(crate) stuck_after: Duration,
     /// Who waits for a study.
     pub(crate) gates: Gates<Snapshot>,
+    /// The surrogates of the epochs asked about last.
+    pub(crate) fits: EpochFits,
+    /// What jobs on several nodes were answered a moment ago.
+    pub(crate) launches: Launches<StartAnswer>,
 }
 
 impl Service {

@@ -67,14 +67,23 @@ pub(super) async fn start(
         listed_limit: service.listed_limit(&job),
         accelerator: &accelerator,
         settings: &service.settings,
+        fits: Some(&service.fits),
         busy: None,
     };
-    let started = repeated(|| started(&service, &new, &occasion)).await?;
-    tracing::info!(
-        run_id = started.run_id, cluster = job.cluster, job_id = job.job_id, restart_count = job.restart_count,
-        phase = %started.phase, role = %started.role, "run started"
-    );
-    Ok(Json(answer(started)?))
+    let ask = || async {
+        let started = repeated(|| started(&service, &new, &occasion)).await?;
+        tracing::info!(
+            run_id = started.run_id, cluster = job.cluster, job_id = job.job_id,
+            restart_count = job.restart_count, phase = %started.phase, role = %started.role, "run started"
+        );
+        answer(started)
+    };
+    let answer = if job.nodes > 1 {
+        service.launches.answer(&key, ask).await?
+    } else {
+        ask().await?
+    };
+    Ok(Json(answer))
 }
 
 /// In turn with the others of its study, or, where that would take too long, without the lock: then

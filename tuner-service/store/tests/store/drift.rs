@@ -49,7 +49,10 @@ fn inherit(state: &StudyState, drift: &Drift) -> Inheritance {
 }
 
 async fn follow(store: &Store, run_id: i64) -> Option<i32> {
-    let opened = store.follow_drift(run_id, detect, inherit).await.unwrap();
+    let opened = store
+        .follow_drift(&[run_id], detect, inherit)
+        .await
+        .unwrap();
     opened.map(|(epoch, _)| epoch)
 }
 

@@ -1,11 +1,11 @@
 //! A finish is durable when it is acknowledged, and applies once.
 
 use io_autotune_engine::{Phase, Role};
-use io_autotune_store::{RunFilter, RunRow, Store, StoreError};
+use io_autotune_store::{AwaitedRun, RunFilter, RunRow, Store, StoreError};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::{CLUSTER, Report, Start, in_database, point};
+use crate::support::{CLUSTER, Report, Start, in_database, merged, point};
 
 async fn only_run(store: &Store) -> RunRow {
     let mut runs = store
@@ -124,7 +124,7 @@ async fn a_finish_without_a_start_is_an_observed_run_of_the_default() {
 }
 
 #[tokio::test]
-async fn what_the_nodes_of_a_run_report_is_merged_whenever_one_reports() {
+async fn what_the_nodes_of_a_run_report_is_merged_together() {
     in_database(|database| async move {
         let store = database.store(2);
         let run_id = Start::of(1).search(&store, point(4)).await.run_id;
@@ -139,8 +139,11 @@ async fn what_the_nodes_of_a_run_report_is_merged_whenever_one_reports() {
             let finished = other.deliver(&store).await.unwrap();
             assert_eq!((finished.run_id, finished.duplicate), (run_id, false));
             let run = missing().await;
+            assert_eq!((run.unmerged, run.elapsed), (true, None), "{node}");
+            store.merge_reports(run_id, merged).await.unwrap();
+            let run = missing().await;
             assert_eq!(run.missing.is_some(), is_missing, "{node}");
-            assert_eq!(run.elapsed, Some(12.0));
+            assert_eq!((run.unmerged, run.elapsed), (false, Some(12.0)));
         }
         let run = missing().await;
         assert_eq!((run.news, run.epilog), (3, Some(json!({ "nodes": 3 }))));
@@ -175,14 +178,17 @@ async fn nodes_that_report_at_once_are_all_merged() {
             }
             let done = delivering.join_all().await;
             assert!(done.iter().all(|done| !done.duplicate));
-            let run = store
-                .awaited_runs(CLUSTER, true, 10)
-                .await
-                .unwrap()
-                .into_iter()
-                .find(|run| run.job.job_id == job_id)
-                .unwrap();
-            assert_eq!(run.elapsed, Some(25.0));
+            let run = async || {
+                let runs = store.awaited_runs(CLUSTER, true, 10).await.unwrap();
+                let of_job = |run: &AwaitedRun| run.job.job_id == job_id;
+                runs.into_iter().find(of_job).unwrap()
+            };
+            let unmerged = run().await;
+            assert_eq!((unmerged.unmerged, unmerged.elapsed), (true, None));
+            assert_eq!(unmerged.epilog, Some(json!({ "nodes": 1 })), "the first's");
+            store.merge_reports(unmerged.run_id, merged).await.unwrap();
+            let run = run().await;
+            assert_eq!((run.unmerged, run.elapsed), (false, Some(25.0)));
             assert_eq!(run.epilog, Some(json!({ "nodes": 16 })));
             assert_eq!(run.news, 16);
         }

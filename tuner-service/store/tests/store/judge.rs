@@ -1,10 +1,10 @@
 //! A verdict enters an epoch's caches once, only where it fits the run, and can be revised.
 
 use io_autotune_engine::{Parametrization, Phase, Role, Tally, Tested};
-use io_autotune_store::{Audit, Failure, Judged, Source, StoreError, Verdict};
+use io_autotune_store::{Audit, Failure, Judged, Judgement, Source, StoreError, Verdict};
 use tokio::task::JoinSet;
 
-use crate::support::{CLUSTER, Report, Start, decision, in_database, launch, point, say};
+use crate::support::{CLUSTER, Report, Start, decision, in_database, launch, merged, point, say};
 
 fn counted(parametrization: Parametrization) -> Verdict {
     Verdict::Counted {
@@ -512,6 +512,92 @@ async fn runs_wait_for_slurms_word_until_they_are_judged() {
             .await;
         assert_eq!(judged.unwrap(), Judged::First);
         assert_eq!(jobs(true, 10).await, [1, 3, 4]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn verdicts_given_together_are_what_they_are_one_by_one() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let mut verdicts = Vec::new();
+        for job_id in 1..=12 {
+            let applied = point(job_id % 3);
+            let run_id = launch(&store, job_id, applied.clone(), f64::from(job_id) / 3.0).await;
+            verdicts.push((run_id, 2, counted(applied)));
+        }
+        let together = async |verdicts: &[(i64, i64, Verdict)]| {
+            let judgements: Vec<Judgement<'_>> = verdicts
+                .iter()
+                .map(|(run_id, news, verdict)| Judgement {
+                    run_id: *run_id,
+                    news: *news,
+                    verdict,
+                })
+                .collect();
+            store.judge_runs(&judgements).await
+        };
+        assert_eq!(together(&[]).await.unwrap(), []);
+        let first = together(&verdicts[..8]).await.unwrap();
+        assert_eq!(first, [Judged::First; 8]);
+        assert_eq!(store.check_caches().await.unwrap(), []);
+
+        // A run whose verdict stays, one whose verdict is revised, one of which there is news, and the rest.
+        say(&store, 2, "FAILED").await;
+        say(&store, 3, "FAILED").await;
+        let mixed = [
+            verdicts[0].clone(),
+            (verdicts[1].0, 3, failed(point(2))),
+            verdicts[2].clone(),
+            verdicts[8].clone(),
+            verdicts[9].clone(),
+        ];
+        let judged = together(&mixed).await.unwrap();
+        let expected = [
+            Judged::Unchanged,
+            Judged::Revised,
+            Judged::Outdated,
+            Judged::First,
+            Judged::First,
+        ];
+        assert_eq!(judged, expected);
+        assert_eq!(store.check_caches().await.unwrap(), []);
+        let state = store.study_state(1).await.unwrap();
+        assert_eq!((state.judged, state.history.tally.total), (11, 10));
+
+        // One that does not fit, and none of them is judged.
+        let unreported = Start::of(13).search(&store, point(1)).await.run_id;
+        let broken = [verdicts[10].clone(), (unreported, 0, counted(point(1)))];
+        assert!(matches!(
+            together(&broken).await,
+            Err(StoreError::Invariant { .. })
+        ));
+        let after = store.study_state(1).await.unwrap();
+        assert_eq!((after.judged, &after.history), (11, &state.history));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_whose_reports_are_not_merged_is_not_judged() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let run_id = Start::of(1).search(&store, point(4)).await.run_id;
+        for node in ["n1", "n2"] {
+            let mut report = Report::of(1);
+            report.node = node.into();
+            report.deliver(&store).await.unwrap();
+        }
+        say(&store, 1, "COMPLETED").await;
+        let judge = async || {
+            store
+                .judge_run(run_id, 3, &counted(point(4)))
+                .await
+                .unwrap()
+        };
+        assert_eq!(judge().await, Judged::Outdated);
+        store.merge_reports(run_id, merged).await.unwrap();
+        assert_eq!(judge().await, Judged::First);
     })
     .await;
 }

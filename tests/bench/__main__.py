@@ -1,0 +1,92 @@
+"""``make bench``: PYTHONPATH=deploy:tests python3 -m bench --root DIR [--only NAME]..."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from devcluster import Cluster, ClusterError
+
+from bench import answers, commands, growth, lives
+from bench.figures import Figure, table
+from bench.place import Place
+
+BUILD = Path(__file__).resolve().parents[2] / "build" / "bench"
+
+
+def main() -> int:
+    """Measure, and print what came of it."""
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--root", type=Path, required=True, help="where the private cluster lives")
+    parser.add_argument("--rounds", type=int, default=5, help="of each comparison")
+    parser.add_argument("--lives", type=int, default=6400, help="in a round")
+    parser.add_argument("--pairs", type=int, default=300, help="of commands")
+    parser.add_argument("--only", action="append", choices=["lives", "nodes", "growth", "commands"])
+    parser.add_argument("--write", type=Path, help="write the figures into this page too")
+    options = parser.parse_args()
+    parts: dict[str, Callable[[Place], list[Figure]]] = {
+        "lives": lambda place: lives.figures(place, options.rounds, options.lives),
+        "nodes": lambda place: answers.figures(place, options.rounds),
+        "growth": lambda place: growth.figures(place, options.rounds, options.lives // 4),
+        "commands": lambda place: commands.figures(place, options.pairs),
+    }
+    cluster = Cluster(options.root, nodes=2, say=_say)
+    found: list[Figure] = []
+    try:
+        cluster.up()
+        place = Place(cluster, BUILD)
+        for name, measure in parts.items():
+            if options.only and name not in options.only:
+                continue
+            _say(f"measuring: {name}")
+            figures = measure(place)
+            _say("\n".join(figure.row() for figure in figures))
+            found += figures
+    except (ClusterError, subprocess.SubprocessError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    finally:
+        cluster.destroy()
+    text = f"{_heading()}\n\n{table(found)}\n"
+    print(text)
+    if options.write:
+        _write(options.write, text)
+    return 0
+
+
+def _heading() -> str:
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ),
+        "an unknown processor",
+    )
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    load = os.getloadavg()[0]
+    return f"Measured {today} on {os.cpu_count()} processors ({model}); load at the end {load:.1f}."
+
+
+MARK = "<!-- What follows is written by make bench. -->"
+
+
+def _write(page: Path, text: str) -> None:
+    """Put the figures below the mark of a page; what stands above it is written by hand."""
+    kept, mark, _ = page.read_text(encoding="utf-8").partition(MARK)
+    if not mark:
+        raise ClusterError(f"{page} has no line {MARK!r}: nothing is written")
+    page.write_text(f"{kept}{MARK}\n\n{text}", encoding="utf-8")
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

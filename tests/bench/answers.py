@@ -1,0 +1,43 @@
+"""Ten thousand nodes that ask for one job's settings."""
+
+from __future__ import annotations
+
+from bench.figures import Aim, Figure, mean_of_rounds
+from bench.place import Place
+
+NODES = 10_000
+DEADLINE_MS = 2000
+"""The prolog's."""
+PATIENT_MS = 60_000
+
+
+def figures(place: Place, rounds: int) -> list[Figure]:
+    """Measure, and return the figures."""
+    shares, slowest, answered_within = [], [], []
+    with place.database("bench_nodes") as database, place.service(database, tcp=True) as service:
+        for number in range(rounds):
+            summary = place.client(
+                "storm",
+                service,
+                "--one-job",
+                f"--app=nodes-{number}",
+                f"--starts={NODES}",
+                f"--first-job-id={number + 1}",
+                f"--deadline-ms={PATIENT_MS}",
+            )
+            assert summary["answered"] == NODES, f"some nodes failed: {summary['failures']}"
+            assert summary["explored"] <= 1, "nodes of one job have different answers"
+            slowest.append(float(summary["slowest_ms"]))
+            shares.append(summary["slowest_ms"] / DEADLINE_MS)
+            answered_within.append(NODES / summary["slowest_ms"] * DEADLINE_MS)
+    return [
+        Figure(
+            f"{NODES} nodes ask for one job's settings: the last answer against the deadline",
+            "ratio",
+            mean_of_rounds(shares),
+            Aim(1.0),
+            f"{rounds} rounds; the last answer after {mean_of_rounds(slowest).value:.0f} ms,"
+            f" which is {mean_of_rounds(answered_within).value:.0f} nodes in the prolog's"
+            f" {DEADLINE_MS} ms; the nodes' part is done on the same processors",
+        )
+    ]

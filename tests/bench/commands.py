@@ -1,0 +1,165 @@
+"""What users wait for: submitting, and what slurmd does at a job's start and end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from devcluster import files, process
+
+from bench.figures import Aim, Figure, median, ratio_of_pairs
+from bench.place import Place
+from bench.slurmd_log import read
+
+USER = "io-alice"
+NODE = "n1"
+SUBMITTED_SECONDS = 600.0
+SUBMISSION_AIM = Aim(1.0)
+UNASKED_AIM = Aim(1.02)
+SLURMD_AIM = Aim(20.0)
+
+
+def figures(place: Place, pairs: int) -> list[Figure]:
+    """Measure, and return the figures."""
+    return [
+        _submission(place, pairs // 2),
+        *_unasked(place, pairs),
+        *_slurmd(place, pairs // 3),
+    ]
+
+
+def _submission(place: Place, triples: int) -> Figure:
+    """Return what the option adds to sbatch, against one squeue -j."""
+    held = ["sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true"]
+    (first,) = _run(place, *held).split()
+    shares, added = [], []
+    for number in range(triples):
+        # In another order each time: whoever is first pays for what the other has cooled down.
+        order = (held, [*held, "--io-autotune=app=bench"])
+        plain, tuned = _in_order(place, order, reverse=number % 2 == 1)
+        (asked,) = _in_order(place, (["squeue", "--noheader", "-j", first],))
+        shares.append((tuned - plain) / asked)
+        added.append((tuned - plain) * 1e3)
+    _cancel(place)
+    return Figure(
+        "what `sbatch --io-autotune` takes more than `sbatch`, against one `squeue -j`",
+        "ratio",
+        median(shares),
+        SUBMISSION_AIM,
+        f"median of {triples}; it adds {median(added)} ms",
+    )
+
+
+def _unasked(place: Place, pairs: int) -> Iterator[Figure]:
+    """Yield what sbatch and srun that do not ask take with the plugin, against without it."""
+    commands = {
+        "sbatch": ["sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true"],
+        "srun": ["srun", f"--nodelist={NODE}", "true"],
+    }
+    for name, argv in commands.items():
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for number in range(pairs):
+            for plugin in (True, False) if number % 2 == 0 else (False, True):
+                with _plugin(place, installed=plugin):
+                    times[plugin] += _in_order(place, (argv,))
+        _cancel(place)
+        yield Figure(
+            f"`{name}` that does not ask for tuning, with the plugin installed against without",
+            "ratio",
+            ratio_of_pairs(times[True], times[False]),
+            UNASKED_AIM,
+            f"median of {pairs} pairs; {median(times[True]).value * 1e3:.1f} ms against"
+            f" {median(times[False]).value * 1e3:.1f} ms",
+        )
+
+
+def _slurmd(place: Place, pairs: int) -> Iterator[Figure]:
+    """Yield what a tuned job's start and end take more in slurmd than another's."""
+    base = ["sbatch", "--parsable", "--exclusive", f"--nodelist={NODE}", "--output=/dev/null"]
+    log = place.cluster.paths.log_of(f"slurmd-{NODE}")
+    with _debugging(place):
+        begin = log.stat().st_size
+        jobs = []
+        for number in range(pairs):
+            options: list[list[str]] = [[], ["--io-autotune=app=bench"]]
+            order = (0, 1) if number % 2 == 0 else (1, 0)
+            ids = {side: int(_run(place, *base, *options[side], "--wrap=true")) for side in order}
+            jobs.append((ids[0], ids[1]))
+        _await_empty(place)
+        with log.open("r", encoding="utf-8", errors="replace") as text:
+            text.seek(begin)
+            moments = read(text)
+    for name, of in (
+        ("start, from the prolog to the script", lambda job: moments[job].start()),
+        ("end, from the script to the end of the epilog", lambda job: moments[job].end()),
+    ):
+        seen = [(of(plain), of(tuned)) for plain, tuned in jobs]
+        more = [tuned - plain for plain, tuned in seen if plain is not None and tuned is not None]
+        plains = [plain for plain, _ in seen if plain is not None]
+        yield Figure(
+            f"what slurmd takes more for a tuned job's {name}",
+            "ms",
+            median(more),
+            SLURMD_AIM,
+            f"median of {len(more)} pairs; another job's takes {median(plains)} ms",
+        )
+
+
+def _run(place: Place, *argv: str) -> str:
+    return place.cluster.run_as(USER, list(argv)).stdout
+
+
+def _in_order(place: Place, commands: Sequence[list[str]], *, reverse: bool = False) -> list[float]:
+    """Return the seconds that commands take; in their order, whatever the order they are run in."""
+    taken = [0.0] * len(commands)
+    places = range(len(commands))
+    for index in reversed(places) if reverse else places:
+        began = time.perf_counter()
+        _run(place, *commands[index])
+        taken[index] = time.perf_counter() - began
+    return taken
+
+
+@contextmanager
+def _plugin(place: Place, *, installed: bool) -> Iterator[None]:
+    """Have Slurm find the plugin, or none: its programs read the list each time."""
+    path = place.cluster.paths.plugstack_conf
+    text = path.read_text(encoding="utf-8")
+    if not installed:
+        files.write(path, "# none\n", mode=0o644)
+    try:
+        yield
+    finally:
+        files.write(path, text, mode=0o644)
+
+
+@contextmanager
+def _debugging(place: Place) -> Iterator[None]:
+    """Have slurmd tell each step it takes."""
+    path = place.cluster.paths.slurm_conf
+    text = path.read_text(encoding="utf-8")
+
+    def configure(now: str) -> None:
+        files.write(path, now, mode=0o644)
+        place.cluster.run_as("root", ["scontrol", "reconfigure"])
+
+    configure(text.replace("SlurmdDebug=info", "SlurmdDebug=debug2"))
+    try:
+        yield
+    finally:
+        configure(text)
+
+
+def _cancel(place: Place) -> None:
+    _run(place, "scancel", f"--user={USER}")
+    _await_empty(place)
+
+
+def _await_empty(place: Place) -> None:
+    def look() -> str | None:
+        left = _run(place, "squeue", "--noheader", "--format=%A").split()
+        return f"{len(left)} jobs are in the queue" if left else None
+
+    problem = process.wait_until(look, SUBMITTED_SECONDS)
+    assert problem is None, problem

@@ -1,0 +1,144 @@
+"""What does not grow: a suggestion's time with the runs in the database, the service's memory."""
+
+from __future__ import annotations
+
+from bench.figures import Aim, Figure, mean_of_rounds, ratio_of_rounds
+from bench.lives import CLIENTS, PATIENT_MS, await_judged
+from bench.place import Place, Service, in_turn, resident_bytes
+
+FEW, MANY = 1_000, 1_000_000
+STUDIES = 1_000
+"""Of the many runs: a thousand each, as of the few one study has."""
+STARTS = 400
+AIM = Aim(1.2)
+MEMORY_AIM = Aim(1.1)
+
+
+def figures(place: Place, rounds: int, lives: int) -> list[Figure]:
+    """Measure, and return the figures."""
+    medians: dict[str, list[float]] = {"few": [], "many": []}
+    with (
+        place.database("bench_few") as few,
+        place.database("bench_many") as many,
+        place.service(few) as small,
+        place.service(many) as large,
+    ):
+        _fill(place, small, FEW, 1)
+        _fill(place, large, MANY, STUDIES)
+        asked = {"few": 0, "many": 0}
+        for side in in_turn(rounds, "few", "many"):
+            service = small if side == "few" else large
+            summary = place.client(
+                "lives",
+                service,
+                "--app=load",
+                "--studies=1",
+                f"--lives={STARTS}",
+                "--clients=1",
+                f"--first-job-id={MANY * 10 + asked[side] + 1}",
+                f"--deadline-ms={PATIENT_MS}",
+            )
+            assert summary["lives"] == STARTS, f"some failed: {summary['failures']}"
+            asked[side] += STARTS
+            medians[side].append(summary["starts"]["median"])
+            await_judged(place, service)
+    flat = _memory(place, rounds, lives)
+    return [
+        Figure(
+            f"the time of a suggestion with {MANY} runs in the database, against {FEW}",
+            "ratio",
+            ratio_of_rounds(medians["many"], medians["few"]),
+            AIM,
+            f"medians of {STARTS} starts of one study of {FEW} runs,"
+            f" {mean_of_rounds(medians['many']).value:.2f} ms against"
+            f" {mean_of_rounds(medians['few']).value:.2f} ms, {rounds} rounds",
+        ),
+        flat,
+    ]
+
+
+def _fill(place: Place, service: Service, runs: int, studies: int) -> None:
+    """Live a thousand lives of one study, then copy it, with all its rows, into the others."""
+    summary = place.client(
+        "lives",
+        service,
+        "--app=load",
+        "--studies=1",
+        f"--lives={FEW}",
+        f"--clients={CLIENTS}",
+        f"--deadline-ms={PATIENT_MS}",
+    )
+    assert summary["lives"] == FEW, f"some lives failed: {summary['failures']}"
+    await_judged(place, service)
+    if studies > 1:
+        for table, changed in _CHANGED.items():
+            place.sql(service.database, _copying(place, service.database, table, changed, studies))
+    place.sql(service.database, "vacuum analyze")
+    ((found,),) = place.sql(service.database, "select count(*) from runs")
+    assert int(found) == runs, f"{found} runs instead of {runs}"
+
+
+STEP = 10_000_000
+"""A copy's ids are the original's and a multiple of this."""
+
+
+def _moved(*columns: str) -> dict[str, str]:
+    return {column: f"{column} + n * {STEP}::bigint" for column in columns}
+
+
+_CHANGED = {
+    "applications": {**_moved("id"), "name": "name || '-' || n"},
+    "studies": _moved("id", "application_id"),
+    "epochs": _moved("id", "study_id", "parent_id"),
+    "runs": {**_moved("id", "epoch_id"), "job_id": f"job_id + n * {4 * FEW}::bigint"},
+    "reports": _moved("id", "run_id"),
+    "judgements": _moved("id", "epoch_id", "run_id"),
+    "tested": _moved("epoch_id", "first_run"),
+}
+"""What differs between a row and its copies, by table."""
+
+
+def _copying(place: Place, database: str, table: str, changed: dict[str, str], studies: int) -> str:
+    """Return the statement that adds a table's rows for the other studies."""
+    query = (
+        "select column_name from information_schema.columns where table_schema = 'public'"
+        f" and table_name = '{table}' order by ordinal_position"
+    )
+    columns = [row[0] for row in place.sql(database, query)]
+    values = [changed.get(column, column) for column in columns]
+    return (
+        f"insert into {table} ({', '.join(columns)}) overriding system value"
+        f" select {', '.join(values)} from {table}, generate_series(1, {studies - 1}) n"
+    )
+
+
+def _memory(place: Place, rounds: int, lives: int) -> Figure:
+    """Return the service's memory after ten times so many lives, against after so many."""
+    ratios, sizes = [], []
+    for _ in range(rounds):
+        with place.database("bench_memory") as database, place.service(database) as service:
+            seen = []
+            for part in range(10):
+                summary = place.client(
+                    "lives",
+                    service,
+                    f"--app=part-{part}",
+                    f"--lives={lives}",
+                    f"--clients={CLIENTS}",
+                    "--studies=20",
+                    f"--first-job-id={part * lives + 1}",
+                    f"--deadline-ms={PATIENT_MS}",
+                )
+                assert summary["lives"] == lives, f"some lives failed: {summary['failures']}"
+                await_judged(place, service)
+                seen.append(float(resident_bytes(service.identity.pid)))
+            ratios.append(seen[-1] / seen[0])
+            sizes.append(seen[-1] / 2**20)
+    return Figure(
+        f"the service's memory after {10 * lives} lives against after {lives}",
+        "ratio",
+        mean_of_rounds(ratios),
+        MEMORY_AIM,
+        f"resident, {mean_of_rounds(sizes).value:.0f} MiB at the end; 20 new studies for each"
+        f" tenth; {rounds} services",
+    )

@@ -1,0 +1,216 @@
+"""Where it is measured: a private cluster, PostgreSQL as a site has it, and services of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket as socket_module
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devcluster import Cluster, accounts, command, files, process, record
+from devcluster.parts import postgres
+from devcluster.supervisor import Supervisor
+from devcluster.users import SERVICE_USER
+
+DURABLE = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "shared_buffers": "512MB",
+    "max_wal_size": "4GB",
+    "max_connections": "200",
+}
+"""A private cluster's PostgreSQL does not flush; a site's does, and has this much memory."""
+STUDIES_CLUSTER = "bench"
+"""Slurm's name of the cluster that the made-up jobs are of."""
+READY_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Service:
+    """An io-autotuned with a database of its own."""
+
+    identity: process.Identity
+    client_toml: Path
+    database: str
+
+
+class Place:
+    """A private cluster that is up, for measuring."""
+
+    def __init__(self, cluster: Cluster, build: Path) -> None:
+        """Measure on a cluster with what is in the build directory."""
+        self.cluster = cluster
+        self.build = build
+        self.directory = cluster.root / "bench"
+        self._account = accounts.find(SERVICE_USER)
+        known = record.load(cluster.paths.record)
+        assert known is not None, "the cluster has no record"
+        self.record = known
+        files.directory(self.directory, 0o755, self._account.uid, self._account.gid)
+        self._make_durable()
+
+    def _make_durable(self) -> None:
+        for name, value in DURABLE.items():
+            self.sql("postgres", f"alter system set {name} = '{value}'")
+        self._supervisor().end("io-autotuned")
+        self._supervisor().end("postgresql")
+        self.cluster.up()
+
+    def _supervisor(self) -> Supervisor:
+        return Supervisor(self.cluster.paths.processes, lambda _message: None)
+
+    def pg(self, program: str, *arguments: str, timeout: float = 600.0) -> str:
+        """Run a program of PostgreSQL's, and return its output."""
+        paths = self.cluster.paths
+        argv = [
+            str(postgres.programs(paths.pg_data) / program),
+            *postgres.connect_args(paths, self.record),
+            *arguments,
+        ]
+        return command.run(argv, user=SERVICE_USER, timeout=timeout).stdout
+
+    def sql(self, database: str, query: str) -> list[list[str]]:
+        """Return what a database answers, as rows of text."""
+        options = ["--no-psqlrc", "--tuples-only", "--no-align", "--field-separator=\t", "--quiet"]
+        once = ["--set=ON_ERROR_STOP=1", f"--dbname={database}", f"--command={query}"]
+        text = self.pg("psql", *options, *once)
+        return [line.split("\t") for line in text.splitlines()]
+
+    @contextmanager
+    def database(self, name: str, template: str | None = None) -> Iterator[str]:
+        """Make a database, empty or a copy, and drop it afterwards."""
+        copied = f" template {template}" if template else ""
+        self.sql("postgres", f"drop database if exists {name} with (force)")
+        self.sql("postgres", f"create database {name}{copied}")
+        try:
+            yield name
+        finally:
+            self.sql("postgres", f"drop database {name} with (force)")
+
+    @contextmanager
+    def service(self, database: str, *, munge: bool = True, tcp: bool = False) -> Iterator[Service]:
+        """Run an io-autotuned on a database; without munge its credentials cost nothing.
+
+        With ``tcp`` its clients ask by TCP, as compute nodes do.
+        """
+        paths = self.cluster.paths
+        socket = self.directory / f"{database}.sock"
+        service_toml = self.directory / f"{database}.toml"
+        client_toml = self.directory / f"{database}-client.toml"
+        port = _free_port()
+        endpoint = f"tcp:127.0.0.1:{port}" if tcp else f"unix:{socket}"
+        pg = f"host={paths.pg_sockets}&port={self.record.ports.postgresql}&user={SERVICE_USER}"
+        texts = {
+            service_toml: f"""[listen]
+unix = "{socket}"
+tcp = "127.0.0.1:{port}"
+[database]
+url = "postgres:///{database}?{pg}"
+[munge]
+socket = "{paths.munge_socket}"
+[access]
+admin_uids = [0]
+[accelerators]
+directory = "{paths.accelerators}"
+default = "romio"
+[slurm]
+cluster = "{STUDIES_CLUSTER}"
+sources = []
+""",
+            client_toml: f"""endpoints = ["{endpoint}"]
+service_user = "{SERVICE_USER}"
+munge_socket = "{paths.munge_socket}"
+""",
+        }
+        for path, text in texts.items():
+            files.write(path, text, mode=0o644)
+        log = self.directory / f"{database}.log"
+        with log.open("ab") as output:
+            child = subprocess.Popen(
+                [str(paths.bin / "io-autotuned"), "--config", str(service_toml)],
+                env={**command.base_env(), **self._credentials(munge=munge)},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                user=self._account.uid,
+                group=self._account.gid,
+                extra_groups=self._account.groups,
+            )
+        try:
+            identity = process.identify(child.pid)
+            assert identity is not None, f"io-autotuned ended at once; see {log}"
+            problem = process.wait_until(
+                lambda: None if socket.is_socket() else f"no socket; see {log}", READY_SECONDS
+            )
+            assert problem is None, problem
+            yield Service(identity, client_toml, database)
+        finally:
+            child.terminate()
+            child.wait(timeout=60)
+            socket.unlink(missing_ok=True)
+
+    def client(
+        self, program: str, service: Service, *arguments: str, munge: bool = True
+    ) -> dict[str, Any]:
+        """Run one of the clients in Rust against a service, as root, and return what it prints."""
+        argv = [
+            str(self.cluster.paths.bin / program),
+            f"--config={service.client_toml}",
+            f"--cluster={STUDIES_CLUSTER}",
+            *arguments,
+        ]
+        env = {**command.base_env(), **self._credentials(munge=munge)}
+        before = _children_seconds()
+        text = command.run(argv, env=env, timeout=600.0).stdout
+        return {**json.loads(text), "processor_seconds": _children_seconds() - before}
+
+    def _credentials(self, *, munge: bool) -> dict[str, str]:
+        return {} if munge else {"LD_LIBRARY_PATH": str(self.build / "free_munge")}
+
+    def seconds_of(self, *roots: int) -> float:
+        """Return the processor time that processes and what descends from them have used."""
+        return sum(map(_processor_seconds, [*roots, *process.descendants(roots)]))
+
+    def pid_of(self, part: str) -> int:
+        """Return the process id of a part of the cluster."""
+        return self._supervisor().running()[part].identity.pid
+
+
+def _free_port() -> int:
+    with socket_module.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def _children_seconds() -> float:
+    """Return the processor time of this process's children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _processor_seconds(pid: int) -> float:
+    """Return what a process has used, and its children that have ended (proc(5), stat 14 to 17)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    fields = text.rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid: int) -> int:
+    """Return how much memory a process has."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def in_turn(rounds: int, *sides: str) -> Sequence[str]:
+    """Return sides in turn, so that what changes meanwhile meets all of them alike: A B B A ..."""
+    return [side for n in range(rounds) for side in (sides if n % 2 == 0 else sides[::-1])]
