@@ -181,6 +181,35 @@ pub(crate) fn is_plain_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// A catalogue file that is read can be rendered, and one that is refused is refused by its line.
+    #[test]
+    fn fuzz_catalogue() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/accelerators.d");
+        let mut paths: Vec<_> = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        paths.sort();
+        let samples: Vec<_> = paths
+            .iter()
+            .map(|path| std::fs::read(path).unwrap())
+            .collect();
+        io_autotune_fuzzing::Target::new("catalogue", &samples)
+            .rounds(1500)
+            .run(|input| {
+                let Ok(text) = str::from_utf8(input) else {
+                    return;
+                };
+                match Accelerator::parse(text) {
+                    Ok(accelerator) => {
+                        assert!(is_plain_name(&accelerator.name));
+                        accelerator.render(&accelerator.space.default()).unwrap();
+                    }
+                    Err(error) => assert!(error.to_string().contains("line"), "{error}"),
+                }
+            });
+    }
+
     const SMALL: &str = r#"
 name = "small"
 title = "A small accelerator"

@@ -8,15 +8,17 @@
 //! It is the file `outage` in the spool, which all helpers of a node share: the time of the last failure by
 //! CLOCK_BOOTTIME, in nanoseconds, and what failed. A clock that jumps does not move it; a boot forgets it.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use io_autotune_protocol::ClientError;
+use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 
+use crate::directory::check_directory;
 use crate::say;
 
 /// An outage that was noticed sooner costs jobs nothing worth avoiding.
@@ -66,7 +68,7 @@ impl Breaker {
     ///
     /// When the service is known not to answer. A breaker that cannot be read lets everyone ask.
     pub(crate) fn admit(&self, now: Duration) -> Result<(), Open> {
-        let Ok(mut file) = File::options().read(true).write(true).open(&self.path) else {
+        let Ok(mut file) = self.open(File::options().read(true).write(true)) else {
             return Ok(());
         };
         // Held by the one that asks again: the others have nothing to wait for.
@@ -90,6 +92,21 @@ impl Breaker {
         Ok(())
     }
 
+    /// Opens the file where nobody else can have put another thing in its place.
+    fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
+        if let Some(spool) = self.path.parent() {
+            check_directory(spool).map_err(io::Error::other)?;
+        }
+        let file = options
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
+            .open(&self.path)?;
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::Error::other("it is no file"))
+        }
+    }
+
     /// Learns from what came of asking the service, `asked` after boot.
     pub(crate) fn learn<A>(&self, asked: Duration, answer: &Result<A, ClientError>) {
         match answer {
@@ -107,13 +124,12 @@ impl Breaker {
         if took < SLOW {
             return;
         }
-        let opened = File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&self.path)
-            .and_then(|mut file| write(&mut file, now, failure));
+        let opened = self
+            .open(File::options().write(true).create(true).mode(0o600))
+            .and_then(|mut file| {
+                file.set_len(0)?;
+                write(&mut file, now, failure)
+            });
         if let Err(error) = opened {
             say(&format!(
                 "{}: an outage cannot be remembered: {error}",
@@ -201,6 +217,30 @@ mod tests {
             fs::write(&breaker.path, left).unwrap();
             assert_eq!(breaker.admit(NOW), Ok(()), "{left:?}");
         }
+    }
+
+    #[test]
+    fn what_another_has_put_in_its_place_is_neither_followed_nor_waited_for() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let (directory, breaker) = breaker();
+        let precious = directory.path().join("precious");
+        fs::write(&precious, "9 as it was").unwrap();
+        symlink(&precious, &breaker.path).unwrap();
+        breaker.failed(SECOND, NOW, "no answer");
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "9 as it was");
+        assert_eq!(breaker.admit(NOW), Ok(()));
+
+        fs::remove_file(&breaker.path).unwrap();
+        nix::unistd::mkfifo(&breaker.path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(breaker.admit(NOW), Ok(()));
+        breaker.failed(SECOND, NOW, "no answer");
+
+        // A spool that others can write is no place to remember anything in.
+        fs::remove_file(&breaker.path).unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        breaker.failed(SECOND, NOW, "no answer");
+        assert!(!breaker.is_there());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use io_autotune_protocol::{DeliveredSetting, Job, SettingKind};
 use serde::Deserialize;
 
-use crate::directory::read_limited;
+use crate::directory::read_own;
 
 /// Why `node.toml` is not used.
 #[derive(Debug, thiserror::Error)]
@@ -141,7 +141,7 @@ impl NodeConfig {
             let path = path.to_owned();
             return Err(NodeConfigError::Untrusted { path, uid });
         }
-        let text = read_limited(path).map_err(unreadable)?;
+        let text = read_own(path).map_err(unreadable)?;
         toml::from_str(&text).map_err(|source| NodeConfigError::Syntax {
             path: path.to_owned(),
             source: Box::new(source),
@@ -263,6 +263,31 @@ mod tests {
         );
         let none = NodeConfig::load(Path::new("/nonexistent/node.toml")).unwrap();
         assert!(none.settings.allow.is_empty());
+    }
+
+    #[test]
+    fn fuzz_node_toml() {
+        let sample = "[exclusive]\ncpus = 8\npartitions = [\"main\"]\n[[settings.allow]]\nkind = \"sysctl\"\n\
+                      name = \"vm.dirty_bytes\"\nmin = 1048576\nmax = 4194304\n[[commands]]\nname = \"a\"\n\
+                      start = [\"/bin/true\"]\nstop = [\"/bin/true\"]\nrun_as = \"root\"\n";
+        let asked = setting("vm.dirty_bytes", "1048575");
+        io_autotune_fuzzing::Target::new("node_toml", &[sample])
+            .rounds(5000)
+            .run(|input| {
+                let Ok(text) = str::from_utf8(input) else {
+                    return;
+                };
+                match toml::from_str::<NodeConfig>(text) {
+                    Ok(config) => {
+                        let _ = config.objection(&asked);
+                        let _ = config.others_on_node(&testing::job());
+                        if let Ok(command) = config.command("a") {
+                            assert!(command.start[0].starts_with('/'));
+                        }
+                    }
+                    Err(error) => assert!(error.to_string().contains("line"), "{error}"),
+                }
+            });
     }
 
     #[test]

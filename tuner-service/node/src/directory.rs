@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use io_autotune_protocol::{FinishRequest, Job, StartAnswer};
 use jiff::Timestamp;
+use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Outcome;
@@ -27,6 +28,10 @@ pub(crate) enum DirectoryError {
         "{path} must be a directory of uid {uid} that nobody else can write: remove it or repair it"
     )]
     Untrusted { path: PathBuf, uid: u32 },
+    #[error(
+        "{path} must be root's, and nobody else's to write unless it is sticky: who can write it can put another directory in the place of {below}"
+    )]
+    Above { path: PathBuf, below: PathBuf },
     #[error("{path}: {source}")]
     Json {
         path: PathBuf,
@@ -101,7 +106,7 @@ impl JobDirectory {
 
     /// Makes the directory anew; what an earlier launch of the job left is cleared away.
     pub(crate) fn create(run_dir: &Path, job: &Job) -> Result<Self, DirectoryError> {
-        ensure_directory(run_dir)?;
+        ensure_top_directory(run_dir)?;
         let cluster = run_dir.join(&job.cluster);
         ensure_directory(&cluster)?;
         ensure_directory(&cluster.join(&job.node))?;
@@ -121,7 +126,10 @@ impl JobDirectory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(at(&path)(error)),
             Ok(_) => {
-                check_directory(&path)?;
+                let node = run_dir.join(&job.cluster).join(&job.node);
+                for directory in [run_dir, &run_dir.join(&job.cluster), &node, &path] {
+                    check_directory(directory)?;
+                }
                 Ok(Some(Self { path }))
             }
         }
@@ -169,7 +177,7 @@ impl JobDirectory {
     /// What the start kept.
     pub(crate) fn read_start(&self) -> Result<StartRecord, DirectoryError> {
         let path = self.file(Self::START_RECORD);
-        let text = read_limited(&path).map_err(at(&path))?;
+        let text = read_own(&path).map_err(at(&path))?;
         serde_json::from_str(&text).map_err(|source| DirectoryError::Json { path, source })
     }
 
@@ -184,18 +192,17 @@ impl JobDirectory {
         Ok(path)
     }
 
-    /// The texts of all stamps, by file name.
-    pub(crate) fn stamps(&self) -> Result<Vec<(String, String)>, DirectoryError> {
+    /// The texts of all stamps, by file name. One that cannot be read does not hide the others.
+    pub(crate) fn stamps(&self) -> Result<Vec<(String, io::Result<String>)>, DirectoryError> {
         let mut stamps = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(at(&self.path))? {
             let entry = entry.map_err(at(&self.path))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("step-") && name.ends_with(".stamp") {
-                let path = entry.path();
-                stamps.push((name, read_limited(&path).map_err(at(&path))?));
+                stamps.push((name, read_own(&entry.path())));
             }
         }
-        stamps.sort();
+        stamps.sort_by(|(one, _), (other, _)| one.cmp(other));
         Ok(stamps)
     }
 
@@ -221,11 +228,68 @@ pub(crate) fn reports(run_dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Reads a whole small file.
+/// Reads a whole small file of ours.
+///
+/// # Errors
+///
+/// Of the kind `InvalidData` where it can never be read: it is no text, too long, or not a file that nobody but us
+/// can have written. Nothing hangs on a FIFO, and no link is followed.
+pub(crate) fn read_own(path: &Path) -> io::Result<String> {
+    let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
+    let file = match opened {
+        // A socket, and a device that is none.
+        Err(error) if [Some(libc::ELOOP), Some(libc::ENXIO)].contains(&error.raw_os_error()) => {
+            return Err(refused("it is no file".into()));
+        }
+        opened => opened?,
+    };
+    let metadata = file.metadata()?;
+    let uid = effective_uid()?;
+    if !metadata.is_file() || metadata.uid() != uid || metadata.mode() & 0o022 != 0 {
+        return Err(refused(format!(
+            "it must be a file of uid {uid} that nobody else can write"
+        )));
+    }
+    if metadata.len() > LIMIT {
+        return Err(refused(format!("it is longer than {LIMIT} bytes")));
+    }
+    let mut text = String::new();
+    file.take(LIMIT).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Reads a whole small file, which may be the kernel's.
 pub(crate) fn read_limited(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(LIMIT).read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// Makes the topmost of our directories, or checks the one that is there, and that nobody can put another in its
+/// place.
+pub(crate) fn ensure_top_directory(path: &Path) -> Result<(), DirectoryError> {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let above = fs::canonicalize(parent.unwrap_or(Path::new("."))).map_err(at(path))?;
+    let uid = effective_uid().map_err(at(path))?;
+    for directory in above.ancestors() {
+        let metadata = fs::symlink_metadata(directory).map_err(at(directory))?;
+        let is_ours = [0, uid].contains(&metadata.uid());
+        // In a sticky directory nobody renames what is another's.
+        let is_open = metadata.mode() & 0o022 != 0 && metadata.mode() & 0o1000 == 0;
+        if !is_ours || is_open {
+            return Err(DirectoryError::Above {
+                path: directory.to_owned(),
+                below: path.to_owned(),
+            });
+        }
+    }
+    ensure_directory(path)
 }
 
 /// Makes a directory, or checks that the one that is there can be trusted.
@@ -326,7 +390,7 @@ mod tests {
             watch: vec!["ROMIO_HINTS".into()],
         };
         directory.write_environment(&job(), &environment).unwrap();
-        let text = read_limited(&directory.file("job.env")).unwrap();
+        let text = read_own(&directory.file("job.env")).unwrap();
         assert_eq!(
             text,
             "io-autotune 1\njob 7\nuid 1000\nset ROMIO_HINTS=/run/x\nwatch ROMIO_HINTS\n"
@@ -351,5 +415,72 @@ mod tests {
         symlink("/etc", run_dir.join("c")).unwrap();
         let error = JobDirectory::create(&run_dir, &job()).unwrap_err();
         assert!(matches!(error, DirectoryError::Untrusted { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_directory_that_can_be_swapped_for_another_is_not_used() {
+        let parent = tempfile::tempdir().unwrap();
+        let (open, run_dir) = (parent.path().join("open"), parent.path().join("open/run"));
+        fs::create_dir(&open).unwrap();
+        for (mode, refused) in [
+            (0o777, true),
+            (0o775, true),
+            (0o1777, false),
+            (0o755, false),
+        ] {
+            fs::set_permissions(&open, Permissions::from_mode(mode)).unwrap();
+            let made = JobDirectory::create(&run_dir, &job());
+            let above = matches!(made, Err(DirectoryError::Above { .. }));
+            assert_eq!(
+                (above, made.is_err()),
+                (refused, refused),
+                "{mode:o}: {made:?}"
+            );
+        }
+        // Nor is what was laid out before somebody opened it.
+        let cluster = run_dir.join("c");
+        fs::set_permissions(&cluster, Permissions::from_mode(0o777)).unwrap();
+        assert!(JobDirectory::open(&run_dir, &job()).is_err());
+        fs::set_permissions(&cluster, Permissions::from_mode(0o711)).unwrap();
+        assert!(JobDirectory::open(&run_dir, &job()).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_is_no_file_of_ours_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("good"), "x").unwrap();
+        fs::set_permissions(path("good"), Permissions::from_mode(0o400)).unwrap();
+        assert_eq!(read_own(&path("good")).unwrap(), "x");
+
+        symlink(path("good"), path("link")).unwrap();
+        fs::create_dir(path("directory")).unwrap();
+        nix::unistd::mkfifo(&path("fifo"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+        symlink("/dev/zero", path("device")).unwrap();
+        fs::write(path("open"), "x").unwrap();
+        fs::set_permissions(path("open"), Permissions::from_mode(0o666)).unwrap();
+        fs::write(path("bytes"), b"\xff\xfe").unwrap();
+        File::create(path("sparse"))
+            .unwrap()
+            .set_len(1 << 40)
+            .unwrap();
+        for name in [
+            "link",
+            "directory",
+            "fifo",
+            "socket",
+            "device",
+            "open",
+            "bytes",
+            "sparse",
+        ] {
+            let error = read_own(&path(name)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{name}: {error}");
+        }
+        assert_eq!(
+            read_own(&path("none")).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 }

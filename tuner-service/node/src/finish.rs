@@ -194,9 +194,11 @@ fn report(
     let steps: Vec<_> = stamps
         .into_iter()
         .filter_map(|(name, text)| {
-            stamp::parse(&text)
-                .map_err(|error| say(&format!("the stamp {name} is not believed: {error}")))
-                .ok()
+            let refused = |error: &dyn std::fmt::Display| {
+                say(&format!("the stamp {name:?} is not believed: {error}"));
+            };
+            let text = text.map_err(|error| refused(&error)).ok()?;
+            stamp::parse(&text).map_err(|error| refused(&error)).ok()
         })
         .collect();
     let epilog = node_job.epilog.map(|word| EpilogWord {

@@ -251,6 +251,50 @@ mod tests {
         assert_eq!(read_from(&newer).unwrap().started_at, None);
     }
 
+    /// The environment of a prolog or an epilog, a variable a line; the user's request is among them.
+    #[test]
+    fn fuzz_environment() {
+        let mut ended = environment();
+        ended.extend([
+            ("SLURM_JOB_EXIT_CODE2", "0:9"),
+            ("SLURM_JOB_DERIVED_EC", "768"),
+            ("SLURM_JOB_START_TIME", "1700000000"),
+            ("SLURM_JOB_END_TIME", "1700000060"),
+            ("SLURM_HET_JOB_ID", "11"),
+            ("SLURM_JOB_RESTART_COUNT", "1"),
+        ]);
+        let samples = [environment(), ended].map(|environment| {
+            let lines = environment
+                .iter()
+                .map(|(name, value)| format!("{name}={value}\n"));
+            let mut lines: Vec<String> = lines.collect();
+            lines.sort();
+            lines.concat()
+        });
+        io_autotune_fuzzing::Target::new("environment", &samples).run(|input| {
+            let text = String::from_utf8_lossy(input);
+            let variables: HashMap<&str, &str> = text
+                .lines()
+                .filter_map(|line| line.split_once('='))
+                .collect();
+            match read_from(&variables) {
+                Ok(NodeJob { job, .. }) => {
+                    for part in [&job.cluster, &job.node] {
+                        assert!(!part.contains('/') && !part.starts_with('.') && !part.is_empty());
+                    }
+                }
+                Err(error) => {
+                    let message = error.to_string();
+                    assert!(
+                        ["SLURM", "SPANK"].iter().any(|name| message.contains(name)),
+                        "{message}"
+                    );
+                    assert!(!message.contains(char::is_control), "{message:?}");
+                }
+            }
+        });
+    }
+
     #[test]
     fn hostile_and_missing_values_are_refused() {
         for (name, value) in [

@@ -14,10 +14,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Method};
+use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job, Method};
 
 use crate::breaker::{Breaker, since_boot};
-use crate::directory::{DirectoryError, ensure_directory, read_limited, replace};
+use crate::directory::{DirectoryError, ensure_top_directory, read_own, replace};
 use crate::{Deadline, say};
 
 /// How many refused reports are kept, so that a misunderstanding between helper and service cannot
@@ -50,7 +50,7 @@ pub(crate) enum Delivery {
 impl Spool {
     /// Opens the spool, made where there is none.
     pub(crate) fn open(directory: &Path) -> Result<Self, DirectoryError> {
-        ensure_directory(directory)?;
+        ensure_top_directory(directory)?;
         Ok(Self {
             directory: directory.to_owned(),
         })
@@ -121,7 +121,9 @@ impl Spool {
         let mut files = Vec::new();
         for path in self.with_extension(extension)? {
             // One that is gone needs no removal; one from the future is young.
-            if let Ok(written) = fs::metadata(&path).and_then(|metadata| metadata.modified()) {
+            if let Ok(written) =
+                fs::symlink_metadata(&path).and_then(|metadata| metadata.modified())
+            {
                 files.push((now.duration_since(written).unwrap_or_default(), path));
             }
         }
@@ -136,14 +138,20 @@ impl Spool {
         path: &Path,
         deadline: Deadline,
     ) -> Delivery {
-        let report = match read_limited(path) {
+        let report = match read_own(path) {
             // Another flush was quicker.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Delivery::Stored,
             Err(error) => {
-                return Delivery::Later(ClientError::Malformed {
+                let malformed = ClientError::Malformed {
                     endpoint: path.display().to_string(),
                     problem: error.to_string(),
-                });
+                };
+                // What never can be read is not to be tried for ever.
+                if error.kind() == io::ErrorKind::InvalidData {
+                    self.put_aside(path);
+                    return Delivery::Refused(malformed);
+                }
+                return Delivery::Later(malformed);
             }
             Ok(text) => match serde_json::from_str::<FinishRequest>(&text) {
                 Ok(report) => report,
@@ -265,6 +273,7 @@ mod tests {
             applied: io_autotune_protocol::Applied::Default,
             steps: Vec::new(),
             in_force: Default::default(),
+            told: Default::default(),
             epilog: None,
             measures: Default::default(),
         }
@@ -286,6 +295,69 @@ mod tests {
         assert_eq!(gone(100, 9), Vec::<PathBuf>::new());
         assert_eq!(gone(100, 2), [PathBuf::from("c"), "e".into()]);
         assert_eq!(gone(50, 9), [PathBuf::from("e")]);
+    }
+
+    /// What stands in the spool is sent as it was written, or refused by its line.
+    #[test]
+    fn fuzz_spool() {
+        let sample = r#"{"job": {"cluster": "c", "job_id": 7, "restart_count": 0, "uid": 1000, "gid": 1000, "node": "n1",
+            "nodes": 1, "partition": "main", "cpus_per_node": "8(x2)"}, "request": {"app": "ocean", "mode": "tune"},
+            "run_id": 17, "start_failure": "none", "applied": {"kind": "parametrization", "parametrization": {"a": 2}},
+            "steps": [{"step_id": 0, "duration_ns": 1734000000, "wait_status": 0, "nodes": 1, "variables": {"A": "set"}}],
+            "epilog": {"exit_code": "0:0", "derived_exit_code": "0:0", "limit_seconds": 60}, "measures": {"bytes": 1.5}}"#;
+        io_autotune_fuzzing::Target::new("spool", &[sample]).run(|input| {
+            match serde_json::from_slice::<FinishRequest>(input) {
+                Ok(report) => {
+                    let text = serde_json::to_vec(&report).unwrap();
+                    let again: FinishRequest = serde_json::from_slice(&text).unwrap();
+                    assert_eq!(serde_json::to_vec(&again).unwrap(), text);
+                }
+                Err(error) => assert!(error.to_string().contains("line"), "{error}"),
+            }
+        });
+    }
+
+    #[tokio::test]
+    async fn what_can_never_be_read_is_put_aside_and_not_tried_for_ever() {
+        use std::os::unix::fs::symlink;
+
+        let parent = tempfile::tempdir().unwrap();
+        let spool = Spool::open(&parent.path().join("spool")).unwrap();
+        let path = |name: &str| spool.directory.join(name);
+        fs::write(path("bytes.json"), b"\xff\xfe").unwrap();
+        fs::write(path("none.json"), "{}").unwrap();
+        fs::create_dir(path("directory.json")).unwrap();
+        nix::unistd::mkfifo(&path("fifo.json"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+        let precious = parent.path().join("precious");
+        fs::write(&precious, "as it was").unwrap();
+        symlink(&precious, path("link.json")).unwrap();
+        let waiting = spool.waiting().unwrap();
+        assert_eq!(waiting.len(), 5);
+
+        // Nothing of it is sent: there is nobody to send it to.
+        let client: io_autotune_protocol::ClientConfig =
+            toml::from_str("endpoints = [\"unix:/nonexistent\"]\nservice_user = 0\n").unwrap();
+        let client = Client::new(&client).unwrap();
+        let breaker = Breaker::of(&spool.directory);
+        let end = std::time::Instant::now() + Duration::from_secs(20);
+        for path in waiting {
+            let delivery = spool
+                .deliver(&client, &breaker, &path, Deadline { end })
+                .await;
+            assert!(
+                matches!(delivery, Delivery::Refused(_)),
+                "{}: {delivery:?}",
+                path.display()
+            );
+            assert!(fs::symlink_metadata(path.with_extension("refused")).is_ok());
+        }
+        assert!(spool.waiting().unwrap().is_empty());
+        let written = fs::symlink_metadata(path("link.refused"))
+            .and_then(|metadata| metadata.modified())
+            .unwrap();
+        spool.sweep(written + 2 * REFUSED_AGE).unwrap();
+        assert!(fs::symlink_metadata(path("link.refused")).is_err());
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "as it was");
     }
 
     #[test]

@@ -242,7 +242,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn remembered(path: &Path) -> Vec<String> {
-    let text = directory::read_limited(path).unwrap_or_default();
+    let text = directory::read_own(path).unwrap_or_default();
     text.lines()
         .filter(|name| is_deliverable_variable(name))
         .map(str::to_owned)
@@ -277,6 +277,48 @@ mod tests {
         for value in ["8\nset PATH=/tmp", "\t", "\u{e4}", &"x".repeat(4000)] {
             assert!(!is_one_line(value), "{value:?}");
         }
+    }
+
+    /// What a service that is wrong, but signs, may answer: whatever it is, files are written in the job's directory
+    /// alone, and the plugin is told of it in lines that it takes.
+    #[test]
+    fn fuzz_answer() {
+        let sample = r#"{"run_id": 17, "phase": "design", "role": "design", "parametrization": {"cb_nodes": 2,
+            "romio_ds_write": "disable"}, "reason": "design point 3 of 15", "delivery": {"environment":
+            [{"name": "OMPI_MCA_x", "value": "8"}], "files": [{"name": "romio_hints", "variable": "ROMIO_HINTS",
+            "content": "cb_nodes 2\n"}], "settings": [{"kind": "sysctl", "name": "vm.dirty_bytes", "value": "1048576"}],
+            "command": {"name": "vfs", "environment": [], "provides": ["X"]}, "watch": ["ROMIO_HINTS"]}}"#;
+        let parent = tempfile::tempdir().unwrap();
+        let run_dir = parent.path().join("run");
+        let job = crate::testing::job();
+        let directory = JobDirectory::create(&run_dir, &job).unwrap();
+        io_autotune_fuzzing::Target::new("answer", &[sample])
+            .rounds(4000)
+            .run(|input| {
+                let answer = match serde_json::from_slice::<StartAnswer>(input) {
+                    Ok(answer) => answer,
+                    Err(error) => return assert!(error.to_string().contains("line")),
+                };
+                let Ok(environment) = lay_out_files(&directory, &job, &answer) else {
+                    return;
+                };
+                directory.write_environment(&job, &environment).unwrap();
+                let text = directory::read_own(&directory.file("job.env")).unwrap();
+                for (place, line) in text.lines().enumerate() {
+                    let (key, rest) = line.split_once(' ').unwrap();
+                    let name = rest.split_once('=').map_or(rest, |(name, _)| name);
+                    let known = ["io-autotune", "job", "uid"].get(place) == Some(&key)
+                        || place > 2
+                            && ["set", "watch"].contains(&key)
+                            && is_deliverable_variable(name);
+                    assert!(
+                        known && line.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
+                        "{line:?}"
+                    );
+                }
+                let written: Vec<_> = std::fs::read_dir(parent.path()).unwrap().collect();
+                assert_eq!(written.len(), 1, "something was written elsewhere");
+            });
     }
 
     #[test]

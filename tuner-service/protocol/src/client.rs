@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::config::{ClientConfig, ConfigError, Endpoint};
 use crate::munge::{Credentials, Munge, MungeError};
+use crate::shown::shown;
 use crate::signature::{
     ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, SignatureError, sign_request, verify_answer,
 };
@@ -432,10 +433,11 @@ fn unsigned(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError
 
 fn refusal(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<ErrorBody>(body) {
+        // Whoever answers where the service should can write anything here, and it reaches terminals, logs and reports.
         Ok(body) => ClientError::Refused {
             status: status.as_u16(),
-            code: body.error.code,
-            message: body.error.message,
+            code: shown(&body.error.code),
+            message: shown(&body.error.message),
         },
         Err(_) => ClientError::Malformed {
             endpoint: endpoint.to_string(),
@@ -447,7 +449,7 @@ fn refusal(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError 
 fn decode<A: DeserializeOwned>(endpoint: &Endpoint, body: &[u8]) -> Result<A, ClientError> {
     serde_json::from_slice(body).map_err(|error| ClientError::Malformed {
         endpoint: endpoint.to_string(),
-        problem: error.to_string(),
+        problem: shown(&error.to_string()),
     })
 }
 
@@ -673,6 +675,24 @@ mod tests {
             answers(&[Behaviour::Signed], plain()).await.unwrap(),
             "hello"
         );
+    }
+
+    /// What anybody can answer in the service's place, unsigned.
+    #[test]
+    fn fuzz_refusal() {
+        let body = r#"{"error": {"code": "busy", "message": "the study is busy; ask again"}}"#;
+        io_autotune_fuzzing::Target::new("refusal", &[body]).run(|input| {
+            let endpoint = Endpoint::Tcp("localhost:1".into());
+            for status in [StatusCode::SERVICE_UNAVAILABLE, StatusCode::OK] {
+                let error = unsigned(&endpoint, status, input);
+                assert!(error.is_transient(), "a report would be put aside: {error}");
+                let text = error.to_string();
+                assert!(
+                    !text.contains(char::is_control) && text.len() < 20_000,
+                    "{text:?}"
+                );
+            }
+        });
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! How the service is reached, for the CLI and the node helper: `/etc/io-autotune/client.toml`.
 
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -95,6 +96,9 @@ pub enum ConfigError {
         /// What is wrong.
         source: Box<toml::de::Error>,
     },
+    /// Root would act on what somebody else has written.
+    #[error("{0} must be root's, and nobody else's to write, for root to use it")]
+    Untrusted(PathBuf),
     /// No endpoint.
     #[error(
         "{0}: endpoints is empty: name at least one, such as \"unix:/run/io-autotuned/io-autotuned.sock\""
@@ -110,12 +114,19 @@ impl ClientConfig {
     ///
     /// # Errors
     ///
-    /// When it cannot be read or is wrong; the message names the line.
+    /// When it cannot be read or is wrong; the message names the line. And for root, who acts on the answers of whom
+    /// it names, when another could have written it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Io {
+        let unreadable = |source| ConfigError::Io {
             path: path.to_owned(),
             source,
-        })?;
+        };
+        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        let is_roots = metadata.is_file() && metadata.uid() == 0 && metadata.mode() & 0o022 == 0;
+        if nix::unistd::geteuid().is_root() && !is_roots {
+            return Err(ConfigError::Untrusted(path.to_owned()));
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let config: Self = toml::from_str(&text).map_err(|source| ConfigError::Syntax {
             path: path.to_owned(),
             source: Box::new(source),
@@ -145,7 +156,55 @@ impl ClientConfig {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
     use super::*;
+
+    const GOOD: &str =
+        "endpoints = [\"unix:/run/x.sock\", \"tcp:127.0.0.1:80\"]\nservice_user = \"root\"\n";
+
+    #[test]
+    fn root_uses_no_configuration_that_another_can_have_written() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("client.toml");
+        std::fs::write(&path, GOOD).unwrap();
+        let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        mode(0o644);
+        ClientConfig::load(&path).unwrap();
+        for open in [0o646, 0o664] {
+            mode(open);
+            let error = ClientConfig::load(&path).unwrap_err();
+            assert!(matches!(error, ConfigError::Untrusted(_)), "{error}");
+        }
+        mode(0o644);
+        chown(&path, Some(1000), None).unwrap();
+        assert!(matches!(
+            ClientConfig::load(&path),
+            Err(ConfigError::Untrusted(_))
+        ));
+        assert!(matches!(
+            ClientConfig::load(Path::new("/dev/zero")),
+            Err(ConfigError::Untrusted(_))
+        ));
+    }
+
+    #[test]
+    fn fuzz_client_toml() {
+        io_autotune_fuzzing::Target::new("client_toml", &[GOOD]).run(|input| {
+            let Ok(text) = str::from_utf8(input) else {
+                return;
+            };
+            match toml::from_str::<ClientConfig>(text) {
+                Ok(config) => {
+                    let _ = config.service_uid();
+                }
+                Err(error) => assert!(error.to_string().contains("line"), "{error}"),
+            }
+        });
+    }
 
     #[test]
     fn the_shipped_sample_is_read() {
@@ -155,8 +214,7 @@ mod tests {
 
     #[test]
     fn a_configuration_is_read_and_mistakes_are_named() {
-        let good =
-            "endpoints = [\"unix:/run/x.sock\", \"tcp:127.0.0.1:80\"]\nservice_user = \"root\"\n";
+        let good = GOOD;
         let config: ClientConfig = toml::from_str(good).unwrap();
         assert_eq!(config.endpoints.len(), 2);
         assert_eq!(config.service_uid().unwrap(), 0);

@@ -10,6 +10,7 @@ mod config;
 pub mod munge;
 mod request;
 mod runtime;
+mod shown;
 pub mod signature;
 #[cfg(test)]
 mod testing;
@@ -21,5 +22,6 @@ pub use client::{Call, Client, ClientError, Method};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use request::{Mode, Note, Request, RequestError};
 pub use runtime::block_on;
+pub use shown::shown;
 pub use types::*;
 pub use variable::is_deliverable_variable;

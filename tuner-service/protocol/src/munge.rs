@@ -195,6 +195,10 @@ mod ffi {
         pub(super) fn decode(&self, credential: &str) -> Result<Decoded, MungeError> {
             let credential = CString::new(credential)
                 .map_err(|_| MungeError::Refused("it has a NUL byte".into()))?;
+            // libmunge calls that a bad argument, which is its caller's fault; here it is the sender's.
+            if credential.is_empty() {
+                return Err(MungeError::Refused("it is empty".into()));
+            }
             let mut payload = Malloced(ptr::null_mut::<c_void>());
             let (mut length, mut uid, mut gid) = (0, u32::MAX, u32::MAX);
             // SAFETY: all pointers are valid for the call; the payload is owned by `payload`.

@@ -161,8 +161,6 @@ impl fmt::Display for Request {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -188,12 +186,26 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_read_or_refused(text in ".{0,200}") {
-            if let Ok(request) = text.parse::<Request>() {
-                prop_assert_eq!(request.to_string().parse::<Request>().unwrap(), request);
+    #[test]
+    fn fuzz_request() {
+        let samples = [
+            "app=ocean,accelerator=romio,mode=observe,note=meaningless_name",
+            "mode=tune",
+        ];
+        io_autotune_fuzzing::Target::new("request", &samples).run(|input| {
+            let Ok(text) = str::from_utf8(input) else {
+                return;
+            };
+            match text.parse::<Request>() {
+                // What travels on reads back as it was meant.
+                Ok(request) => assert_eq!(request.to_string().parse::<Request>().unwrap(), request),
+                Err(error) => {
+                    let message = error.to_string();
+                    let named = ["app", "accelerator", "mode", "note"];
+                    assert!(named.iter().any(|key| message.contains(key)), "{message}");
+                    assert!(!message.contains(char::is_control), "{message:?}");
+                }
             }
-        }
+        });
     }
 }

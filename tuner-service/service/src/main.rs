@@ -13,6 +13,7 @@ mod launches;
 mod limits;
 mod listen;
 mod merge;
+mod patience;
 mod reconcile;
 mod repeat;
 mod replay;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -19,6 +19,13 @@ use crate::api::{ApiError, Service};
 
 /// The report of a job with a hundred thousand steps fits.
 const REQUEST_LIMIT: usize = 16 * 1024 * 1024;
+
+/// What most requests are far below.
+const USUAL: u64 = 1024 * 1024;
+
+/// So many bodies that are, or may become, longer than [`USUAL`] are held at once: they are read before it is known
+/// who sends them.
+static LONG_BODIES: Semaphore = Semaphore::const_new(8);
 
 pub(crate) async fn signed(
     State(service): State<Arc<Service>>,
@@ -41,6 +48,11 @@ pub(crate) async fn signed(
     let nonce = match Nonce::parse(&nonce) {
         Ok(nonce) => nonce,
         Err(error) => return unauthorized(&error.to_string()).into_response(),
+    };
+    let is_usual = body.size_hint().upper().is_some_and(|most| most <= USUAL);
+    let _place = match is_usual {
+        true => None,
+        false => LONG_BODIES.acquire().await.ok(),
     };
     let Ok(body) = Limited::new(body, REQUEST_LIMIT).collect().await else {
         return ApiError::new(

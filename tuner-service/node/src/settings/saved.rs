@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Running;
 use super::kernel::Target;
-use crate::directory::{DirectoryError, check_directory, ensure_directory, read_limited, replace};
+use crate::directory::{
+    DirectoryError, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
+};
 
 /// What the settings that a job has changed were before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,7 +100,7 @@ impl SavedDirectory {
             path: path.clone(),
             source,
         })?;
-        ensure_directory(&self.spool)?;
+        ensure_top_directory(&self.spool)?;
         let mut directory = self.spool.clone();
         let mut made = vec![directory.clone()];
         for name in ["saved", &self.cluster, &self.node] {
@@ -119,7 +121,7 @@ impl SavedDirectory {
 
     pub(crate) fn read(&self, job_id: u32) -> Result<Saved, DirectoryError> {
         let path = self.file(job_id);
-        let text = read_limited(&path).map_err(|source| DirectoryError::Io {
+        let text = read_own(&path).map_err(|source| DirectoryError::Io {
             path: path.clone(),
             source,
         })?;
@@ -183,6 +185,23 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+
+    /// What stands in a file of saved values is what was written, or is refused by its line.
+    #[test]
+    fn fuzz_saved() {
+        let sample = r#"{"boot_id": "b", "values": [{"target": {"kind": "sysctl", "name": "vm.dirty_bytes"}, "value": "0"}],
+            "command": {"name": "vfs", "start": ["/bin/true"], "stop": ["/bin/true"], "owner": [1000, 1000],
+            "environment": {"A": "b"}, "provides": ["X"], "start_ms": 1000, "stop_ms": 1000}}"#;
+        io_autotune_fuzzing::Target::new("saved", &[sample]).run(|input| {
+            match serde_json::from_slice::<Saved>(input) {
+                Ok(saved) => {
+                    let text = serde_json::to_vec(&saved).unwrap();
+                    assert_eq!(serde_json::from_slice::<Saved>(&text).unwrap(), saved);
+                }
+                Err(error) => assert!(error.to_string().contains("line"), "{error}"),
+            }
+        });
+    }
 
     #[test]
     fn what_others_can_have_put_there_is_not_acted_on() {

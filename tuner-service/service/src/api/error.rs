@@ -5,7 +5,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use io_autotune_engine::SpaceError;
-use io_autotune_protocol::{ErrorBody, ErrorDetail, RequestError};
+use io_autotune_protocol::{ErrorBody, ErrorDetail, RequestError, shown};
 use io_autotune_store::StoreError;
 
 /// A refusal.
@@ -62,6 +62,11 @@ impl ApiError {
     }
 
     #[cfg(test)]
+    pub(crate) fn text(&self) -> &str {
+        &self.message
+    }
+
+    #[cfg(test)]
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
@@ -80,7 +85,8 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let detail = ErrorDetail {
             code: self.code.to_owned(),
-            message: self.message,
+            // What was wrong may have been sent, and is of any length.
+            message: shown(&self.message),
         };
         (self.status, Json(ErrorBody { error: detail })).into_response()
     }

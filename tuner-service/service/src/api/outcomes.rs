@@ -72,7 +72,7 @@ pub(super) async fn store(
     }))
 }
 
-fn validate(outcome: &Outcome) -> Result<(), String> {
+pub(super) fn validate(outcome: &Outcome) -> Result<(), String> {
     if outcome.job_id == 0 {
         return Err("job_id must be positive".into());
     }

@@ -436,7 +436,117 @@ fn as_json<T: serde::Serialize>(value: &T) -> Result<serde_json::Value, ApiError
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_protocol::{OutcomesRequest, PinRequest, PreviewRequest, WhyRequest};
+
     use super::*;
+    use crate::merge::merge;
+
+    const JOB: &str = r#"{"cluster": "c", "job_id": 4711, "restart_count": 0, "uid": 1000, "gid": 1000, "user": "alice",
+        "node": "n1", "nodes": 1, "partition": "main", "cpus_per_node": "8"}"#;
+
+    /// Everything that is sent to the service, as its body.
+    #[test]
+    fn fuzz_body() {
+        let samples = [
+            format!(r#"{{"job": {JOB}, "request": {{"app": "ocean", "mode": "tune"}}, "limit_seconds": 3600}}"#),
+            format!(
+                r#"{{"job": {JOB}, "request": {{"app": "ocean"}}, "run_id": 17, "start_failure": "none",
+                "applied": {{"kind": "parametrization", "parametrization": {{"a": 2, "b": "x"}}}}, "steps": [
+                {{"step_id": 0, "duration_ns": 1734000000, "wait_status": 0, "nodes": 1, "variables": {{"A": "set"}}}},
+                {{"step_id": 1, "duration_ns": 9, "wait_status": 9, "nodes": 2, "variables": {{}}}}],
+                "in_force": {{"vm.dirty_bytes": "1"}}, "measures": {{"bytes": 1.5}},
+                "epilog": {{"exit_code": "0:0", "derived_exit_code": "0:0", "limit_seconds": 60}}}}"#
+            ),
+            r#"{"request": {"accelerator": "romio", "mode": "observe", "note": "meaningless_name"}}"#.to_owned(),
+            r#"{"values": {"cb_nodes": "2"}, "why": "because"}"#.to_owned(),
+            r#"{"cluster": "c", "outcomes": [{"job_id": 7, "state": "COMPLETED", "exit_code": "0:0",
+                "started_at": "2026-11-21T12:33:14Z", "ended_at": "2026-11-21T12:34:14Z", "limit_seconds": 60,
+                "account": "physics"}]}"#
+                .to_owned(),
+        ];
+        io_autotune_fuzzing::Target::new("body", &samples)
+            .rounds(8000)
+            .run(body);
+    }
+
+    fn body(input: &[u8]) {
+        let named = |error: ApiError| {
+            let text = error.text().to_owned();
+            assert!(
+                text.contains(['=', ':', '"', '.'])
+                    || text.contains("must")
+                    || text.contains("step"),
+                "{text}"
+            );
+        };
+        let checked = |job: &Job, request: &Request| {
+            request.validate().map_err(ApiError::from)?;
+            validate(job)
+        };
+        if let Ok(start) = serde_json::from_slice::<StartRequest>(input) {
+            match checked(&start.job, &start.request) {
+                Ok(()) => {
+                    let study = study_key(&start.job, &start.request, "romio");
+                    assert!(
+                        study
+                            .application
+                            .bytes()
+                            .all(|byte| byte.is_ascii_graphic())
+                    );
+                }
+                Err(error) => named(error),
+            }
+        }
+        if let Ok(finish) = serde_json::from_slice::<FinishRequest>(input) {
+            match checked(&finish.job, &finish.request).and_then(|()| validate_report(&finish)) {
+                Ok(()) => {
+                    let run = merge(&[finish.clone(), finish]);
+                    assert!(
+                        run.elapsed
+                            .is_none_or(|elapsed| elapsed.is_finite() && elapsed > 0.0)
+                    );
+                    assert!(
+                        run.measures
+                            .values()
+                            .all(|value| value.is_finite() && *value > 0.0)
+                    );
+                }
+                Err(error) => named(error),
+            }
+        }
+        if let Ok(outcomes) = serde_json::from_slice::<OutcomesRequest>(input) {
+            for outcome in &outcomes.outcomes {
+                match crate::api::outcomes::validate(outcome) {
+                    Ok(()) => drop(crate::slurm::word(outcome)),
+                    Err(problem) => assert!(!problem.is_empty()),
+                }
+            }
+        }
+        let _ = serde_json::from_slice::<PreviewRequest>(input);
+        let _ = serde_json::from_slice::<PinRequest>(input);
+        let _ = serde_json::from_slice::<WhyRequest>(input);
+        if let Err(error) = serde_json::from_slice::<StartRequest>(input) {
+            assert!(error.to_string().contains("line"), "{error}");
+        }
+    }
+
+    #[test]
+    fn fuzz_query() {
+        let samples = [
+            "app=ocean&study=17&limit=100",
+            "limit=10000",
+            "app=%00%1b%2e%2e%2f",
+        ];
+        io_autotune_fuzzing::Target::new("query", &samples).run(|input| {
+            let Ok(uri) = format!("/v1/runs?{}", String::from_utf8_lossy(input)).parse() else {
+                return;
+            };
+            if let Err(rejection) = Query::<HistoryQuery>::try_from_uri(&uri) {
+                let error = ApiError::from(rejection);
+                assert!(error.text().len() > 10, "{}", error.text());
+            }
+        });
+    }
 
     #[test]
     fn exit_codes_are_two_numbers() {

@@ -139,6 +139,15 @@ mod tests {
 26|RUNNING|0:0|2026-11-21T12:37:14|Unknown|00:00:00|UNLIMITED
 ";
 
+    #[test]
+    fn fuzz_sacct() {
+        io_autotune_fuzzing::Target::new("sacct", &[TOLD]).run(|input| {
+            for outcome in answer(&String::from_utf8_lossy(input)).outcomes {
+                assert!(is_end(&outcome.state) || outcome.state == END_OF_A_LAUNCH_PUT_BACK);
+            }
+        });
+    }
+
     /// The words for the launches of a job.
     fn told(job_id: u32) -> Vec<Outcome> {
         let mut outcomes = answer(TOLD).outcomes;

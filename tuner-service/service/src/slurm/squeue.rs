@@ -192,6 +192,19 @@ mod tests {
 noise
 ";
 
+    #[test]
+    fn fuzz_squeue() {
+        let launches = [launch(1, 0), launch(26, 0), launch(27, 0)];
+        io_autotune_fuzzing::Target::new("squeue", &[LISTED]).run(|input| {
+            let answer = answer(&String::from_utf8_lossy(input), &launches);
+            for outcome in &answer.outcomes {
+                assert!([1, 26, 27].contains(&outcome.job_id), "nobody asked for it");
+                assert!(is_end(&outcome.state) || outcome.state == END_OF_A_LAUNCH_PUT_BACK);
+                assert!(outcome.account.as_deref().is_none_or(is_account));
+            }
+        });
+    }
+
     /// The word for one launch.
     fn told(job_id: u32, restart_count: u32) -> Outcome {
         let answer = answer(LISTED, &[launch(job_id, restart_count)]);

@@ -43,6 +43,53 @@ fn time(parametrization: &Json) -> f64 {
     cache * (10.0 + (nodes - 6.0).abs())
 }
 
+/// Each line has an answer: what was asked for, or an error that says what to write instead.
+#[test]
+fn fuzz_lines() {
+    let sample = r#"{"ask":true}
+{"tell":{"id":1,"elapsed":12.3,"measures":{"bytes":1e6}}}
+{"ask":true}
+{"tell":{"id":2,"elapsed":3,"censored":true}}
+{"ask":true}
+{"tell":{"id":3,"failed":true}}
+{"recommend":true}"#;
+    io_autotune_fuzzing::Target::new("lines", &[sample])
+        .rounds(1500)
+        .run(|input| {
+            let mut session = session(6, MethodName::Default);
+            for line in String::from_utf8_lossy(input).lines().take(20) {
+                let answer = session.answer(line);
+                if let Some(error) = answer.get("error") {
+                    let error = error.as_str().unwrap();
+                    let says = ["write", "tell", "ask"]
+                        .iter()
+                        .any(|word| error.contains(word));
+                    assert!(says, "{error:?}");
+                }
+            }
+        });
+}
+
+/// A description of a space is read, and then there is a session on it, or it is refused by its file's name.
+#[test]
+fn fuzz_space() {
+    io_autotune_fuzzing::Target::new("space", &[SPACE])
+        .rounds(5000)
+        .run(|input| {
+            let Ok(text) = str::from_utf8(input) else {
+                return;
+            };
+            match SpaceFile::parse(text, Path::new("space.json")) {
+                Ok(file) => {
+                    let mut session = Session::new(file, 3, 7, MethodName::Random);
+                    let answer = session.answer(r#"{"ask":true}"#);
+                    assert!(answer.get("parametrization").is_some(), "{answer}");
+                }
+                Err(error) => assert!(error.to_string().contains("space.json"), "{error}"),
+            }
+        });
+}
+
 #[test]
 fn a_session_from_the_first_line_to_the_last() {
     for method in MethodName::ALL {

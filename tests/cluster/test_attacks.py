@@ -1,0 +1,390 @@
+"""What a user who means harm can try on a real cluster: jobs go on, root is not led astray.
+
+Those on a node's files are tuner-service/node/tests/attacks.rs; docs/attacks.md has the whole list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import secrets
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from devcluster import command
+from devcluster.users import SERVICE_USER
+from harness import ALICE, BOB, ROOT, Site, asked
+
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e"
+"""What acts on a terminal, or turns text round."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the service answers."""
+
+    status: int
+    body: str
+
+
+class Sender:
+    """Sends requests to the service as no client of ours would."""
+
+    def __init__(self, site: Site) -> None:
+        """Talk to the service of a cluster."""
+        self._site = site
+
+    def credential(
+        self, user: str, path: str, body: bytes, nonce: str, method: str = "POST"
+    ) -> str:
+        """Sign a request as a user (docs/protocol.md)."""
+        text = "\n".join([method, path, nonce, hashlib.sha256(body).hexdigest()])
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        service = self._site.cluster.run_as(ROOT, ["id", "-u", SERVICE_USER]).stdout.strip()
+        argv = ["munge", f"--socket={self._site.paths.munge_socket}", f"--restrict-uid={service}"]
+        argv += ["--ttl=60", "--string", f"io-autotune request 1 {digest}"]
+        return self._site.cluster.run_as(user, argv).stdout.strip()
+
+    def send(
+        self, path: str, body: bytes, nonce: str, credential: str, method: str = "POST"
+    ) -> Answer:
+        """Send what is given, whoever signed it."""
+        connection = http.client.HTTPConnection("io-autotuned")
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(60)
+        connection.sock.connect(str(self._site.paths.service_socket))
+        headers = {
+            "content-type": "application/json",
+            "x-io-autotune-nonce": nonce,
+            "x-io-autotune-credential": credential,
+        }
+        try:
+            connection.request(method, path, body or None, headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.read().decode())
+        finally:
+            connection.close()
+
+    def signed(self, user: str, path: str, body: bytes = b"", method: str = "POST") -> Answer:
+        """Send a request as a user."""
+        nonce = secrets.token_hex(16)
+        return self.send(
+            path, body, nonce, self.credential(user, path, body, nonce, method), method
+        )
+
+
+@pytest.fixture(scope="module")
+def sender(site: Site) -> Sender:
+    """Return what sends anything to the service."""
+    return Sender(site)
+
+
+def start_of(job_id: int) -> dict[str, object]:
+    """Return the body of a start, as root's helper sends it."""
+    job = {
+        "cluster": "attacks",
+        "job_id": job_id,
+        "restart_count": 0,
+        "uid": 1000,
+        "gid": 1000,
+        "node": "n1",
+        "nodes": 1,
+        "partition": "main",
+        "cpus_per_node": "1",
+    }
+    return {"job": job, "request": {"app": "attacks-body", "mode": "observe"}}
+
+
+def finish_of(job_id: int) -> dict[str, object]:
+    """Return the body of a finish."""
+    step = {"step_id": 0, "duration_ns": 1, "wait_status": 0, "nodes": 1, "variables": {}}
+    more = {"applied": {"kind": "default"}, "steps": [step], "measures": {"bytes": 1.0}}
+    return {**start_of(job_id), **more}
+
+
+def test_a_credential_is_good_once_and_for_what_it_was_made(sender: Sender) -> None:
+    path, nonce = "/v1/studies", secrets.token_hex(16)
+    credential = sender.credential(ALICE, path, b"", nonce, "GET")
+    stolen = sender.send("/v1/runs", b"", nonce, credential, "GET")
+    assert (stolen.status, "unauthorized" in stolen.body) == (401, True), "for another path"
+
+    credential = sender.credential(ALICE, path, b"", nonce, "GET")
+    assert sender.send(path, b"", nonce, credential, "GET").status == 200
+    assert sender.send(path, b"", nonce, credential, "GET").status == 401, "a second time"
+
+    credential = sender.credential(ALICE, "/v1/preview", b'{"request": {}}', nonce)
+    other = b'{"request": {"app": "x"}}'
+    assert sender.send("/v1/preview", other, nonce, credential).status == 401, "another body"
+    for forged in ("", "MUNGE:AwQFAAC:", "x" * 5000, credential[:-9] + "AAAAAAA:"):
+        assert sender.send("/v1/preview", other, nonce, forged).status == 401, forged[:50]
+
+
+def test_a_user_posts_nothing_in_another_name(site: Site, sender: Sender) -> None:
+    uid = int(site.cluster.run_as(ALICE, ["id", "-u"]).stdout)
+    for path, body in (("start", start_of(3_999_001)), ("finish", finish_of(3_999_001))):
+        body["job"]["uid"] = uid
+        answer = sender.signed(BOB, f"/v1/runs/{path}", json.dumps(body).encode())
+        assert answer.status == 403, answer
+    answer = sender.signed(BOB, "/v1/outcomes", b'{"cluster": "test", "outcomes": []}')
+    assert answer.status == 403, answer
+    assert site.sql("select count(*) from runs where job_id = 3999001") == [["0"]]
+
+
+HOSTILE = {
+    "deep": b'{"job":' + b"[" * 100_000,
+    "deep and closed": b'{"job":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+    "not a number": b'{"limit_seconds": NaN}',
+    "no text": b'{"job": "\xff\xfe"}',
+    "empty": b"",
+    "long": b'{"job": "' + b"x" * 1_000_000 + b'"}',
+    "many": b"[" + b"0," * 1_000_000 + b"0]",
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_a_body_that_is_none_is_refused_and_not_repeated(sender: Sender, hostile: str) -> None:
+    for path in ("/v1/runs/start", "/v1/runs/finish", "/v1/preview", "/v1/outcomes"):
+        answer = sender.signed(ROOT, path, HOSTILE[hostile])
+        assert answer.status in (400, 413, 415, 422), f"{path}: {answer.status}"
+        assert 10 < len(answer.body) < 10_000, f"{path}: {answer.body[:200]}"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("job_id", -1),
+        ("job_id", 2**64),
+        ("job_id", 0.5),
+        ("restart_count", 2**32 - 1),
+        ("nodes", 0),
+        ("cluster", "a\x00b"),
+        ("node", "../../x"),
+        ("node", ESCAPES),
+        ("partition", "x" * 4096),
+        ("user", "a\x00b"),
+        ("uid", -1),
+    ],
+)
+def test_numbers_and_names_that_cannot_be_are_refused(
+    sender: Sender, field: str, value: object
+) -> None:
+    for path, body in (("start", start_of(3_999_002)), ("finish", finish_of(3_999_002))):
+        body["job"][field] = value
+        answer = sender.signed(ROOT, f"/v1/runs/{path}", json.dumps(body).encode())
+        if (field, value) == ("node", "../../x"):
+            # Nothing is done with it but to compare it.
+            assert answer.status < 500
+            continue
+        assert answer.status == 422, f"{path}: {answer}"
+        message = json.loads(answer.body)["error"]["message"]
+        assert message.isprintable(), f"{message!r}"
+
+
+def test_measures_and_limits_beyond_all_numbers_break_nothing(sender: Sender) -> None:
+    for change in (
+        b'"limit_seconds": 18446744073709551615',
+        b'"limit_seconds": 1e999',
+        b'"limit_seconds": -1',
+    ):
+        body = json.dumps(start_of(3_999_003)).encode()[:-1] + b", " + change + b"}"
+        answer = sender.signed(ROOT, "/v1/runs/start", body)
+        assert answer.status in (200, 422), f"{change!r}: {answer}"
+    for change in (b"-1", b"0", b"1e999", b"NaN", b'"1"', b"null"):
+        text = json.dumps(finish_of(3_999_003)).encode()
+        answer = sender.signed(
+            ROOT, "/v1/runs/finish", text.replace(b'"bytes": 1.0', b'"bytes": ' + change)
+        )
+        assert answer.status == 422, f"{change!r}: {answer}"
+    long = finish_of(3_999_003)
+    long["steps"][0]["duration_ns"] = 2**64 - 1
+    answer = sender.signed(ROOT, "/v1/runs/finish", json.dumps(long).encode())
+    assert answer.status in (200, 422), answer
+
+
+def test_a_query_is_data(site: Site, sender: Sender) -> None:
+    site.run("true", asked("attacks-query"), user=ALICE)
+    for query in (
+        "app=%00",
+        "app=%27%20or%201%3D1%20--",
+        "app=%1b%5b2J",
+        "study=99999999999999999999",
+        "limit=-1",
+        "limit=1e9",
+        "app=" + "x" * 8000,
+        "nonsense=1",
+        "app=%ff",
+    ):
+        for path in ("/v1/runs", "/v1/studies"):
+            answer = sender.signed(BOB, f"{path}?{query}", method="GET")
+            assert answer.status in (200, 400, 422), f"{query[:80]}: {answer}"
+            if answer.status == 200:
+                assert json.loads(answer.body) == [], f"{query}: bob sees something"
+    for file in ("..%2f..%2fetc%2fpasswd", "%00", "latest", "index.html%00"):
+        answer = sender.signed(ROOT, f"/v1/report/{file}", method="GET")
+        assert answer.status in (400, 403, 404, 422), answer
+
+
+def test_the_users_environment_does_not_reach_roots_hooks(site: Site) -> None:
+    app = "attacks-environment"
+    site.pinned(app, {"cb_nodes": "2"})
+    home = site.paths.home(ALICE)
+    # A library that tells of every process that loads it, and a config of a service that is none.
+    source, library, told = home / "spy.c", home / "spy.so", home / "spy.told"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <errno.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+        "__attribute__((constructor)) static void tell(void) {\n"
+        f'    FILE *file = fopen("{told}", "a");\n'
+        '    if (!file) return;\n    fprintf(file, "%u %s\\n", (unsigned)geteuid(),'
+        " program_invocation_short_name);\n    fclose(file);\n}\n",
+        encoding="utf-8",
+    )
+    command.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(source)])
+    told.write_text("", encoding="utf-8")
+    told.chmod(0o666)
+    evil = home / "client.toml"
+    evil.write_text('endpoints = ["tcp:127.0.0.1:1"]\nservice_user = 0\n', encoding="utf-8")
+    env = {
+        "LD_PRELOAD": str(library),
+        "IO_AUTOTUNE_CONFIG": str(evil),
+        "IO_AUTOTUNE_RUN_DIR": str(home),
+        "SPANK_IO_AUTOTUNE": "app=attacks-other,mode=observe",
+        "SLURM_SPANK_IO_AUTOTUNE": "app=attacks-other,mode=observe",
+        "SBATCH_IO_AUTOTUNE": "app=attacks-other,mode=off",
+        "SLURM_IO_AUTOTUNE": "app=attacks-other,mode=off",
+        "SLURM_JOB_UID": "0",
+        "SLURM_CLUSTER_NAME": "../../../etc",
+        "SLURMD_NODENAME": "../../../etc",
+        "MUNGE_SOCKET": str(home / "munge.sock"),
+    }
+    job = site.sbatch("cat $ROMIO_HINTS", asked(app), env=env)
+    run = site.judged(job)
+    assert site.output(job) == "cb_nodes 2\n"
+    assert (run["application"], run["applied"]["kind"]) == (app, "parametrization")
+    loaded = told.read_text(encoding="utf-8").split("\n")
+    assert any(line.endswith(" cat") for line in loaded), f"the spy tells nothing: {loaded}"
+    assert not [line for line in loaded if line.startswith("0 ") and "io-autotune" in line], loaded
+
+
+def test_a_job_can_do_nothing_to_what_root_laid_out_for_it(site: Site) -> None:
+    app = "attacks-files"
+    site.pinned(app, {"cb_nodes": "2"})
+    body = """
+        exec 2>&1
+        dir=$(dirname $ROMIO_HINTS); node=$(dirname $dir); cluster=$(dirname $node)
+        try() { "$@" >/dev/null && echo "done: $*"; }
+        for place in $dir $node $cluster $(dirname $cluster); do
+            try ls $place; try touch $place/x; try mkfifo $place/job.env
+            try mv $place $place.old; try ln -s /etc $place/link; try chmod 777 $place
+            try rmdir $place; try mount -t tmpfs none $place
+        done
+        for file in job.env start.json step-4294967291.stamp romio_hints ../watched; do
+            try rm -f $dir/$file; try ln -sf /etc/passwd $dir/$file; try sh -c "echo x > $dir/$file"
+            try truncate -s 1T $dir/$file; try chmod 666 $dir/$file
+            try ln $dir/$file $HOME/hard-$SLURM_JOB_ID
+        done
+        try cat $dir/job.env; try cat $dir/start.json; try cat $dir/step-4294967291.stamp
+        cat $ROMIO_HINTS
+    """
+    job = site.sbatch(body, asked(app))
+    run = site.judged(job)
+    output = site.output(job)
+    assert "done:" not in output, output
+    assert output.endswith("cb_nodes 2\n"), output
+    assert run["applied"]["kind"] == "parametrization"
+    assert run["state"] == "counted", run["verdict"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--io-autotune=" + "x" * 100_000],
+        ["--io-autotune=app=" + ESCAPES],
+        ["--io-autotune=app=a\nb"],
+        ["--io-autotune=app=../../x"],
+        ["--io-autotune=app=%s%n"],
+        ["--io-autotune=" + "," * 50_000 + "nonsense=1"],
+    ],
+    ids=["long", "escapes", "lines", "path", "format", "commas"],
+)
+def test_a_hostile_option_is_refused_in_printable_words(site: Site, options: list[str]) -> None:
+    done = site.try_sbatch("true", *options)
+    assert done.returncode != 0, done.stdout
+    assert "--io-autotune" in done.stderr
+    # Slurm itself repeats what it was given.
+    ours = [line for line in done.stderr.splitlines() if "error: io-autotune: " in line]
+    assert ours
+    assert all(line.isprintable() and len(line) < 1000 for line in ours), f"{done.stderr!r}"
+
+
+def test_an_option_given_a_thousand_times_is_the_last_one(site: Site) -> None:
+    many = [asked(f"attacks-many-{place}") for place in range(1000)]
+    run = site.run("true", *many)
+    assert run["application"] == "attacks-many-999"
+
+
+def test_a_script_with_a_line_of_a_million_characters_harms_nobody(site: Site) -> None:
+    done = site.try_sbatch(f"#SBATCH --io-autotune=app={'x' * 1_000_000}\ntrue")
+    assert all(line.isprintable() for line in done.stderr.splitlines()), done.stderr[:500]
+    run = site.run("true", asked("attacks-after-a-million"))
+    assert run["state"] == "counted"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [ESCAPES, "a\nb", "../../etc/passwd", "$(touch /tmp/x)`id`", "%s%n", "x" * 1000, "'; drop"],
+    ids=["escapes", "lines", "path", "shell", "format", "long", "sql"],
+)
+def test_a_jobs_name_is_only_a_name(site: Site, name: str) -> None:
+    job = site.sbatch("true", "--io-autotune", f"--job-name={name}")
+    assert all(line.isprintable() for line in job.stderr.splitlines()), f"{job.stderr!r}"
+    run = site.judged(job)
+    for arguments in (["status"], ["history"], ["explain", str(job.job_id)]):
+        for user in (ALICE, ROOT):
+            shown = site.tuner(user, *arguments).stdout
+            assert all(line.isprintable() for line in shown.splitlines()), f"{shown!r}"
+    assert all(c.isascii() and (c.isalnum() or c in "._+@-") for c in run["application"])
+    assert len(run["application"]) <= 128
+
+
+def test_connections_that_say_nothing_keep_nobody_out(site: Site) -> None:
+    """Anybody may connect; what is too much of one user's is closed, and others go on."""
+    holding = (
+        "import select, socket, sys\n"
+        "held = []\n"
+        "for _ in range(600):\n"
+        "    one = socket.socket(socket.AF_UNIX); one.settimeout(20)\n"
+        "    try:\n        one.connect(sys.argv[1]); one.send(b'POST /v1/preview HTT')\n"
+        "    except OSError: break\n"
+        "    held.append(one)\n"
+        "# What was closed at once can be read at once: its end, or a reset.\n"
+        "while len(held) > 256:\n"
+        "    ended = select.select(held, [], [], 20)[0]\n"
+        "    if not ended: break\n"
+        "    held = [one for one in held if one not in ended]\n"
+        "print(len(held), flush=True)\n"
+    )
+    script = site.paths.home(BOB) / "hold.py"
+    script.write_text(holding, encoding="utf-8")
+    done = site.cluster.run_as(BOB, ["python3", str(script), str(site.paths.service_socket)])
+    assert int(done.stdout) <= 256, f"one user holds {done.stdout} connections"
+    run = site.run("true", asked("attacks-connections"), user=ALICE)
+    assert run["state"] == "counted"
+
+
+def test_a_users_program_of_our_name_is_not_run(site: Site) -> None:
+    """PATH is the user's; the helper is run by its whole path."""
+    home = site.paths.home(ALICE)
+    directory = home / "bin"
+    directory.mkdir(exist_ok=True)
+    ran = home / "ran"
+    for name in ("io-autotune-node", "munge", "squeue"):
+        program: Path = directory / name
+        program.write_text(f"#!/bin/sh\ntouch {ran}\n", encoding="utf-8")
+        program.chmod(0o755)
+    path = f"{directory}:{site.cluster.env(ALICE)['PATH']}"
+    run = site.run("true", asked("attacks-path"), env={"PATH": path})
+    assert run["state"] == "counted"
+    assert not ran.exists(), "a program of the user's was run in our place"

@@ -1,0 +1,366 @@
+//! What somebody could put in the place of each file that the helper reads, writes or removes, tried on the helper
+//! itself: it comes to its end in time, touches nothing elsewhere, and the job goes on.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::stat::Mode;
+
+const PRECIOUS: &str = "as it was";
+
+/// What stands where a file is expected.
+const KINDS: &[&str] = &[
+    "link",
+    "dangling",
+    "hard link",
+    "fifo",
+    "directory",
+    "socket",
+    "sparse",
+    "bytes",
+    "open",
+];
+
+/// A node that was never asked, with what must stay as it is beside it.
+struct Node {
+    root: tempfile::TempDir,
+}
+
+struct Ended {
+    good: bool,
+    said: String,
+}
+
+impl Node {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let node = Self { root };
+        fs::write(node.path("precious"), PRECIOUS).unwrap();
+        fs::create_dir(node.path("elsewhere")).unwrap();
+        fs::write(node.path("elsewhere/kept"), PRECIOUS).unwrap();
+        let config = "endpoints = [\"unix:/nonexistent/socket\"]\nservice_user = 0\n";
+        fs::write(node.path("client.toml"), config).unwrap();
+        fs::set_permissions(node.path("client.toml"), Permissions::from_mode(0o644)).unwrap();
+        node
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn job(&self, name: &str) -> PathBuf {
+        self.path("run/c/n1/7").join(name)
+    }
+
+    /// The hook of job 7 on node n1 of cluster c.
+    fn hook(&self, command: &str) -> Ended {
+        self.hook_with(command, &[])
+    }
+
+    fn hook_with(&self, command: &str, more: &[(&str, &str)]) -> Ended {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_io-autotune-node"))
+            .arg(command)
+            .args(["--config".as_ref(), self.path("client.toml").as_os_str()])
+            .args(["--run-dir".as_ref(), self.path("run").as_os_str()])
+            .args(["--spool-dir".as_ref(), self.path("spool").as_os_str()])
+            .env_clear()
+            .envs([
+                ("SPANK_IO_AUTOTUNE", "app=ocean,mode=tune"),
+                ("SLURM_CLUSTER_NAME", "c"),
+                ("SLURMD_NODENAME", "n1"),
+                ("SLURM_JOB_ID", "7"),
+                ("SLURM_JOB_UID", "1000"),
+                ("SLURM_JOB_GID", "1000"),
+                ("SLURM_JOB_NUM_NODES", "1"),
+                ("SLURM_JOB_PARTITION", "main"),
+                ("SLURM_JOB_CPUS_PER_NODE", "8"),
+                ("SLURM_JOB_NODELIST", "n1"),
+            ])
+            .envs(more.iter().copied())
+            .stdin(Stdio::null())
+            .stderr(File::create(self.path("said")).unwrap())
+            .spawn()
+            .unwrap();
+        // The plugin would kill it after 2.1 s; here a machine may be busy, and what hangs hangs for ever.
+        let end = Instant::now() + Duration::from_secs(60);
+        while child.try_wait().unwrap().is_none() {
+            if Instant::now() > end {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("{command} hangs");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ended {
+            good: child.wait().unwrap().success(),
+            said: fs::read_to_string(self.path("said")).unwrap(),
+        }
+    }
+
+    /// Puts a thing of this kind where a file is expected.
+    fn put(&self, kind: &str, place: &Path) {
+        let _ = fs::remove_file(place);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        let mode = |mode| fs::set_permissions(place, Permissions::from_mode(mode)).unwrap();
+        match kind {
+            "link" => symlink(self.path("precious"), place).unwrap(),
+            "dangling" => symlink(self.path("elsewhere/made"), place).unwrap(),
+            "hard link" => fs::hard_link(self.path("precious"), place).unwrap(),
+            "fifo" => nix::unistd::mkfifo(place, Mode::S_IRUSR | Mode::S_IWUSR).unwrap(),
+            "directory" => {
+                fs::create_dir(place).unwrap();
+                symlink(self.path("elsewhere"), place.join("below")).unwrap();
+            }
+            "socket" => drop(UnixListener::bind(place).unwrap()),
+            "sparse" => {
+                File::create(place).unwrap().set_len(1 << 40).unwrap();
+                mode(0o400);
+            }
+            "bytes" => {
+                fs::write(place, b"\xff\0\n../").unwrap();
+                mode(0o400);
+            }
+            "open" => {
+                fs::write(place, "{}").unwrap();
+                mode(0o666);
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    /// Nothing elsewhere was written, made or removed.
+    fn check(&self, what: &str) {
+        assert_eq!(
+            fs::read_to_string(self.path("precious")).unwrap(),
+            PRECIOUS,
+            "{what}"
+        );
+        let kept: Vec<_> = fs::read_dir(self.path("elsewhere"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(kept, ["kept"], "{what}");
+        let kept = fs::read_to_string(self.path("elsewhere/kept")).unwrap();
+        assert_eq!(kept, PRECIOUS, "{what}");
+    }
+
+    fn reports(&self) -> Vec<serde_json::Value> {
+        let Ok(entries) = fs::read_dir(self.path("spool")) else {
+            return Vec::new();
+        };
+        entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|extension| extension == "json")
+            })
+            .filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
+            .collect()
+    }
+}
+
+/// Makes our directories as the first hook on a node does.
+fn used() -> Node {
+    let node = Node::new();
+    let start = node.hook("start");
+    assert!(start.good, "{}", start.said);
+    assert!(node.job("start.json").is_file() && node.job("job.env").is_file());
+    node
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
+    for kind in KINDS {
+        let node = used();
+        for name in [
+            "job.env",
+            "start.json",
+            "romio_hints",
+            "step-0.stamp",
+            "../watched",
+        ] {
+            node.put(kind, &node.job(name));
+        }
+        let start = node.hook("start");
+        node.check(kind);
+        assert!(start.good, "{kind}: {}", start.said);
+        for name in ["job.env", "start.json"] {
+            let file = fs::symlink_metadata(node.job(name)).unwrap();
+            assert!(
+                file.is_file() && file.permissions().mode() & 0o777 == 0o400,
+                "{kind}: {name}"
+            );
+        }
+        assert!(
+            fs::symlink_metadata(node.job("step-0.stamp")).is_err(),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
+    for kind in KINDS {
+        let node = used();
+        for name in ["job.env", "start.json", "romio_hints", "step-0.stamp"] {
+            node.put(kind, &node.job(name));
+        }
+        let stamp = "io-autotune-stamp 1\nstep 1\nstart_ns 1\nend_ns 9\nnodes 1\nwait_status 0\n";
+        fs::write(node.job("step-1.stamp"), stamp).unwrap();
+        fs::set_permissions(node.job("step-1.stamp"), Permissions::from_mode(0o400)).unwrap();
+        let finish = node.hook("finish");
+        node.check(kind);
+        assert!(finish.good, "{kind}: {}", finish.said);
+        let reports = node.reports();
+        assert_eq!(reports.len(), 1, "{kind}: {}", finish.said);
+        // Neither does it hide what can be believed.
+        assert_eq!(
+            reports[0]["steps"].as_array().unwrap().len(),
+            1,
+            "{kind}: {}",
+            reports[0]
+        );
+        assert_eq!(reports[0]["steps"][0]["step_id"], 1, "{kind}");
+        assert!(
+            finish.said.contains("step-0.stamp"),
+            "{kind}: {}",
+            finish.said
+        );
+        assert!(!node.job("").exists(), "{kind}: the directory stays");
+    }
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_spools_files_harms_nothing() {
+    for kind in KINDS {
+        for name in [
+            "outage",
+            "c.7.0.n1.json",
+            "c.1.0.n1.json",
+            "saved/c/n1/9.json",
+            "saved/c/n1",
+            "saved",
+        ] {
+            let node = used();
+            fs::create_dir_all(node.path("spool")).unwrap();
+            fs::set_permissions(node.path("spool"), Permissions::from_mode(0o711)).unwrap();
+            node.put(kind, &node.path("spool").join(name));
+            for command in ["finish", "start", "restore"] {
+                node.hook(command);
+                node.check(&format!("{kind} as {name} in {command}"));
+            }
+            // Where it stands in the way of the report there is none, and the next launch is not in its way.
+            assert!(node.job("job.env").is_file(), "{kind} as {name}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
+    for (place, name) in ["run", "run/c", "run/c/n1", "run/c/n1/7", "spool"]
+        .into_iter()
+        .enumerate()
+    {
+        for kind in ["link", "open"] {
+            let node = used();
+            assert!(node.hook("finish").good && node.hook("start").good);
+            let directory = node.path(name);
+            if kind == "link" {
+                fs::remove_dir_all(&directory).unwrap();
+                symlink(node.path("elsewhere"), &directory).unwrap();
+            } else {
+                fs::set_permissions(&directory, Permissions::from_mode(0o777)).unwrap();
+            }
+            let what = format!("{name} as {kind}");
+            let finish = node.hook("finish");
+            node.check(&what);
+            if kind == "link" && place < 3 {
+                // Where it leads there is nothing of the job: as if no prolog had run.
+                assert!(finish.good, "{what}: {}", finish.said);
+                assert_eq!(
+                    node.reports()[0]["steps"].as_array().unwrap().len(),
+                    0,
+                    "{what}"
+                );
+            } else {
+                assert!(
+                    !finish.good && finish.said.contains("not reported"),
+                    "{what}: {}",
+                    finish.said
+                );
+            }
+            let start = node.hook("start");
+            node.check(&what);
+            // The job's own directory is made anew, and the start needs no spool.
+            assert_eq!(start.good, place >= 3, "{what}: {}", start.said);
+        }
+    }
+}
+
+#[test]
+fn an_environment_that_slurm_would_not_make_is_refused_by_its_name() {
+    let node = used();
+    let long = "x".repeat(100_000);
+    for (name, value) in [
+        ("SLURM_CLUSTER_NAME", "../elsewhere"),
+        ("SLURM_CLUSTER_NAME", "."),
+        ("SLURM_CLUSTER_NAME", "c/n1"),
+        ("SLURMD_NODENAME", "../../elsewhere"),
+        ("SLURMD_NODENAME", "n1\n"),
+        ("SLURMD_NODENAME", &long),
+        ("SLURM_JOB_ID", "7/../../../elsewhere"),
+        ("SLURM_JOB_ID", "-7"),
+        ("SLURM_JOB_ID", "4294967303"),
+        ("SLURM_JOB_UID", "0x0"),
+        ("SLURM_JOB_GID", ""),
+        ("SLURM_JOB_NUM_NODES", "1e9"),
+        ("SLURM_JOB_NODELIST", "n[1-"),
+        ("SPANK_IO_AUTOTUNE", "app=../../etc/passwd"),
+        ("SPANK_IO_AUTOTUNE", "app=\u{1b}]0;owned\u{7}"),
+        ("SPANK_IO_AUTOTUNE", "app=a\nset PATH=/"),
+        ("SPANK_IO_AUTOTUNE", &long),
+    ] {
+        for command in ["start", "finish"] {
+            let ended = node.hook_with(command, &[(name, value)]);
+            node.check(name);
+            assert!(!ended.good, "{command} takes {name}={value:?}");
+            assert!(ended.said.contains(name), "{name}: {}", ended.said);
+            let said = ended.said.trim_end_matches('\n');
+            assert!(
+                said.lines().all(|line| !line.contains(char::is_control)),
+                "{said:?}"
+            );
+        }
+    }
+    assert!(node.job("job.env").is_file(), "job 7's own files are gone");
+}
+
+#[test]
+fn a_configuration_that_another_can_write_is_not_used() {
+    let node = used();
+    fs::set_permissions(node.path("client.toml"), Permissions::from_mode(0o666)).unwrap();
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let start = node.hook("start");
+    assert!(start.good, "the job goes on: {}", start.said);
+    assert!(
+        start.said.contains("client.toml must be root's"),
+        "{}",
+        start.said
+    );
+    node.put("link", &node.path("node.toml"));
+    let start = node.hook("start");
+    node.check("node.toml");
+    assert!(
+        start.good && start.said.contains("node.toml"),
+        "{}",
+        start.said
+    );
+}

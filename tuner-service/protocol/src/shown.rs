@@ -1,0 +1,36 @@
+//! Text of others, made fit for a terminal, a log and a report.
+
+/// No sentence of the service's is longer.
+const LONGEST: usize = 4000;
+
+/// The text in one line and cut, with `?` for what acts on a terminal or lets a line pass for another: the plugin's
+/// `ioat_text_clean` does the same to what the helper prints.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    text.chars()
+        .take(LONGEST)
+        .map(|c| match c {
+            '\n' | '\t' => ' ',
+            c if is_deceptive(c) => '?',
+            c => c,
+        })
+        .collect()
+}
+
+/// Control characters, and those that change the direction of text (Unicode TR 36).
+fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_shown_acts_on_a_terminal() {
+        let text = "no\0\u{1b}[2J\r\u{9b}x \u{202e}abc\nd\u{e4}";
+        assert_eq!(shown(text), "no??[2J??x ?abc d\u{e4}");
+        assert_eq!(shown(&"x".repeat(100_000)).len(), LONGEST);
+    }
+}
