@@ -14,7 +14,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi fuzz clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -69,7 +69,7 @@ test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the pure par
 	@deploy/install-deps build test
 	cargo test --release --locked --workspace --exclude io-autotune-store
 	$(MAKE) --no-print-directory -C spank-plugin test
-	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_lives tests/unit_soak tests/unit_bench analysis/tests
+	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_docs tests/unit_lives tests/unit_soak tests/unit_bench analysis/tests
 	$(VENV_REPORT)/bin/python -m pytest analysis/report_tests -m "not store"
 
 test-store: $(VENV_REPORT)/.installed ## Tests of the store, and of what reads it, on a PostgreSQL of their own
@@ -82,7 +82,7 @@ test-cluster: build $(VENV)/.installed ## Tests on a real Slurm cluster of their
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/cluster
 
-test-soak: build $(VENV)/.installed ## Sixty jobs while everything is killed: a short soak
+test-soak: build $(VENV)/.installed ## A hundred jobs while parts are killed: a short soak
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/soak
 
@@ -103,6 +103,11 @@ lives: build $(VENV)/.installed ## Renew docs/lives.md: every kind of job, every
 	@deploy/install-deps cluster test accounting
 	$(VENV)/bin/pytest tests/cluster -k test_a_job_of_this_kind_that_ends_so -m "slow or not slow" --write-lives
 
+fuzz: ## Every fuzz target under libFuzzer, each for FUZZ_SECONDS (60)
+	@deploy/install-deps build test fuzz
+	$(MAKE) --no-print-directory -C spank-plugin fuzz
+	tests/fuzz
+
 lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	@deploy/install-deps build lint
 	cargo fmt --all --check
@@ -111,7 +116,7 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	$(MAKE) --no-print-directory -C mpi-in-force lint
 	$(VENV)/bin/ruff check deploy tests analysis
 	$(VENV)/bin/ruff format --check deploy tests analysis
-	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries .ci/run
+	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz .ci/run
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all

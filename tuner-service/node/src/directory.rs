@@ -57,6 +57,9 @@ pub(crate) struct StartRecord {
     pub(crate) answer: Option<StartAnswer>,
     /// Why there is none.
     pub(crate) failure: Option<String>,
+    /// It was not known which variables of the user's to look at: no answer has told this node yet.
+    #[serde(default)]
+    pub(crate) unwatched: bool,
     /// The job's time limit in seconds, where the prolog was told it.
     #[serde(default)]
     pub(crate) limit_seconds: Option<u64>,
@@ -371,6 +374,7 @@ mod tests {
                 prolog_at: None,
                 failure: Some("x".into()),
                 answer: None,
+                unwatched: false,
                 limit_seconds: None,
                 settings: None,
             })

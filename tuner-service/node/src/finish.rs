@@ -51,7 +51,7 @@ pub(crate) async fn finish(
         in_force::Values::new()
     });
     let directory = JobDirectory::open(&places.run_dir, &node_job.job)?;
-    if directory.is_none() && !node_job.is_first_node {
+    if directory.is_none() && !speaks_without_start(&node_job) {
         return Ok(());
     }
     let report = report(node_job, directory.as_ref(), changed, &values)?;
@@ -75,6 +75,14 @@ pub(crate) async fn finish(
         (_, Err(open)) => waits(&open),
     }
     Ok(())
+}
+
+/// Whether this node says that a launch ended of whose start nothing is known here: the first node, of a first
+/// launch. With a restart count nobody can tell whose end it is: in the epilog of a launch that is put back Slurm
+/// already tells the next one's, and slurmd may run that epilog again when the directory is gone. A report would
+/// speak of a launch that is still to come.
+fn speaks_without_start(node_job: &NodeJob) -> bool {
+    node_job.is_first_node && node_job.job.restart_count == 0
 }
 
 /// Writes the report down and clears the job's directory away; where the spool has no room the report stays in
@@ -168,6 +176,14 @@ fn changed_meanwhile(node_job: &NodeJob, places: &Places, config: &NodeConfig) -
     }
 }
 
+/// Without an answer a job ran as it would have without us; but whether with its user's own settings only a list of variables
+/// tells that an earlier answer left.
+fn unwatched(start: &StartRecord) -> Option<String> {
+    (start.answer.is_none() && start.unwatched).then(|| {
+        "no answer has told this node yet which variables may be the user's own".to_owned()
+    })
+}
+
 fn report(
     node_job: NodeJob,
     directory: Option<&JobDirectory>,
@@ -179,6 +195,7 @@ fn report(
         prolog_at: None,
         answer: None,
         failure: Some(failure),
+        unwatched: false,
         limit_seconds: None,
         settings: None,
     };
@@ -205,6 +222,7 @@ fn report(
         limit_seconds: start.limit_seconds,
         ..word
     });
+    let unwatched = unwatched(&start);
     let (in_force, obstacle) = match start.settings {
         Some(Outcome::InForce { values, .. }) => (values, changed),
         Some(Outcome::NotApplied { why }) => (BTreeMap::new(), Some(changed.unwrap_or(why))),
@@ -215,6 +233,7 @@ fn report(
         in_force::told(&answer.delivery.read_back, values)
     });
     let obstacle = obstacle.or_else(|| in_force::obstacle(&told));
+    let obstacle = obstacle.or(unwatched);
     Ok(FinishRequest {
         applied: applied(answer, obstacle, &steps),
         run_id: start.answer.map(|answer| answer.run_id),
@@ -353,6 +372,110 @@ pub(crate) async fn flush(
                 let end = Instant::now() + patience;
                 tend(&spool, run_dir, &client, known, Deadline { end }).await;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::directory::read_limited;
+    use crate::testing::job;
+
+    fn places(parent: &Path) -> Places {
+        Places {
+            run_dir: parent.join("run"),
+            spool_dir: parent.join("spool"),
+        }
+    }
+
+    fn node_job() -> NodeJob {
+        NodeJob {
+            job: job(),
+            request: Default::default(),
+            is_first_node: true,
+            is_later_component: false,
+            limit_seconds: None,
+            started_at: None,
+            epilog: None,
+        }
+    }
+
+    fn made() -> FinishRequest {
+        report(node_job(), None, None, &Default::default()).unwrap()
+    }
+
+    #[test]
+    fn without_an_answer_ever_nobody_knows_whether_it_was_the_default() {
+        let parent = tempfile::tempdir().unwrap();
+        for unwatched in [true, false] {
+            let directory = JobDirectory::create(&parent.path().join("run"), &job()).unwrap();
+            let start = StartRecord {
+                job: job(),
+                prolog_at: None,
+                answer: None,
+                failure: Some("the service is down".into()),
+                unwatched,
+                limit_seconds: None,
+                settings: None,
+            };
+            directory.write_start(&start).unwrap();
+            let report = report(node_job(), Some(&directory), None, &Default::default()).unwrap();
+            assert_eq!(
+                report.applied == io_autotune_protocol::Applied::Default,
+                !unwatched,
+                "{report:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_end_without_a_start_is_told_once_and_never_of_a_launch_to_come() {
+        let mut node_job = node_job();
+        assert!(speaks_without_start(&node_job));
+        node_job.job.restart_count = 1;
+        assert!(!speaks_without_start(&node_job));
+        node_job.job.restart_count = 0;
+        node_job.is_first_node = false;
+        assert!(!speaks_without_start(&node_job));
+    }
+
+    #[test]
+    fn a_second_epilog_leaves_the_report_of_the_first() {
+        let parent = tempfile::tempdir().unwrap();
+        let places = places(parent.path());
+        let spool = Spool::open(&places.spool_dir).unwrap();
+        let first = keep(&spool, None, &made(), &places).unwrap();
+        fs::write(&first, "the first").unwrap();
+        assert_eq!(keep(&spool, None, &made(), &places).unwrap(), first);
+        assert_eq!(read_limited(&first).unwrap(), "the first");
+
+        // Not where a launch has left its directory: it is another one.
+        let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
+        assert_eq!(
+            keep(&spool, Some(directory), &made(), &places).unwrap(),
+            first
+        );
+        assert_ne!(read_limited(&first).unwrap(), "the first");
+        assert!(
+            JobDirectory::open(&places.run_dir, &job())
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_report_without_room_in_the_spool_stays_in_the_jobs_directory() {
+        let parent = tempfile::tempdir().unwrap();
+        let places = places(parent.path());
+        let spool = Spool::open(&places.spool_dir).unwrap();
+        fs::remove_dir(&places.spool_dir).unwrap();
+        let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
+        for directory in [Some(directory), None] {
+            let path = keep(&spool, directory, &made(), &places).unwrap();
+            assert_eq!(directory::reports(&places.run_dir), [path]);
         }
     }
 }

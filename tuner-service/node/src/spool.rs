@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(reports(&run_dir), Vec::<PathBuf>::new());
         let path = directory.file("report.json");
         fs::write(&path, "{}").unwrap();
-        assert_eq!(reports(&run_dir), [path.clone()]);
+        assert_eq!(reports(&run_dir), std::slice::from_ref(&path));
         spool.forget(&path);
         assert!(!start.exists() && reports(&run_dir).is_empty());
         assert!(run_dir.join("c/n1").exists());

@@ -51,6 +51,14 @@ pub(crate) async fn start(
     };
     // It tells launches apart to which Slurm gives one job id: nothing is measured by it.
     let prolog_at = Timestamp::now();
+    let directory = JobDirectory::create(&places.run_dir, &request.job)?;
+    let watched = places
+        .run_dir
+        .join(&request.job.cluster)
+        .join(&request.job.node)
+        .join(WATCHED);
+    let watch = remembered(&watched);
+    let unwatched = watch.is_empty();
     let record = |answer: Result<StartAnswer, String>, settings| {
         let (answer, failure) = match answer {
             Ok(answer) => (Some(answer), None),
@@ -61,21 +69,16 @@ pub(crate) async fn start(
             prolog_at: Some(prolog_at),
             answer,
             failure,
+            unwatched,
             limit_seconds,
             settings,
         }
     };
-    let directory = JobDirectory::create(&places.run_dir, &request.job)?;
-    let watched = places
-        .run_dir
-        .join(&request.job.cluster)
-        .join(&request.job.node)
-        .join(WATCHED);
 
     // First what holds if we are killed now: the steps are stamped, and nothing is set.
     let nothing = JobEnvironment {
         set: Vec::new(),
-        watch: remembered(&watched),
+        watch,
     };
     directory.write_environment(&request.job, &nothing)?;
     directory.write_start(&record(

@@ -277,8 +277,11 @@ async fn runs_of(
     jobs: &[i64],
 ) -> Result<BTreeMap<i64, Vec<RunNow>>, StoreError> {
     let rows = sqlx::query!(
+        // A node's clock is slurmctld's, or MUNGE would refuse its credentials; this database's may have jumped.
         r#"select id, job_id, restart_count, unstarted, outcome, outcome_source, suspended, limit_seconds,
-                  (extract(epoch from started_at) * 1000000)::bigint as "started_at!"
+                  (extract(epoch from coalesce(
+                       (select min((body ->> 'prolog_at')::timestamptz) from reports where run_id = runs.id),
+                       started_at)) * 1000000)::bigint as "started_at!"
            from runs where cluster = $1 and job_id = any($2) order by id for no key update"#,
         cluster,
         jobs

@@ -99,14 +99,18 @@ impl Store {
         const NAME: &str = "start_run";
         // Every node of a job asks: all but the first need not wait for the study.
         let launch = new.launch();
-        let latest = self.latest_of(NAME, &launch).await?;
-        let recurrence = recurrence::next(latest.as_ref());
-        if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
-            return Ok(own.run);
+        if let Some(started) = self.run_of(NAME, &launch).await? {
+            return Ok(started);
         }
         let study_id = self.ensure_study(new.study, new.space).await?;
         let mut transaction = self.begin(NAME, wait).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
+        // Another of its nodes may have been first: nothing is to be decided twice.
+        let latest = recurrence::latest(&mut transaction, NAME, &launch).await?;
+        let recurrence = recurrence::next(latest.as_ref());
+        if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
+            return Ok(own.run);
+        }
         let mut state = state::load(&mut transaction, NAME, study_id).await?;
         if !state.space.offers_the_same(new.space) {
             open_changed_epoch(&mut transaction, NAME, &state, new.space).await?;

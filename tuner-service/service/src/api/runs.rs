@@ -340,6 +340,14 @@ fn validate(job: &Job) -> Result<(), ApiError> {
     ] {
         plain_name(name, value)?;
     }
+    // A login name may have blanks and letters of any kind.
+    if let Some(user) = &job.user
+        && (user.is_empty() || user.len() > 256 || user.contains(char::is_control))
+    {
+        return Err(ApiError::bad_request(format!(
+            "job.user = {user:?}: 1 to 256 bytes without control characters are expected"
+        )));
+    }
     if job.job_id == 0 || job.nodes == 0 || job.restart_count > i32::MAX.cast_unsigned() {
         return Err(ApiError::bad_request(
             "job.job_id and job.nodes must be positive, job.restart_count below 2^31".into(),
