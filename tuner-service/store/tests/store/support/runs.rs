@@ -134,8 +134,16 @@ impl Start {
         match self.lock {
             Lock::Wait(wait) => store.start_run(&new, wait, decide).await,
             Lock::None => {
-                let state = store.state_of(&self.study, &self.space).await?;
-                store.start_unlocked(&new, &state, decide).await
+                let mut decide = Some(decide);
+                loop {
+                    let state = store.state_of(&self.study, &self.space).await?;
+                    let first = |state: &StudyState| decide.take().unwrap()(state);
+                    match store.start_unlocked(&new, &state, first).await {
+                        // Steered meanwhile: nothing was decided, and the service reads anew as well.
+                        Err(StoreError::Outdated { .. }) => {}
+                        other => return other,
+                    }
+                }
             }
         }
     }
