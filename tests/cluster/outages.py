@@ -53,14 +53,15 @@ def prologs_wait(site: Site) -> Iterator[None]:
     """Let prologs wait, much longer than a site would, for a service that never answers.
 
     It is there again when none waits any more. A frozen service would hear their starts, and answer
-    them late.
+    them late. The flusher is away too: it would notice the outage for the node, whose prologs would
+    not wait then.
     """
     text = site.paths.plugstack_conf.read_text(encoding="utf-8")
     # slurmd starts a new slurmstepd for each prolog, which reads the file.
     patient, count = re.subn(r"(?m)^(optional .*)$", rf"\1 job_deadline_ms={PATIENCE_MS}", text)
     assert count == 1, f"plugstack.conf does not load the plugin:\n{text}"
     helper = f"{site.paths.bin / 'io-autotune-node'} start "
-    with site.parts_stopped("io-autotuned"):
+    with site.parts_stopped("io-autotuned", "flusher"):
         files.write(site.paths.plugstack_conf, patient, mode=0o644)
         try:
             with _mute_listeners(site):
