@@ -368,6 +368,17 @@ class Site:
         """Return the directories that jobs have in the run directory."""
         return sorted(path for path in self.paths.plugin_run.glob("*/*/*") if path.is_dir())
 
+    def remove_job_directories(self) -> None:
+        """Remove what jobs left in the run directory."""
+        for directory in self.job_directories():
+            shutil.rmtree(directory)
+
+    def remove_half_written(self) -> None:
+        """Remove the files of the spool that a helper was killed before it had named them."""
+        for path in self.spooled():
+            if path.suffix == ".new":
+                path.unlink()
+
     def check_nodes(self) -> None:
         """Check that every node can run jobs: none is drained, down or failing."""
         working = {"idle", "mixed", "allocated", "completing", "planned"}

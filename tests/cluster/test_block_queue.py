@@ -5,7 +5,6 @@ The device is a loop device of the test's own; its queue is the kernel's as any 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,9 +162,6 @@ def test_the_helper_is_killed_anywhere_and_the_queue_is_as_it_was(site: Site, qu
         plain = site.sbatch(queue.show)
         assert site.ended(plain)["JobState"] == "COMPLETED"
         assert seen(site.output(plain)) == before, f"killed in write {call}"
-        for directory in site.job_directories():
-            shutil.rmtree(directory)
+        site.remove_job_directories()
     assert late > 0, "every epilog had put all back before it was killed"
-    for path in site.spooled():
-        if path.suffix == ".new":
-            path.unlink()
+    site.remove_half_written()

@@ -153,26 +153,38 @@ def fuse() -> Iterator[None]:
         device.chmod(mode)
 
 
-@pytest.mark.usefixtures("fuse")
-def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
-    app = "commands-rclone"
-    slow = site.paths.scratch / "slow"
-    mounts = site.paths.scratch / "mounts"
+@contextmanager
+def rclone(site: Site) -> Iterator[tuple[Path, Path]]:
+    """Let jobs have rclone-vfs; yield what it is in front of, and where it mounts."""
+    slow, mounts = (site.paths.scratch / name for name in ("slow", "mounts"))
     for path, mode in ((slow, 0o755), (mounts, 0o1777)):
         path.mkdir()
         path.chmod(mode)
-    (slow / "input").write_text("what the job reads\n", encoding="utf-8")
-    (slow / "input").chmod(0o666)
     script = site.paths.bin / "rclone-vfs"
     argv = [f'["{script}", "{verb}", ":local:{slow}", "{mounts}"]' for verb in ("start", "stop")]
     command = (
         f'[[commands]]\nname = "rclone-vfs"\nstart = {argv[0]}\nstop = {argv[1]}\nstart_ms = 1500\n'
     )
-    body = (
-        f'input="${{RCLONE_VFS_DIR:-{slow}}}/input"; cat "$input"; '
-        'stat --file-system --format %T "$input"; touch "$input" && echo written; true'
-    )
-    with node_toml(site, NODE_TOML + command):
+    try:
+        with node_toml(site, NODE_TOML + command):
+            yield slow, mounts
+        assert str(mounts) not in Path("/proc/self/mounts").read_text(encoding="utf-8")
+    finally:
+        shutil.rmtree(slow)
+        # Never through a mount that is still there.
+        mounts.rmdir()
+
+
+@pytest.mark.usefixtures("fuse")
+def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
+    app = "commands-rclone"
+    with rclone(site) as (slow, mounts):
+        (slow / "input").write_text("what the job reads\n", encoding="utf-8")
+        (slow / "input").chmod(0o666)
+        body = (
+            f'input="${{RCLONE_VFS_DIR:-{slow}}}/input"; cat "$input"; '
+            'stat --file-system --format %T "$input"; touch "$input" && echo written; true'
+        )
         default = site.sbatch(body, asked(app, RCLONE), "--exclusive")
         assert site.judged(default)["state"] == "counted"
         assert "fuseblk" not in site.output(default)
@@ -185,25 +197,13 @@ def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
         assert text[:2] == ["what the job reads", "fuseblk"], "it was not read through FUSE"
         assert "written" not in text, "the cache is for reading only"
         assert not list(mounts.iterdir()), "the mount, or its cache, is still there"
-    mounted = Path("/proc/self/mounts").read_text(encoding="utf-8")
-    assert str(mounts) not in mounted
-    assert (slow / "input").exists()
+        assert (slow / "input").exists()
 
 
 @pytest.mark.usefixtures("fuse")
 def test_an_rclone_that_is_killed_leaves_nothing_behind(site: Site) -> None:
     app = "commands-rclone-killed"
-    slow = site.paths.scratch / "killed-slow"
-    mounts = site.paths.scratch / "killed-mounts"
-    for path, mode in ((slow, 0o755), (mounts, 0o1777)):
-        path.mkdir()
-        path.chmod(mode)
-    script = site.paths.bin / "rclone-vfs"
-    argv = [f'["{script}", "{verb}", ":local:{slow}", "{mounts}"]' for verb in ("start", "stop")]
-    command = (
-        f'[[commands]]\nname = "rclone-vfs"\nstart = {argv[0]}\nstop = {argv[1]}\nstart_ms = 1500\n'
-    )
-    with node_toml(site, NODE_TOML + command):
+    with rclone(site) as (_slow, mounts):
         site.run("true", asked(app, RCLONE), "--exclusive")
         site.pin(app, {"cache_mode": "full"})
         # The mount stays, and nobody answers there any more.
@@ -212,4 +212,3 @@ def test_an_rclone_that_is_killed_leaves_nothing_behind(site: Site) -> None:
         site.judged(job)
         assert lines(site.output(job)) == ["gone"], "rclone still answered"
         await_true("the mount to be gone", lambda: not list(mounts.iterdir()))
-    assert str(mounts) not in Path("/proc/self/mounts").read_text(encoding="utf-8")

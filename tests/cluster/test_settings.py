@@ -6,7 +6,6 @@ The kernel is this host's own. Both nodes of the cluster share it, so jobs here 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -191,12 +190,9 @@ def test_the_helper_is_killed_anywhere_in_the_epilog(site: Site, before: list[st
         assert values() == before
         if call > 4 and not site.job_directories():
             break
-        for directory in site.job_directories():
-            shutil.rmtree(directory)
+        site.remove_job_directories()
     assert late > 0, "every epilog had put all back before it was killed"
-    for path in site.spooled():
-        if path.suffix == ".new":
-            path.unlink()
+    site.remove_half_written()
 
 
 def test_what_was_saved_at_a_reboot_is_forgotten(site: Site, before: list[str]) -> None:
