@@ -4,22 +4,14 @@
 #include <stdio.h>
 
 #include "fuzz.h"
+#include "random_numbers.h"
 
 #define INPUT_MAX 65536
 
-// splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
-static uint64_t next_random(void)
-{
-    static uint64_t state = 20200914;
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static size_t below(size_t limit)
 {
-    return (size_t)(next_random() % limit);
+    static uint64_t state = IOAT_RANDOM_SEED;
+    return ioat_random_below(&state, limit);
 }
 
 // Changes a few bytes, takes some out, or puts what disturbs parsers in; returns the new length.

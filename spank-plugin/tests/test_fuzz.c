@@ -6,6 +6,7 @@
 #include "cmocka_all.h"
 #include "fake_spank.h"
 #include "job_env.h"
+#include "random_numbers.h"
 #include "request.h"
 #include "spec.h"
 #include "variables.h"
@@ -14,24 +15,20 @@
 
 static uint64_t random_state;
 
-// splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
 static uint64_t next_random(void)
 {
-    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return ioat_random(&random_state);
 }
 
 static size_t below(size_t limit)
 {
-    return (size_t)(next_random() % limit);
+    return ioat_random_below(&random_state, limit);
 }
 
 static int setup(void **state)
 {
     (void)state;
-    random_state = 20200914;
+    random_state = IOAT_RANDOM_SEED;
     return 0;
 }
 
