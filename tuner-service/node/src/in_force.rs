@@ -159,8 +159,6 @@ pub(crate) fn obstacle(told: &[Told]) -> Option<String> {
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
-    use proptest::prelude::*;
-
     use super::*;
     use crate::testing;
 
@@ -241,14 +239,19 @@ mod tests {
         assert!(!left.exists());
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_read_and_little_is_kept(bytes in proptest::collection::vec(any::<u8>(), 0..4000)) {
-            let values = parse(&String::from_utf8_lossy(&bytes));
-            for (name, found) in values {
-                prop_assert!(name.len() <= VALUE_LIMIT && found.len() <= VALUES_SHOWN + 1);
-                prop_assert!(found.iter().all(|value| value.bytes().all(|byte| byte.is_ascii_graphic())));
-            }
-        }
+    #[test]
+    fn fuzz_in_force() {
+        io_autotune_fuzzing::Target::new("in_force", &["cb_nodes 4\nromio_ds_write enable\n"]).run(
+            |input| {
+                for (name, found) in parse(&String::from_utf8_lossy(input)) {
+                    assert!(name.len() <= VALUE_LIMIT && found.len() <= VALUES_SHOWN + 1);
+                    assert!(
+                        found
+                            .iter()
+                            .all(|value| value.bytes().all(|byte| byte.is_ascii_graphic()))
+                    );
+                }
+            },
+        );
     }
 }

@@ -137,11 +137,10 @@ async fn without_effect(service: &Service, study_id: i64) -> Result<Vec<String>,
         limit: READ_BACK_RUNS,
         ..RunFilter::default()
     };
-    let mut told = Vec::new();
-    for run in service.store.runs(&filter).await? {
-        let reports = service.store.reports(run.run_id).await?;
-        told.push(ineffective::told(&reports));
-    }
+    let runs = service.store.runs(&filter).await?;
+    let run_ids: Vec<i64> = runs.iter().map(|run| run.run_id).collect();
+    let reports = service.store.reports_of(&run_ids).await?;
+    let told: Vec<_> = reports.values().map(|of| ineffective::told(of)).collect();
     Ok(ineffective::sentences(&told))
 }
 
