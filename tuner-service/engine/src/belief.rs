@@ -1,5 +1,5 @@
-//! What is believed of an epoch: the surrogate of what is known, runs in flight included, and what
-//! follows from it for the points that ran. The method `default` goes by it.
+//! What the surrogate says of an epoch: of what is known, and of what will be once the runs in flight have ended. The
+//! method `default` goes by it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,23 +24,20 @@ const OUTLIER_LEAST: f64 = 0.1;
 /// is most likely bad luck that other points have as often, one in ten is how this point is.
 const OUTLIER_DOUBT: f64 = 4.0;
 
-/// What the surrogate says of an epoch.
+/// What the surrogate says of the runs that ended: a run in flight makes nothing surer here.
 #[derive(Debug)]
-pub(crate) struct Belief {
-    pub(crate) surrogate: Arc<Ensemble>,
+pub(crate) struct Learned {
+    fit: Arc<Fit>,
+    observations: Vec<Observation>,
+    scatter: Scatter,
     /// Measured points, the lowest prediction first; at least one.
     pub(crate) ranked: Vec<Point>,
-    /// The lowest prediction at a measured point, log seconds.
-    pub(crate) incumbent: f64,
-    /// The prediction at the default, log seconds.
-    pub(crate) default: f64,
-    /// What the runs that ended say of every point that ran or is in flight: a run in flight, which the
-    /// surrogate believes to have ended as expected, makes nothing surer here.
+    /// What it says of every point that ran or is in flight.
     pub(crate) known: BTreeMap<Point, Prediction>,
 }
 
-impl Belief {
-    /// None before a run has counted. [`View::belief`] keeps it.
+impl Learned {
+    /// None before a run has counted. [`View::learned`] keeps it.
     pub(crate) fn new(view: &View<'_>) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
@@ -48,16 +45,7 @@ impl Belief {
             Some(fits) => fits.of(view.space, &observations, scatter)?,
             None => Arc::new(Fit::new(view.space, &observations, scatter)?),
         };
-        let flights = view.flights(MOST_POINTS);
-        let surrogate = if flights.is_empty() {
-            Arc::clone(&fit.surrogate)
-        } else {
-            let believing =
-                fit.surrogate
-                    .believing(view.space, &observations, scatter, &flights)?;
-            Arc::new(believing)
-        };
-        let points: Vec<Point> = observations.into_iter().map(|o| o.point).collect();
+        let points = points(&observations);
         let mut known: BTreeMap<Point, Prediction> = points
             .iter()
             .cloned()
@@ -71,10 +59,48 @@ impl Belief {
             .collect();
         let of_others = fit.surrogate.predict_all(&others);
         known.extend(others.into_iter().zip(of_others));
-        let predictions = if flights.is_empty() {
-            fit.predictions.clone()
+        let ranked = ranked(points, fit.predictions.clone());
+        Some(Learned {
+            ranked: ranked.into_iter().map(|(_, point)| point).collect(),
+            fit,
+            observations,
+            scatter,
+            known,
+        })
+    }
+}
+
+/// What is believed of an epoch in which the runs in flight have ended as expected: whoever chooses the next goes by it.
+#[derive(Debug)]
+pub(crate) struct Belief {
+    pub(crate) surrogate: Arc<Ensemble>,
+    /// Measured points, the lowest prediction first; at least one.
+    pub(crate) ranked: Vec<Point>,
+    /// The lowest prediction at a measured point, log seconds.
+    pub(crate) incumbent: f64,
+    /// The prediction at the default, log seconds.
+    pub(crate) default: f64,
+}
+
+impl Belief {
+    /// None before a run has counted. [`View::belief`] keeps it.
+    pub(crate) fn new(view: &View<'_>) -> Option<Self> {
+        let Learned {
+            fit,
+            observations,
+            scatter,
+            ..
+        } = view.learned()?;
+        let flights = view.flights(MOST_POINTS);
+        let points = points(observations);
+        let (surrogate, predictions) = if flights.is_empty() {
+            (Arc::clone(&fit.surrogate), fit.predictions.clone())
         } else {
-            surrogate.predict_all(&points)
+            let believing =
+                fit.surrogate
+                    .believing(view.space, observations, *scatter, &flights)?;
+            let predictions = believing.predict_all(&points);
+            (Arc::new(believing), predictions)
         };
         let ranked = ranked(points, predictions);
         Some(Belief {
@@ -82,9 +108,12 @@ impl Belief {
             default: surrogate.predict(&view.default).mean,
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),
             surrogate,
-            known,
         })
     }
+}
+
+fn points(observations: &[Observation]) -> Vec<Point> {
+    observations.iter().map(|o| o.point.clone()).collect()
 }
 
 /// The points that the surrogate is fitted to, and how their runs scatter.

@@ -239,7 +239,7 @@ fn on_average(mean: f64, variance: f64) -> f64 {
 
 /// What the surrogate says of each point; none where it says nothing.
 fn by_surrogate(view: &View<'_>, others: &[(&Point, &Known)]) -> Option<Times> {
-    let known = &view.belief()?.known;
+    let known = &view.learned()?.known;
     let others = others.iter().map(|(point, _)| known.get(*point).copied());
     Some(Times {
         default: known.get(&view.default).copied()?,

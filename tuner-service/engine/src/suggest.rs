@@ -253,6 +253,8 @@ impl Chooser<'_> {
             Stage::Over => searching(true),
             Stage::Paused(_) | Stage::Search { held: true } => Phase::Search,
             Stage::Design(..) => Phase::Design,
+            // Even a search that is exhausted waits for what is in flight.
+            Stage::Search { held: false } if self.view.exploring() > 0 => Phase::Search,
             Stage::Search { held: false } => {
                 let context = self.context(false);
                 searching(self.method().is_exhausted(&context, &mut self.rng()))
@@ -267,27 +269,26 @@ impl Chooser<'_> {
         if let Some(baseline) = self.baseline() {
             return baseline;
         }
-        let next = self.next();
-        let phase = match &next {
-            Next::Run(phase, ..) => *phase,
-            Next::Wait(_) => Phase::Search,
-            Next::Settle => return self.settled(),
-        };
-        if self.control_is_due() {
-            return self.control(phase);
-        }
         let exploring = self.epoch.settings.exploring;
-        if self.view.exploring() >= u64::from(exploring) {
-            let because = BestKnownBecause::ExploringFull { exploring };
-            return self.best_known(phase, because);
+        let control = self.control_is_due();
+        if control || self.view.exploring() >= u64::from(exploring) {
+            // Whatever the method would propose is not run now.
+            return match self.phase() {
+                Phase::Settled => self.settled(),
+                phase if control => self.control(phase),
+                phase => self.best_known(phase, BestKnownBecause::ExploringFull { exploring }),
+            };
         }
+        let next = self.next();
         let lack = self
             .limit
             .and_then(|limit| room::lacks(&self.view, &self.epoch.settings, limit));
         match (next, lack) {
-            (Next::Run(..), Some(lack)) => self.best_known(phase, BestKnownBecause::NoRoom(lack)),
+            (Next::Run(phase, ..), Some(lack)) => {
+                self.best_known(phase, BestKnownBecause::NoRoom(lack))
+            }
             (Next::Run(phase, role, point, reason), None) => self.run(phase, role, &point, reason),
-            (Next::Wait(because), _) => self.best_known(phase, because),
+            (Next::Wait(because), _) => self.best_known(Phase::Search, because),
             (Next::Settle, _) => self.settled(),
         }
     }

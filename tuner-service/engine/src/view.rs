@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use crate::belief::Belief;
+use crate::belief::{Belief, Learned};
 use crate::estimate::with_bounds;
 use crate::fits::Fits;
 use crate::history::{History, Moments, Pending, Role};
@@ -138,6 +138,7 @@ pub(crate) struct View<'a> {
     pub(crate) default: Point,
     known: BTreeMap<Point, Known>,
     exploring: u64,
+    learned: OnceCell<Option<Learned>>,
     belief: OnceCell<Option<Belief>>,
     fits: Option<&'a Fits>,
 }
@@ -149,6 +150,7 @@ impl<'a> View<'a> {
             default: space.default_point(),
             known: BTreeMap::new(),
             exploring: 0,
+            learned: OnceCell::new(),
             belief: OnceCell::new(),
             fits: None,
         };
@@ -264,8 +266,13 @@ impl<'a> View<'a> {
         sequence
     }
 
-    /// What the surrogate makes of all this; none before a run has counted. It is fitted once, when
+    /// What the surrogate makes of the runs that ended; none before a run has counted. It is fitted once, when
     /// it is first asked for.
+    pub(crate) fn learned(&self) -> Option<&Learned> {
+        self.learned.get_or_init(|| Learned::new(self)).as_ref()
+    }
+
+    /// What it makes of all this, the runs in flight included; none before a run has counted.
     pub(crate) fn belief(&self) -> Option<&Belief> {
         self.belief.get_or_init(|| Belief::new(self)).as_ref()
     }

@@ -59,8 +59,9 @@ pub(crate) struct DefaultMethod;
 impl Method for DefaultMethod {
     fn ranking(&self, view: &View<'_>, _settings: &Settings) -> Vec<Point> {
         let eligible = |point: &&Point| view.get(point).is_some_and(Known::is_eligible);
-        let ranked = view.belief().map(|belief| belief.ranked.iter());
-        ranked
+        let learned = view.learned();
+        learned
+            .map(|learned| learned.ranked.iter())
             .into_iter()
             .flatten()
             .filter(eligible)
