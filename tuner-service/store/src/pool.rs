@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, Transaction};
 
 use crate::error::{Named, StoreError};
 
@@ -169,14 +169,28 @@ impl Store {
         name: &'static str,
         lock_wait: Duration,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let milliseconds = lock_wait.as_millis().max(1);
-        // Safe: words of this program and a number.
-        let statements = AssertSqlSafe(format!(
-            "{begin}; set local application_name = 'io-autotuned {name}'; \
-             set local lock_timeout = {milliseconds}"
-        ));
+        let statements = opening(begin, name, lock_wait);
         self.pool.begin_with(statements).await.named(name)
     }
+}
+
+/// [`Store::begin`] on a connection that is at hand.
+pub(crate) async fn begin_on<'c>(
+    connection: &'c mut PgConnection,
+    name: &'static str,
+    lock_wait: Duration,
+) -> Result<Transaction<'c, Postgres>, StoreError> {
+    let statements = opening("begin", name, lock_wait);
+    connection.begin_with(statements).await.named(name)
+}
+
+fn opening(begin: &str, name: &str, lock_wait: Duration) -> AssertSqlSafe<String> {
+    let milliseconds = lock_wait.as_millis().max(1);
+    // Safe: words of this program and a number.
+    AssertSqlSafe(format!(
+        "{begin}; set local application_name = 'io-autotuned {name}'; \
+         set local lock_timeout = {milliseconds}"
+    ))
 }
 
 fn known_schema_version() -> i64 {

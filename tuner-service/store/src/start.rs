@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
-use crate::pool::{Store, one_row};
+use crate::pool::{Store, begin_on, one_row};
 use crate::records::{JobKey, StudyKey, number};
 use crate::recurrence::{self, Launch};
 use crate::state::{self, StudyState};
@@ -99,11 +99,14 @@ impl Store {
         const NAME: &str = "start_run";
         // Every node of a job asks: all but the first need not wait for the study.
         let launch = new.launch();
-        if let Some(started) = self.run_of(NAME, &launch).await? {
-            return Ok(started);
+        // One for all of it: each that is given back is looked after.
+        let mut connection = self.pool.acquire().await.named(NAME)?;
+        let latest = recurrence::latest(&mut connection, NAME, &launch).await?;
+        if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
+            return Ok(own.run);
         }
-        let study_id = self.ensure_study(new.study, new.space).await?;
-        let mut transaction = self.begin(NAME, wait).await?;
+        let study_id = ensure_study(&mut connection, new.study, new.space).await?;
+        let mut transaction = begin_on(&mut connection, NAME, wait).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
         // Another of its nodes may have been first: nothing is to be decided twice.
         let latest = recurrence::latest(&mut transaction, NAME, &launch).await?;
@@ -120,6 +123,7 @@ impl Store {
         let place = (state.epoch_id, recurrence);
         let inserted = insert(&mut transaction, NAME, new, place, &decision).await?;
         transaction.commit().await.named(NAME)?;
+        drop(connection);
         self.answer(NAME, &launch, inserted, decision).await
     }
 
@@ -180,74 +184,74 @@ impl Store {
                 }),
         }
     }
+}
 
-    /// The study of a key, made with its first epoch where there is none.
-    pub(crate) async fn ensure_study(
-        &self,
-        key: &StudyKey,
-        space: &Space,
-    ) -> Result<i64, StoreError> {
-        const NAME: &str = "ensure_study";
-        let context_key = key.context_key();
-        let found = sqlx::query_scalar!(
-            "select s.id from studies s join applications a on a.id = s.application_id
-             where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4",
-            i64::from(key.owner_uid),
-            key.application,
+/// The study of a key, made with its first epoch where there is none.
+pub(crate) async fn ensure_study(
+    connection: &mut PgConnection,
+    key: &StudyKey,
+    space: &Space,
+) -> Result<i64, StoreError> {
+    const NAME: &str = "ensure_study";
+    let context_key = key.context_key();
+    let found = sqlx::query_scalar!(
+        "select s.id from studies s join applications a on a.id = s.application_id
+         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4",
+        i64::from(key.owner_uid),
+        key.application,
+        key.accelerator,
+        context_key
+    )
+    .fetch_optional(&mut *connection)
+    .await
+    .named(NAME)?;
+    if let Some(study_id) = found {
+        return Ok(study_id);
+    }
+    let mut transaction = begin_on(connection, NAME, Duration::from_secs(1)).await?;
+    let application_id = sqlx::query_scalar!(
+        "insert into applications (owner_uid, owner_name, name) values ($1, $2, $3)
+         on conflict (owner_uid, name) do update
+             set owner_name = coalesce(excluded.owner_name, applications.owner_name)
+         returning id",
+        i64::from(key.owner_uid),
+        key.owner_name,
+        key.application
+    )
+    .fetch_one(&mut *transaction)
+    .await
+    .named(NAME)?;
+    let inserted = sqlx::query_scalar!(
+        "insert into studies (application_id, accelerator, context, context_key)
+         values ($1, $2, $3, $4)
+         on conflict (application_id, accelerator, context_key) do nothing returning id",
+        application_id,
+        key.accelerator,
+        Json(&key.context) as _,
+        context_key
+    )
+    .fetch_optional(&mut *transaction)
+    .await
+    .named(NAME)?;
+    let study_id = match inserted {
+        Some(study_id) => {
+            let opening = Opening::afresh(None, space, "first run");
+            open_epoch(&mut transaction, NAME, study_id, opening).await?;
+            study_id
+        }
+        None => sqlx::query_scalar!(
+            "select id from studies
+             where application_id = $1 and accelerator = $2 and context_key = $3",
+            application_id,
             key.accelerator,
             context_key
-        )
-        .fetch_optional(&self.pool)
-        .await
-        .named(NAME)?;
-        if let Some(study_id) = found {
-            return Ok(study_id);
-        }
-        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-        let application_id = sqlx::query_scalar!(
-            "insert into applications (owner_uid, owner_name, name) values ($1, $2, $3)
-             on conflict (owner_uid, name) do update
-                 set owner_name = coalesce(excluded.owner_name, applications.owner_name)
-             returning id",
-            i64::from(key.owner_uid),
-            key.owner_name,
-            key.application
         )
         .fetch_one(&mut *transaction)
         .await
-        .named(NAME)?;
-        let inserted = sqlx::query_scalar!(
-            "insert into studies (application_id, accelerator, context, context_key)
-             values ($1, $2, $3, $4)
-             on conflict (application_id, accelerator, context_key) do nothing returning id",
-            application_id,
-            key.accelerator,
-            Json(&key.context) as _,
-            context_key
-        )
-        .fetch_optional(&mut *transaction)
-        .await
-        .named(NAME)?;
-        let study_id = match inserted {
-            Some(study_id) => {
-                let opening = Opening::afresh(None, space, "first run");
-                open_epoch(&mut transaction, NAME, study_id, opening).await?;
-                study_id
-            }
-            None => sqlx::query_scalar!(
-                "select id from studies
-                 where application_id = $1 and accelerator = $2 and context_key = $3",
-                application_id,
-                key.accelerator,
-                context_key
-            )
-            .fetch_one(&mut *transaction)
-            .await
-            .named(NAME)?,
-        };
-        transaction.commit().await.named(NAME)?;
-        Ok(study_id)
-    }
+        .named(NAME)?,
+    };
+    transaction.commit().await.named(NAME)?;
+    Ok(study_id)
 }
 
 /// Takes a study's row lock, which serialises its suggestions and its caches.

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{StudyKey, number, timestamp};
-use crate::tested;
+use crate::{start, tested};
 
 /// A study at one moment.
 #[derive(Clone, Debug)]
@@ -91,7 +91,9 @@ impl Store {
         study: &StudyKey,
         space: &Space,
     ) -> Result<StudyState, StoreError> {
-        let study_id = self.ensure_study(study, space).await?;
+        let mut connection = self.pool.acquire().await.named("state_of")?;
+        let study_id = start::ensure_study(&mut connection, study, space).await?;
+        drop(connection);
         self.study_state(study_id).await
     }
 
