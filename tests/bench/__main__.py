@@ -32,7 +32,7 @@ def main() -> int:
     parts: dict[str, Callable[[Place], list[Figure]]] = {
         "lives": lambda place: lives.figures(place, options.rounds, options.lives),
         "nodes": lambda place: answers.figures(place, options.rounds),
-        "growth": lambda place: growth.figures(place, options.rounds, options.lives // 4),
+        "growth": lambda place: growth.figures(place, options.rounds, options.lives // 10),
         "commands": lambda place: commands.figures(place, options.pairs),
     }
     cluster = Cluster(options.root, nodes=2, say=_say)

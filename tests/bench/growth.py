@@ -12,6 +12,7 @@ STUDIES = 1_000
 STARTS = 400
 AIM = Aim(1.2)
 MEMORY_AIM = Aim(1.1)
+WARMING, PARTS, COMPARED = 3, 12, 3
 KEPT_STUDIES = 160
 """More than the service keeps surrogates of (`tuner-service/service/src/fits.rs`)."""
 
@@ -115,15 +116,16 @@ def _copying(place: Place, database: str, table: str, changed: dict[str, str], s
 
 
 def _memory(place: Place, rounds: int, lives: int) -> Figure:
-    """Return the service's memory after ten times so many lives, against after so many.
+    """Return the service's memory in the last parts of a long time, against in its first.
 
-    Each tenth has more new studies than the service keeps surrogates of: what it keeps is full.
+    Each part has more new studies than the service keeps surrogates of, and some parts come before
+    any that is looked at: what it keeps is full then.
     """
     ratios, sizes = [], []
     for _ in range(rounds):
         with place.database("bench_memory") as database, place.service(database) as service:
             seen = []
-            for part in range(10):
+            for part in range(WARMING + PARTS):
                 summary = place.client(
                     "lives",
                     service,
@@ -137,13 +139,15 @@ def _memory(place: Place, rounds: int, lives: int) -> Figure:
                 assert summary["lives"] == lives, f"some lives failed: {summary['failures']}"
                 await_judged(place, service)
                 seen.append(float(resident_bytes(service.identity.pid)))
-            ratios.append(seen[-1] / seen[0])
-            sizes.append(seen[-1] / 2**20)
+            first, last = seen[WARMING : WARMING + COMPARED], seen[-COMPARED:]
+            ratios.append(sum(last) / sum(first))
+            sizes.append(sum(last) / COMPARED / 2**20)
     return Figure(
-        f"the service's memory after {10 * lives} lives against after {lives}",
+        f"the service's memory after {(WARMING + PARTS) * lives} lives"
+        f" against after {(WARMING + COMPARED) * lives}",
         "ratio",
         mean_of_rounds(ratios),
         MEMORY_AIM,
-        f"resident, {mean_of_rounds(sizes).value:.0f} MiB at the end; {KEPT_STUDIES} new studies"
-        f" for each tenth; {rounds} services",
+        f"resident, {mean_of_rounds(sizes).value:.0f} MiB at the end; means of {COMPARED} parts of"
+        f" {lives} lives and {KEPT_STUDIES} new studies each; {rounds} services",
     )
