@@ -159,8 +159,7 @@ impl Tested {
         self.log_elapsed.push(elapsed.ln())?;
         self.first_ordinal = self.first_ordinal.min(ordinal);
         insert(&mut self.recent, RecentRun { ordinal, elapsed });
-        let surplus = self.recent.len().saturating_sub(RECENT_RUNS);
-        self.recent.drain(..surplus);
+        self.keep_latest();
         Ok(())
     }
 
@@ -176,9 +175,7 @@ impl Tested {
             let entered = moments.push(value.ln());
             debug_assert!(entered.is_ok(), "{name}: {value}");
         }
-        while self.measures.len() > MOST_MEASURES {
-            self.measures.pop_last();
-        }
+        self.keep_first_measures();
     }
 
     /// Takes in a run that its time limit cut short after `elapsed` seconds.
@@ -194,7 +191,45 @@ impl Tested {
         }
         self.first_ordinal = self.first_ordinal.min(ordinal);
         insert(&mut self.censored, RecentRun { ordinal, elapsed });
-        if self.censored.len() > RECENT_RUNS {
+        self.keep_longest();
+        Ok(())
+    }
+
+    /// Takes in a run that failed.
+    pub fn record_failure(&mut self, ordinal: i64) {
+        self.failed = self.failed.saturating_add(1);
+        self.first_ordinal = self.first_ordinal.min(ordinal);
+    }
+
+    /// Takes in all that is known of another parametrization, which is one and the same.
+    pub(crate) fn absorb(&mut self, other: &Tested) {
+        self.elapsed.merge(&other.elapsed);
+        self.log_elapsed.merge(&other.log_elapsed);
+        for run in &other.recent {
+            insert(&mut self.recent, *run);
+        }
+        self.keep_latest();
+        for run in &other.censored {
+            insert(&mut self.censored, *run);
+        }
+        self.keep_longest();
+        for (name, moments) in &other.measures {
+            let own = self.measures.entry(name.clone()).or_default();
+            own.merge(moments);
+        }
+        self.keep_first_measures();
+        self.failed = self.failed.saturating_add(other.failed);
+        self.out_of_memory = self.out_of_memory.saturating_add(other.out_of_memory);
+        self.first_ordinal = self.first_ordinal.min(other.first_ordinal);
+    }
+
+    fn keep_latest(&mut self) {
+        let surplus = self.recent.len().saturating_sub(RECENT_RUNS);
+        self.recent.drain(..surplus);
+    }
+
+    fn keep_longest(&mut self) {
+        while self.censored.len() > RECENT_RUNS {
             let shortest = self
                 .censored
                 .iter()
@@ -203,13 +238,12 @@ impl Tested {
                 .map(|(place, _)| place);
             self.censored.remove(shortest.unwrap_or_default());
         }
-        Ok(())
     }
 
-    /// Takes in a run that failed.
-    pub fn record_failure(&mut self, ordinal: i64) {
-        self.failed = self.failed.saturating_add(1);
-        self.first_ordinal = self.first_ordinal.min(ordinal);
+    fn keep_first_measures(&mut self) {
+        while self.measures.len() > MOST_MEASURES {
+            self.measures.pop_last();
+        }
     }
 
     /// Takes in a run that failed because it ran out of memory.

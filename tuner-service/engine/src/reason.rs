@@ -23,6 +23,26 @@ pub struct Suggestion {
     pub reason: Reason,
 }
 
+impl Suggestion {
+    /// The same, saying that these parameters are held at their defaults, where it is not for the default's sake, or an
+    /// admin's, that it is what it is.
+    #[must_use]
+    pub fn holding(self, held: Vec<String>) -> Self {
+        let chosen = match self.role {
+            Role::Design | Role::Search | Role::BestKnown | Role::Settled => !held.is_empty(),
+            _ => false,
+        };
+        if !chosen {
+            return self;
+        }
+        let reason = Box::new(self.reason);
+        Suggestion {
+            reason: Reason::Holding { reason, held },
+            ..self
+        }
+    }
+}
+
 /// Why a run gets its parametrization, in data. `Display` is one plain sentence.
 ///
 /// Means, standard errors and thresholds are seconds.
@@ -50,6 +70,13 @@ pub enum Reason {
         number: u64,
         /// How many are run.
         of: u64,
+    },
+    /// What it says, where the search leaves out parameters that the application does not heed.
+    Holding {
+        /// Why the run gets what is left.
+        reason: Box<Reason>,
+        /// The parameters that are held at their defaults, by name.
+        held: Vec<String>,
     },
     /// A new child of two tested parametrizations.
     Child {
@@ -346,6 +373,11 @@ impl fmt::Display for Reason {
             Reason::Inherited { number, of } => write!(
                 f,
                 "number {number} of the {of} that are run again of those that the epoch before ranked best"
+            ),
+            Reason::Holding { reason, held } => write!(
+                f,
+                "{reason}; held at the default, because the application does not heed it: {}",
+                held.join(", ")
             ),
             Reason::Child {
                 parents: [first, second],

@@ -28,6 +28,7 @@ use crate::history::{History, Pending, Phase, Role};
 use crate::inherit;
 use crate::loss::{self, ExpectedLoss};
 use crate::methods::{self, Method, MethodContext, Proposal};
+use crate::narrowed::Narrowed;
 use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::recommend::{MIN_RUNS, best_known_in, first_of, has_settled, recommend_in};
 use crate::room;
@@ -83,6 +84,7 @@ pub struct Epoch<'a> {
     inherited: &'a [Parametrization],
     design: OnceCell<Vec<Point>>,
     fits: Option<&'a Fits>,
+    narrowed: Option<&'a Narrowed<'a>>,
 }
 
 impl<'a> Epoch<'a> {
@@ -95,6 +97,16 @@ impl<'a> Epoch<'a> {
             inherited: &[],
             design: OnceCell::new(),
             fits: None,
+            narrowed: None,
+        }
+    }
+
+    /// An epoch in which some parameters are held at their defaults: it inherits what is left of its ranks, and is
+    /// asked with the [narrowed history](Narrowed::history). Its design is what becomes of the whole space's.
+    pub fn narrowed(narrowed: &'a Narrowed<'a>, settings: &'a Settings, seed: u64) -> Self {
+        Epoch {
+            narrowed: Some(narrowed),
+            ..Epoch::new(narrowed.space(), settings, seed).inheriting(narrowed.inherited())
         }
     }
 
@@ -170,18 +182,30 @@ impl<'a> Epoch<'a> {
     fn design(&self) -> &[Point] {
         self.design.get_or_init(|| {
             if self.inherited.is_empty() {
-                let points =
-                    methods::named(self.settings.method).design_points(self.space, &self.settings);
-                return latin_hypercube(self.space, points, self.seed);
+                let points = methods::named(self.settings.method)
+                    .design_points(self.whole(), &self.settings);
+                return self.hypercube(points);
             }
             let mut design = self.ranked();
-            let spread = self.settings.drift.design_points;
-            let spread = latin_hypercube(self.space, spread, self.seed);
+            let spread = self.hypercube(self.settings.drift.design_points);
             let new = |point: &Point| !design.contains(point);
             let spread: Vec<Point> = spread.into_iter().filter(new).collect();
             design.extend(spread);
             design
         })
+    }
+
+    /// The space, before any parameter was held.
+    fn whole(&self) -> &'a Space {
+        self.narrowed.map_or(self.space, Narrowed::whole)
+    }
+
+    fn hypercube(&self, points: u32) -> Vec<Point> {
+        let whole = latin_hypercube(self.whole(), points, self.seed);
+        match self.narrowed {
+            Some(narrowed) => narrowed.design(whole),
+            None => whole,
+        }
     }
 
     /// What is run again of what is inherited: the default has its own runs.

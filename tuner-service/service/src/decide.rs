@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
-    BestKnownBecause, ENGINE_VERSION, Epoch, Fits, History, Mixture, Parametrization, Pending,
-    Reason, Recommendation, Role, Settings, Space, Suggestion, best_known_of, mixture,
-    phase_so_far, recommend_remembering,
+    BestKnownBecause, ENGINE_VERSION, Epoch, Fits, History, Mixture, Narrowed, Parametrization,
+    Pending, Reason, Recommendation, Role, Settings, Space, Suggestion, Unheeded, best_known_of,
+    mixture, phase_so_far, recommend_remembering,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
@@ -75,6 +75,9 @@ pub(crate) struct Overrides {
     /// The job's time limit, as far as it is known: it may leave no room to explore.
     #[serde(default)]
     pub(crate) limit: Option<KnownLimit>,
+    /// The parameters that the application does not heed: they are held at their defaults.
+    #[serde(default)]
+    pub(crate) unheeded: Vec<Unheeded>,
     /// The catalogue cannot deliver what was chosen: it has left the epoch's space.
     pub(crate) undeliverable: bool,
 }
@@ -95,6 +98,7 @@ impl Overrides {
                 occasion.listed_limit,
                 state.limit_seconds,
             ),
+            unheeded: unheeded(state),
             undeliverable: false,
         }
     }
@@ -141,9 +145,9 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         recommended,
         fits,
     } = *inputs;
-    let epoch = Epoch::new(space, settings, seed)
-        .inheriting(inherited)
-        .remembering(fits);
+    let narrowed = Narrowed::new(space, history, inherited, &overrides.unheeded);
+    let epoch = Epoch::narrowed(&narrowed, settings, seed).remembering(fits);
+    let (history, inherited) = (narrowed.history(), narrowed.inherited());
     let bar = overrides.bar_to_exploring();
     let phase = || match bar {
         Some(_) => phase_so_far(&history.tally),
@@ -171,6 +175,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     } else if let Some(mixed) = mixed(space, history, settings, overrides.accepts_mixed) {
         observed(mixed.into())
     } else if let Some(because) = bar {
+        let space = narrowed.space();
         let best =
             recommended.get_or_init(|| recommend_remembering(space, history, settings, fits));
         best_known_of(best.as_ref(), space, history, inherited, because)
@@ -179,6 +184,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         let limit = overrides.limit.map(|limit| limit.seconds as f64);
         epoch.suggest_within(history, pending, limit)
     };
+    let chosen = chosen.holding(narrowed.held());
     if overrides.undeliverable {
         Suggestion {
             parametrization: space.default(),
@@ -187,6 +193,11 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     } else {
         chosen
     }
+}
+
+/// The parameters of a study that its application does not heed.
+pub(crate) fn unheeded(state: &StudyState) -> Vec<Unheeded> {
+    state.heeds.unheeded().map(|(one, _)| one).collect()
 }
 
 /// What makes a study's runs too different to be tuned together, unless that was accepted.
@@ -259,7 +270,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
 mod tests {
     use std::collections::BTreeMap;
 
-    use io_autotune_engine::{Phase, Value};
+    use io_autotune_engine::{Heard, Heeds, Phase, Value};
     use io_autotune_protocol::Delivery;
 
     use super::*;
@@ -314,6 +325,7 @@ mod tests {
             inherited: Vec::new(),
             judged: 4,
             history,
+            heeds: Heeds::default(),
             pending: Vec::new(),
             limit_seconds: None,
             pin,
@@ -506,6 +518,43 @@ mod tests {
         assert_eq!(decision.suggestion["overrides"]["undeliverable"], true);
     }
 
+    /// The state, after two runs that were given a size and had another.
+    fn unheeding(mut state: StudyState) -> StudyState {
+        for given in ["4", "8"] {
+            state.heeds.record(&[Heard {
+                parameter: "size".into(),
+                name: "size".into(),
+                given: Some(given.into()),
+                in_force: "1".into(),
+                as_given: false,
+            }]);
+        }
+        state
+    }
+
+    #[test]
+    fn what_the_application_does_not_heed_is_no_longer_varied_and_said() {
+        let mut state = unheeding(state(None));
+        state.inherited = vec![point(8)];
+        let decision = decided("app=ocean", 0, false, &state);
+        assert_eq!(decision.parametrization, point(2));
+        assert!(
+            decision.reason.ends_with("does not heed it: size"),
+            "{}",
+            decision.reason
+        );
+        let busy = decided("app=ocean", 0, true, &state);
+        assert_eq!(
+            (busy.role, busy.parametrization),
+            (Role::BestKnown, point(2))
+        );
+        // An admin may want it all the same, to see whether it is heeded by now.
+        state.pin = Some(point(8));
+        let pinned = decided("app=ocean", 0, false, &state);
+        assert_eq!(pinned.parametrization, point(8));
+        assert!(!pinned.reason.contains("heed"), "{}", pinned.reason);
+    }
+
     #[test]
     fn what_is_kept_with_a_decision_gives_the_same_decision() {
         for (request, restart_count, busy, pin, limit) in [
@@ -522,6 +571,9 @@ mod tests {
             // Once with what an epoch inherits, and the search of such a one.
             if restart_count == 0 {
                 state.inherited = vec![point(8), point(2)];
+            }
+            if limit.is_none() {
+                state = unheeding(state);
             }
             let decision = decided(request, restart_count, busy, &state);
             // Through text, as the database keeps it.

@@ -1,71 +1,75 @@
-//! Parameters that a study tunes in vain: the application, or the library, has another value in force than runs are
-//! given, whatever that is.
+//! Parameters without effect: the application, or the library, has another value in force than runs are given, whatever
+//! that is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use io_autotune_protocol::{FinishRequest, Told};
+use io_autotune_engine::{Heard, Heeds};
+use io_autotune_protocol::FinishRequest;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// So many runs have to say so, and none may say otherwise.
-const RUNS: usize = 2;
-
-/// What each of some runs was told of parameters it was given a value for.
-pub(crate) fn told(reports: &[Value]) -> Vec<Told> {
+/// What the nodes of a run were told of its parameters.
+pub(crate) fn heard(reports: &[Value]) -> Vec<Heard> {
     let readable = reports
         .iter()
         .filter_map(|report| FinishRequest::deserialize(report).ok());
     readable
         .flat_map(|report| report.told)
-        .filter(|one| one.asked.is_some())
-        .collect()
-}
-
-/// The parameters that were never in force as given, each in a sentence.
-pub(crate) fn sentences(runs: &[Vec<Told>]) -> Vec<String> {
-    let mut by_parameter = BTreeMap::<&str, Vec<&Told>>::new();
-    for one in runs.iter().flatten() {
-        by_parameter.entry(&one.parameter).or_default().push(one);
-    }
-    by_parameter
-        .into_iter()
-        .filter(|(_, said)| said.len() >= RUNS && said.iter().all(|one| !one.as_asked))
-        .map(|(parameter, said)| {
-            let list = |values: BTreeSet<&str>| values.into_iter().collect::<Vec<_>>().join(", ");
-            let asked = list(said.iter().filter_map(|one| one.asked.as_deref()).collect());
-            let in_force = list(said.iter().map(|one| one.in_force.as_str()).collect());
-            format!(
-                "{parameter} has no effect here: {} of the latest runs were given {asked}, and {in_force} was in force; such \
-                 runs do not count. Does the program set it itself? Then it has to leave {} to io-autotune, or the \
-                 parameter out of the accelerator",
-                said.len(),
-                said[0].name
-            )
+        .map(|told| Heard {
+            parameter: told.parameter,
+            name: told.name,
+            given: told.asked,
+            in_force: told.in_force,
+            as_given: told.as_asked,
         })
         .collect()
 }
 
+/// The parameters that the application does not heed, each in a sentence.
+pub(crate) fn sentences(heeds: &Heeds) -> Vec<String> {
+    let list = |values: &BTreeSet<String>| values.iter().cloned().collect::<Vec<_>>().join(", ");
+    let sentence = |(unheeded, heed): (io_autotune_engine::Unheeded, &io_autotune_engine::Heed)| {
+        format!(
+            "{} has no effect here: {} of the latest runs were given {}, and {} was in force; such runs do not count. It is \
+             held at its default, and no longer tuned. Does the program set it itself? Then it has to leave {} to \
+             io-autotune, or the parameter out of the accelerator",
+            unheeded.parameter,
+            heed.against,
+            list(&heed.given),
+            list(&heed.instead),
+            heed.name
+        )
+    };
+    heeds.unheeded().map(sentence).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    fn one(parameter: &str, asked: &str, in_force: &str) -> Told {
-        Told {
-            parameter: parameter.into(),
-            name: parameter.into(),
-            asked: Some(asked.into()),
-            in_force: in_force.into(),
-            as_asked: asked == in_force,
-        }
+    fn report(asked: &str) -> Value {
+        let told = |parameter: &str, asked: &str, in_force: &str| {
+            json!({ "parameter": parameter, "name": format!("romio_{parameter}"), "asked": asked,
+                    "in_force": in_force, "as_asked": asked == in_force })
+        };
+        json!({
+            "job": { "cluster": "c", "job_id": 1, "restart_count": 0, "uid": 1, "gid": 1, "node": "n1", "nodes": 1,
+                     "partition": "main", "cpus_per_node": "8" },
+            "request": {},
+            "applied": { "kind": "default" },
+            "told": [told("sieve", asked, "disable"), told("nodes", "4", "4")],
+        })
     }
 
     #[test]
     fn a_parameter_that_is_never_as_given_has_no_effect() {
-        let never = |asked| one("sieve", asked, "disable");
-        let [only] = &sentences(&[
-            vec![never("enable"), one("nodes", "2", "1")],
-            vec![never("automatic"), one("nodes", "4", "4")],
-        ])[..] else {
+        let mut heeds = Heeds::default();
+        heeds.record(&heard(&[report("enable")]));
+        assert!(sentences(&heeds).is_empty(), "one run is an accident");
+        heeds.record(&heard(&[report("automatic"), json!("not a report")]));
+        let [only] = &sentences(&heeds)[..] else {
             panic!("one sentence")
         };
         assert!(
@@ -76,9 +80,6 @@ mod tests {
             only.contains("given automatic, enable, and disable was in force"),
             "{only}"
         );
-        assert!(
-            sentences(&[vec![never("enable")]]).is_empty(),
-            "one run is an accident"
-        );
+        assert!(only.contains("leave romio_sieve to"), "{only}");
     }
 }

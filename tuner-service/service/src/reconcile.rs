@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_autotune_engine::{ENGINE_VERSION, Settings, drift, ranks};
+use io_autotune_engine::{ENGINE_VERSION, Heard, Settings, drift, ranks};
 use io_autotune_store::{AwaitedRun, Inheritance, Judged, Judgement, Store, StoreError, Verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,9 +13,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::ineffective;
 use crate::limits::Limits;
 use crate::merge;
 use crate::slurm::{Answer, Launch, Sources, word};
+use crate::summary::narrowed;
 use crate::verdict::{Asked, Facts, Next, Patience, next};
 
 /// `[reconcile]` of the configuration.
@@ -244,20 +246,24 @@ impl Reconciler {
             match next(&facts(&run, reports.as_deref(), asked), self.patience) {
                 Next::Wait => {}
                 Next::Release => self.release(&run).await,
-                Next::Judge(verdict) => verdicts.push((run, verdict)),
+                Next::Judge(verdict) => verdicts.push(Judging {
+                    heard: ineffective::heard(reports.as_deref().unwrap_or_default()),
+                    run,
+                    verdict,
+                }),
             }
         }
         let Err(error) = self.give(&verdicts).await else {
             return;
         };
         if verdicts.len() == 1 {
-            let run_id = verdicts.first().map(|(run, _)| run.run_id);
+            let run_id = verdicts.first().map(|one| one.run.run_id);
             tracing::warn!(run_id, %error, "a run has to wait for its verdict");
             return;
         }
         // One that does not fit must not hold up the others.
         for verdict in verdicts {
-            let run_id = verdict.0.run_id;
+            let run_id = verdict.run.run_id;
             if let Err(error) = self.give(&[verdict]).await {
                 tracing::warn!(run_id, %error, "a run has to wait for its verdict");
             }
@@ -280,18 +286,19 @@ impl Reconciler {
     }
 
     /// Gives runs of one epoch their verdicts, and looks for drift.
-    async fn give(&self, verdicts: &[(AwaitedRun, Verdict)]) -> Result<(), StoreError> {
+    async fn give(&self, verdicts: &[Judging]) -> Result<(), StoreError> {
         let judgements: Vec<Judgement<'_>> = verdicts
             .iter()
-            .map(|(run, verdict)| Judgement {
-                run_id: run.run_id,
-                news: run.news,
-                verdict,
+            .map(|one| Judgement {
+                run_id: one.run.run_id,
+                news: one.run.news,
+                verdict: &one.verdict,
+                heard: &one.heard,
             })
             .collect();
         let judged = self.store.judge_runs(&judgements).await?;
         let mut changed = Vec::new();
-        for ((run, verdict), judged) in verdicts.iter().zip(judged) {
+        for (Judging { run, verdict, .. }, judged) in verdicts.iter().zip(judged) {
             let (run_id, job_id) = (run.run_id, run.job.job_id);
             match judged {
                 Judged::First => tracing::info!(run_id, job_id, ?verdict, "run judged"),
@@ -320,7 +327,10 @@ impl Reconciler {
                 run_ids,
                 |runs| drift(runs, &settings.drift),
                 |state, drift| Inheritance {
-                    inherited: ranks(&state.space, &state.history, settings, drift),
+                    inherited: {
+                        let narrowed = narrowed(state);
+                        ranks(narrowed.space(), narrowed.history(), settings, drift)
+                    },
                     drift: json!({
                         "drift": drift,
                         "judged": state.judged,
@@ -336,6 +346,13 @@ impl Reconciler {
         }
         Ok(())
     }
+}
+
+/// A run with its verdict, and what its nodes were told of its parameters.
+struct Judging {
+    run: AwaitedRun,
+    verdict: Verdict,
+    heard: Vec<Heard>,
 }
 
 /// What is known of a run's end.

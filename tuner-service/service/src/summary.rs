@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, MeanInterval, MethodName, Parametrization, Phase, Reason, Role, Settings, Space, gain,
-    mean_interval, no_room, quarantined, recommend_remembering,
+    Epoch, History, MeanInterval, MethodName, Narrowed, Parametrization, Phase, Reason, Role,
+    Settings, Space, gain, mean_interval, no_room, quarantined, recommend_remembering,
 };
 use io_autotune_protocol::{
     Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
@@ -15,13 +15,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{ApiError, Service};
-use crate::decide::mixed;
+use crate::decide::{mixed, unheeded};
 use crate::ineffective;
 
 /// Comparisons are made of the newest so many runs.
 const COMPARED_RUNS: i64 = 5000;
-/// The newest so many runs are looked at for parameters that have no effect.
-const READ_BACK_RUNS: i64 = 12;
 
 /// The studies that a filter lets through, each with its standing.
 pub(crate) async fn studies(
@@ -43,17 +41,13 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         .compared_runs(state.epoch_id, COMPARED_RUNS)
         .await?;
     let comparison = Comparison::of(&runs);
-    let epoch =
-        Epoch::new(&state.space, &service.settings, state.seed).inheriting(&state.inherited);
+    let narrowed = narrowed(&state);
+    let history = narrowed.history();
     let fits = service.fits.of(state.epoch_id);
-    let epoch = epoch.remembering(&fits);
-    let phase = epoch.phase(&state.history, &state.pending);
-    let mut warnings = warnings(&state, &service.settings, phase);
-    if row.not_counted > 0 && reads_back(service, &row.accelerator) {
-        warnings.extend(without_effect(service, row.study_id).await?);
-    }
-    let recommendation =
-        recommend_remembering(&state.space, &state.history, &service.settings, &fits);
+    let epoch = Epoch::narrowed(&narrowed, &service.settings, state.seed).remembering(&fits);
+    let phase = epoch.phase(history, &state.pending);
+    let warnings = warnings(&state, history, &service.settings, phase);
+    let recommendation = recommend_remembering(narrowed.space(), history, &service.settings, &fits);
     let recommended = recommendation
         .as_ref()
         .map(|best| best.parametrization.clone());
@@ -70,7 +64,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
             };
             format!(
                 "{first} of {} parametrizations tested: {:.3} s over {} runs (standard error {:.3} s){default}",
-                state.history.tested.len(),
+                history.tested.len(),
                 best.mean,
                 best.n,
                 best.standard_error
@@ -112,7 +106,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
             at: pin.at,
             why: pin.why,
         }),
-        quarantined: quarantined(&state.space, &state.history)
+        quarantined: quarantined(narrowed.space(), history)
             .into_iter()
             .map(|one| QuarantineSummary {
                 differs: differences(&state.space, &one.parametrization),
@@ -124,40 +118,38 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
     })
 }
 
-fn reads_back(service: &Service, accelerator: &str) -> bool {
-    service
-        .accelerator(Some(accelerator))
-        .is_ok_and(|accelerator| accelerator.read_back.is_some())
-}
-
-/// Parameters that never are in force as runs are given them.
-async fn without_effect(service: &Service, study_id: i64) -> Result<Vec<String>, ApiError> {
-    let filter = RunFilter {
-        study_id: Some(study_id),
-        limit: READ_BACK_RUNS,
-        ..RunFilter::default()
-    };
-    let runs = service.store.runs(&filter).await?;
-    let run_ids: Vec<i64> = runs.iter().map(|run| run.run_id).collect();
-    let reports = service.store.reports_of(&run_ids).await?;
-    let told: Vec<_> = reports.values().map(|of| ineffective::told(of)).collect();
-    Ok(ineffective::sentences(&told))
+/// What a study tunes, and what is known of it.
+pub(crate) fn narrowed(state: &StudyState) -> Narrowed<'_> {
+    Narrowed::new(
+        &state.space,
+        &state.history,
+        &state.inherited,
+        &unheeded(state),
+    )
 }
 
 /// What is wrong with a study as a whole.
-fn warnings(state: &StudyState, settings: &Settings, phase: Phase) -> Vec<String> {
-    let mixed = mixed(&state.space, &state.history, settings, state.accepts_mixed)
+fn warnings(
+    state: &StudyState,
+    history: &History,
+    settings: &Settings,
+    phase: Phase,
+) -> Vec<String> {
+    let mixed = mixed(&state.space, history, settings, state.accepts_mixed)
         .map(|mixture| Reason::from(mixture).to_string());
     let explores = state.pin.is_none() && matches!(phase, Phase::Design | Phase::Search);
-    let short = explores.then(|| too_short(state, settings)).flatten();
-    mixed.into_iter().chain(short).collect()
+    let short = explores
+        .then(|| too_short(state, history, settings))
+        .flatten();
+    let unheeded = ineffective::sentences(&state.heeds);
+    mixed.into_iter().chain(short).chain(unheeded).collect()
 }
 
 /// That the study's jobs have no room to explore, and what to do.
 #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
-fn too_short(state: &StudyState, settings: &Settings) -> Option<String> {
+fn too_short(state: &StudyState, history: &History, settings: &Settings) -> Option<String> {
     let limit = state.limit_seconds? as f64;
-    let lack = no_room(&state.space, &state.history, settings, limit)?;
+    let lack = no_room(&state.space, history, settings, limit)?;
     let minutes = (lack.needed? / 60.0).ceil();
     Some(format!(
         "{lack}; jobs like the latest one get the best known parametrization: submit with --time={minutes} (minutes) \
@@ -179,7 +171,7 @@ pub(crate) async fn runs(
     let mut why = BTreeMap::new();
     for study_id in studies {
         let state = service.store.study_state(study_id).await?;
-        for one in quarantined(&state.space, &state.history) {
+        for one in quarantined(&state.space, narrowed(&state).history()) {
             let key = (study_id, state.epoch, one.parametrization.key());
             why.insert(key, one.why.to_string());
         }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use io_autotune_engine::{Parametrization, Phase, Role, Tally, Tested};
+use io_autotune_engine::{Heard, Heeds, Parametrization, Phase, Role, Tally, Tested};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::judgements::{Effect, fold};
-use crate::pool::Store;
+use crate::pool::{Store, one_row};
 use crate::records::{number, word};
 use crate::start::lock_study;
 use crate::tested;
@@ -111,6 +111,9 @@ pub struct Judgement<'a> {
     pub news: i64,
     /// The verdict.
     pub verdict: &'a Verdict,
+    /// What the run's nodes were told of parameters that the accelerator can be asked for. It enters the epoch
+    /// with the first verdict.
+    pub heard: &'a [Heard],
 }
 
 /// The judgement of a run that holds.
@@ -139,7 +142,7 @@ struct Judging {
 }
 
 impl Store {
-    /// Gives a run its verdict: [`Store::judge_runs`] of one.
+    /// Gives a run of which no node was told anything its verdict: [`Store::judge_runs`] of one.
     ///
     /// # Errors
     ///
@@ -154,6 +157,7 @@ impl Store {
             run_id,
             news,
             verdict,
+            heard: &[],
         };
         let judged = self.judge_runs(&[judgement]).await?;
         judged.first().copied().ok_or(StoreError::Invariant {
@@ -182,11 +186,12 @@ impl Store {
         let mut standings = standings(&mut transaction, &run_ids).await?;
         let (mut judged, mut added) = (Vec::new(), Vec::new());
         let (mut tally, mut unchanged) = (Tally::default(), Vec::new());
-        let mut is_revised = false;
+        let (mut is_revised, mut first_heard) = (false, Vec::new());
         for &Judgement {
             run_id,
             news,
             verdict,
+            heard,
         } in judgements
         {
             let run = runs.remove(&run_id).ok_or(StoreError::Invariant {
@@ -219,6 +224,7 @@ impl Store {
                     let is_first = standing.is_none();
                     if is_first {
                         tally += Tally::of(run.phase, run.role);
+                        first_heard.push(heard);
                     }
                     added.push(Added {
                         ordinal: 0,
@@ -257,6 +263,10 @@ impl Store {
             } else {
                 enter(&mut transaction, epoch_id, &added).await?;
             }
+        }
+        first_heard.retain(|heard| !heard.is_empty());
+        if !first_heard.is_empty() {
+            hear(&mut transaction, epoch_id, &first_heard).await?;
         }
         transaction.commit().await.named(NAME)?;
         Ok(judged)
@@ -374,6 +384,34 @@ async fn count_judgements(
     .fetch_one(connection)
     .await
     .named(NAME)
+}
+
+/// Takes in what runs were told, each of them once.
+async fn hear(
+    connection: &mut PgConnection,
+    epoch_id: i64,
+    runs: &[&[Heard]],
+) -> Result<(), StoreError> {
+    let mut heeds = sqlx::query_scalar!(
+        r#"select heeds as "heeds: Json<Heeds>" from epochs where id = $1"#,
+        epoch_id
+    )
+    .fetch_one(&mut *connection)
+    .await
+    .named(NAME)?
+    .0;
+    for heard in runs {
+        heeds.record(heard);
+    }
+    let result = sqlx::query!(
+        "update epochs set heeds = $2 where id = $1",
+        epoch_id,
+        Json(heeds) as _
+    )
+    .execute(connection)
+    .await
+    .named(NAME)?;
+    one_row(NAME, &result)
 }
 
 /// Adds judgements, and gives their runs the verdicts.

@@ -1,6 +1,6 @@
 //! What a suggestion is made from: a study's epoch, its history, its runs in flight.
 
-use io_autotune_engine::{History, Parametrization, Pending, Space, Tally};
+use io_autotune_engine::{Heeds, History, Parametrization, Pending, Space, Tally};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -32,6 +32,8 @@ pub struct StudyState {
     pub history: History,
     /// How many judgements that history is made of: [`Store::history_at`] gives it again.
     pub judged: i64,
+    /// What runs of the epoch were told of parameters that the accelerator can be asked for.
+    pub heeds: Heeds,
     /// Runs in flight that hold their place.
     pub pending: Vec<Pending>,
     /// The time limit of the epoch's latest run that Slurm has spoken of, seconds; none where it has none, or
@@ -132,7 +134,7 @@ pub(crate) async fn load(
     let epoch = sqlx::query!(
         r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements,
                   (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why, e.takes,
-                  e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>",
+                  e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>", e.heeds as "heeds: Json<Heeds>",
                   e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
                   s.mixed_accepted_at is not null as "accepts_mixed!",
                   p.parametrization as "pin?: Json<Parametrization>",
@@ -180,6 +182,7 @@ pub(crate) async fn load(
         inherited: epoch.inherited.0,
         history: History { tested, tally },
         judged: epoch.judgements,
+        heeds: epoch.heeds.0,
         pending: epoch.pending.0,
         limit_seconds,
         pin: epoch.pin.map(|pin| pin.0),

@@ -78,12 +78,15 @@ async fn parametrization(
                 .collect::<Result<_, ApiError>>()?;
             Ok(state.space.complete(&values)?)
         }
-        None => match recommend(&state.space, &state.history, &service.settings) {
-            Some(recommendation) => Ok(recommendation.parametrization),
-            None => Err(ApiError::bad_request(format!(
-                "study {study_id} recommends nothing yet: name the values to pin"
-            ))),
-        },
+        None => {
+            let narrowed = summary::narrowed(&state);
+            match recommend(narrowed.space(), narrowed.history(), &service.settings) {
+                Some(recommendation) => Ok(recommendation.parametrization),
+                None => Err(ApiError::bad_request(format!(
+                    "study {study_id} recommends nothing yet: name the values to pin"
+                ))),
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A verdict enters an epoch's caches once, only where it fits the run, and can be revised.
 
-use io_autotune_engine::{Parametrization, Phase, Role, Tally, Tested};
+use io_autotune_engine::{Heard, Parametrization, Phase, Role, Tally, Tested};
 use io_autotune_store::{Audit, Failure, Judged, Judgement, Source, StoreError, Verdict};
 use tokio::task::JoinSet;
 
@@ -533,6 +533,7 @@ async fn verdicts_given_together_are_what_they_are_one_by_one() {
                     run_id: *run_id,
                     news: *news,
                     verdict,
+                    heard: &[],
                 })
                 .collect();
             store.judge_runs(&judgements).await
@@ -598,6 +599,50 @@ async fn a_run_whose_reports_are_not_merged_is_not_judged() {
         assert_eq!(judge().await, Judged::Outdated);
         store.merge_reports(run_id, merged).await.unwrap();
         assert_eq!(judge().await, Judged::First);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_run_was_told_enters_its_epoch_once() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let heard = [Heard {
+            parameter: "sieve".into(),
+            name: "romio_ds_write".into(),
+            given: Some("enable".into()),
+            in_force: "disable".into(),
+            as_given: false,
+        }];
+        let judged = async |run_id: i64, verdict: &Verdict| {
+            let judgement = Judgement {
+                run_id,
+                news: database.news(run_id).await,
+                verdict,
+                heard: &heard,
+            };
+            store.judge_runs(&[judgement]).await.unwrap()
+        };
+        let state = async || {
+            let start = Start::of(99);
+            store.state_of(&start.study, &start.space).await.unwrap()
+        };
+        let unheeded = async || state().await.heeds.unheeded().count();
+        let first = launch(&store, 1, point(4), 12.5).await;
+        assert_eq!(judged(first, &not_counted()).await, [Judged::First]);
+        assert_eq!(judged(first, &not_counted()).await, [Judged::Unchanged]);
+        say(&store, 1, "FAILED").await;
+        assert_eq!(judged(first, &failed(point(4))).await, [Judged::Revised]);
+        assert_eq!(unheeded().await, 0, "one run, however often it is judged");
+        let second = launch(&store, 2, point(4), 12.5).await;
+        judged(second, &not_counted()).await;
+        assert_eq!(unheeded().await, 1);
+        let audit = Audit {
+            uid: 0,
+            why: "the program was changed",
+        };
+        store.reset(state().await.study_id, audit).await.unwrap();
+        assert_eq!(unheeded().await, 0, "a new epoch looks anew");
     })
     .await;
 }
