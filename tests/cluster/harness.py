@@ -344,7 +344,7 @@ class Site:
     def spooled(self) -> list[Path]:
         """Return what is in the spool: reports that wait, and those that the service refused."""
         everything = self.paths.plugin_spool.iterdir()
-        remembered = (self._outage, self.endpoint)
+        remembered = (self.outage, self.endpoint)
         return sorted(path for path in everything if path not in remembered)
 
     @property
@@ -353,12 +353,13 @@ class Site:
         return self.paths.plugin_spool / "endpoint"
 
     @property
-    def _outage(self) -> Path:
+    def outage(self) -> Path:
+        """What the nodes remember of a service that did not answer."""
         return self.paths.plugin_spool / "outage"
 
     def await_asked_again(self) -> None:
         """Wait until the nodes' helpers have noticed that the service answers."""
-        await_true("the outage to be over for the nodes", lambda: not self._outage.exists())
+        await_true("the outage to be over for the nodes", lambda: not self.outage.exists())
 
     def undelivered(self) -> list[Path]:
         """Return the reports that wait for delivery."""

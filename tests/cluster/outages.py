@@ -16,8 +16,8 @@ from harness import Site, await_true, command_lines
 
 BACKLOG = 64
 """Connections that the kernel accepts for a listener that never looks at them."""
-SPOOL_SIZE = "4m"
-"""Size of a spool that is to be full."""
+SMALL_SIZE = "4m"
+"""Size of a directory that is to be full."""
 FILLER = "filler"
 """The file that fills it."""
 PATIENCE_MS = 60_000
@@ -93,28 +93,38 @@ def munged_mute(site: Site) -> Iterator[None]:
 
 
 @contextmanager
-def small_spool(site: Site) -> Iterator[None]:
-    """Give the spool a small file system of its own; what waits there at the end is gone."""
-    spool = str(site.paths.plugin_spool)
-    options = f"size={SPOOL_SIZE},mode=0700"
-    command.run(["mount", "-t", "tmpfs", "-o", options, "io-autotune-spool", spool])
+def small(directory: Path, mode: str, size: str = SMALL_SIZE) -> Iterator[None]:
+    """Give a directory a small file system of its own; what is there at the end is gone."""
+    options = f"size={size},mode={mode}"
+    command.run(["mount", "-t", "tmpfs", "-o", options, "io-autotune-small", str(directory)])
     try:
         yield
     finally:
         # Whoever still has it open keeps it until then.
-        command.run(["umount", "--lazy", spool])
+        command.run(["umount", "--lazy", str(directory)])
+
+
+def small_spool(site: Site) -> AbstractContextManager[None]:
+    """Give the spool a small file system of its own; what waits there at the end is gone."""
+    return small(site.paths.plugin_spool, "0700")
+
+
+def spool_full(site: Site) -> AbstractContextManager[None]:
+    """Leave not a byte in the spool, which is small."""
+    return full(site.paths.plugin_spool)
 
 
 @contextmanager
-def spool_full(site: Site) -> Iterator[None]:
-    """Leave not a byte in the spool, which is small."""
-    filler = site.paths.plugin_spool / FILLER
+def full(directory: Path, spare: int = 0) -> Iterator[None]:
+    """Leave so many bytes, rounded down to pages, in a directory that is small."""
+    filler = directory / FILLER
     descriptor = os.open(filler, os.O_WRONLY | os.O_CREAT, 0o400)
     try:
         for block in (65536, 1):
             with contextlib.suppress(OSError):
                 while True:
                     os.write(descriptor, b"\0" * block)
+        os.ftruncate(descriptor, os.fstat(descriptor).st_size - spare)
         yield
     finally:
         os.close(descriptor)

@@ -12,14 +12,18 @@ import secrets
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from devcluster import command
 from devcluster.users import SERVICE_USER
-from harness import ALICE, BOB, ROOT, Site, asked
+from harness import ALICE, BOB, ROOT, Site, asked, await_true
+from outages import full, small
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e"
 """What acts on a terminal, or turns text round."""
+PAGE = 4096
+"""What tmpfs gives a file at a time."""
 
 
 @dataclass(frozen=True)
@@ -372,6 +376,145 @@ def test_connections_that_say_nothing_keep_nobody_out(site: Site) -> None:
     assert int(done.stdout) <= 256, f"one user holds {done.stdout} connections"
     run = site.run("true", asked("attacks-connections"), user=ALICE)
     assert run["state"] == "counted"
+
+
+BODY_LIMIT = 16 * 1024 * 1024
+"""What a request's body may have (``REQUEST_LIMIT`` of the service)."""
+UNREAD = 8 * 1024 * 1024
+"""What may lie in the sockets' and the server's buffers when it hangs up."""
+
+
+def opened(site: Site, *headers: str) -> socket.socket:
+    """Begin a finish with these headers, signed by nobody."""
+    stream = socket.socket(socket.AF_UNIX)
+    stream.settimeout(60)
+    stream.connect(str(site.paths.service_socket))
+    head = [
+        "POST /v1/runs/finish HTTP/1.1",
+        "host: io-autotuned",
+        "content-type: application/json",
+        f"x-io-autotune-nonce: {secrets.token_hex(16)}",
+        "x-io-autotune-credential: MUNGE:none:",
+        *headers,
+    ]
+    stream.sendall(("\r\n".join(head) + "\r\n\r\n").encode())
+    return stream
+
+
+def status_of(stream: socket.socket) -> int | None:
+    """Return the status that is answered; none if the connection ends without."""
+    text = b""
+    try:
+        while b"\r\n" not in text and (more := stream.recv(4096)):
+            text += more
+    except ConnectionError:
+        pass
+    return int(text.split()[1]) if text.startswith(b"HTTP/1.1 ") else None
+
+
+def test_a_body_that_says_it_is_too_long_is_refused_unread(site: Site) -> None:
+    for length in (BODY_LIMIT + 1, 10**12, 2**63):
+        with opened(site, f"content-length: {length}") as stream:
+            assert status_of(stream) == 413, length
+    for length in ("2**4", "-1", "99999999999999999999999", "0x10"):
+        with opened(site, f"content-length: {length}") as stream:
+            assert status_of(stream) == 400, length
+
+
+def test_a_body_that_does_not_end_is_read_no_further_than_the_limit(site: Site) -> None:
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    with opened(site, "transfer-encoding: chunked") as stream:
+        sent = 0
+        try:
+            while sent < 4 * BODY_LIMIT:
+                stream.sendall(chunk)
+                sent += 0x10000
+        except (ConnectionError, TimeoutError):
+            pass
+        assert sent <= BODY_LIMIT + UNREAD, f"{sent} bytes were taken"
+        assert status_of(stream) in (413, None)
+
+
+def test_a_body_of_another_length_than_it_says_is_not_acted_on(site: Site, sender: Sender) -> None:
+    path, nonce = "/v1/runs/start", secrets.token_hex(16)
+    whole = json.dumps(start_of(3_999_004)).encode()
+    credential = sender.credential(ROOT, path, whole, nonce)
+
+    def said(length: int, body: bytes) -> int | None:
+        stream = socket.socket(socket.AF_UNIX)
+        stream.settimeout(60)
+        with stream:
+            stream.connect(str(site.paths.service_socket))
+            head = (
+                f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+                f"x-io-autotune-nonce: {nonce}\r\nx-io-autotune-credential: {credential}\r\n"
+                f"content-length: {length}\r\n\r\n"
+            )
+            stream.sendall(head.encode() + body)
+            stream.shutdown(socket.SHUT_WR)
+            return status_of(stream)
+
+    assert said(len(whole) + 1, whole) in (400, 408, 413, None), "cut off"
+    assert said(len(whole) - 1, whole) == 401, "less than was signed"
+    assert site.sql("select count(*) from runs where job_id = 3999004") == [["0"]]
+
+
+def test_bodies_that_drip_keep_nobody_out(site: Site) -> None:
+    """Long ones take turns at being read; those of jobs are short, and pass by."""
+    home = site.paths.home(BOB)
+    dripping = home / "dripping"
+    script = home / "drip.py"
+    script.write_text(
+        "import pathlib, select, socket, sys, time\n"
+        "head = ('POST /v1/runs/finish HTTP/1.1\\r\\nhost: x\\r\\n'\n"
+        f"        'x-io-autotune-nonce: {'0' * 32}\\r\\n'\n"
+        "        'x-io-autotune-credential: MUNGE:none:\\r\\n'\n"
+        f"        'content-length: {BODY_LIMIT}\\r\\n\\r\\n').encode()\n"
+        "held = []\n"
+        "for _ in range(200):\n"
+        "    one = socket.socket(socket.AF_UNIX); one.connect(sys.argv[1]); one.sendall(head)\n"
+        "    held.append(one)\n"
+        "pathlib.Path(sys.argv[2]).touch()\n"
+        "end = time.monotonic() + 90\n"
+        "while held and time.monotonic() < end:\n"
+        "    # What is ended can be read; between two drops one waits for that.\n"
+        "    ended = select.select(held, [], [], 0.5)[0]\n"
+        "    held = [one for one in held if one not in ended]\n"
+        "    for one in held:\n"
+        "        try: one.send(b' ')\n"
+        "        except OSError: pass\n"
+        "print(len(held))\n",
+        encoding="utf-8",
+    )
+    argv = ["python3", str(script), str(site.paths.service_socket), str(dripping)]
+    left: list[str] = []
+    drip = Thread(target=lambda: left.append(site.cluster.run_as(BOB, argv).stdout))
+    drip.start()
+    await_true("the bodies to drip", dripping.exists)
+    run = site.run("true", asked("attacks-drip"), user=ALICE)
+    assert run["state"] == "counted"
+    assert drip.is_alive(), "they dripped on meanwhile"
+    drip.join()
+    assert left == ["0\n"], "some were never let go of"
+
+
+@pytest.mark.parametrize("pages", range(9))
+def test_a_run_directory_with_little_room_gives_a_job_all_or_nothing(
+    site: Site, pages: int
+) -> None:
+    """What root lays out for a job is a few files; a job must never have a part of them."""
+    app = "attacks-full"
+    if pages == 0:
+        site.pinned(app, {"cb_nodes": "2"})
+    body = "cat ${ROMIO_HINTS:-/dev/null}; exit 7"
+    with small(site.paths.plugin_run, "0711"), full(site.paths.plugin_run, pages * PAGE):
+        job = site.sbatch(body, asked(app))
+        assert site.ended(job)["ExitCode"] == "7:0", "the job does not end as it would"
+        run = site.judged(job)
+        assert site.output(job) in ("", "cb_nodes 2\n"), "a part of what was laid out"
+        had = site.output(job) != ""
+        assert (run["applied"]["kind"] == "parametrization") <= had, run["applied"]
+    assert site.judged(site.sbatch("true", asked(app)))["state"] == "counted"
 
 
 def test_a_users_program_of_our_name_is_not_run(site: Site) -> None:

@@ -8,7 +8,8 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread
+from itertools import count
+from threading import Event, Thread
 
 import pytest
 from clusters import cluster_of_its_own
@@ -62,8 +63,8 @@ def _both_are_asked(site: Site) -> None:
     files.write(path, both, mode=0o644)
 
 
-def storm(site: Site, app: str, first_job_id: int) -> Json:
-    """Start many runs of one study at once, as their prologs would."""
+def storm(site: Site, app: str, first_job_id: int, deadline_ms: int = DEADLINE_MS) -> Json:
+    """Start many runs of one study at once, as their prologs would, and hang up at the deadline."""
     uid = site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
     argv = [
         "storm",
@@ -73,7 +74,7 @@ def storm(site: Site, app: str, first_job_id: int) -> Json:
         f"--uid={uid}",
         f"--first-job-id={first_job_id}",
         f"--starts={STARTS}",
-        f"--deadline-ms={DEADLINE_MS}",
+        f"--deadline-ms={deadline_ms}",
     ]
     return json.loads(site.cluster.run_as(ROOT, argv).stdout)
 
@@ -110,13 +111,22 @@ def test_jobs_are_tuned_and_reported_while_one_service_is_down(site: Site) -> No
 
 def test_a_mute_service_is_passed_by_and_returned_to(site: Site) -> None:
     app = "replicas-mute"
-    site.pinned(app, GIVEN)
+    study_id = site.pinned(app, GIVEN)["study_id"]
     with site.part_frozen("io-autotuned"):
         job = site.sbatch("cat $ROMIO_HINTS", asked(app))
         run = site.judged(job)
         assert hints(site.output(job)).items() >= GIVEN.items()
         assert run["state"] == "counted", run
         assert site.endpoint.read_text(encoding="utf-8").endswith("second.sock")
+        assert not site.outage.exists(), "one of two that is mute is no outage"
+        # What must not be done twice is asked of one that is alive.
+        site.pin(app, {"cb_nodes": "4"}, user=ROOT)
+        audited = f"select count(*) from audit where action = 'pin' and study_id = {study_id}"
+        assert site.sql(audited) == [["2"]], "the pin of the first service and this one"
+        job = site.sbatch("cat $ROMIO_HINTS", asked(app))
+        assert site.judged(job)["state"] == "counted"
+        assert hints(site.output(job))["cb_nodes"] == "4"
+        assert not site.outage.exists()
     await_true("the nodes to ask the first service again", lambda: not site.endpoint.exists())
 
 
@@ -142,6 +152,52 @@ def test_the_other_service_gives_the_answer_of_one_that_is_killed(site: Site) ->
     assert summary["explored"] == summary["exploring"], "the same experiment twice at once"
     assert len(runs_of(site, app)) == STARTS
     check_pools(site)
+
+
+def test_the_database_restarts_while_clients_hang_up(site: Site) -> None:
+    app = "replicas-hang-up"
+    first_job_id = 3_000_000
+    stop = Event()
+    hung_up: list[int] = []
+
+    def impatient() -> None:
+        # Longer and longer, so that all of a request's course is cut at one time or another.
+        for round_ in count():
+            if stop.is_set():
+                return
+            summary = storm(site, app, first_job_id, 40 + 20 * (round_ % 20))
+            hung_up.append(summary["failed"])
+
+    asking = Thread(target=impatient)
+    asking.start()
+    try:
+        for end in ("restart", "kill", "restart"):
+            rounds = len(hung_up)
+            await_true("clients to hang up", lambda: sum(hung_up[rounds:]) > 0)  # noqa: B023
+            if end == "kill":
+                site.kill_part("postgresql")
+                site.cluster.up()
+            else:
+                with site.parts_stopped("postgresql"):
+                    pass
+    finally:
+        stop.set()
+        asking.join()
+    assert sum(hung_up) > STARTS, "nobody hung up"
+    check_pools(site)
+    # More at once than the pools have connections: each of these works.
+    for _ in range(3):
+        summary = storm(site, app, first_job_id)
+        assert summary["answered"] == STARTS, summary
+    runs = runs_of(site, app)
+    assert sorted(int(job_id) for job_id, _role in runs) == list(
+        range(first_job_id, first_job_id + STARTS)
+    ), "a job has no run, or two"
+    explored = [role for _job_id, role in runs if role in ("design", "search")]
+    assert len(explored) == summary["exploring"] == summary["explored"], "an experiment twice"
+    check_pools(site)
+    run = site.run("true", asked("replicas-after"))
+    assert run["state"] == "counted", run
 
 
 def test_a_job_id_that_slurm_gives_again_is_another_job(site: Site) -> None:

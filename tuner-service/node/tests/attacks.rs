@@ -8,6 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::stat::Mode;
@@ -259,6 +260,66 @@ fn what_stands_in_the_place_of_a_spools_files_harms_nothing() {
             assert!(node.job("job.env").is_file(), "{kind} as {name}");
         }
     }
+}
+
+/// Puts one thing after the other in the place of files, as fast as it goes, until told to stop.
+fn swap(node: &Node, places: &[PathBuf], stop: &AtomicBool) -> usize {
+    let mut swapped = 0;
+    // What is put there comes by a rename, as whoever is in a race would do it.
+    let aside = node.path("aside");
+    fs::create_dir_all(&aside).unwrap();
+    while !stop.load(Ordering::Relaxed) {
+        for (number, kind) in KINDS.iter().enumerate() {
+            for place in places {
+                let new = aside.join(number.to_string());
+                if fs::symlink_metadata(&new).is_ok_and(|file| file.is_dir()) {
+                    fs::remove_dir_all(&new).unwrap();
+                }
+                node.put(kind, &new);
+                // The directory may be gone meanwhile, or a directory stand there.
+                let _ = fs::rename(place, aside.join("was"));
+                swapped += usize::from(fs::rename(&new, place).is_ok());
+                if aside.join("was").is_dir() {
+                    let _ = fs::remove_dir_all(aside.join("was"));
+                }
+            }
+        }
+    }
+    swapped
+}
+
+#[test]
+fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
+    let mut swapped = 0;
+    for round in 0..30 {
+        let node = used();
+        let stamp = "io-autotune-stamp 1\nstep 1\nstart_ns 1\nend_ns 9\nnodes 1\nwait_status 0\n";
+        for name in ["step-0.stamp", "step-1.stamp"] {
+            fs::write(node.job(name), stamp).unwrap();
+            fs::set_permissions(node.job(name), Permissions::from_mode(0o400)).unwrap();
+        }
+        let places = ["start.json", "step-0.stamp", "job.env"].map(|name| node.job(name));
+        let stop = AtomicBool::new(false);
+        let finish = std::thread::scope(|scope| {
+            let swapping = scope.spawn(|| swap(&node, &places, &stop));
+            let finish = node.hook("finish");
+            stop.store(true, Ordering::Relaxed);
+            swapped += swapping.join().unwrap();
+            finish
+        });
+        let what = format!("round {round}: {}", finish.said);
+        node.check(&what);
+        // What is swapped while the directory is cleared away may stay there: the next start makes it anew.
+        let reports = node.reports();
+        assert_eq!(reports.len(), 1, "{what}");
+        let steps = reports[0]["steps"].as_array().unwrap();
+        assert!(steps.iter().any(|step| step["step_id"] == 1), "{what}");
+        assert!(!reports[0].to_string().contains(PRECIOUS), "{what}");
+        let start = node.hook("start");
+        assert!(start.good, "{what}: {}", start.said);
+        node.check(&what);
+    }
+    assert!(swapped > 30, "only {swapped} were swapped");
 }
 
 #[test]

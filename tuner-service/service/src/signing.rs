@@ -49,18 +49,17 @@ pub(crate) async fn signed(
         Ok(nonce) => nonce,
         Err(error) => return unauthorized(&error.to_string()).into_response(),
     };
+    // What is said to be too long is not waited for.
+    if body.size_hint().lower() > REQUEST_LIMIT as u64 {
+        return too_long();
+    }
     let is_usual = body.size_hint().upper().is_some_and(|most| most <= USUAL);
     let _place = match is_usual {
         true => None,
         false => LONG_BODIES.acquire().await.ok(),
     };
     let Ok(body) = Limited::new(body, REQUEST_LIMIT).collect().await else {
-        return ApiError::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "too_large",
-            format!("a request's body may have {REQUEST_LIMIT} bytes at the most"),
-        )
-        .into_response();
+        return too_long();
     };
     let body = body.to_bytes();
     let path = uri
@@ -162,6 +161,15 @@ async fn blocking<T: Send + 'static>(
     })
     .await
     .map_err(|_| stopping())
+}
+
+fn too_long() -> Response {
+    ApiError::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "too_large",
+        format!("a request's body may have {REQUEST_LIMIT} bytes at the most"),
+    )
+    .into_response()
 }
 
 fn unauthorized(message: &str) -> ApiError {

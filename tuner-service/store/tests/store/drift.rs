@@ -4,11 +4,11 @@ use io_autotune_engine::{
     BestKnownBecause, Changed, Drift, DriftSettings, Epoch, Phase, Role, Settings, SettledRun,
     best_known_of, drift, ranks,
 };
-use io_autotune_store::{Audit, Inheritance, Store, StudyState, Verdict};
+use io_autotune_store::{Audit, Inheritance, Judged, Store, StoreError, StudyState, Verdict};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::{Report, Start, decision, in_database, point, say};
+use crate::support::{Database, Report, Start, decision, in_database, other_space, point, say};
 
 /// A run of the settled phase that counts: every tenth is of the default, which takes 15 s, the
 /// others of what is recommended, 10 s, all of them times `factor` and a little more or less.
@@ -135,6 +135,81 @@ async fn of_eight_that_see_a_drift_one_opens_an_epoch_that_keeps_ranks() {
         let state = store.study_state(study_id).await.unwrap();
         assert_eq!((state.epoch, state.opened.takes.as_str()), (3, "nothing"));
         assert!(state.inherited.is_empty());
+    })
+    .await;
+}
+
+/// Gives up runs that nobody has reported, and looks for drift after each; returns how many first verdicts and how many
+/// epochs were this store's.
+async fn expire(runs: Vec<i64>, store: Store, database: Database) -> (usize, usize) {
+    let verdict = Verdict::NotCounted {
+        why: "nobody has reported it".into(),
+        failed: None,
+    };
+    let (mut first, mut opened) = (0, 0);
+    for run_id in runs {
+        match database.judge(&store, run_id, &verdict).await.unwrap() {
+            Judged::First => first += 1,
+            Judged::Unchanged => {}
+            other => panic!("nothing new was heard of the run: {other:?}"),
+        }
+        opened += loop {
+            match store.follow_drift(&[run_id], detect, inherit).await {
+                Ok(epoch) => break usize::from(epoch.is_some()),
+                // The service's next judgement looks again.
+                Err(StoreError::Busy { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        };
+    }
+    (first, opened)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_services_that_expire_runs_see_a_drift_and_read_a_new_catalogue_one_does_each() {
+    in_database(|database| async move {
+        let stores = [database.store(8), database.store(8)];
+        for job_id in 1..=90 {
+            settled_run(&stores[0], job_id, if job_id > 70 { 2.0 } else { 1.0 }).await;
+        }
+        let mut unheard = Vec::new();
+        for job_id in 201..=216 {
+            let settled = |_: &StudyState| decision(Phase::Settled, Role::Settled, point(3));
+            let run = Start::of(job_id).ask(&stores[1], settled).await.unwrap();
+            unheard.push(run.run_id);
+        }
+        let (mut expiring, mut starting) = (JoinSet::new(), JoinSet::new());
+        for store in &stores {
+            expiring.spawn(expire(unheard.clone(), store.clone(), database.clone()));
+            for job_id in 301..=308 {
+                let (store, mut start) = (store.clone(), Start::of(job_id));
+                start.space = other_space();
+                starting.spawn(async move {
+                    let started = start.ask(&store, |state| {
+                        decision(Phase::Baseline, Role::Baseline, state.space.default())
+                    });
+                    started.await.unwrap().run_id
+                });
+            }
+        }
+        let mut started = starting.join_all().await;
+        let expired = expiring.join_all().await;
+        assert_eq!(expired.iter().map(|(first, _)| first).sum::<usize>(), unheard.len());
+        started.sort_unstable();
+        assert!(started.chunks(2).all(|both| both[0] == both[1]), "{started:?}");
+
+        let drifts = database.number("select count(*) from epochs where drift is not null").await;
+        let opened: usize = expired.iter().map(|(_, opened)| opened).sum();
+        assert_eq!(i64::try_from(opened).unwrap(), drifts);
+        assert!(drifts <= 1, "{drifts} epochs for one drift");
+        let spaces = "select count(*) from epochs e join epochs p on p.id = e.parent_id where e.space <> p.space";
+        assert_eq!(database.number(spaces).await, 1, "one epoch for the new catalogue");
+        let epochs = database.number("select count(*) from epochs").await;
+        assert_eq!(epochs, 2 + drifts, "and none besides");
+        assert_eq!(database.number("select max(ordinal)::bigint from epochs").await, epochs);
+        let of_new = "select count(distinct epoch_id) from runs where job_id between 301 and 308";
+        assert_eq!(database.number(of_new).await, 1);
+        assert!(stores[0].check_caches().await.unwrap().is_empty());
     })
     .await;
 }
