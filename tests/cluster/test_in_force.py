@@ -110,7 +110,8 @@ def test_a_parameter_that_the_program_sets_is_no_longer_tuned_and_comes_back(
         if len(explored) == 3:
             break
     assert len(explored) == 3, "nothing was explored"
-    assert "does not heed it: romio_ds_write" in site.tuner(ALICE, "history", app).stdout
+    shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    assert "does not heed it: romio_ds_write" in shown
 
     def ineffective() -> list[str]:
         return [text for text in site.study(app)["warnings"] if "has no effect" in text]

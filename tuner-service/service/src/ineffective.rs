@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use io_autotune_engine::{Heard, Heeds};
+use io_autotune_engine::{Heard, Heed, Heeds, Unheeded};
 use io_autotune_protocol::FinishRequest;
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(crate) fn heard(reports: &[Value]) -> Vec<Heard> {
 /// The parameters that the application does not heed, each in a sentence.
 pub(crate) fn sentences(heeds: &Heeds) -> Vec<String> {
     let list = |values: &BTreeSet<String>| values.iter().cloned().collect::<Vec<_>>().join(", ");
-    let sentence = |(unheeded, heed): (io_autotune_engine::Unheeded, &io_autotune_engine::Heed)| {
+    let sentence = |(unheeded, heed): (Unheeded, &Heed)| {
         format!(
             "{} has no effect here: {} of the latest runs were given {}, and {} was in force; such runs do not count. It is \
              held at its default, and no longer tuned. Does the program set it itself? Then it has to leave {} to \

@@ -10,7 +10,7 @@ use io_autotune_protocol::{
     Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
     StudySummary,
 };
-use io_autotune_store::{ComparedRun, RunFilter, RunRow, StudyFilter, StudyRow, StudyState};
+use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
