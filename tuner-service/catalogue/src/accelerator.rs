@@ -1,6 +1,6 @@
 //! One accelerator as its catalogue file describes it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
@@ -8,14 +8,15 @@ use io_autotune_engine::{Constraint, Parameter, Space, SpaceError};
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::Part;
 use crate::delivery::Deliveries;
 use crate::fault::{AcceleratorError, Faults};
 use crate::read_back::ReadBack;
 
-/// An accelerator: something with I/O parameters that a job can be given.
+/// An accelerator: something with I/O parameters that a job can be given; or several that are tuned together.
 #[derive(Clone, Debug)]
 pub struct Accelerator {
-    /// The name users type: `--io-autotune=NAME`.
+    /// The name users type: `--io-autotune=NAME`; of several the names, sorted, with `+` between them.
     pub name: String,
     /// One line for people.
     pub title: String,
@@ -29,10 +30,8 @@ pub struct Accelerator {
     pub needs: Vec<Need>,
     /// Its parameters.
     pub space: Space,
-    /// How a parametrization is delivered.
-    pub deliveries: Deliveries,
-    /// What reads back what is in force, besides the kernel.
-    pub read_back: Option<ReadBack>,
+    /// How a parametrization is delivered and read back, file by file.
+    pub parts: Vec<Part>,
 }
 
 /// What an accelerator needs besides a job that asks for it.
@@ -91,7 +90,7 @@ impl Accelerator {
         };
         if !is_plain_name(document.name.get_ref()) {
             let problem = format!(
-                "name = {:?}: use letters, digits, '.', '_' and '-', starting with a letter or digit",
+                "name = {:?}: use letters, digits, '.', '_' and '-', starting with a letter or digit ('+' stands between accelerators that are tuned together)",
                 document.name.get_ref()
             );
             faults.at(&document.name.span(), problem);
@@ -130,17 +129,48 @@ impl Accelerator {
         let Ok(space) = space else {
             unreachable!("a fault was noted")
         };
+        let name = document.name.into_inner();
+        let part = Part {
+            of: name.clone(),
+            space: space.clone(),
+            deliveries: document.delivery,
+            read_back: document.read_back,
+            renamed: BTreeMap::new(),
+        };
         Ok(Self {
-            name: document.name.into_inner(),
+            name,
             title: document.title,
             description: document.description,
             takes_effect: document.takes_effect,
             tried_on: document.tried_on,
             needs: document.needs,
             space,
-            deliveries: document.delivery,
-            read_back: document.read_back,
+            parts: vec![part],
         })
+    }
+
+    /// Each way on which parameters are delivered in a few words, for people.
+    #[must_use]
+    pub fn ways(&self) -> Vec<String> {
+        let alone = self.parts.len() == 1;
+        let of_part = |part: &Part| {
+            let whose = if alone {
+                String::new()
+            } else {
+                format!("{}: ", part.of)
+            };
+            let words = part.deliveries.words().into_iter();
+            words
+                .map(|words| whose.clone() + &words)
+                .collect::<Vec<_>>()
+        };
+        self.parts.iter().flat_map(of_part).collect()
+    }
+
+    /// Whether anything besides the kernel reads back what is in force.
+    #[must_use]
+    pub fn is_read_back(&self) -> bool {
+        self.parts.iter().any(|part| part.read_back.is_some())
     }
 }
 
@@ -240,7 +270,7 @@ value = "{depth}"
         assert_eq!(accelerator.name, "small");
         assert_eq!(accelerator.space.size(), 24);
         assert_eq!(
-            accelerator.deliveries.words(),
+            accelerator.ways(),
             [
                 "variable DEPTH = {depth}",
                 "file hints, named by HINTS: threads"
@@ -256,6 +286,12 @@ value = "{depth}"
                 "name = \"../x\"",
                 2,
                 "use letters, digits",
+            ),
+            (
+                "name = \"small\"",
+                "name = \"small+large\"",
+                2,
+                "'+' stands between accelerators",
             ),
             ("title =", "titel =", 3, "unknown field `titel`"),
             (

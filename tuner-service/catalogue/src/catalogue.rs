@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::joint::{self, JointError};
 use crate::{Accelerator, AcceleratorError};
 
 /// The accelerators of a site, from the `*.toml` files of one directory.
@@ -43,6 +44,22 @@ pub enum CatalogueError {
     /// The directory has no accelerator.
     #[error("{0} has no accelerator: put a *.toml file there")]
     Empty(PathBuf),
+}
+
+/// Why there is no accelerator of a name.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LookupError {
+    /// No file describes it.
+    #[error("there is no accelerator {name:?}; choose one of: {choices}")]
+    Unknown {
+        /// What was asked for; of several that are to be tuned together the one that there is not.
+        name: String,
+        /// What there is.
+        choices: String,
+    },
+    /// It names several that cannot be tuned together.
+    #[error(transparent)]
+    Together(#[from] JointError),
 }
 
 impl Catalogue {
@@ -85,10 +102,34 @@ impl Catalogue {
         }
     }
 
-    /// The accelerator called `name`.
+    /// The accelerator that a file describes under this name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Arc<Accelerator>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Accelerator>> {
         self.accelerators.get(name)
+    }
+
+    /// The accelerator that a user means: one by its name, or several by their names in any order, with `+` between
+    /// them, as one.
+    ///
+    /// # Errors
+    ///
+    /// Says which of them there is not, or why they cannot be tuned together.
+    pub fn find(&self, name: &str) -> Result<Arc<Accelerator>, LookupError> {
+        let known = |name: &str| {
+            self.get(name).cloned().ok_or_else(|| LookupError::Unknown {
+                name: name.to_owned(),
+                choices: self.choices(),
+            })
+        };
+        match joint::named(name)?.as_slice() {
+            [only] => known(only),
+            several => {
+                let several = several.iter().map(|name| known(name));
+                Ok(Arc::new(joint::joint(
+                    &several.collect::<Result<Vec<_>, _>>()?,
+                )?))
+            }
+        }
     }
 
     /// All accelerators, by name.

@@ -185,6 +185,15 @@ impl Deliveries {
         }
     }
 
+    /// The variables of the job that it may set.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &String> {
+        let environment = self.environment.iter().map(|entry| &entry.variable);
+        let files = self.files.iter().map(|file| &file.variable);
+        let provided = self.command.iter().flat_map(|command| &command.provides);
+        let variables = environment.chain(files).chain(provided);
+        variables.map(Spanned::get_ref)
+    }
+
     /// Each way in a few words, for people.
     pub fn words(&self) -> Vec<String> {
         let variables = self.environment.iter().map(|entry| {

@@ -10,17 +10,21 @@ mod accelerator;
 mod catalogue;
 mod delivery;
 mod fault;
+mod joint;
 mod live;
+mod part;
 mod read_back;
 mod render;
 mod template;
 
 pub use accelerator::{Accelerator, Need};
-pub use catalogue::{Catalogue, CatalogueError};
+pub use catalogue::{Catalogue, CatalogueError, LookupError};
 pub use delivery::{
     CommandDelivery, CommandVariable, Deliveries, FileDelivery, SettingDelivery, VariableDelivery,
 };
 pub use fault::{AcceleratorError, Fault};
+pub use joint::{JointError, canonical_name};
 pub use live::{Change, LiveCatalogue, Refused};
+pub use part::Part;
 pub use read_back::{ReadBack, Reader};
 pub use template::{Template, TemplateError};

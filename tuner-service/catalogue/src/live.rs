@@ -323,6 +323,38 @@ value = "{size}"
     }
 
     #[test]
+    fn what_is_tuned_together_follows_each_of_its_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let text = |name: &str| TEXT.replace("NAME", name).replace("SIZE", name);
+        for name in ["a", "b"] {
+            write(path, &format!("{name}.toml"), &text(name));
+        }
+        let live = LiveCatalogue::open(path).unwrap();
+        let both = || live.current().find("b+a");
+        let before = both().unwrap();
+        write(path, "a.toml", &text("a").replace("x", "another title"));
+        live.refresh();
+        assert!(both().unwrap().space.offers_the_same(&before.space));
+        write(path, "b.toml", &text("b").replace("[1, 2]", "[1, 2, 3]"));
+        live.refresh();
+        let after = both().unwrap();
+        assert!(
+            !after.space.offers_the_same(&before.space),
+            "a change of either is another space"
+        );
+        write(path, "b.toml", "nothing");
+        live.refresh();
+        assert_eq!(both().unwrap().space, after.space, "a bad file keeps it");
+        std::fs::remove_file(path.join("b.toml")).unwrap();
+        live.refresh();
+        assert_eq!(
+            both().unwrap_err().to_string(),
+            "there is no accelerator \"b\"; choose one of: a"
+        );
+    }
+
+    #[test]
     fn a_directory_that_has_gone_keeps_everything() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("d");

@@ -7,7 +7,7 @@ use io_autotune_protocol as protocol;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::Accelerator;
+use crate::Part;
 use crate::fault::Faults;
 
 /// What reads back what is in force.
@@ -54,21 +54,21 @@ impl ReadBack {
         }
     }
 
-    /// What is to be read back of a run under `parametrization`. What is at its default was not given to the job,
-    /// and is not asked for.
+    /// What is to be read back of a run under `parametrization`, which is the part's own. What is at its default was
+    /// not given to the job, and is not asked for.
     pub(crate) fn of(
         &self,
-        accelerator: &Accelerator,
+        part: &Part,
         parametrization: &Parametrization,
     ) -> Vec<protocol::ReadBack> {
         let asked = |parameter: &str| {
             let value = parametrization.0.get(parameter)?;
-            (!accelerator.is_default(parameter, value)).then(|| value.to_string())
+            (!part.is_default(parameter, value)).then(|| value.to_string())
         };
         self.names
             .iter()
             .map(|(parameter, name)| protocol::ReadBack {
-                parameter: parameter.get_ref().clone(),
+                parameter: part.outer_name(parameter.get_ref()).to_owned(),
                 name: name.clone(),
                 asked: asked(parameter.get_ref()),
                 at_most: self

@@ -1,11 +1,11 @@
 //! From a parametrization to what the job is given.
 
-use io_autotune_engine::{Parametrization, SpaceError, Value};
+use io_autotune_engine::{Parametrization, SpaceError};
 use io_autotune_protocol::{
     DeliveredCommand, DeliveredFile, DeliveredSetting, DeliveredVariable, Delivery,
 };
 
-use crate::{Accelerator, Template};
+use crate::{Accelerator, Part, Template};
 
 impl Accelerator {
     /// How `parametrization` reaches a job. A parameter that does not exist under it has no line; a
@@ -18,8 +18,34 @@ impl Accelerator {
     pub fn render(&self, parametrization: &Parametrization) -> Result<Delivery, SpaceError> {
         self.space.validate(parametrization)?;
         let mut delivery = self.render_nothing();
+        for part in &self.parts {
+            part.render(&part.own(parametrization), &mut delivery);
+        }
+        Ok(delivery)
+    }
+
+    /// A delivery of nothing, which still watches for the user's own settings.
+    #[must_use]
+    pub fn render_nothing(&self) -> Delivery {
+        Delivery {
+            watch: self
+                .parts
+                .iter()
+                .flat_map(|part| part.deliveries.variables())
+                .cloned()
+                .collect(),
+            ..Delivery::default()
+        }
+    }
+}
+
+impl Part {
+    /// Adds what a parametrization of its own space is delivered by.
+    pub(crate) fn render(&self, parametrization: &Parametrization, delivery: &mut Delivery) {
         if let Some(read_back) = &self.read_back {
-            delivery.read_back = read_back.of(self, parametrization);
+            delivery
+                .read_back
+                .extend(read_back.of(self, parametrization));
         }
         let rendered = |template: &Template, omit_default: bool| {
             let mut named = template.parameters();
@@ -88,41 +114,13 @@ impl Accelerator {
                 });
             }
         }
-        Ok(delivery)
-    }
-
-    pub(crate) fn is_default(&self, name: &str, value: &Value) -> bool {
-        let mut parameters = self.space.parameters().iter();
-        parameters.any(|parameter| parameter.name == name && parameter.default == *value)
-    }
-
-    /// A delivery of nothing, which still watches for the user's own settings.
-    #[must_use]
-    pub fn render_nothing(&self) -> Delivery {
-        let environment = self
-            .deliveries
-            .environment
-            .iter()
-            .map(|entry| &entry.variable);
-        let files = self.deliveries.files.iter().map(|file| &file.variable);
-        Delivery {
-            watch: environment
-                .chain(files)
-                .chain(
-                    self.deliveries
-                        .command
-                        .iter()
-                        .flat_map(|command| &command.provides),
-                )
-                .map(|name| name.get_ref().clone())
-                .collect(),
-            ..Delivery::default()
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_engine::Value;
+
     use super::*;
 
     fn accelerator() -> Accelerator {

@@ -35,7 +35,7 @@ fn described(accelerator: &Accelerator) -> String {
         accelerator.space.parameters().len(),
         accelerator.space.size()
     );
-    for words in accelerator.deliveries.words() {
+    for words in accelerator.ways() {
         text.push_str(&format!("  {words}\n"));
     }
     text

@@ -204,7 +204,7 @@ pub(crate) enum Command {
     /// What can be tuned, and whether a catalogue file is right.
     #[command(
         subcommand,
-        after_help = "Examples:\n  io-autotune accelerators list\n  io-autotune accelerators show romio\n  io-autotune accelerators check mine.toml    exit status 1: it is refused"
+        after_help = "Examples:\n  io-autotune accelerators list\n  io-autotune accelerators show romio\n  io-autotune accelerators show romio+page-cache    can they be tuned together?\n  io-autotune accelerators check mine.toml    exit status 1: it is refused"
     )]
     Accelerators(Accelerators),
     /// Is everything well, as seen from this host? Admins are told of the service's inside too.
@@ -255,9 +255,9 @@ pub(crate) enum Accelerators {
         #[command(flatten)]
         output: Output,
     },
-    /// One accelerator: its parameters, how they reach a job, and when they take effect.
+    /// One accelerator, or several that are tuned together: parameters, how they reach a job, when they take effect.
     Show {
-        /// Its name.
+        /// Its name, or the names of several with + between them.
         name: String,
         #[command(flatten)]
         output: Output,

@@ -42,11 +42,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Say whether an accelerator exists; exits with 2, and the valid choices, if it does not.
+    /// Say whether an accelerator exists, or several can be tuned together; exits with 2, and why not, if they cannot.
     Check {
         #[command(flatten)]
         service: ServiceArguments,
-        /// The accelerator's name.
+        /// The accelerator's name, or the names of several with + between them.
         #[arg(long)]
         accelerator: String,
     },

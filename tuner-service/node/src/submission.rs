@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use io_autotune_protocol::{
-    AcceleratorSummary, Call, Client, ClientError, ConfigError, Method, PreviewAnswer,
-    PreviewRequest,
+    Call, Client, ClientError, ConfigError, Method, PreviewAnswer, PreviewRequest, Request,
 };
+use serde::de::IgnoredAny;
 
 use crate::{Deadline, show};
 
@@ -17,14 +17,19 @@ pub(crate) async fn check(
     accelerator: &str,
     deadline: Deadline,
 ) -> ExitCode {
-    match accelerators(client, deadline).await {
-        Ok(known) if known.iter().any(|one| one.name == accelerator) => ExitCode::SUCCESS,
-        Ok(known) => {
-            let choices: Vec<_> = known.iter().map(|one| one.name.as_str()).collect();
-            show(&format!(
-                "there is no accelerator \"{accelerator}\"; choose one of: {}",
-                choices.join(", ")
-            ));
+    let request = Request {
+        accelerator: Some(accelerator.to_owned()),
+        ..Request::default()
+    };
+    // What is no name has no place in a path.
+    if let Err(error) = request.validate() {
+        show(&error.to_string());
+        return ExitCode::from(REFUSED);
+    }
+    match describe(client, accelerator, deadline).await {
+        Ok(IgnoredAny) => ExitCode::SUCCESS,
+        Err(error @ ClientError::Refused { .. }) if !error.is_transient() => {
+            show(&error.to_string());
             ExitCode::from(REFUSED)
         }
         // A service that is down is no reason to refuse a job.
@@ -32,13 +37,14 @@ pub(crate) async fn check(
     }
 }
 
-async fn accelerators(
+async fn describe(
     client: Result<Client, ConfigError>,
+    accelerator: &str,
     deadline: Deadline,
-) -> Result<Vec<AcceleratorSummary>, ClientError> {
+) -> Result<IgnoredAny, ClientError> {
     let call = Call::<()> {
         method: Method::Get,
-        path: "/v1/accelerators",
+        path: &format!("/v1/accelerators/{accelerator}"),
         body: None,
         idempotent: true,
     };

@@ -36,7 +36,8 @@ pub struct Request {
     /// The application's name; absent when the job has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<String>,
-    /// The accelerator's name; absent means the site's default one.
+    /// The accelerator's name, or those of several with `+` between them, in any order; absent means the site's
+    /// default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<String>,
     /// What is to be done.
@@ -169,6 +170,8 @@ mod tests {
         assert_eq!(request.app.as_deref(), Some("ocean"));
         assert_eq!(request.accelerator.as_deref(), Some("romio"));
         assert_eq!(request.mode, Mode::Observe);
+        let several: Request = "accelerator=romio+page-cache".parse().unwrap();
+        assert_eq!(several.accelerator.as_deref(), Some("romio+page-cache"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use io_autotune_catalogue::CatalogueError;
+use io_autotune_catalogue::{CatalogueError, LookupError};
 use io_autotune_engine::{Settings, SettingsError};
 use io_autotune_store::StoreError;
 use serde::Deserialize;
@@ -105,8 +105,8 @@ pub(crate) enum StartupError {
     },
     #[error("the catalogue: {0}")]
     Catalogue(#[from] CatalogueError),
-    #[error("[accelerators] default = {name:?} is not in the catalogue, which has: {choices}")]
-    DefaultAccelerator { name: String, choices: String },
+    #[error("[accelerators] default = {name:?} is not in the catalogue: {problem}")]
+    DefaultAccelerator { name: String, problem: LookupError },
     #[error("the database: {0}")]
     Store(#[from] StoreError),
     #[error("cannot listen on {address}: {source}")]

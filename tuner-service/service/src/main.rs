@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use io_autotune_catalogue::{Catalogue, Change, LiveCatalogue};
+use io_autotune_catalogue::{Catalogue, Change, LiveCatalogue, canonical_name};
 use io_autotune_protocol::munge::Munge;
 use io_autotune_store::Store;
 use tokio::sync::{Semaphore, watch};
@@ -130,7 +130,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         store: store.clone(),
         catalogue: Arc::clone(&catalogue),
         report: config.report,
-        default_accelerator: config.accelerators.default,
+        default_accelerator: canonical_name(&config.accelerators.default),
         settings: config.study,
         access: Access::new(config.access),
         credentials: Arc::new(Munge {
@@ -174,13 +174,13 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
 }
 
 fn has_default(catalogue: &Catalogue, name: &str) -> Result<(), StartupError> {
-    match catalogue.get(name) {
-        Some(_) => Ok(()),
-        None => Err(StartupError::DefaultAccelerator {
+    catalogue
+        .find(name)
+        .map(drop)
+        .map_err(|problem| StartupError::DefaultAccelerator {
             name: name.to_owned(),
-            choices: catalogue.choices(),
-        }),
-    }
+            problem,
+        })
 }
 
 /// Follows the catalogue's directory. Names and times of a few files are looked at, which works on any file

@@ -14,18 +14,23 @@ use super::{ApiError, Service};
 #[utoipa::path(get, path = "/v1/accelerators", responses((status = 200, body = Vec<AcceleratorSummary>)))]
 pub(super) async fn list(State(service): State<Arc<Service>>) -> Json<Vec<AcceleratorSummary>> {
     let catalogue = service.catalogue.current();
-    Json(
-        catalogue
-            .iter()
-            .map(|accelerator| summary(&service, accelerator))
-            .collect(),
-    )
+    let mut list: Vec<_> = catalogue
+        .iter()
+        .map(|accelerator| summary(&service, accelerator))
+        .collect();
+    // The default may be several together, which no file describes.
+    if list.iter().all(|one| !one.is_default)
+        && let Ok(default) = service.accelerator(None)
+    {
+        list.push(summary(&service, &default));
+    }
+    Json(list)
 }
 
-/// One accelerator.
-#[utoipa::path(get, path = "/v1/accelerators/{name}", params(("name" = String, Path, description = "What users type")),
+/// One accelerator, or several that are tuned together.
+#[utoipa::path(get, path = "/v1/accelerators/{name}", params(("name" = String, Path, description = "What users type; of several that are tuned together the names with + between them")),
     responses((status = 200, body = AcceleratorDetail),
-    (status = 422, body = ErrorBody, description = "There is none; the message has the valid choices")))]
+    (status = 422, body = ErrorBody, description = "There is none, and the message has the valid choices; or they cannot be tuned together")))]
 pub(super) async fn show(
     State(service): State<Arc<Service>>,
     path: Result<Path<String>, PathRejection>,
@@ -37,7 +42,7 @@ pub(super) async fn show(
         description: accelerator.description.clone(),
         takes_effect: accelerator.takes_effect.clone(),
         space: accelerator.space.clone(),
-        delivery: accelerator.deliveries.words(),
+        delivery: accelerator.ways(),
     }))
 }
 

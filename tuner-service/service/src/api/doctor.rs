@@ -217,8 +217,8 @@ fn accelerators(service: &Service) -> Check {
     let default = &service.default_accelerator;
     let catalogue = service.catalogue.current();
     let refused = service.catalogue.refused();
-    if catalogue.get(default).is_none() {
-        let detail = format!("the default, {default}, is not in the catalogue");
+    if let Err(problem) = catalogue.find(default) {
+        let detail = format!("the default, {default}, is not in the catalogue: {problem}");
         check(NAME, CheckState::Failed, detail)
     } else if !refused.is_empty() {
         let shown = refused.iter().take(SHOWN).map(ToString::to_string);

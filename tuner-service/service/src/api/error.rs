@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use io_autotune_catalogue::LookupError;
 use io_autotune_engine::SpaceError;
 use io_autotune_protocol::{ErrorBody, ErrorDetail, RequestError, shown};
 use io_autotune_store::StoreError;
@@ -35,14 +36,6 @@ impl ApiError {
 
     pub(crate) fn bad_request(message: String) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_request", message)
-    }
-
-    pub(crate) fn unknown_accelerator(name: &str, choices: &str) -> Self {
-        Self::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "unknown_accelerator",
-            format!("there is no accelerator {name:?}; choose one of: {choices}"),
-        )
     }
 
     /// There is no report, or no such file of it.
@@ -115,6 +108,20 @@ impl From<StoreError> for ApiError {
 impl From<RequestError> for ApiError {
     fn from(error: RequestError) -> Self {
         Self::bad_request(error.to_string())
+    }
+}
+
+impl From<LookupError> for ApiError {
+    fn from(error: LookupError) -> Self {
+        let message = error.to_string();
+        match error {
+            LookupError::Unknown { .. } => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "unknown_accelerator",
+                message,
+            ),
+            LookupError::Together(_) => Self::bad_request(message),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::middleware;
 use axum::routing::{get, post};
-use io_autotune_catalogue::{Accelerator, LiveCatalogue};
+use io_autotune_catalogue::{Accelerator, LiveCatalogue, canonical_name};
 use io_autotune_engine::Settings;
 use io_autotune_protocol::munge::Credentials;
 use io_autotune_protocol::{Job, StartAnswer};
@@ -40,6 +40,7 @@ use crate::slurm::Sources;
 pub(crate) struct Service {
     pub(crate) store: Store,
     pub(crate) catalogue: Arc<LiveCatalogue>,
+    /// What is meant when a user names none, by its one name.
     pub(crate) default_accelerator: String,
     pub(crate) settings: Settings,
     pub(crate) access: Access,
@@ -72,17 +73,13 @@ impl Service {
 
     /// The accelerator a request means.
     pub(crate) fn accelerator(&self, name: Option<&str>) -> Result<Arc<Accelerator>, ApiError> {
-        let name = self.accelerator_name(name);
-        let catalogue = self.catalogue.current();
-        catalogue
-            .get(name)
-            .cloned()
-            .ok_or_else(|| ApiError::unknown_accelerator(name, &catalogue.choices()))
+        let name = name.unwrap_or(&self.default_accelerator);
+        Ok(self.catalogue.current().find(name)?)
     }
 
-    /// The name of the accelerator that a request means, whether the catalogue has it or not.
-    fn accelerator_name<'a>(&'a self, name: Option<&'a str>) -> &'a str {
-        name.unwrap_or(&self.default_accelerator)
+    /// The one name of the accelerator that a request means, whether the catalogue has it or not.
+    fn accelerator_name(&self, name: Option<&str>) -> String {
+        canonical_name(name.unwrap_or(&self.default_accelerator))
     }
 }
 

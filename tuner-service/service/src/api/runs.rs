@@ -167,7 +167,7 @@ pub(super) async fn finish(
         study_key(
             &finish.job,
             &finish.request,
-            service.accelerator_name(accelerator),
+            &service.accelerator_name(accelerator),
         ),
     );
     let no_start = format!(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
+use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::{Parametrization, recommend};
 use io_autotune_protocol::{ErrorBody, PinRequest, StudySummary, WhyRequest};
 use io_autotune_store::{Audit, StudyFilter};
@@ -39,7 +40,7 @@ pub(super) async fn list(
         owner_uid: service.access.visible_owner(caller).await,
         study_id: query.study,
         application: query.app,
-        accelerator: query.accelerator,
+        accelerator: query.accelerator.as_deref().map(canonical_name),
     };
     Ok(Json(summary::studies(&service, &filter).await?))
 }
