@@ -20,9 +20,9 @@ static char option_name[] = "io-autotune";
 static char option_argument[] = "[SPEC]";
 static char option_usage[] =
     "tune the I/O accelerator of this job: each run gets the parametrization that the tuner wants "
-    "to see next. SPEC is a list separated by commas: an accelerator's name, app=NAME (the "
-    "application; default: the job's name), accelerator=NAME, mode=tune (default), mode=observe "
-    "(measure, apply nothing) or mode=off";
+    "to see next. SPEC is a list separated by commas: an accelerator's name, or those of several "
+    "with + between them, app=NAME (the application; default: the job's name), accelerator=NAME, "
+    "mode=tune (default), mode=observe (measure, apply nothing) or mode=off";
 
 // An administrator's typo is the administrator's to see, not every user's.
 static void report_loudly(const char *message)

@@ -24,6 +24,8 @@ static void good_specs(void **state)
         {"mode=off", "", "", IOAT_MODE_OFF},
         {"app=ocean,romio,mode=observe", "ocean", "romio", IOAT_MODE_OBSERVE},
         {"romio,app=a.b_c+d@e-f", "a.b_c+d@e-f", "romio", IOAT_MODE_TUNE},
+        {"romio+page-cache", "", "romio+page-cache", IOAT_MODE_TUNE},
+        {"app=a,accelerator=b+c+d", "a", "b+c+d", IOAT_MODE_TUNE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ioat_spec spec;
@@ -62,6 +64,8 @@ static void bad_specs(void **state)
         {"app=a b", "a name is 1 to 128"},
         {"app=a=b", "a name is 1 to 128"},
         {"-romio", "a name is 1 to 128"},
+        {"+romio", "a name is 1 to 128"},
+        {"romio+page-cache,ompio", "accelerator is given twice"},
         {" romio", "a name is 1 to 128"},
         {"off", "\"off\": write mode=off"},
         {"app=x,observe", "write mode=observe"},
@@ -114,6 +118,7 @@ static void requests(void **state)
     (void)state;
     derived("app=ocean,romio", "whatever", "app=ocean,accelerator=romio,mode=tune");
     derived("", "ocean", "app=ocean,mode=tune");
+    derived("romio+page-cache", "ocean", "app=ocean,accelerator=romio+page-cache,mode=tune");
     derived("romio", "ocean", "app=ocean,accelerator=romio,mode=tune");
     derived("mode=observe", "ocean", "app=ocean,mode=observe");
     // An explicit name is never meaningless.
