@@ -1,72 +1,23 @@
-"""Settings of a node: changed for a job that may, put back whatever happens, and never for another.
-
-The kernel is this host's own. Both nodes of the cluster share it, so jobs here have one node.
-"""
+"""Settings of a node: changed for a job that may, put back whatever happens, never for another."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from devcluster import files
 from harness import NEEDS_STRACE, Json, Site, asked, await_true, lines
+from page_cache import PIN, SHOW, VM, allowed, pinned_values, values
 
 CACHE = "accelerator=page-cache"
-VM = Path("/proc/sys/vm")
-NAMES = (
-    "dirty_bytes",
-    "dirty_ratio",
-    "dirty_background_bytes",
-    "dirty_background_ratio",
-    "dirty_expire_centisecs",
-    "dirty_writeback_centisecs",
-)
-PIN = {"dirty_bytes": "4294967296", "dirty_expire_centisecs": "6000"}
-SHOW = f"cd {VM}; cat {' '.join(NAMES)}"
-
-NODE_TOML = """
-[exclusive]
-cpus = 8
-partitions = ["main"]
-
-[[settings.allow]]
-kind = "sysctl"
-name = "vm.dirty_bytes"
-min = 1073741824
-max = 8589934592
-
-[[settings.allow]]
-kind = "sysctl"
-name = "vm.dirty_expire_centisecs"
-min = 100
-max = 12000
-"""
-
-
-def values() -> list[str]:
-    """Return what the kernel has now."""
-    return [(VM / name).read_text(encoding="utf-8").strip() for name in NAMES]
 
 
 @pytest.fixture(autouse=True)
 def before(site: Site) -> Iterator[list[str]]:
     """Let the nodes change settings; in the end all are as they were, and nothing is saved."""
-    node_toml = site.paths.etc / "node.toml"
-    found = values()
-    files.write(node_toml, NODE_TOML, mode=0o644)
-    try:
+    with allowed(site) as found:
         yield found
-        await_true("all settings to be as they were", lambda: values() == found)
-        await_true(
-            "no values to be saved", lambda: not (site.paths.plugin_spool / "saved").exists()
-        )
-    finally:
-        node_toml.unlink()
-        for name, value in zip(NAMES, found, strict=True):
-            if (VM / name).read_text(encoding="utf-8").strip() != value and value != "0":
-                (VM / name).write_text(value, encoding="utf-8")
 
 
 def pinned(site: Site, app: str) -> None:
@@ -89,8 +40,7 @@ def test_settings_are_in_force_in_the_job_and_back_after_it(site: Site, before: 
     assert run["state"] == "counted", run["verdict"]
     assert run["applied"]["kind"] == "parametrization"
     seen = lines(site.output(job))
-    # The kernel zeroes the ratio when the bytes are written.
-    assert seen == ["4294967296", "0", *before[2:4], "6000", before[5]]
+    assert seen == pinned_values(before)
     assert values() == before
     (report,) = site.explain(job)["reports"]
     assert report["in_force"] == {
@@ -160,7 +110,7 @@ def test_the_helper_is_killed_anywhere_in_the_prolog(site: Site, before: list[st
             job = site.sbatch(SHOW, asked(app, CACHE), "--exclusive")
             assert site.ended(job)["JobState"] == "COMPLETED", f"killed in write {call}"
         seen = lines(site.output(job))
-        whole = ["4294967296", "0", *before[2:4], "6000", before[5]]
+        whole = pinned_values(before)
         assert len(seen) == len(before)
         await_true(f"settings to be back, killed in write {call}", lambda: values() == before)
         applied += seen == whole
