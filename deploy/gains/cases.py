@@ -12,6 +12,7 @@ class Case:
     """An accelerator and a job for it."""
 
     accelerator: str
+    """Its name; of several that are tuned together the names, sorted."""
     what: str
     """What the job does, in a few words."""
     script: str
@@ -27,8 +28,22 @@ class Case:
 
 
 STRIDED = """\
-{launch} --file {{place}}/strided.$SLURM_JOB_ID --block-size 512 --blocks 32768 --collective
+{launch} --file {place}/strided.$SLURM_JOB_ID --block-size 512 --blocks 32768 --collective
 """
+CHECKPOINT = """\
+fio --name=checkpoint --directory={{place}} --filename=checkpoint.$SLURM_JOB_ID --rw=write --bs=1M \
+--size={size} --thinktime=250000 --thinktime_blocks=4 --end_fsync=1 --unlink=1 --output=/dev/null
+"""
+MPICH = "srun --mpi=pmi2 strided"
+ALLOW_PAGE_CACHE = "".join(
+    f'[[settings.allow]]\nkind = "sysctl"\nname = "vm.{name}"\nmin = 1\nmax = 8589934592\n'
+    for name in (
+        "dirty_bytes",
+        "dirty_background_bytes",
+        "dirty_expire_centisecs",
+        "dirty_writeback_centisecs",
+    )
+)
 
 INPUT = "head -c 24M /dev/urandom > input && chmod 644 input && sync"
 FORGET = "dd if={place}/input iflag=nocache count=0 status=none\n"
@@ -39,7 +54,7 @@ CASES = (
         "romio",
         "4 ranks write and read one file of 64 MiB in interleaved blocks of 512 bytes, "
         "collectively (MPICH)",
-        STRIDED.format(launch="srun --mpi=pmi2 strided"),
+        STRIDED.format(launch=MPICH, place="{place}"),
         "All data passes through one aggregator, in rounds of 16 MiB; on one node with a local "
         "file system each rank can write whole stretches itself.",
     ),
@@ -48,7 +63,8 @@ CASES = (
         "the same, with Open MPI",
         STRIDED.format(
             launch="mpiexec.openmpi --oversubscribe --mca oob_tcp_if_include lo -n 4 "
-            "env -u SLURM_NTASKS strided-openmpi --no-slurm"
+            "env -u SLURM_NTASKS strided-openmpi --no-slurm",
+            place="{place}",
         ),
         "Open MPI chooses the algorithm vulcan for every file; others exchange less data for "
         "blocks this small.",
@@ -57,21 +73,11 @@ CASES = (
         "page-cache",
         "fio: a checkpoint in 10 bursts of 4 MiB with 0.25 s of computing between them, durable "
         "in the end, to storage of 20 MB/s",
-        "fio --name=checkpoint --directory={place} --filename=checkpoint.$SLURM_JOB_ID "
-        "--rw=write --bs=1M --size=40M --thinktime=250000 --thinktime_blocks=4 --end_fsync=1 "
-        "--unlink=1 --output=/dev/null\n",
+        CHECKPOINT.format(size="40M"),
         "A burst of 4 MiB is far below 10 % of memory and no data gets 30 s old: nothing is "
         "written out while the job computes, and all of it at the end.",
         Throttle(write_bps=20_000_000),
-        node_toml="".join(
-            f'[[settings.allow]]\nkind = "sysctl"\nname = "vm.{name}"\nmin = 1\nmax = 8589934592\n'
-            for name in (
-                "dirty_bytes",
-                "dirty_background_bytes",
-                "dirty_expire_centisecs",
-                "dirty_writeback_centisecs",
-            )
-        ),
+        node_toml=ALLOW_PAGE_CACHE,
     ),
     Case(
         "block-queue",
@@ -106,5 +112,14 @@ CASES = (
         node_toml='[[commands]]\nname = "rclone-vfs"\n'
         'start = ["{bin}/rclone-vfs", "start", ":local:{place}", "{fast}"]\n'
         'stop = ["{bin}/rclone-vfs", "stop", ":local:{place}", "{fast}"]\n',
+    ),
+    Case(
+        "page-cache+romio",
+        "one job after the other: the collective file of romio's case, on a file system that is "
+        "fast, and half the checkpoint of page-cache's, to storage of 20 MB/s",
+        STRIDED.format(launch=MPICH, place="$HOME") + CHECKPOINT.format(size="20M"),
+        "What either default does badly; one study finds both.",
+        Throttle(write_bps=20_000_000),
+        node_toml=ALLOW_PAGE_CACHE,
     ),
 )

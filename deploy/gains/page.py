@@ -46,11 +46,11 @@ class Row:
 
 def page(rows: Sequence[Row], *, kernel: str, before: str = "") -> str:
     """Return the page; of accelerators that have no row here, what the page ``before`` has."""
-    lines = dict(re.findall(r"^(\| `([a-z-]+)` \|.*\n)", before, re.MULTILINE))
+    lines = dict(re.findall(r"^(\| `([a-z+-]+)` \|.*\n)", before, re.MULTILINE))
     lines = {name: line for line, name in lines.items()}
     sections = {
         name: section
-        for section, name in re.findall(r"(\n## ([a-z-]+)\n(?:(?!\n## ).|\n(?!## ))*)", before)
+        for section, name in re.findall(r"(\n## ([a-z+-]+)\n(?:(?!\n## ).|\n(?!## ))*)", before)
     }
     lines |= {row.case.accelerator: _line(row) for row in rows}
     sections |= {row.case.accelerator: _section(row, kernel) for row in rows}
