@@ -14,7 +14,7 @@ const FIFTH: &str = include_str!("../../../../migrations/0005_drift.sql");
 const SIXTH: &str = include_str!("../../../../migrations/0006_room.sql");
 const SEVENTH: &str = include_str!("../../../../migrations/0007_taken_runs.sql");
 const EIGHTH: &str = include_str!("../../../../migrations/0008_unmerged.sql");
-const TWELFTH: &str = include_str!("../../../../migrations/0012_heeds.sql");
+const TENTH: &str = include_str!("../../../../migrations/0010_heeds.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
     let mut transaction = connection.begin().await.unwrap();
@@ -191,7 +191,7 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
         apply(&mut connection, SIXTH).await;
         apply(&mut connection, SEVENTH).await;
         apply(&mut connection, EIGHTH).await;
-        apply(&mut connection, TWELFTH).await;
+        apply(&mut connection, TENTH).await;
         let store = database.store(1);
         assert_eq!(store.check_caches().await.unwrap(), []);
         let state = store.study_state(1).await.unwrap();
