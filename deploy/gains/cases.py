@@ -118,7 +118,7 @@ CASES = (
         "one job after the other: the collective file of romio's case, on a file system that is "
         "fast, and half the checkpoint of page-cache's, to storage of 20 MB/s",
         STRIDED.format(launch=MPICH, place="$HOME") + CHECKPOINT.format(size="20M"),
-        "What either default does badly; one study finds both.",
+        "What the default of each does badly: one study finds values for both.",
         Throttle(write_bps=20_000_000),
         node_toml=ALLOW_PAGE_CACHE,
     ),

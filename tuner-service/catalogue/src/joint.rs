@@ -53,7 +53,7 @@ pub enum JointError {
         /// What was asked for.
         name: String,
         /// Why not.
-        source: SpaceError,
+        source: Box<SpaceError>,
     },
 }
 
@@ -196,7 +196,10 @@ fn space(name: &str, parts: &[Part]) -> Result<Space, JointError> {
             SpaceError::TooManyParameters { count, max } => {
                 JointError::TooMany { name, count, max }
             }
-            source => JointError::Space { name, source },
+            error => JointError::Space {
+                name,
+                source: Box::new(error),
+            },
         }
     })
 }
