@@ -219,13 +219,13 @@ fn a_study_that_holds_it_loses_two_runs_and_ends_better() {
             (f64::from(lost) / 20.0, (over / 20.0).exp())
         };
         let (varied, held) = (studies(false), studies(true));
-        println!(
+        let found = format!(
             "{}: runs lost and recommended x, varied {varied:?}, held {held:?}",
             settings.method
         );
-        assert!(held.0 <= 2.0, "{held:?}");
-        assert!(varied.0 > 10.0 * held.0.max(1.0) / 2.0, "{varied:?}");
-        assert!(held.1 < varied.1, "{held:?}, {varied:?}");
+        assert!(held.0 <= 2.0, "{found}");
+        assert!(varied.0 > 10.0 * held.0.max(1.0) / 2.0, "{found}");
+        assert!(held.1 < varied.1, "{found}");
     }
 }
 
