@@ -45,8 +45,8 @@ class Done:
     began_boot: float
     ended: float = 0.0
     ended_boot: float = 0.0
-    jobs: set[int] = field(default_factory=set)
-    """The jobs whose helper was killed or stopped."""
+    hits: set[tuple[int, str]] = field(default_factory=set)
+    """The helpers that were killed or stopped: the job, and the helper's command."""
     parts: set[str] = field(default_factory=set)
     """What was killed, by the operation's name."""
 
@@ -158,8 +158,8 @@ class Actor:
             time.sleep(self._chance.uniform(0, HIT_SECONDS))
             if process.is_alive(helper.identity):
                 process.send(helper.identity, number)
-                done.jobs.add(helper.job_id)
-            if len(done.jobs) >= amount:
+                done.hits.add((helper.job_id, helper.command))
+            if len(done.hits) >= amount:
                 return
 
     # What lasts

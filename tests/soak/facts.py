@@ -29,8 +29,8 @@ class Outage:
     began_boot: float
     """Seconds since boot, as its end."""
     ended_boot: float
-    jobs: AbstractSet[int]
-    """The jobs whose helper was killed or stopped."""
+    hits: AbstractSet[tuple[int, str]]
+    """The helpers that were killed or stopped: the job, and the helper's command."""
 
     def touches(self, row: Row) -> bool:
         """Tell whether it overlaps with a job."""
@@ -63,6 +63,8 @@ class Facts:
     outages: list[Outage]
     returned: AbstractSet[int]
     """Ids whose record Slurm has lost: given to two jobs, or their end forgotten."""
+    twice: AbstractSet[int]
+    """Jobs that slurmds have launched more often than Slurm says."""
     vanished: AbstractSet[int]
     """Jobs that Slurm has forgotten before their end."""
     refusals: list[tuple[float, float, str]]
@@ -80,3 +82,7 @@ class Facts:
     def touched(self, job: JobFacts, kinds: Iterable[str]) -> bool:
         """Tell whether one of these was done while a job was there."""
         return any(outage.touches(job.row) for outage in self.outages_of(kinds))
+
+    def hit(self, job: JobFacts, command: str) -> bool:
+        """Tell whether a job's helper was killed or stopped while it ran this command."""
+        return any((job.row.job_id, command) in outage.hits for outage in self.outages)

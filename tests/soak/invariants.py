@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from soak.facts import SLURM, Facts, JobFacts
 from soak.jobs import OWN_HINTS, understood
@@ -19,12 +20,23 @@ MEMORY = 15.0
 """Seconds for which a service that did not answer is not asked again."""
 CLOCK = 0.05
 """What /proc/uptime cannot tell: it counts hundredths."""
-GONE = frozenset({"kill helper", "helper stopped", "helper missing"})
-"""What takes the node helper away."""
-
-
 HANGING = frozenset({"service mute", "answers drip"})
 """What costs whoever asks the whole deadline."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a look at one thing, or at several, has found."""
+
+    wrong: str | None = None
+    """What is wrong with them."""
+    excuse: str | None = None
+    """Why nobody promised anything about them: what was done to them."""
+    number: int = 1
+    """How many they were."""
+
+
+Findings = Iterator[Finding]
 
 
 @dataclass(frozen=True)
@@ -33,86 +45,130 @@ class Invariant:
 
     name: str
     means: str
-    check: Callable[[Facts], Iterator[tuple[int, str | None]]]
-    """Yields for each thing that it looked at how many they were, and what is wrong with them."""
+    check: Callable[[Facts], Findings]
     at_end: bool = False
     """Whether it holds only once all has come to rest."""
 
 
+LOST = "a slurmctld that was killed has given its id to two jobs, or forgotten its end"
+TWICE = "a slurmctld that was killed has forgotten that it had launched it, and launched it again"
+
+
+def _excused(why: str) -> Finding:
+    return Finding(excuse=why)
+
+
+def _confusion(facts: Facts, job: JobFacts) -> str | None:
+    """Return how Slurm itself has lost track of a job, if it has."""
+    if job.row.job_id in facts.returned:
+        return LOST
+    if job.row.job_id in facts.twice and facts.touched(job, {"kill slurmctld"}):
+        return TWICE
+    return None
+
+
 def _ended(facts: Facts) -> Iterator[JobFacts]:
+    """Yield the jobs that have ended, and of which Slurm itself has not lost track."""
     for job in facts.jobs:
-        if job.row.over and job.row.job_id not in facts.returned:
+        if job.row.over and _confusion(facts, job) is None:
             yield job
 
 
-def _nodes(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _lost(facts: Facts) -> Findings:
+    """Yield what is left out: of these jobs nobody can say what was to become of them."""
+    for job in facts.jobs:
+        confusion = _confusion(facts, job)
+        if job.row.over and confusion is not None:
+            yield _excused(confusion)
+
+
+def _nodes(facts: Facts) -> Findings:
     for node, state in facts.nodes.items():
         bad = any(word in state for word in ("drain", "fail", "down"))
-        yield 1, f"{node} is {state}" if bad else None
+        yield Finding(f"{node} is {state}" if bad else None)
 
 
-def _outcome(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _slurm_killed(facts: Facts, job: JobFacts) -> str | None:
+    """Return which of Slurm's own was killed while a job was there."""
+    for kind in sorted(SLURM):
+        if facts.touched(job, {kind}):
+            return f"{kind} while the job was there"
+    return None
+
+
+def _outcome(facts: Facts) -> Findings:
+    yield from _lost(facts)
     for job in _ended(facts):
         code = job.submission.exit_code
         expected = ("FAILED" if code else "COMPLETED", code)
         found = (job.row.state, job.row.exit_code)
+        # It requeues or fails jobs of its own accord.
+        killed = _slurm_killed(facts, job)
         if found == expected:
-            yield 1, None
-        elif facts.touched(job, SLURM):
-            # Slurm itself was killed under it: it requeues or fails jobs of its own accord.
-            yield 0, None
+            yield Finding()
+        elif killed is not None:
+            yield _excused(killed)
         else:
-            yield 1, f"{_named(job)} ended as {found} and not as {expected}"
+            yield Finding(f"{_named(job)} ended as {found} and not as {expected}")
 
 
-def _output(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _output(facts: Facts) -> Findings:
+    yield from _lost(facts)
     for job in _ended(facts):
         if job.row.state not in {"COMPLETED", "FAILED"}:
+            # That it ended so is looked at already.
             continue
+        killed = _slurm_killed(facts, job)
         if job.text is not None and understood(job.submission, job.text) is not None:
-            yield 1, None
-        elif facts.touched(job, SLURM) and (job.submission.has_srun or job.row.restarts):
-            yield 0, None
+            yield Finding()
+        elif killed is not None and job.submission.has_srun:
+            yield _excused(f"{killed}, and its srun had to wait for it")
+        elif killed is not None and job.row.restarts:
+            yield _excused(f"{killed}, and it was launched again")
         else:
-            yield 1, f"{_named(job)} has printed {job.text!r}"
+            yield Finding(f"{_named(job)} has printed {job.text!r}")
 
 
-def _own_hints(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _own_hints(facts: Facts) -> Findings:
+    yield from _lost(facts)
     for job in _ended(facts):
         printed = understood(job.submission, job.text or "")
         if job.submission.kind == "own hints" and printed is not None:
             wrong = printed.given != OWN_HINTS
-            yield 1, f"{_named(job)} has found {printed.given!r}" if wrong else None
+            yield Finding(f"{_named(job)} has found {printed.given!r}" if wrong else None)
 
 
-def _no_forgery(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _no_forgery(facts: Facts) -> Findings:
     for job in facts.jobs:
         if job.text is not None:
             found = FORGED.split()[0] in job.text
-            yield 1, f"{_named(job)} was given what was forged: {job.text!r}" if found else None
+            yield Finding(
+                f"{_named(job)} was given what was forged: {job.text!r}" if found else None
+            )
 
 
-def _submission(facts: Facts) -> Iterator[tuple[int, str | None]]:
-    slurm_away = facts.outages_of(SLURM)
+def _submission(facts: Facts) -> Findings:
     for began, ended, stderr in facts.refusals:
-        excused = any(out.began <= ended and began <= out.ended for out in slurm_away)
-        yield 1, None if excused else f"sbatch failed: {stderr}"
+        kinds = [
+            kind
+            for kind in sorted(SLURM)
+            for out in facts.outages_of({kind})
+            if out.began <= ended and began <= out.ended
+        ]
+        if kinds:
+            yield _excused(f"{kinds[0]} while sbatch asked")
+        else:
+            yield Finding(f"sbatch failed: {stderr}")
 
 
-def _deadline(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _deadline(facts: Facts) -> Findings:
     for life in facts.lives:
         late = life.took > DEADLINE + NOTICE
-        yield (
-            1,
-            (
-                f"the helper's {life.command} of job {life.job_id} took {life.took:.2f} s"
-                if late
-                else None
-            ),
-        )
+        told = f"the helper's {life.command} of job {life.job_id} took {life.took:.2f} s"
+        yield Finding(told if late else None)
 
 
-def _breaker(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _breaker(facts: Facts) -> Findings:
     for outage in facts.outages:
         if not outage.kinds & HANGING:
             continue
@@ -120,7 +176,7 @@ def _breaker(facts: Facts) -> Iterator[tuple[int, str | None]]:
             (life.began, life.ended, life)
             for life in facts.lives
             if life.took > SLOW
-            and life.job_id not in outage.jobs
+            and (life.job_id, life.command) not in outage.hits
             and outage.began_boot <= life.began
             and life.ended <= outage.ended_boot + DEADLINE
         )
@@ -131,48 +187,42 @@ def _breaker(facts: Facts) -> Iterator[tuple[int, str | None]]:
         later = [life for began, _, life in slow if began > noticed + NOTICE]
         allowed = int((outage.ended_boot - noticed) // MEMORY)
         wrong = len(later) > allowed
-        yield (
-            1,
-            (
-                f"{len(later)} helpers waited after the outage was known: {later[:5]}"
-                if wrong
-                else None
-            ),
-        )
+        told = f"{len(later)} helpers waited after the outage was known: {later[:5]}"
+        yield Finding(told if wrong else None)
 
 
-def _once(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _once(facts: Facts) -> Findings:
     for run in facts.stored.runs:
         twice = run.reports != run.nodes
-        yield (
-            1,
-            f"job {run.job_id} has {run.reports} reports of {run.nodes} nodes" if twice else None,
-        )
+        told = f"job {run.job_id} has {run.reports} reports of {run.nodes} nodes"
+        yield Finding(told if twice else None)
     for epoch in facts.stored.epochs:
         same = epoch.in_cache == epoch.counted and epoch.tally == epoch.judged
-        yield 1, None if same else f"the caches are not the runs: {epoch}"
+        yield Finding(None if same else f"the caches are not the runs: {epoch}")
 
 
-def _gapless(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _gapless(facts: Facts) -> Findings:
     for name in facts.stored.twice:
-        yield 1, f"{name} has two studies of one context"
+        yield Finding(f"{name} has two studies of one context")
     following: dict[int, int] = {}
     for epoch in facts.stored.epochs:
         expected = following.get(epoch.study, 1)
         following[epoch.study] = epoch.ordinal + 1
         whole = epoch.judgements == epoch.ordinals == epoch.highest and epoch.ordinal == expected
-        yield 1, None if whole else f"epoch or judgements have gaps: {epoch}"
+        yield Finding(None if whole else f"epoch or judgements have gaps: {epoch}")
 
 
-def _never_fast(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _never_fast(facts: Facts) -> Findings:
+    yield from _lost(facts)
     for job in _ended(facts):
         if job.run is not None and job.run.restarts == job.row.restarts:
             wrong = job.run.state == "counted" and job.row.state != "COMPLETED"
-            yield 1, f"{_named(job)} is {job.row.state} and counts" if wrong else None
+            yield Finding(f"{_named(job)} is {job.row.state} and counts" if wrong else None)
 
 
-def _told_apart(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _told_apart(facts: Facts) -> Findings:
     """A run that counts for a parametrization had it, and one of the default had nothing."""
+    yield from _lost(facts)
     for job in _ended(facts):
         printed = understood(job.submission, job.text or "")
         if printed is None or job.run is None or job.run.state != "counted":
@@ -184,18 +234,15 @@ def _told_apart(facts: Facts) -> Iterator[tuple[int, str | None]]:
         else:
             expected = job.run.hints if job.run.applied == "parametrization" else ""
         wrong = printed.given != expected
-        yield (
-            1,
-            (
-                f"{_named(job)} counts as {job.run.applied}, was to find {expected!r} and found"
-                f" {printed.given!r}"
-                if wrong
-                else None
-            ),
+        told = (
+            f"{_named(job)} counts as {job.run.applied}, was to find {expected!r} and found"
+            f" {printed.given!r}"
         )
+        yield Finding(told if wrong else None)
 
 
-def _elapsed(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _elapsed(facts: Facts) -> Findings:
+    yield from _lost(facts)
     for job in _ended(facts):
         printed = understood(job.submission, job.text or "")
         if printed is None or job.run is None or job.run.state != "counted":
@@ -203,66 +250,58 @@ def _elapsed(facts: Facts) -> Iterator[tuple[int, str | None]]:
         longest = job.row.ended - job.row.began + 2.0
         elapsed = job.run.elapsed or 0.0
         wrong = not printed.seconds - CLOCK <= elapsed <= longest
-        yield (
-            1,
-            (
-                f"{_named(job)} worked for {printed.seconds} s, Slurm says {longest - 2} s, and its"
-                f" elapsed is {elapsed}"
-                if wrong
-                else None
-            ),
+        told = (
+            f"{_named(job)} worked for {printed.seconds} s, Slurm says {longest - 2} s, and its"
+            f" elapsed is {elapsed}"
         )
+        yield Finding(told if wrong else None)
 
 
-def _counted(facts: Facts) -> Iterator[tuple[int, str | None]]:
-    hit = _hit(facts)
+def _uncounted(facts: Facts, job: JobFacts) -> str | None:
+    """Return why nobody promised that a job's run counts."""
+    has_setting = job.submission.kind == "settings"
+    excuses = {
+        "it never began": job.row.began == 0,
+        "Slurm has launched it again, maybe without a prolog": job.row.restarts > 0,
+        "its helper was killed or stopped in the prolog": facts.hit(job, "start"),
+        "the helper's program was missing while the job was there": facts.touched(
+            job, {"helper missing"}
+        ),
+        "its helper was killed or stopped before it had seen its setting in force": has_setting
+        and facts.hit(job, "finish"),
+        "nothing is changed where what was cannot be saved: the spool was full": has_setting
+        and facts.touched(job, {"spool full"}),
+    }
+    return next((why for why, holds in excuses.items() if holds), None)
+
+
+def _counted(facts: Facts) -> Findings:
+    yield from _lost(facts)
     for job in _ended(facts):
         state = None if job.run is None else job.run.state
         if not job.submission.tuned:
-            yield 1, f"{_named(job)} asked for nothing and has a run" if job.run else None
+            yield Finding(f"{_named(job)} asked for nothing and has a run" if job.run else None)
             continue
-        counts = job.row.state == "COMPLETED" and job.submission.kind != "own hints"
-        expected = "counted" if counts else "not_counted"
-        # A requeued launch may have had no prolog; a helper that was taken away costs the tuning.
-        excused = (
-            job.row.restarts > 0
-            or job.row.job_id in hit
-            or facts.touched(job, {"helper missing"})
-            # Where nothing can be saved nothing is changed, and such a run does not count.
-            or (job.submission.kind == "settings" and facts.touched(job, {"spool full"}))
-            or job.row.began == 0
-        )
-        if state == expected or (
-            excused and state != "censored" and (counts or state != "counted")
-        ):
-            yield int(state == expected), None
+        expected = "not_counted"
+        if job.submission.kind != "own hints":
+            expected = {"COMPLETED": "counted", "TIMEOUT": "censored"}.get(job.row.state, expected)
+        why = _uncounted(facts, job)
+        if state == expected:
+            yield Finding()
+        elif why is not None and state in {None, "not_counted"}:
+            yield _excused(why)
         else:
             verdict = None if job.run is None else job.run.verdict
-            yield 1, f"{_named(job)} is {state} and not {expected}: {verdict}"
+            yield Finding(f"{_named(job)} is {state} and not {expected}: {verdict}")
 
 
-def _settings(facts: Facts) -> Iterator[tuple[int, str | None]]:
+def _settings(facts: Facts) -> Findings:
     before, now = facts.setting
-    yield 1, None if before == now else f"the setting was {before} and is {now}"
+    yield Finding(None if before == now else f"the setting was {before} and is {now}")
 
 
-def _left(facts: Facts) -> Iterator[tuple[int, str | None]]:
-    # An epilog whose helper was taken away has cleared nothing away; and where slurmctld has
-    # forgotten a launch there is no epilog.
-    gone = _hit(facts) | facts.returned | facts.vanished
-    excused = gone | {
-        job.row.job_id
-        for job in facts.jobs
-        if facts.touched(job, {"helper missing", "kill slurmctld"})
-        or (job.row.restarts > 0 and facts.outages_of({"kill slurmctld"}))
-    }
-    left = [name for name in facts.left if not name.isdigit() or int(name) not in excused]
-    yield 1, f"left behind: {left}" if left else None
-
-
-def _hit(facts: Facts) -> set[int]:
-    """Return the jobs whose helper was killed or stopped."""
-    return {job_id for outage in facts.outages for job_id in outage.jobs}
+def _left(facts: Facts) -> Findings:
+    yield Finding(f"left behind: {facts.left}" if facts.left else None)
 
 
 def _named(job: JobFacts) -> str:
@@ -324,7 +363,8 @@ INVARIANTS = [
     ),
     Invariant(
         "every completed job counted once",
-        "each job that Slurm calls completed has one run that counts; any other has none that does",
+        "each job that Slurm calls completed has one run that counts; of one that Slurm calls timed"
+        " out it is a lower bound; any other has none that counts",
         _counted,
         at_end=True,
     ),
@@ -333,7 +373,7 @@ INVARIANTS = [
     ),
     Invariant(
         "nothing left behind",
-        "no report in the spool, no saved value, no directory of a job whose helper was left alone",
+        "no report in the spool, no saved value, no directory of a job, whatever its helper met",
         _left,
         at_end=True,
     ),
@@ -348,8 +388,10 @@ class Tally:
     rounds: int = 0
     looked_at: int = 0
     """Things looked at in the last round."""
-    violations: dict[str, str] | None = None
+    violations: dict[str, str] = field(default_factory=dict)
     """What was wrong, and when it was seen first."""
+    excused: Counter[str] = field(default_factory=Counter)
+    """Why things were excused in the last round, and how many."""
 
 
 class Checker:
@@ -357,7 +399,7 @@ class Checker:
 
     def __init__(self) -> None:
         """Begin with nothing checked."""
-        self.tallies = {one.name: Tally(violations={}) for one in INVARIANTS}
+        self.tallies = {one.name: Tally() for one in INVARIANTS}
 
     def check(self, facts: Facts, when: str, *, at_end: bool) -> list[str]:
         """Check them, and return what is violated and was not before."""
@@ -368,10 +410,13 @@ class Checker:
             tally = self.tallies[one.name]
             tally.rounds += 1
             tally.looked_at = 0
-            for looked_at, wrong in one.check(facts):
-                tally.looked_at += looked_at
-                assert tally.violations is not None
-                if wrong is not None and wrong not in tally.violations:
-                    tally.violations[wrong] = when
-                    new.append(f"{one.name}: {wrong}")
+            tally.excused.clear()
+            for found in one.check(facts):
+                if found.excuse is not None:
+                    tally.excused[found.excuse] += found.number
+                    continue
+                tally.looked_at += found.number
+                if found.wrong is not None and found.wrong not in tally.violations:
+                    tally.violations[found.wrong] = when
+                    new.append(f"{one.name}: {found.wrong}")
         return new

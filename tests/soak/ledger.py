@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from os import waitstatus_to_exitcode
@@ -54,6 +57,14 @@ def parse(text: str) -> list[Row]:
             )
         )
     return rows
+
+
+_LAUNCH = re.compile(r"\] Launching batch job (\d+) for UID ")
+
+
+def launches(logs: Iterable[str]) -> Counter[int]:
+    """Return how often each job was launched, by what slurmds have logged."""
+    return Counter(int(found[1]) for text in logs for found in _LAUNCH.finditer(text))
 
 
 def _is_undone(known: Row, row: Row) -> bool:

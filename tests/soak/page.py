@@ -21,6 +21,11 @@ rest. `make soak SOAK_ARGS="--jobs=2000 --seed={seed}"` does the same operations
 they meet a job is chance. `make test` has a short one.
 """
 
+_EXCUSED = """\
+What nobody promised, because of what was done to it, counted in the last check. Nothing else was
+forgiven.
+"""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -45,7 +50,7 @@ class Outcome:
 
 def render(outcome: Outcome, facts: Facts, tallies: Mapping[str, Tally]) -> str:
     """Return the page."""
-    violated = sum(len(tally.violations or {}) for tally in tallies.values())
+    violated = sum(len(tally.violations) for tally in tallies.values())
     return "\n".join(
         [
             _HEAD.format(seed=outcome.seed),
@@ -55,6 +60,9 @@ def render(outcome: Outcome, facts: Facts, tallies: Mapping[str, Tally]) -> str:
             "## Invariants\n",
             _invariants(tallies),
             *_violations(tallies),
+            "## Excused\n",
+            _EXCUSED,
+            _excused(tallies),
             "## What Slurm did by itself\n",
             _slurm(outcome, facts),
         ]
@@ -111,7 +119,7 @@ def _invariants(tallies: Mapping[str, Tally]) -> str:
             one.means,
             tallies[one.name].rounds,
             tallies[one.name].looked_at,
-            len(tallies[one.name].violations or {}),
+            len(tallies[one.name].violations),
         )
         for one in INVARIANTS
     ]
@@ -123,9 +131,18 @@ def _violations(tallies: Mapping[str, Tally]) -> Iterable[str]:
     told = [
         f"- {name}, {when}: {wrong}"
         for name, tally in tallies.items()
-        for wrong, when in (tally.violations or {}).items()
+        for wrong, when in tally.violations.items()
     ]
     return ["## Violations\n", "\n".join(told) + "\n"] if told else []
+
+
+def _excused(tallies: Mapping[str, Tally]) -> str:
+    rows = [
+        (name, because, number)
+        for name, tally in tallies.items()
+        for because, number in sorted(tally.excused.items())
+    ]
+    return _table(["invariant", "because", "how many"], rows or [("none", "-", 0)])
 
 
 def _slurm(outcome: Outcome, facts: Facts) -> str:

@@ -36,7 +36,7 @@ def test_no_invariant_is_violated(
             else:
                 say(text)
     violated = {
-        name: sorted(tally.violations or {})
+        name: sorted(tally.violations)
         for name, tally in soak.checker.tallies.items()
         if tally.violations
     }

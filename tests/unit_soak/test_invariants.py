@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from soak.facts import Facts, JobFacts, Outage
 from soak.helpers import Life
-from soak.invariants import INVARIANTS, Checker
+from soak.invariants import INVARIANTS, LOST, TWICE, Checker
 from soak.jobs import FAILURE, OWN_HINTS, Submission
-from soak.ledger import Row
+from soak.ledger import Row, launches
 from soak.page import Outcome, render
 from soak.store import Epoch, Run, Stored
 
@@ -31,7 +31,7 @@ EPOCH = Epoch(
     1, 1, 1, judgements=1, ordinals=1, highest=1, in_cache=1, counted=1, tally=1, judged=1
 )
 LIFE = Life("start", 7, began=100.0, ended=100.2, queued=0.0)
-OUTAGE = Outage(frozenset({"service mute"}), 900.0, 905.0, 100.0, 105.0, frozenset())
+OUTAGE = Outage(frozenset({"service mute"}), 900.0, 905.0, 100.0, 105.0, hits=frozenset())
 
 
 def text(given: str = "cb_nodes 2") -> str:
@@ -50,6 +50,7 @@ GOOD = Facts(
     lives=[LIFE],
     outages=[OUTAGE],
     returned=frozenset(),
+    twice=frozenset(),
     vanished=frozenset(),
     refusals=[],
     setting=("60", "60"),
@@ -131,12 +132,81 @@ def test_what_slurm_does_when_it_is_killed_is_slurms() -> None:
     assert "no job's end changed" in violated(replace(facts, outages=[long_ago]))
 
 
-def test_a_killed_helper_excuses_its_job_alone() -> None:
-    hit = replace(OUTAGE, kinds=frozenset({"kill helper"}), jobs=frozenset({7}))
-    facts = replace(BAD["every completed job counted once"], outages=[hit])
-    assert "every completed job counted once" not in violated(facts)
-    other = replace(hit, jobs=frozenset({8}))
-    assert "every completed job counted once" in violated(replace(facts, outages=[other]))
+COUNTED = "every completed job counted once"
+
+
+def hit(job_id: int, command: str) -> Outage:
+    kinds = frozenset({"kill helper"})
+    return replace(OUTAGE, kinds=kinds, hits=frozenset({(job_id, command)}))
+
+
+def excused(facts: Facts) -> dict[str, dict[str, int]]:
+    checker = Checker()
+    checker.check(facts, "now", at_end=True)
+    return {name: dict(tally.excused) for name, tally in checker.tallies.items() if tally.excused}
+
+
+def test_a_helper_killed_in_the_prolog_excuses_its_job_alone_and_is_counted() -> None:
+    facts = replace(BAD[COUNTED], outages=[hit(7, "start")])
+    assert COUNTED not in violated(facts)
+    assert excused(facts) == {COUNTED: {"its helper was killed or stopped in the prolog": 1}}
+    assert COUNTED in violated(replace(facts, outages=[hit(8, "start")]))
+    # What it knew then is reported, whatever becomes of it in the epilog.
+    assert COUNTED in violated(replace(facts, outages=[hit(7, "finish")]))
+
+
+def test_a_killed_helper_does_not_excuse_a_run_that_waits_for_ever() -> None:
+    waiting = replace(JOB, run=replace(RUN, state="in_flight"))
+    assert COUNTED in violated(replace(with_job(waiting), outages=[hit(7, "start")]))
+
+
+def test_what_slurm_has_timed_out_is_a_lower_bound() -> None:
+    row = replace(ROW, state="TIMEOUT")
+    for state, expected in (("censored", set()), ("not_counted", {COUNTED})):
+        facts = with_job(replace(JOB, row=row, run=replace(RUN, state=state)))
+        # That it has not ended as its script does is another matter.
+        assert violated(facts) - {"no job's end changed"} == expected
+
+
+def test_a_full_spool_excuses_what_has_a_setting_to_save_alone() -> None:
+    run = replace(RUN, state="not_counted")
+    full = replace(OUTAGE, kinds=frozenset({"spool full"}), began=999.0, ended=1003.0)
+    for kind, expected in (("settings", set()), ("tuned", {COUNTED})):
+        facts = with_job(JobFacts(ROW, submission(kind), text(), run))
+        assert violated(replace(facts, outages=[full])) == expected
+
+
+def test_what_slurm_has_lost_is_left_out_and_counted() -> None:
+    facts = replace(BAD[COUNTED], returned=frozenset({7}))
+    assert violated(facts) == set()
+    assert excused(facts)[COUNTED] == {LOST: 1}
+
+
+def test_what_a_killed_slurmctld_launches_twice_is_left_out_and_counted() -> None:
+    facts = replace(BAD["no job's output changed"], twice=frozenset({7}))
+    assert "no job's output changed" in violated(facts), "nobody has killed it"
+    killed = replace(OUTAGE, kinds=frozenset({"kill slurmctld"}), began=999.0, ended=1003.0)
+    facts = replace(facts, outages=[killed])
+    assert violated(facts) == set()
+    assert excused(facts)["no job's output changed"] == {TWICE: 1}
+
+
+def test_a_launch_is_read_from_slurmds_log() -> None:
+    line = "[2026-11-22T05:23:33.290] Launching batch job 453 for UID 994\n"
+    other = "[2026-11-22T05:23:33.883] [453.batch] done with job\n"
+    assert launches([line + other, line, line.replace("453", "7")]) == {453: 2, 7: 1}
+
+
+def test_what_was_excused_is_told() -> None:
+    facts = replace(BAD[COUNTED], outages=[hit(7, "start")])
+    checker = Checker()
+    checker.check(facts, "now", at_end=True)
+    outcome = Outcome(
+        1, "22.05.8", 2, 60.0, [], hit=1, proxied=0, drained_by_slurm=0, held_by_slurm=0
+    )
+    told = render(outcome, facts, checker.tallies)
+    assert f"| {COUNTED} | its helper was killed or stopped in the prolog | 1 |" in told
+    assert "| none | - | 0 |" in render(outcome, GOOD, Checker().tallies)
 
 
 def test_a_job_that_has_set_its_own_hints_finds_them() -> None:
