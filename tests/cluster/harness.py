@@ -343,19 +343,17 @@ class Site:
 
     def spooled(self) -> list[Path]:
         """Return what is in the spool: reports that wait, and those that the service refused."""
-        everything = self.paths.plugin_spool.iterdir()
-        remembered = (self.outage, self.endpoint)
-        return sorted(path for path in everything if path not in remembered)
+        return sorted(self.paths.plugin_spool.iterdir())
 
     @property
     def endpoint(self) -> Path:
         """What the nodes remember of who answered last."""
-        return self.paths.plugin_spool / "endpoint"
+        return self.paths.plugin_run / ".endpoint"
 
     @property
     def outage(self) -> Path:
         """What the nodes remember of a service that did not answer."""
-        return self.paths.plugin_spool / "outage"
+        return self.paths.plugin_run / ".outage"
 
     def await_asked_again(self) -> None:
         """Wait until the nodes' helpers have noticed that the service answers."""

@@ -154,6 +154,27 @@ def test_a_report_that_finds_no_room_is_not_lost(site: Site) -> None:
         assert not site.spooled()
 
 
+def test_an_outage_is_noticed_once_though_the_spool_is_full(site: Site) -> None:
+    app = "outage-twice"
+    site.pinned(app, {"cb_nodes": "2"})
+    with small_spool(site):
+        with spool_full(site), OUTAGES["service mute"](site):
+            jobs = []
+            for _ in range(2):
+                jobs.append(site.sbatch("true", asked(app)))
+                site.ended(jobs[-1])
+            kept = {path.name: path / "report.json" for path in site.job_directories()}
+            failures = [
+                json.loads(kept[str(job.job_id)].read_text(encoding="utf-8"))["start_failure"]
+                for job in jobs
+            ]
+        noticed = "did not answer this node"
+        assert [noticed in failure for failure in failures] == [False, True], failures
+        for job in jobs:
+            assert site.judged(job)["state"] == "counted"
+        await_true("the directories to go", lambda: not site.job_directories())
+
+
 def test_a_bad_spec_is_refused_without_the_service(site: Site) -> None:
     with OUTAGES["service stopped"](site):
         done = site.try_sbatch("true", "--job-name=outage-typo", "--io-autotune=mode=quick")

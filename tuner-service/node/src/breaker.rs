@@ -5,8 +5,10 @@
 //! nothing and does not. While it is open nobody asks and reports wait in the spool. After [`MEMORY`] one helper
 //! asks while the others go on without; the first that reaches the service, the flush timer's included, closes it.
 //!
-//! It is the file `outage` in the spool, which all helpers of a node share: the time of the last failure by
-//! CLOCK_BOOTTIME, in nanoseconds, and what failed. A clock that jumps does not move it; a boot forgets it.
+//! It is the file `.outage` in the run directory, which all helpers of a node share: the time of the last failure by
+//! CLOCK_BOOTTIME, in nanoseconds, and what failed. A clock that jumps does not move it; a boot forgets it. No cluster
+//! has a name that begins so. It is not in the spool, whose disk may be full: a helper for whose job there is no room in
+//! the run directory asks nobody, so whoever has waited can also say so.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -18,7 +20,7 @@ use io_autotune_protocol::ClientError;
 use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 
-use crate::directory::check_directory;
+use crate::directory::{check_directory, ensure_top_directory};
 use crate::say;
 
 /// An outage that was noticed sooner costs jobs nothing worth avoiding.
@@ -50,10 +52,10 @@ pub(crate) fn since_boot() -> Duration {
 }
 
 impl Breaker {
-    /// The breaker of the node that has this spool.
-    pub(crate) fn of(spool: &Path) -> Self {
+    /// The breaker of the node that has this run directory.
+    pub(crate) fn of(run_dir: &Path) -> Self {
         Self {
-            path: spool.join("outage"),
+            path: run_dir.join(".outage"),
         }
     }
 
@@ -94,8 +96,8 @@ impl Breaker {
 
     /// Opens the file where nobody else can have put another thing in its place.
     fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
-        if let Some(spool) = self.path.parent() {
-            check_directory(spool).map_err(io::Error::other)?;
+        if let Some(run_dir) = self.path.parent() {
+            check_directory(run_dir).map_err(io::Error::other)?;
         }
         let file = options
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
@@ -124,8 +126,11 @@ impl Breaker {
         if took < SLOW {
             return;
         }
-        let opened = self
-            .open(File::options().write(true).create(true).mode(0o600))
+        // A launch without a prolog may end where none has begun.
+        let run_dir = self.path.parent().unwrap_or(Path::new("/"));
+        let opened = ensure_top_directory(run_dir)
+            .map_err(io::Error::other)
+            .and_then(|()| self.open(File::options().write(true).create(true).mode(0o600)))
             .and_then(|mut file| {
                 file.set_len(0)?;
                 write(&mut file, now, failure)
@@ -236,7 +241,7 @@ mod tests {
         assert_eq!(breaker.admit(NOW), Ok(()));
         breaker.failed(SECOND, NOW, "no answer");
 
-        // A spool that others can write is no place to remember anything in.
+        // A directory that others can write is no place to remember anything in.
         fs::remove_file(&breaker.path).unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
         breaker.failed(SECOND, NOW, "no answer");

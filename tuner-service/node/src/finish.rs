@@ -56,7 +56,7 @@ pub(crate) async fn finish(
     }
     let report = report(node_job, directory.as_ref(), changed, &values)?;
     let spool = Spool::open(&places.spool_dir)?;
-    let breaker = Breaker::of(&places.spool_dir);
+    let breaker = Breaker::of(&places.run_dir);
     let path = keep(&spool, directory, &report, places)?;
     // From here on the report outlives us.
     let waits = |why: &dyn std::fmt::Display| {
@@ -64,7 +64,7 @@ pub(crate) async fn finish(
     };
     match (client, breaker.admit(since_boot())) {
         (Ok(client), Ok(())) => {
-            let route = Route::of(&places.spool_dir);
+            let route = Route::of(&places.run_dir);
             route.recall(&client);
             if delivered(&spool, &client, &breaker, &path, deadline).await {
                 deliver_waiting(&spool, &places.run_dir, &client, &breaker, deadline).await;
@@ -346,7 +346,7 @@ pub(crate) async fn flush(
         }
     };
     let run_dir = &places.run_dir;
-    let (breaker, route) = (Breaker::of(&places.spool_dir), Route::of(&places.spool_dir));
+    let (breaker, route) = (Breaker::of(&places.run_dir), Route::of(&places.run_dir));
     let known = (&breaker, &route);
     let patience = Duration::from_millis(service.deadline_ms);
     let end = began + patience;

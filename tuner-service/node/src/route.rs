@@ -1,15 +1,15 @@
 //! Which endpoint of client.toml answered this node last, so that a replica that is mute costs one job a moment and
 //! not each of them.
 //!
-//! It is the file `endpoint` in the spool, which all helpers of a node share. There is none as long as the first one
-//! configured answers. The flush timer, for which no job waits, asks in the configured order again.
+//! It is the file `.endpoint` in the run directory, beside the breaker's and for the same reasons. There is none as long
+//! as the first one configured answers. The flush timer, for which no job waits, asks in the configured order again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use io_autotune_protocol::{Client, Endpoint};
 
-use crate::directory::{read_own, replace};
+use crate::directory::{ensure_top_directory, read_own, replace};
 use crate::say;
 
 /// A node's memory of the endpoint that answered.
@@ -19,10 +19,10 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// That of the node that has this spool.
-    pub(crate) fn of(spool: &Path) -> Self {
+    /// That of the node that has this run directory.
+    pub(crate) fn of(run_dir: &Path) -> Self {
         Self {
-            path: spool.join("endpoint"),
+            path: run_dir.join(".endpoint"),
         }
     }
 
@@ -44,7 +44,8 @@ impl Route {
         }
         let kept = match answered {
             None => fs::remove_file(&self.path).map_err(|error| error.to_string()),
-            Some(endpoint) => replace(&self.path, endpoint.to_string().as_bytes(), 0o600, None)
+            Some(endpoint) => ensure_top_directory(self.path.parent().unwrap_or(Path::new("/")))
+                .and_then(|()| replace(&self.path, endpoint.to_string().as_bytes(), 0o600, None))
                 .map_err(|error| error.to_string()),
         };
         if let Err(error) = kept
@@ -75,8 +76,8 @@ mod tests {
 
     #[test]
     fn one_helper_remembers_for_the_next_until_the_first_endpoint_answers() {
-        let spool = tempfile::tempdir().unwrap();
-        let route = Route::of(spool.path());
+        let run_dir = tempfile::tempdir().unwrap();
+        let route = Route::of(run_dir.path());
         let (asked, second) = (client(), "tcp:b:1".parse().unwrap());
         route.keep(&asked);
         assert!(!route.is_there());
@@ -92,8 +93,8 @@ mod tests {
 
     #[test]
     fn what_is_no_endpoint_is_not_remembered() {
-        let spool = tempfile::tempdir().unwrap();
-        let route = Route::of(spool.path());
+        let run_dir = tempfile::tempdir().unwrap();
+        let route = Route::of(run_dir.path());
         for left in ["", "b:1", "unix:relative"] {
             fs::write(&route.path, left).unwrap();
             let asked = client();

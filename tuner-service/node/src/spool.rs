@@ -338,7 +338,7 @@ mod tests {
         let client: io_autotune_protocol::ClientConfig =
             toml::from_str("endpoints = [\"unix:/nonexistent\"]\nservice_user = 0\n").unwrap();
         let client = Client::new(&client).unwrap();
-        let breaker = Breaker::of(&spool.directory);
+        let breaker = Breaker::of(&parent.path().join("run"));
         let end = std::time::Instant::now() + Duration::from_secs(20);
         for path in waiting {
             let delivery = spool

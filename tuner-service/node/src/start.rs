@@ -86,7 +86,7 @@ pub(crate) async fn start(
         None,
     ))?;
 
-    match ask(service.client(), &places.spool_dir, &request, deadline).await {
+    match ask(service.client(), &places.run_dir, &request, deadline).await {
         Ok(answer) => {
             remember(&watched, &answer);
             let settings = apply_settings(&answer, &request.job, &config, places, deadline);
@@ -172,12 +172,12 @@ fn nothing_set(answer: &StartAnswer) -> JobEnvironment {
 
 async fn ask(
     client: Result<Client, ConfigError>,
-    spool_dir: &Path,
+    run_dir: &Path,
     request: &StartRequest,
     deadline: Deadline,
 ) -> Result<StartAnswer, NoAnswer> {
     let client = client.map_err(ClientError::from)?;
-    let (breaker, route) = (Breaker::of(spool_dir), Route::of(spool_dir));
+    let (breaker, route) = (Breaker::of(run_dir), Route::of(run_dir));
     let call = Call {
         method: Method::Post,
         path: "/v1/runs/start",

@@ -185,6 +185,8 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
             "romio_hints",
             "step-0.stamp",
             "../watched",
+            "../../../.outage",
+            "../../../.endpoint",
         ] {
             node.put(kind, &node.job(name));
         }
@@ -209,7 +211,14 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
 fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
     for kind in KINDS {
         let node = used();
-        for name in ["job.env", "start.json", "romio_hints", "step-0.stamp"] {
+        for name in [
+            "job.env",
+            "start.json",
+            "romio_hints",
+            "step-0.stamp",
+            "../../../.outage",
+            "../../../.endpoint",
+        ] {
             node.put(kind, &node.job(name));
         }
         let stamp = "io-autotune-stamp 1\nstep 1\nstart_ns 1\nend_ns 9\nnodes 1\nwait_status 0\n";
@@ -241,7 +250,6 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
 fn what_stands_in_the_place_of_a_spools_files_harms_nothing() {
     for kind in KINDS {
         for name in [
-            "outage",
             "c.7.0.n1.json",
             "c.1.0.n1.json",
             "saved/c/n1/9.json",
