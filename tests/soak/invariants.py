@@ -51,7 +51,7 @@ class Invariant:
 
 
 LOST = "a slurmctld that was killed has given its id to two jobs, or forgotten its end"
-TWICE = "a slurmctld that was killed has forgotten that it had launched it, and launched it again"
+TWICE = "a slurmctld that was killed has forgotten that it had launched this id, and did so again"
 
 
 def _excused(why: str) -> Finding:
@@ -62,7 +62,9 @@ def _confusion(facts: Facts, job: JobFacts) -> str | None:
     """Return how Slurm itself has lost track of a job, if it has."""
     if job.row.job_id in facts.returned:
         return LOST
-    if job.row.job_id in facts.twice and facts.touched(job, {"kill slurmctld"}):
+    # Its id may be given again long after.
+    killed = facts.outages_of({"kill slurmctld"})
+    if job.row.job_id in facts.twice and any(one.began <= job.row.ended for one in killed):
         return TWICE
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Load:
         self._accepted = 0
         self._given: dict[str, Submission] = {one.name: one for one in submissions}
         self._refusals: list[Refusal] = []
-        self._ids: dict[int, int] = {}
+        self._ids: Counter[int] = Counter()
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._running = SUBMITTERS
@@ -116,9 +117,6 @@ class Load:
         with self._lock:
             if failed is None:
                 self._accepted += one.tasks
-                # The tasks of an array have the ids that follow, as far as nobody else has them.
-                first = int(done.stdout.split(";")[0])
-                for job_id in range(first, first + one.tasks):
-                    self._ids[job_id] = self._ids.get(job_id, 0) + 1
+                self._ids[int(done.stdout.split(";")[0])] += 1
             else:
                 self._refusals.append(Refusal(one, began, time.time(), failed))
