@@ -148,9 +148,13 @@ HOSTILE = {
 }
 
 
+PATHS = ("/v1/runs/start", "/v1/runs/finish", "/v1/runs/over", "/v1/preview", "/v1/outcomes")
+"""What takes a body."""
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_a_body_that_is_none_is_refused_and_not_repeated(sender: Sender, hostile: str) -> None:
-    for path in ("/v1/runs/start", "/v1/runs/finish", "/v1/preview", "/v1/outcomes"):
+    for path in PATHS:
         answer = sender.signed(ROOT, path, HOSTILE[hostile])
         assert answer.status in (400, 413, 415, 422), f"{path}: {answer.status}"
         assert 10 < len(answer.body) < 10_000, f"{path}: {answer.body[:200]}"
@@ -206,6 +210,16 @@ def test_measures_and_limits_beyond_all_numbers_break_nothing(sender: Sender) ->
     long["steps"][0]["duration_ns"] = 2**64 - 1
     answer = sender.signed(ROOT, "/v1/runs/finish", json.dumps(long).encode())
     assert answer.status in (200, 422), answer
+
+
+def test_only_root_is_told_which_runs_are_over_and_of_so_many_at_once(sender: Sender) -> None:
+    path, few = "/v1/runs/over", b'{"runs": [1, -1, 9223372036854775807]}'
+    assert sender.signed(ROOT, path, few).status == 200
+    assert sender.signed(ALICE, path, few).status == 403
+    many = json.dumps({"runs": [1] * 10_001}).encode()
+    answer = sender.signed(ROOT, path, many)
+    assert answer.status == 422, answer
+    assert "10000 at the most" in answer.body
 
 
 def test_a_query_is_data(site: Site, sender: Sender) -> None:

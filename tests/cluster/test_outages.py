@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ JOB_MARGIN = 2.0
 """For Slurm's scheduler, which looks at the queue now and then, and our looking at it."""
 COUNTING_PATIENCE = 30.0
 """The flusher tries every five seconds."""
+
+OVERDUE_SECONDS = 200.0
+"""More than the timer gives an epilog that is late, and the service Slurm's word."""
 
 TIMED = "date +%s.%N; echo ${{ROMIO_HINTS-none}}; date +%s.%N; exit {code}"
 """A script that tells when it began, what it was given, and when it ended."""
@@ -173,6 +177,55 @@ def test_an_outage_is_noticed_once_though_the_spool_is_full(site: Site) -> None:
         for job in jobs:
             assert site.judged(job)["state"] == "counted"
         await_true("the directories to go", lambda: not site.job_directories())
+
+
+def grown_old(site: Site, job: Job) -> None:
+    """Let what a launch has left, and Slurm's word for it, be as old as it would be in a while."""
+    (directory,) = site.job_directories()
+    assert directory.name == str(job.job_id)
+    then = time.time() - OVERDUE_SECONDS
+    os.utime(directory, (then, then))
+
+
+def test_a_launch_whose_epilog_has_not_reported_is_reported_by_the_timer(site: Site) -> None:
+    app = "overdue"
+    site.pinned(app, {"cb_nodes": "2"})
+    with site.helper_killed("finish", 1):
+        job = site.sbatch("sleep 0.3; cat $ROMIO_HINTS", asked(app))
+        assert site.ended(job)["ExitCode"] == "0:0"
+    assert not site.undelivered()
+    assert [run["state"] for run in site.runs(job)] == ["in_flight"]
+    grown_old(site, job)
+    run = site.judged(job)
+    assert (run["state"], run["applied"]["kind"]) == ("counted", "parametrization"), run["verdict"]
+    assert run["elapsed"] >= 0.3
+    await_true("the directory to go", lambda: not site.job_directories())
+    query = "select count(*) from reports p join runs r on r.id = p.run_id where r.job_id = {}"
+    assert site.sql(query.format(job.job_id)) == [["1"]]
+
+
+def test_a_launch_without_a_batch_step_is_over_by_slurms_word(site: Site) -> None:
+    with site.helper_killed("finish", 1):
+        argv = ["srun", "--job-name=overdue-srun", asked("overdue-srun"), "sleep", "0.3"]
+        site.cluster.run_as(ALICE, argv)
+        (job_id,) = site.jobs_named("overdue-srun")
+        job = Job(int(job_id), "")
+        site.ended(job)
+    grown_old(site, job)
+    # Slurm's word is there, and it may be older than the epilog: a minute is waited.
+    await_true(
+        "Slurm's word",
+        lambda: site.sql(f"select outcome from runs where job_id = {job_id}") == [["COMPLETED"]],
+    )
+    assert [run["state"] for run in site.runs(job)] == ["in_flight"]
+    site.sql(
+        f"update runs set outcome_at = outcome_at - interval '{OVERDUE_SECONDS} seconds'"
+        f" where job_id = {job_id}"
+    )
+    run = site.judged(job)
+    assert run["state"] == "counted", run["verdict"]
+    assert run["elapsed"] >= 0.3
+    await_true("the directory to go", lambda: not site.job_directories())
 
 
 def test_a_bad_spec_is_refused_without_the_service(site: Site) -> None:

@@ -8,8 +8,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use io_autotune_protocol::{FinishRequest, Job, StartAnswer};
+use io_autotune_protocol::{FinishRequest, Job, Request, StartAnswer};
 use jiff::Timestamp;
 use nix::libc;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,9 @@ pub(crate) struct StartRecord {
     /// The launch, as the prolog knew it. In the epilog of a launch that is requeued Slurm already
     /// tells the restart count of the next one.
     pub(crate) job: Job,
+    /// What its user asked for, in case no epilog tells it again.
+    #[serde(default)]
+    pub(crate) request: Request,
     /// When the prolog ran, by the node's clock.
     #[serde(default)]
     pub(crate) prolog_at: Option<Timestamp>,
@@ -66,6 +70,22 @@ pub(crate) struct StartRecord {
     /// What became of the answer's settings; none where it has none.
     #[serde(default)]
     pub(crate) settings: Option<Outcome>,
+}
+
+impl StartRecord {
+    /// That of a launch of which nothing but this is known.
+    pub(crate) fn without_answer(job: Job, failure: impl Into<String>) -> Self {
+        Self {
+            job,
+            request: Request::default(),
+            prolog_at: None,
+            answer: None,
+            failure: Some(failure.into()),
+            unwatched: false,
+            limit_seconds: None,
+            settings: None,
+        }
+    }
 }
 
 /// What the plugin is told, as `job.env`.
@@ -99,6 +119,7 @@ pub(crate) struct JobDirectory {
 impl JobDirectory {
     const START_RECORD: &str = "start.json";
     const REPORT: &str = "report.json";
+    const TAKEN: &str = ".over";
 
     fn path_of(run_dir: &Path, job: &Job) -> PathBuf {
         run_dir
@@ -129,13 +150,52 @@ impl JobDirectory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(at(&path)(error)),
             Ok(_) => {
-                let node = run_dir.join(&job.cluster).join(&job.node);
-                for directory in [run_dir, &run_dir.join(&job.cluster), &node, &path] {
-                    check_directory(directory)?;
-                }
-                Ok(Some(Self { path }))
+                let directory = Self { path };
+                directory.check()?;
+                Ok(Some(directory))
             }
         }
+    }
+
+    /// Checks it, the node's, the cluster's and the run directory.
+    fn check(&self) -> Result<(), DirectoryError> {
+        self.path.ancestors().take(4).try_for_each(check_directory)
+    }
+
+    /// The job's id, which is its name.
+    pub(crate) fn job_id(&self) -> Option<u32> {
+        let name = self.path.file_name()?.to_str()?;
+        name.strip_suffix(Self::TAKEN).unwrap_or(name).parse().ok()
+    }
+
+    /// When something was last made or replaced in it.
+    pub(crate) fn written(&self) -> io::Result<SystemTime> {
+        fs::symlink_metadata(&self.path)?.modified()
+    }
+
+    /// Takes it away from its job, if it is still of the launch that has this start: `None`, and everything as it was,
+    /// if that has been launched again.
+    pub(crate) fn take(self, start: &StartRecord) -> Result<Option<Self>, DirectoryError> {
+        if self.is_taken() {
+            return Ok(Some(self));
+        }
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(Self::TAKEN);
+        let taken = Self {
+            path: self.path.with_file_name(name),
+        };
+        fs::rename(&self.path, &taken.path).map_err(at(&self.path))?;
+        if taken.read_start().is_ok_and(|found| found == *start) {
+            return Ok(Some(taken));
+        }
+        fs::rename(&taken.path, &self.path).map_err(at(&self.path))?;
+        Ok(None)
+    }
+
+    /// Whether it was taken away from its job.
+    pub(crate) fn is_taken(&self) -> bool {
+        let name = self.path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.ends_with(Self::TAKEN))
     }
 
     /// The path a file of this directory has.
@@ -211,12 +271,16 @@ impl JobDirectory {
 
     /// Clears the directory away.
     pub(crate) fn remove(self) -> Result<(), DirectoryError> {
-        fs::remove_dir_all(&self.path).map_err(at(&self.path))
+        match fs::remove_dir_all(&self.path) {
+            // The timer's pass and an epilog that is late do the same.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(at(&self.path)),
+        }
     }
 }
 
-/// The reports that are kept in jobs' directories, of every node that runs on this host.
-pub(crate) fn reports(run_dir: &Path) -> Vec<PathBuf> {
+/// What is in the directories of all nodes that run on this host.
+fn below_nodes(run_dir: &Path) -> Vec<PathBuf> {
     let below = |path: PathBuf| {
         let entries = fs::read_dir(path).into_iter().flatten();
         entries.filter_map(Result::ok).map(|entry| entry.path())
@@ -224,11 +288,28 @@ pub(crate) fn reports(run_dir: &Path) -> Vec<PathBuf> {
     let mut found: Vec<_> = below(run_dir.to_owned())
         .flat_map(below)
         .flat_map(below)
-        .map(|directory| directory.join(JobDirectory::REPORT))
-        .filter(|path| path.is_file())
         .collect();
     found.sort();
     found
+}
+
+/// The reports that are kept in jobs' directories, of every node that runs on this host.
+pub(crate) fn reports(run_dir: &Path) -> Vec<PathBuf> {
+    let directories = below_nodes(run_dir).into_iter();
+    directories
+        .map(|directory| directory.join(JobDirectory::REPORT))
+        .filter(|path| path.is_file())
+        .collect()
+}
+
+/// The jobs' directories that hold no report, of every node that runs on this host.
+pub(crate) fn unreported(run_dir: &Path) -> Vec<JobDirectory> {
+    let directories = below_nodes(run_dir).into_iter();
+    directories
+        .map(|path| JobDirectory { path })
+        .filter(|directory| directory.job_id().is_some() && directory.check().is_ok())
+        .filter(|directory| !directory.file(JobDirectory::REPORT).exists())
+        .collect()
 }
 
 /// Reads a whole small file of ours.
@@ -369,15 +450,7 @@ mod tests {
         let run_dir = run.path().join("run");
         let first = JobDirectory::create(&run_dir, &job()).unwrap();
         first
-            .write_start(&StartRecord {
-                job: job(),
-                prolog_at: None,
-                failure: Some("x".into()),
-                answer: None,
-                unwatched: false,
-                limit_seconds: None,
-                settings: None,
-            })
+            .write_start(&StartRecord::without_answer(job(), "x"))
             .unwrap();
         let second = JobDirectory::create(&run_dir, &job()).unwrap();
         assert!(second.read_start().is_err());

@@ -17,7 +17,7 @@ use crate::route::Route;
 use crate::settings::{self, Outcome};
 use crate::spool::{Delivery, Spool};
 use crate::stamp;
-use crate::{Deadline, Places, ServiceArguments, in_force, say};
+use crate::{Deadline, Places, ServiceArguments, in_force, overdue, say};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FinishError {
@@ -87,7 +87,7 @@ fn speaks_without_start(node_job: &NodeJob) -> bool {
 
 /// Writes the report down and clears the job's directory away; where the spool has no room the report stays in
 /// that directory instead. Returns where it waits.
-fn keep(
+pub(crate) fn keep(
     spool: &Spool,
     directory: Option<JobDirectory>,
     report: &FinishRequest,
@@ -158,7 +158,11 @@ pub(crate) fn restore(
 
 /// What speaks against the job having had the settings that its start put in force, or none if its start put
 /// none in force.
-fn changed_meanwhile(node_job: &NodeJob, places: &Places, config: &NodeConfig) -> Option<String> {
+pub(crate) fn changed_meanwhile(
+    node_job: &NodeJob,
+    places: &Places,
+    config: &NodeConfig,
+) -> Option<String> {
     let directory = JobDirectory::open(&places.run_dir, &node_job.job)
         .ok()
         .flatten();
@@ -184,21 +188,13 @@ fn unwatched(start: &StartRecord) -> Option<String> {
     })
 }
 
-fn report(
+pub(crate) fn report(
     node_job: NodeJob,
     directory: Option<&JobDirectory>,
     changed: Option<String>,
     values: &in_force::Values,
 ) -> Result<FinishRequest, FinishError> {
-    let unknown = |failure: String| StartRecord {
-        job: node_job.job.clone(),
-        prolog_at: None,
-        answer: None,
-        failure: Some(failure),
-        unwatched: false,
-        limit_seconds: None,
-        settings: None,
-    };
+    let unknown = |failure: String| StartRecord::without_answer(node_job.job.clone(), failure);
     let (start, stamps) = match directory {
         Some(directory) => {
             let start = directory.read_start().unwrap_or_else(|error| {
@@ -294,18 +290,22 @@ async fn deliver_waiting(
     }
 }
 
-/// One pass of the timer: delivers what waits, finds out whether an outage is over, and keeps the spool small.
-/// No job waits for it, so it asks whatever is known.
+/// One pass of the timer: reports what no epilog has, delivers what waits, finds out whether an outage is over, and
+/// keeps the spool small. No job waits for it, so it asks whatever is known.
 async fn tend(
+    service: &ServiceArguments,
+    places: &Places,
     spool: &Spool,
-    run_dir: &Path,
     client: &Client,
     (breaker, route): (&Breaker, &Route),
     deadline: Deadline,
 ) {
+    #[expect(clippy::disallowed_methods, reason = "the age of files, at the rim")]
+    let now = SystemTime::now();
     // In the configured order.
     client.prefer(None);
-    deliver_waiting(spool, run_dir, client, breaker, deadline).await;
+    overdue::report(service, places, spool, (client, breaker), deadline, now).await;
+    deliver_waiting(spool, &places.run_dir, client, breaker, deadline).await;
     if breaker.is_there() || route.is_there() {
         let call = Call::<()> {
             method: Method::Get,
@@ -320,8 +320,6 @@ async fn tend(
             route.keep(client);
         }
     }
-    #[expect(clippy::disallowed_methods, reason = "the age of files, at the rim")]
-    let now = SystemTime::now();
     if let Err(error) = spool.sweep(now) {
         say(&format!("the spool cannot be read: {error}"));
     }
@@ -345,12 +343,11 @@ pub(crate) async fn flush(
             return ExitCode::FAILURE;
         }
     };
-    let run_dir = &places.run_dir;
     let (breaker, route) = (Breaker::of(&places.run_dir), Route::of(&places.run_dir));
     let known = (&breaker, &route);
     let patience = Duration::from_millis(service.deadline_ms);
     let end = began + patience;
-    tend(&spool, run_dir, &client, known, Deadline { end }).await;
+    tend(service, places, &spool, &client, known, Deadline { end }).await;
     let Some(every) = every else {
         return ExitCode::SUCCESS;
     };
@@ -370,7 +367,7 @@ pub(crate) async fn flush(
             () = &mut terminated => return ExitCode::SUCCESS,
             _ = ticks.tick() => {
                 let end = Instant::now() + patience;
-                tend(&spool, run_dir, &client, known, Deadline { end }).await;
+                tend(service, places, &spool, &client, known, Deadline { end }).await;
             }
         }
     }
@@ -413,13 +410,8 @@ mod tests {
         for unwatched in [true, false] {
             let directory = JobDirectory::create(&parent.path().join("run"), &job()).unwrap();
             let start = StartRecord {
-                job: job(),
-                prolog_at: None,
-                answer: None,
-                failure: Some("the service is down".into()),
                 unwatched,
-                limit_seconds: None,
-                settings: None,
+                ..StartRecord::without_answer(job(), "the service is down")
             };
             directory.write_start(&start).unwrap();
             let report = report(node_job(), Some(&directory), None, &Default::default()).unwrap();

@@ -14,6 +14,7 @@ mod hostlist;
 mod in_force;
 mod job;
 mod limited;
+mod overdue;
 mod route;
 mod settings;
 mod spool;

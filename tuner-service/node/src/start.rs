@@ -66,6 +66,7 @@ pub(crate) async fn start(
         };
         StartRecord {
             job: request.job.clone(),
+            request: request.request.clone(),
             prolog_at: Some(prolog_at),
             answer,
             failure,

@@ -370,6 +370,21 @@ pub struct FinishAnswer {
     pub duplicate: bool,
 }
 
+/// `POST /v1/runs/over`: root of a node has directories of launches that no epilog has reported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OverRequest {
+    /// The runs that it was given, 10,000 at the most.
+    pub runs: Vec<i64>,
+}
+
+/// The answer: which of them are over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OverAnswer {
+    /// Those of which Slurm's word has been known for a minute, and those that have been given up.
+    pub over: Vec<i64>,
+}
+
 /// Slurm's word for how one launch of a job ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -30,7 +30,8 @@ pub(crate) struct ReconcileConfig {
     sweep_seconds: f64,
     /// How long Slurm's word is waited for once a report has come.
     outcome_patience_seconds: u64,
-    /// How long reports are waited for once Slurm has said that the job ended well.
+    /// How long reports are waited for once Slurm has said that the job ended well: longer than a node's timer needs
+    /// for a launch that its epilog has not reported. A report that comes later still revises the verdict.
     report_patience_seconds: u64,
     /// When a run whose job is over gives its place among the exploring runs to another, and when one
     /// that neither Slurm nor any node knows of is given up.
@@ -45,7 +46,7 @@ impl Default for ReconcileConfig {
             poll_seconds: 5.0,
             sweep_seconds: 60.0,
             outcome_patience_seconds: 600,
-            report_patience_seconds: 3600,
+            report_patience_seconds: 300,
             release_patience_seconds: 60,
             lost_after_seconds: 7 * 86_400,
         }

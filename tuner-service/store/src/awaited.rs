@@ -1,6 +1,7 @@
 //! Runs whose verdict is still to be given, or to be revised.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use io_autotune_engine::{Parametrization, Space};
 use serde_json::Value;
@@ -155,6 +156,25 @@ impl Store {
             .into_iter()
             .map(|row| (row.id, row.space.0.default()))
             .collect())
+    }
+
+    /// Those of some runs that are over: Slurm's word has been known for so long, or they have their verdict.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn over(&self, runs: &[i64], known_for: Duration) -> Result<Vec<i64>, StoreError> {
+        sqlx::query_scalar!(
+            "select id from runs
+             where id = any($1) and (outcome_at <= now() - make_interval(secs => $2)
+                                     or outcome_at is null and state <> 'in_flight')
+             order by id",
+            runs,
+            known_for.as_secs_f64()
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named("over")
     }
 
     /// Takes a run's place among the exploring runs from it: its job is gone, though its verdict

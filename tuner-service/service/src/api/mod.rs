@@ -97,6 +97,7 @@ impl Service {
         preview::preview,
         runs::start,
         runs::finish,
+        runs::over,
         runs::history,
         runs::explain,
         runs::replay,
@@ -128,6 +129,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .route("/v1/preview", post(preview::preview))
         .route("/v1/runs/start", post(runs::start))
         .route("/v1/runs/finish", post(runs::finish))
+        .route("/v1/runs/over", post(runs::over))
         .route("/v1/runs", get(runs::history))
         .route("/v1/runs/{job_id}", get(runs::explain))
         .route("/v1/runs/{job_id}/replay", get(runs::replay))

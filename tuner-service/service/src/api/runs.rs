@@ -8,8 +8,8 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_protocol::{
-    ErrorBody, FinishAnswer, FinishRequest, Job, Replay, Request, RunDetail, RunSummary,
-    StartAnswer, StartRequest,
+    ErrorBody, FinishAnswer, FinishRequest, Job, OverAnswer, OverRequest, Replay, Request,
+    RunDetail, RunSummary, StartAnswer, StartRequest,
 };
 use io_autotune_store::{
     Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
@@ -219,6 +219,32 @@ pub(super) async fn finish(
         run_id: finished.run_id,
         duplicate: finished.duplicate,
     }))
+}
+
+/// For how long Slurm's word has been known where a launch is taken for over: it may come before the job's epilog.
+const OVER_FOR: Duration = Duration::from_secs(60);
+
+/// No node has more directories of launches.
+const RUNS_AT_ONCE: usize = 10_000;
+
+/// Says which runs are over, so that a node can report what launches have left of which no epilog has spoken.
+#[utoipa::path(post, path = "/v1/runs/over", request_body = OverRequest, responses(
+    (status = 200, body = OverAnswer), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn over(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    body: Result<Json<OverRequest>, JsonRejection>,
+) -> Result<Json<OverAnswer>, ApiError> {
+    let Json(OverRequest { runs }) = body?;
+    only_root(caller)?;
+    if runs.len() > RUNS_AT_ONCE {
+        return Err(ApiError::bad_request(format!(
+            "{} runs were asked about at once: {RUNS_AT_ONCE} at the most",
+            runs.len()
+        )));
+    }
+    let over = repeated(|| service.store.over(&runs, OVER_FOR)).await?;
+    Ok(Json(OverAnswer { over }))
 }
 
 /// Which runs to show.

@@ -266,3 +266,18 @@ async fn the_latest_run_that_slurm_spoke_of_tells_the_time_limit() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_run_is_over_once_slurms_word_has_been_known_for_a_while() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let told = Start::of(1).search(&store, point(3)).await.run_id;
+        let silent = Start::of(2).search(&store, point(4)).await.run_id;
+        say(&store, 1, "COMPLETED").await;
+        let runs = [silent, told, 404];
+        let over = |seconds| store.over(&runs, Duration::from_secs(seconds));
+        assert_eq!(over(0).await.unwrap(), [told]);
+        assert_eq!(over(3600).await.unwrap(), [] as [i64; 0]);
+    })
+    .await;
+}

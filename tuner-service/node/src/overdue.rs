@@ -1,0 +1,352 @@
+//! Launches whose epilog has not reported: its helper was stopped, killed or missing, or Slurm has run none. Their
+//! directories stay. The timer's pass finds those that are over and reports what is known of them: the steps' times
+//! and what was applied, without what slurmd would have told the epilog.
+//!
+//! A launch is over here when no step of its job runs on this host, nothing has been written for [`QUIET`], and its
+//! batch step has ended or the service knows Slurm's word. Should its epilog come after all, the service has a report
+//! of this node already, and counts no second one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use io_autotune_protocol::{Call, Client, Method, OverAnswer, OverRequest, Step};
+
+use crate::breaker::{Breaker, since_boot};
+use crate::config::NodeConfig;
+use crate::directory::{self, DirectoryError, JobDirectory, StartRecord};
+use crate::finish::{self, FinishError};
+use crate::job::NodeJob;
+use crate::spool::Spool;
+use crate::{Deadline, Places, ServiceArguments, in_force, say, stamp};
+
+/// Longer than an epilog waits for a job's processes to die: KillWait and UnkillableStepTimeout, 30 s and 60 s unless a
+/// site changes them.
+const QUIET: Duration = Duration::from_secs(120);
+
+/// A launch that has left its directory.
+struct Overdue {
+    directory: JobDirectory,
+    start: StartRecord,
+}
+
+/// Makes the reports of launches that are over and have none, as of `now`; they wait like any other.
+pub(crate) async fn report(
+    service: &ServiceArguments,
+    places: &Places,
+    spool: &Spool,
+    (client, breaker): (&Client, &Breaker),
+    deadline: Deadline,
+    now: SystemTime,
+) {
+    let quiet: Vec<_> = directory::unreported(&places.run_dir)
+        .into_iter()
+        .filter(|directory| directory.is_taken() || is_quiet(directory, now))
+        .collect();
+    if quiet.is_empty() {
+        return;
+    }
+    let living = match jobs_with_steps(Path::new("/proc")) {
+        Ok(living) => living,
+        Err(error) => return say(&format!("/proc: {error}; no launch is taken for over")),
+    };
+    let (mut over, mut doubtful) = (Vec::new(), Vec::new());
+    for directory in quiet {
+        if directory
+            .job_id()
+            .is_none_or(|job_id| living.contains(&job_id))
+        {
+            continue;
+        }
+        match directory.read_start() {
+            Ok(start) => {
+                let overdue = Overdue { directory, start };
+                if overdue.directory.is_taken() || overdue.has_seen_its_batch_step_end() {
+                    over.push(overdue);
+                } else {
+                    doubtful.push(overdue);
+                }
+            }
+            // Its helper was killed before it could say whose it is: nothing was set, and nothing can be said.
+            Err(error) => cleared(directory, &error),
+        }
+    }
+    over.extend(known_to_be_over(client, breaker, doubtful, deadline).await);
+    for overdue in over {
+        let job_id = overdue.start.job.job_id;
+        match overdue.report(service, places, spool) {
+            Ok(true) => say(&format!(
+                "the epilog of job {job_id} has not reported; what its launch has left is its report"
+            )),
+            Ok(false) => {}
+            Err(error) => say(&format!("job {job_id} has left its directory: {error}")),
+        }
+    }
+}
+
+fn is_quiet(directory: &JobDirectory, now: SystemTime) -> bool {
+    // From the future: young.
+    let written = directory.written().ok();
+    written.is_some_and(|at| now.duration_since(at).unwrap_or_default() >= QUIET)
+}
+
+fn cleared(directory: JobDirectory, why: &DirectoryError) {
+    say(&format!("{why}; what the launch has left is cleared away"));
+    if let Err(error) = directory.remove() {
+        say(&error.to_string());
+    }
+}
+
+/// Those of the launches of which the service has known Slurm's word for a while.
+async fn known_to_be_over(
+    client: &Client,
+    breaker: &Breaker,
+    doubtful: Vec<Overdue>,
+    deadline: Deadline,
+) -> Vec<Overdue> {
+    let runs: Vec<i64> = doubtful.iter().filter_map(Overdue::run_id).collect();
+    if runs.is_empty() {
+        return Vec::new();
+    }
+    let request = OverRequest { runs };
+    let call = Call {
+        method: Method::Post,
+        path: "/v1/runs/over",
+        body: Some(&request),
+        idempotent: true,
+    };
+    let asked = since_boot();
+    let answer = client.call::<_, OverAnswer>(call, deadline.left()).await;
+    breaker.learn(asked, &answer);
+    match answer {
+        Ok(OverAnswer { over }) => doubtful
+            .into_iter()
+            .filter(|one| one.run_id().is_some_and(|run_id| over.contains(&run_id)))
+            .collect(),
+        Err(error) => {
+            say(&format!("whether launches are over is not known: {error}"));
+            Vec::new()
+        }
+    }
+}
+
+impl Overdue {
+    fn run_id(&self) -> Option<i64> {
+        self.start.answer.as_ref().map(|answer| answer.run_id)
+    }
+
+    /// With the batch script the job ends, whatever else of it still runs.
+    fn has_seen_its_batch_step_end(&self) -> bool {
+        let stamps = self.directory.stamps().unwrap_or_default();
+        stamps
+            .into_iter()
+            .filter_map(|(_, text)| stamp::parse(&text.ok()?).ok())
+            .any(|step| step.step_id == Step::BATCH && step.duration_ns.is_some())
+    }
+
+    /// Makes its report; `false` where its job is launched again this very moment.
+    fn report(
+        self,
+        service: &ServiceArguments,
+        places: &Places,
+        spool: &Spool,
+    ) -> Result<bool, FinishError> {
+        let Self { directory, start } = self;
+        let node_job = NodeJob {
+            job: start.job.clone(),
+            request: start.request.clone(),
+            is_first_node: false,
+            is_later_component: false,
+            limit_seconds: None,
+            started_at: None,
+            epilog: None,
+        };
+        let config = service
+            .node_config()
+            .unwrap_or_else(|_| NodeConfig::default());
+        let changed = finish::changed_meanwhile(&node_job, places, &config);
+        let Some(directory) = directory.take(&start)? else {
+            return Ok(false);
+        };
+        let values = in_force::take(&places.spool_dir, &start.job).unwrap_or_else(|error| {
+            say(&format!("nothing is read back: {error}"));
+            in_force::Values::new()
+        });
+        let report = finish::report(node_job, Some(&directory), changed, &values)?;
+        finish::keep(spool, Some(directory), &report, places)?;
+        Ok(true)
+    }
+}
+
+/// The jobs of which a step runs on this host: slurmstepd calls itself "slurmstepd: [JOBID.STEP]".
+fn jobs_with_steps(proc: &Path) -> io::Result<BTreeSet<u32>> {
+    let mut jobs = BTreeSet::new();
+    for entry in fs::read_dir(proc)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !name.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            continue;
+        }
+        // One that has ended meanwhile has no name any more.
+        let title = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if let Some(rest) = title.strip_prefix(b"slurmstepd: [") {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
+            let digits: String = digits.map(|&byte| char::from(byte)).collect();
+            jobs.extend(digits.parse::<u32>());
+        }
+    }
+    Ok(jobs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::job;
+
+    const BATCH_ENDED: &str =
+        "io-autotune-stamp 1\nstep 4294967291\nstart_ns 100\nend_ns 350\nnodes 1\nwait_status 0\n";
+
+    /// A node on which the launch of one job has left its directory, and its timer's pass.
+    struct Node {
+        root: tempfile::TempDir,
+        places: Places,
+        service: ServiceArguments,
+    }
+
+    impl Node {
+        fn new() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            let places = Places {
+                run_dir: root.path().join("run"),
+                spool_dir: root.path().join("spool"),
+            };
+            let config = root.path().join("client.toml");
+            let text = "endpoints = [\"unix:/nonexistent\"]\nservice_user = 0\n";
+            fs::write(&config, text).unwrap();
+            let service = ServiceArguments {
+                config,
+                deadline_ms: 2000,
+            };
+            Self {
+                root,
+                places,
+                service,
+            }
+        }
+
+        fn launched(&self) -> JobDirectory {
+            let directory = JobDirectory::create(&self.places.run_dir, &job()).unwrap();
+            directory
+                .write_start(&StartRecord::without_answer(job(), "no answer"))
+                .unwrap();
+            directory
+        }
+
+        fn stamped(&self, directory: &JobDirectory) {
+            fs::write(directory.file("step-4294967291.stamp"), BATCH_ENDED).unwrap();
+        }
+
+        /// Passes so long after the directory was written, and returns the reports that wait.
+        async fn after(&self, age: Duration) -> Vec<std::path::PathBuf> {
+            let spool = Spool::open(&self.places.spool_dir).unwrap();
+            let client = self.service.client().unwrap();
+            let breaker = Breaker::of(&self.places.run_dir);
+            let end = std::time::Instant::now() + Duration::from_secs(20);
+            let now = fs::metadata(self.root.path().join("run/c/n1/7"))
+                .and_then(|metadata| metadata.modified())
+                .unwrap()
+                + age;
+            report(
+                &self.service,
+                &self.places,
+                &spool,
+                (&client, &breaker),
+                Deadline { end },
+                now,
+            )
+            .await;
+            spool.waiting().unwrap()
+        }
+
+        fn is_left(&self) -> bool {
+            fs::read_dir(self.root.path().join("run/c/n1"))
+                .unwrap()
+                .count()
+                > 0
+        }
+    }
+
+    #[tokio::test]
+    async fn a_launch_whose_batch_step_has_ended_is_reported_once_its_epilog_is_overdue() {
+        let node = Node::new();
+        node.stamped(&node.launched());
+        assert!(node.after(QUIET - Duration::from_secs(1)).await.is_empty());
+        let waiting = node.after(QUIET).await;
+        assert_eq!(waiting.len(), 1);
+        assert!(!node.is_left());
+        let report = directory::read_own(&waiting[0]).unwrap();
+        let report: io_autotune_protocol::FinishRequest = serde_json::from_str(&report).unwrap();
+        assert_eq!(report.steps[0].duration_ns, Some(250));
+        assert_eq!(report.job, job());
+    }
+
+    #[tokio::test]
+    async fn one_of_which_nobody_knows_that_it_is_over_stays() {
+        let node = Node::new();
+        node.launched();
+        assert!(node.after(100 * QUIET).await.is_empty());
+        assert!(node.is_left());
+    }
+
+    #[tokio::test]
+    async fn what_does_not_say_whose_it_is_is_cleared_away() {
+        let node = Node::new();
+        JobDirectory::create(&node.places.run_dir, &job()).unwrap();
+        assert!(node.after(QUIET / 2).await.is_empty());
+        assert!(node.is_left());
+        assert!(node.after(QUIET).await.is_empty());
+        assert!(!node.is_left());
+    }
+
+    #[test]
+    fn a_launch_that_has_come_meanwhile_keeps_its_directory() {
+        let node = Node::new();
+        let directory = node.launched();
+        let another = StartRecord::without_answer(job(), "another");
+        assert!(directory.take(&another).unwrap().is_none());
+        let directory = JobDirectory::open(&node.places.run_dir, &job())
+            .unwrap()
+            .unwrap();
+        let start = directory.read_start().unwrap();
+        assert!(directory.take(&start).unwrap().unwrap().is_taken());
+        assert!(
+            JobDirectory::open(&node.places.run_dir, &job())
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn the_jobs_of_slurms_steps_are_known_by_their_processes() {
+        let proc = tempfile::tempdir().unwrap();
+        for (pid, title) in [
+            ("1", &b"/sbin/init\0"[..]),
+            ("20", b"slurmstepd: [12.batch]\0\0"),
+            ("21", b"slurmstepd: [13.extern]\0"),
+            ("22", b"slurmstepd: [14+1.0]\0"),
+            ("23", b"/usr/sbin/slurmstepd\0"),
+            ("24", b"slurmstepd: [99999999999.0]\0"),
+            ("self", b"slurmstepd: [15.0]\0"),
+        ] {
+            fs::create_dir(proc.path().join(pid)).unwrap();
+            fs::write(proc.path().join(pid).join("cmdline"), title).unwrap();
+        }
+        fs::create_dir(proc.path().join("25")).unwrap();
+        assert_eq!(
+            jobs_with_steps(proc.path()).unwrap(),
+            BTreeSet::from([12, 13, 14])
+        );
+    }
+}
