@@ -180,7 +180,7 @@ def test_an_outage_is_noticed_once_though_the_spool_is_full(site: Site) -> None:
 
 
 def grown_old(site: Site, job: Job) -> None:
-    """Let what a launch has left, and Slurm's word for it, be as old as it would be in a while."""
+    """Let what a launch has left be as old as it would be in a while."""
     (directory,) = site.job_directories()
     assert directory.name == str(job.job_id)
     then = time.time() - OVERDUE_SECONDS

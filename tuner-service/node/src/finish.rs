@@ -19,6 +19,10 @@ use crate::spool::{Delivery, Spool};
 use crate::stamp;
 use crate::{Deadline, Places, ServiceArguments, in_force, overdue, say};
 
+/// For how long an epilog begins to deliver what others have left: after an outage much waits, and the timer has all
+/// the time that a job has not.
+const FOR_OTHERS: Duration = Duration::from_millis(100);
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FinishError {
     #[error("this run is not reported: {0}")]
@@ -67,7 +71,15 @@ pub(crate) async fn finish(
             let route = Route::of(&places.run_dir);
             route.recall(&client);
             if delivered(&spool, &client, &breaker, &path, deadline).await {
-                deliver_waiting(&spool, &places.run_dir, &client, &breaker, deadline).await;
+                let until = Instant::now() + FOR_OTHERS;
+                deliver_waiting(
+                    &spool,
+                    &places.run_dir,
+                    (&client, &breaker),
+                    deadline,
+                    until,
+                )
+                .await;
             }
             route.keep(&client);
         }
@@ -270,13 +282,13 @@ async fn delivered(
     }
 }
 
-/// Delivers what waits, while the service takes it and there is time.
+/// Delivers what waits, while the service takes it and there is time; begins with none after `until`.
 async fn deliver_waiting(
     spool: &Spool,
     run_dir: &Path,
-    client: &Client,
-    breaker: &Breaker,
+    (client, breaker): (&Client, &Breaker),
     deadline: Deadline,
+    until: Instant,
 ) {
     let mut waiting = spool.waiting().unwrap_or_else(|error| {
         say(&format!("the spool cannot be read: {error}"));
@@ -284,7 +296,8 @@ async fn deliver_waiting(
     });
     waiting.extend(directory::reports(run_dir));
     for path in waiting {
-        if deadline.left().is_zero() || !delivered(spool, client, breaker, &path, deadline).await {
+        let is_late = deadline.left().is_zero() || Instant::now() >= until;
+        if is_late || !delivered(spool, client, breaker, &path, deadline).await {
             return;
         }
     }
@@ -305,7 +318,15 @@ async fn tend(
     // In the configured order.
     client.prefer(None);
     overdue::report(service, places, spool, (client, breaker), deadline, now).await;
-    deliver_waiting(spool, &places.run_dir, client, breaker, deadline).await;
+    let all_the_time = deadline.end;
+    deliver_waiting(
+        spool,
+        &places.run_dir,
+        (client, breaker),
+        deadline,
+        all_the_time,
+    )
+    .await;
     if breaker.is_there() || route.is_there() {
         let call = Call::<()> {
             method: Method::Get,
