@@ -122,8 +122,8 @@ void ioat_step_open(struct ioat_step *step, const struct ioat_arguments *argumen
     else
         wrong = explain(errno);
     if (wrong != NULL)
-        IOAT_ERROR("job %u: %s below %s is not used: %s", step->place.job_id, IOAT_JOB_ENV_NAME,
-                   arguments->run_dir, wrong);
+        IOAT_STEP_ERROR("job %u: %s below %s is not used: %s", step->place.job_id,
+                        IOAT_JOB_ENV_NAME, arguments->run_dir, wrong);
     if (!step->tuned)
         release(step);
 }
@@ -153,8 +153,8 @@ static void write_stamp(struct ioat_step *step)
     char *text = ioat_stamp_format(&step->stamp, &step->file, &length);
     ioat_stamp_name(&step->stamp, name);
     if (text == NULL || ioat_job_dir_write(step->dir_fd, name, text, length) != 0)
-        IOAT_ERROR("job %u: %s cannot be written: %s", step->place.job_id, name,
-                   text == NULL ? "memory is short" : strerrordesc_np(errno));
+        IOAT_STEP_ERROR("job %u: %s cannot be written: %s", step->place.job_id, name,
+                        text == NULL ? "memory is short" : strerrordesc_np(errno));
     free(text);
     step->stamped = true;
     step->finished = step->stamp.ended;

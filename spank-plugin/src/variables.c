@@ -167,7 +167,7 @@ static enum ioat_status set(spank_t spank, uint32_t job_id, const struct ioat_va
         return IOAT_STATUS_SET;
     const spank_err_t rc = spank_setenv(spank, variable->name, variable->value, 1);
     if (rc != ESPANK_SUCCESS) {
-        IOAT_ERROR("%s cannot be set: %s", variable->name, spank_strerror(rc));
+        IOAT_STEP_ERROR("%s cannot be set: %s", variable->name, spank_strerror(rc));
         return IOAT_STATUS_ABSENT;
     }
     if (ours == NULL)
@@ -214,8 +214,8 @@ static void write_record(spank_t spank, const struct record *record)
     }
     char *text = format(record);
     if (text == NULL || spank_setenv(spank, IOAT_RECORD_NAME, text, 1) != ESPANK_SUCCESS)
-        IOAT_ERROR(IOAT_RECORD_NAME
-                   " cannot be set: inner steps take our variables for the user's");
+        IOAT_STEP_ERROR(IOAT_RECORD_NAME
+                        " cannot be set: inner steps take our variables for the user's");
     free(text);
 }
 

@@ -223,7 +223,7 @@ static void two_clusters_with_the_same_job(void **state)
     scratch_write("other/n1/1234/job.env", HEAD "set OTHER=1\n", 0440);
     fake_env("SLURM_CLUSTER_NAME", NULL);
     assert_untuned();
-    assert_int_equal(fake_logged(FAKE_ERROR, "several clusters"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "several clusters"), 1);
     close_step();
     // The name decides.
     fake_env("SLURM_CLUSTER_NAME", "cluster");
@@ -277,7 +277,7 @@ static void links_are_not_followed(void **state)
         snprintf(hidden, sizeof hidden, ".hidden%s", targets[i] + strlen("real"));
         assert_int_equal(symlink(scratch_path(hidden), scratch_path(links[i])), 0);
         assert_untuned();
-        assert_int_equal(fake_logged(FAKE_ERROR, "not owned by root"), i + 1);
+        assert_int_equal(fake_logged(FAKE_INFO, "not owned by root"), i + 1);
         close_step();
         assert_int_equal(unlink(scratch_path(links[i])), 0);
         assert_int_equal(rename(scratch_path(".hidden"), scratch_path("real")), 0);
@@ -291,7 +291,7 @@ static void a_linked_file(void **state)
     scratch_write("elsewhere", TUNED, 0440);
     assert_int_equal(symlink(scratch_path("elsewhere"), scratch_path(DIR_NAME "/job.env")), 0);
     assert_untuned();
-    assert_int_equal(fake_logged(FAKE_ERROR, "not owned by root"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "not owned by root"), 1);
 }
 
 static void a_fifo_does_not_hang(void **state)
@@ -300,7 +300,7 @@ static void a_fifo_does_not_hang(void **state)
     scratch_mkdir(DIR_NAME, 0711);
     assert_int_equal(mkfifo(scratch_path(DIR_NAME "/job.env"), 0440), 0);
     assert_untuned();
-    assert_int_equal(fake_logged(FAKE_ERROR, "wrong type"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "wrong type"), 1);
 }
 
 static void wrong_owner(void **state)
@@ -309,7 +309,7 @@ static void wrong_owner(void **state)
     job_file(TUNED);
     ioat_trusted_uid = geteuid() + 1;
     assert_untuned();
-    assert_int_equal(fake_logged(FAKE_ERROR, "not owned by root"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "not owned by root"), 1);
 }
 
 static void writable_by_others(void **state)
@@ -328,7 +328,7 @@ static void writable_by_others(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(chmod(scratch_path(cases[i].name), cases[i].bad), 0);
         assert_untuned();
-        assert_int_equal(fake_logged(FAKE_ERROR, "writable by others"), i + 1);
+        assert_int_equal(fake_logged(FAKE_INFO, "writable by others"), i + 1);
         close_step();
         assert_int_equal(chmod(scratch_path(cases[i].name), cases[i].good), 0);
     }
@@ -342,13 +342,13 @@ static void another_users_or_jobs_file(void **state)
     job_file(TUNED);
     fake.uid = 1001;
     assert_untuned();
-    assert_int_equal(fake_logged(FAKE_ERROR, "another user's"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "another user's"), 1);
     fake.uid = 1000;
     close_step();
     assert_int_equal(unlink(scratch_path(DIR_NAME "/job.env")), 0);
     scratch_write(DIR_NAME "/job.env", "io-autotune 1\njob 1233\nuid 1000\nset A=1\n", 0440);
     assert_untuned();
-    assert_int_equal(fake_logged(FAKE_ERROR, "another job's"), 2);
+    assert_int_equal(fake_logged(FAKE_INFO, "another job's"), 2);
 }
 
 static void a_malformed_file(void **state)
@@ -357,7 +357,7 @@ static void a_malformed_file(void **state)
     job_file(HEAD "set LD_PRELOAD=/evil.so\n");
     assert_untuned();
     assert_env("LD_PRELOAD", NULL);
-    assert_int_equal(fake_logged(FAKE_ERROR, "malformed or not allowed"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "malformed or not allowed"), 1);
 }
 
 static void a_huge_file(void **state)
@@ -370,7 +370,7 @@ static void a_huge_file(void **state)
     job_file(text);
     free(text);
     assert_untuned();
-    assert_int_equal(fake_logged(FAKE_ERROR, "larger than 32768"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "larger than 32768"), 1);
 }
 
 // --- the rules for variables ---
@@ -676,7 +676,7 @@ static void a_variable_that_cannot_be_set(void **state)
     fake.setenv_fails = true;
     start();
     assert_status("absent");
-    assert_int_equal(fake_logged(FAKE_ERROR, "ROMIO_HINTS cannot be set"), 1);
+    assert_int_equal(fake_logged(FAKE_INFO, "ROMIO_HINTS cannot be set"), 1);
 }
 
 // --- the stamps ---
@@ -820,7 +820,7 @@ static void a_stamp_that_cannot_be_written(void **state)
     start();
     task_exit(0);
     close_step();
-    assert_true(fake_logged(FAKE_ERROR, "cannot be written") > 0);
+    assert_true(fake_logged(FAKE_INFO, "cannot be written") > 0);
     // And no draft is left behind.
     char draft[128];
     snprintf(draft, sizeof draft, DIR_NAME "/.step-4294967291.stamp.%ld", (long)getpid());
