@@ -120,6 +120,7 @@ impl JobDirectory {
     const START_RECORD: &str = "start.json";
     const REPORT: &str = "report.json";
     const TAKEN: &str = ".over";
+    const DONE: &str = ".done";
 
     fn path_of(run_dir: &Path, job: &Job) -> PathBuf {
         run_dir
@@ -269,14 +270,38 @@ impl JobDirectory {
         Ok(stamps)
     }
 
-    /// Clears the directory away.
+    /// Clears the directory away: at once out of the way, so that nobody takes half of it for a launch, whose report
+    /// would take the place of the whole one, if this is killed meanwhile.
     pub(crate) fn remove(self) -> Result<(), DirectoryError> {
-        match fs::remove_dir_all(&self.path) {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(Self::DONE);
+        let done = self.path.with_file_name(name);
+        remove_all(&done)?;
+        match fs::rename(&self.path, &done) {
             // The timer's pass and an epilog that is late do the same.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(at(&self.path)),
+            renamed => renamed
+                .map_err(at(&self.path))
+                .and_then(|()| remove_all(&done)),
         }
     }
+}
+
+fn remove_all(path: &Path) -> Result<(), DirectoryError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(at(path)),
+    }
+}
+
+/// Removes what helpers that were killed have not cleared away to the end.
+pub(crate) fn sweep(run_dir: &Path) -> Result<(), DirectoryError> {
+    let is_done = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.ends_with(JobDirectory::DONE))
+    };
+    let done = below_nodes(run_dir).into_iter().filter(is_done);
+    done.map(|path| remove_all(&path)).collect()
 }
 
 /// What is in the directories of all nodes that run on this host.
@@ -456,6 +481,31 @@ mod tests {
         assert!(second.read_start().is_err());
         second.remove().unwrap();
         assert!(JobDirectory::open(&run_dir, &job()).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_cleared_away_is_out_of_the_way_first() {
+        let run = tempfile::tempdir().unwrap();
+        let run_dir = run.path().join("run");
+        let directory = JobDirectory::create(&run_dir, &job()).unwrap();
+        let start = directory.file("start.json");
+        let in_its_way = run_dir.join("c/n1/7.done");
+        fs::write(&start, "{}").unwrap();
+        fs::write(&in_its_way, "").unwrap();
+        assert!(directory.remove().is_err());
+        assert!(start.exists(), "half of it is gone");
+        fs::remove_file(&in_its_way).unwrap();
+
+        // A helper was killed here once before.
+        fs::create_dir(&in_its_way).unwrap();
+        fs::write(in_its_way.join("start.json"), "{}").unwrap();
+        assert_eq!(unreported(&run_dir).len(), 1);
+        let directory = JobDirectory::open(&run_dir, &job()).unwrap().unwrap();
+        directory.remove().unwrap();
+        assert!(!in_its_way.exists() && !start.exists());
+        fs::create_dir(&in_its_way).unwrap();
+        sweep(&run_dir).unwrap();
+        assert!(!in_its_way.exists());
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub(crate) async fn report(
     deadline: Deadline,
     now: SystemTime,
 ) {
+    if let Err(error) = directory::sweep(&places.run_dir) {
+        say(&error.to_string());
+    }
     let quiet: Vec<_> = directory::unreported(&places.run_dir)
         .into_iter()
         .filter(|directory| directory.is_taken() || is_quiet(directory, now))
