@@ -166,12 +166,6 @@ impl Accelerator {
         };
         self.parts.iter().flat_map(of_part).collect()
     }
-
-    /// Whether anything besides the kernel reads back what is in force.
-    #[must_use]
-    pub fn is_read_back(&self) -> bool {
-        self.parts.iter().any(|part| part.read_back.is_some())
-    }
 }
 
 impl Document {

@@ -423,7 +423,6 @@ omit_default = true
         assert_eq!(delivery.environment[0].value, "3:32");
         assert_eq!(delivery.read_back[0].parameter, "cache.size");
         assert_eq!(delivery.read_back[0].asked.as_deref(), Some("4"));
-        assert!(joint.is_read_back());
         assert_eq!(joint.ways()[2], "net: variable NET = {depth}:{size}");
         assert_eq!(joint.title, "A cache; A network");
         assert_eq!(joint.description, "net: It carries.");

@@ -536,17 +536,19 @@ mod tests {
     fn what_the_application_does_not_heed_is_no_longer_varied_and_said() {
         let mut state = unheeding(state(None));
         state.inherited = vec![point(8)];
+        // Nothing is left to try.
         let decision = decided("app=ocean", 0, false, &state);
+        assert_eq!(decision.phase, Phase::Settled);
         assert_eq!(decision.parametrization, point(2));
-        assert!(
-            decision.reason.ends_with("does not heed it: size"),
-            "{}",
-            decision.reason
-        );
         let busy = decided("app=ocean", 0, true, &state);
         assert_eq!(
             (busy.role, busy.parametrization),
             (Role::BestKnown, point(2))
+        );
+        assert!(
+            busy.reason.ends_with("does not heed it: size"),
+            "{}",
+            busy.reason
         );
         // An admin may want it all the same, to see whether it is heeded by now.
         state.pin = Some(point(8));

@@ -59,6 +59,7 @@ mod tests {
                      "partition": "main", "cpus_per_node": "8" },
             "request": {},
             "applied": { "kind": "default" },
+            "steps": [],
             "told": [told("sieve", asked, "disable"), told("nodes", "4", "4")],
         })
     }
