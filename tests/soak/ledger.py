@@ -67,9 +67,30 @@ def launches(logs: Iterable[str]) -> Counter[int]:
     return Counter(int(found[1]) for text in logs for found in _LAUNCH.finditer(text))
 
 
-def _is_undone(known: Row, row: Row) -> bool:
-    """Tell whether a launch that had ended has not, by what Slurm says now."""
-    return known.over and not row.over and known.restarts == row.restarts
+# "JobId=915", or of an array "JobId=904_5(904)": the id in brackets is the job's own.
+_ID = r"JobId=(?:\d+_\d+\()?(\d+)"
+_EVENT = re.compile(
+    rf"(?P<launched>(?:Allocate|Started) {_ID})|(?P<done>_job_complete: {_ID}\)? done)"
+    rf"|(?P<running>Recovered {_ID}\)? StepId=)"
+)
+
+
+def forgotten_ends(slurmctld_log: str) -> set[int]:
+    """Return the jobs whose end a slurmctld that was killed has forgotten, by slurmctld's own log.
+
+    The next one recovers them with a step that runs (step_mgr.c, load_step_state), although they
+    were done: they stay until their time limit, and end a second time.
+    """
+    done, forgotten = set(), set()
+    for event in _EVENT.finditer(slurmctld_log):
+        job_id = int(next(filter(None, event.groups()[1::2])))
+        if event["done"]:
+            done.add(job_id)
+        elif event["launched"]:
+            done.discard(job_id)
+        elif job_id in done:
+            forgotten.add(job_id)
+    return forgotten
 
 
 class Ledger:
@@ -90,10 +111,7 @@ class Ledger:
             return dict(self._rows)
 
     def returned(self) -> set[int]:
-        """Return the ids whose record a killed Slurm has lost.
-
-        They were given to two jobs, or their end is forgotten: they run on until their limit.
-        """
+        """Return the ids that a killed Slurm has given to two jobs."""
         with self._lock:
             return set(self._returned)
 
@@ -117,7 +135,7 @@ class Ledger:
         with self._lock:
             for row in rows.values():
                 known = self._rows.get(row.job_id)
-                if known is not None and (known.name != row.name or _is_undone(known, row)):
+                if known is not None and known.name != row.name:
                     self._returned.add(row.job_id)
                 self._rows[row.job_id] = row
                 self._vanished.discard(row.job_id)

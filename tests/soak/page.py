@@ -157,7 +157,10 @@ def _slurm(outcome: Outcome, facts: Facts) -> str:
         ("of those, jobs that ended in another state than their script", other),
         ("jobs that were requeued", restarted),
         ("jobs that a killed slurmctld has forgotten", len(facts.vanished)),
-        ("ids that a killed slurmctld has given to two jobs", len(facts.returned)),
+        (
+            "ids that a killed slurmctld has given to two jobs, or whose end it has forgotten",
+            len(facts.returned),
+        ),
         ("nodes that it drained therefore, and that were resumed", outcome.drained_by_slurm),
         ("jobs that it could not launch and held, and that were released", outcome.held_by_slurm),
         ("submissions refused while Slurm was away", len(facts.refusals)),

@@ -18,7 +18,7 @@ from soak.actor import Actor, Done
 from soak.facts import Facts, JobFacts, Outage
 from soak.helpers import Watch
 from soak.invariants import Checker
-from soak.ledger import Ledger, Row, launches
+from soak.ledger import Ledger, Row, forgotten_ends, launches
 from soak.load import Load
 from soak.page import Outcome
 
@@ -203,7 +203,7 @@ class Soak:
             nodes=self._node_states(),
             lives=self._watch.lives(),
             outages=[_outage(done) for done in self._actor.done],
-            returned=self._ledger.returned() | self._load.returned(),
+            returned=self._ledger.returned() | self._load.returned() | self._forgotten_ends(),
             twice=self._launched_twice(rows),
             vanished=self._ledger.vanished(),
             refusals=[(one.began, one.ended, one.stderr) for one in self._load.refusals()],
@@ -219,6 +219,10 @@ class Soak:
         logs = self._site.paths.log.glob("slurmd-*.log")
         launched = launches(path.read_text(encoding="utf-8", errors="replace") for path in logs)
         return {job_id for job_id, row in rows.items() if launched[job_id] > row.restarts + 1}
+
+    def _forgotten_ends(self) -> set[int]:
+        log = self._site.paths.log / "slurmctld.log"
+        return forgotten_ends(log.read_text(encoding="utf-8", errors="replace"))
 
     def _node_states(self) -> dict[str, str]:
         """Return each node's state; those that Slurm itself has drained for its own loss resume.

@@ -9,7 +9,7 @@ from soak.facts import Facts, JobFacts, Outage
 from soak.helpers import Life
 from soak.invariants import INVARIANTS, LOST, TWICE, Checker
 from soak.jobs import FAILURE, OWN_HINTS, Submission
-from soak.ledger import Row, launches
+from soak.ledger import Row, forgotten_ends, launches
 from soak.page import Outcome, render
 from soak.store import Epoch, Run, Stored
 
@@ -195,6 +195,18 @@ def test_a_launch_is_read_from_slurmds_log() -> None:
     line = "[2026-11-22T05:23:33.290] Launching batch job 453 for UID 994\n"
     other = "[2026-11-22T05:23:33.883] [453.batch] done with job\n"
     assert launches([line + other, line, line.replace("453", "7")]) == {453: 2, 7: 1}
+
+
+def test_an_end_that_slurmctld_has_forgotten_is_read_from_its_log() -> None:
+    allocated = "[T] sched: Allocate JobId=9_2(7) NodeList=n2 #CPUs=1 Partition=main\n"
+    started = "[T] sched/backfill: _start_job: Started JobId=7 in main on n2\n"
+    done = "[T] _job_complete: JobId=9_2(7) WEXITSTATUS 0\n[T] _job_complete: JobId=9_2(7) done\n"
+    recovered = "[T] Recovered JobId=9_2(7) StepId=batch\n[T] Recovered JobId=9_2(7) Assoc=0\n"
+    known = "[T] Recovered JobId=9_2(7) Assoc=0\n"
+    assert forgotten_ends(allocated + done + recovered) == {7}
+    assert forgotten_ends(started + recovered + done) == set(), "it had not ended"
+    assert forgotten_ends(allocated + done + known) == set(), "its end is known"
+    assert forgotten_ends(allocated + done + started + recovered) == set(), "launched again"
 
 
 def test_what_was_excused_is_told() -> None:
