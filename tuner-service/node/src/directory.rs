@@ -300,8 +300,8 @@ pub(crate) fn sweep(run_dir: &Path) -> Result<(), DirectoryError> {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.ends_with(JobDirectory::DONE))
     };
-    let done = below_nodes(run_dir).into_iter().filter(is_done);
-    done.map(|path| remove_all(&path)).collect()
+    let mut done = below_nodes(run_dir).into_iter().filter(is_done);
+    done.try_for_each(|path| remove_all(&path))
 }
 
 /// What is in the directories of all nodes that run on this host.
