@@ -173,7 +173,8 @@ def _mute_unix(path: Path) -> Iterator[None]:
 @contextmanager
 def _helper_munge_socket(site: Site, path: Path) -> Iterator[None]:
     """Slurm has its munge socket from slurm.conf; client.toml is the helper's alone."""
-    # The flusher has read client.toml already, and would deliver what the helper cannot.
+    # Until its next pass the flusher has what client.toml said before: it would deliver what the
+    # helper cannot.
     with site.parts_stopped("flusher"):
         text = site.paths.client_toml.read_text(encoding="utf-8")
         changed, count = re.subn(r"(?m)^munge_socket = .*$", f'munge_socket = "{path}"', text)

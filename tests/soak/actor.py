@@ -189,7 +189,7 @@ class Actor:
         ours = f"endpoints = [{', '.join([quoted] * endpoints)}]"
         text, count = re.subn(r"(?m)^endpoints = .*$", ours, before)
         assert count == 1, f"client.toml names no endpoints:\n{before}"
-        # The flusher reads it at its start: until then it would tell the node that all is well.
+        # The flusher reads it at each pass: until then it would tell the node that all is well.
         self._supervisor.end("flusher")
         files.write(path, text, mode=0o644)
         self._revive()

@@ -353,7 +353,7 @@ pub(crate) async fn flush(
     every: Option<Duration>,
     began: Instant,
 ) -> ExitCode {
-    let (client, spool) = match (service.client(), Spool::open(&places.spool_dir)) {
+    let (mut client, spool) = match (service.client(), Spool::open(&places.spool_dir)) {
         (Ok(client), Ok(spool)) => (client, spool),
         (Err(error), _) => {
             say(&error.to_string());
@@ -387,6 +387,11 @@ pub(crate) async fn flush(
         tokio::select! {
             () = &mut terminated => return ExitCode::SUCCESS,
             _ = ticks.tick() => {
+                // It may name other endpoints by now, which the hooks already ask.
+                match service.client() {
+                    Ok(now) => client = now,
+                    Err(error) => say(&error.to_string()),
+                }
                 let end = Instant::now() + patience;
                 tend(service, places, &spool, &client, known, Deadline { end }).await;
             }
