@@ -56,7 +56,7 @@ SlurmctldDebug=info
 SlurmdSpoolDir={paths.spool}/slurmd-%n
 SlurmdPidFile={paths.run}/slurmd-%n.pid
 SlurmdLogFile={paths.log}/slurmd-%n.log
-SlurmdDebug=info
+SlurmdDebug=debug
 PlugStackConfig={paths.plugstack_conf}
 
 MpiDefault=pmi2

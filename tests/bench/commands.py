@@ -144,7 +144,7 @@ def _debugging(place: Place) -> Iterator[None]:
         files.write(path, now, mode=0o644)
         place.cluster.run_as("root", ["scontrol", "reconfigure"])
 
-    configure(text.replace("SlurmdDebug=info", "SlurmdDebug=debug2"))
+    configure(text.replace("SlurmdDebug=debug", "SlurmdDebug=debug2"))
     try:
         yield
     finally:

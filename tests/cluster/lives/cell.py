@@ -99,6 +99,10 @@ class Cell:
         """Where each process that does the work writes a line at its start."""
         return self.directory / "began"
 
+    def directories(self) -> list[Path]:
+        """Return what the nodes that have begun it keep of it: CLUSTER/NODE/JOB."""
+        return list(self.site.paths.plugin_run.glob(f"*/*/{self.job_id}"))
+
 
 def live(site: Site, cells: Sequence[Cell]) -> dict[tuple[str, str, str], list[Row] | Exception]:
     """Let the jobs of these cells live, many at once, and return the rows or what went wrong."""
@@ -309,7 +313,7 @@ def _await_begin(cell: Cell) -> None:
     begins = cell.end.begins
     reached = {
         Begins.QUEUE: lambda: _state(cell) is not None,
-        Begins.PROLOG: lambda: bool(_directories(cell)),
+        Begins.PROLOG: lambda: bool(cell.directories()),
         Begins.WORK: lambda: len(_began(cell)) >= cell.kind.ranks,
     }[begins]
     await_true(f"job {cell.job_id} ({cell.name}): {begins.value}", reached, cell.end.seconds)
@@ -327,7 +331,7 @@ def _await_end(cell: Cell) -> None:
         cell.site.ended(job)
     await_true(
         f"the reports of job {cell.job_id} ({cell.name})",
-        lambda: not _directories(cell) and not _undelivered(cell),
+        lambda: not cell.directories() and not _undelivered(cell),
         cell.end.seconds,
     )
 
@@ -335,10 +339,6 @@ def _await_end(cell: Cell) -> None:
 def _state(cell: Cell) -> str | None:
     known = cell.site.all_jobs.look().get(cell.job_id)
     return None if known is None else known[1]
-
-
-def _directories(cell: Cell) -> list[Path]:
-    return list(cell.site.paths.plugin_run.glob(f"*/*/{cell.job_id}"))
 
 
 def _undelivered(cell: Cell) -> list[Path]:

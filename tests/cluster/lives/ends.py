@@ -126,6 +126,25 @@ def _cancel(site: Site, cell: Cell) -> None:
     site.cluster.run_as(ALICE, ["scancel", str(cell.job_id)])
 
 
+def _cancel_in_prolog(site: Site, cell: Cell) -> None:
+    """Cancel it, and wait until its node knows.
+
+    scancel comes back before slurmctld has told the node, which launches the work after a prolog
+    that ends meanwhile.
+    """
+    nodes = [directory.parent.name for directory in cell.directories()]
+    _cancel(site, cell)
+    # slurmd 22.05, req.c, _rpc_terminate_job, at debug.
+    revoked = f"credential for job {cell.job_id} revoked"
+    for node in nodes:
+        log = site.paths.log_of(f"slurmd-{node}")
+        await_true(
+            f"{node} to know that job {cell.job_id} is cancelled",
+            lambda log=log: revoked in log.read_text(encoding="utf-8", errors="replace"),
+            cell.end.seconds,
+        )
+
+
 def _requeue(site: Site, cell: Cell) -> None:
     site.cluster.run_as(ROOT, ["scontrol", "requeue", str(cell.job_id)])
     _let_slurmd_forget(site, cell)
@@ -268,7 +287,7 @@ CANCELLED_PROLOG = End(
     "scancel while the prolog waits for a mute service: the work is never launched.",
     _SHORT,
     (_bad("CANCELLED", works=False),),
-    act=_cancel,
+    act=_cancel_in_prolog,
     around=prologs_wait,
     begins=Begins.PROLOG,
 )
