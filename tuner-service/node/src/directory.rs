@@ -180,10 +180,8 @@ impl JobDirectory {
         if self.is_taken() {
             return Ok(Some(self));
         }
-        let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push(Self::TAKEN);
         let taken = Self {
-            path: self.path.with_file_name(name),
+            path: self.named(Self::TAKEN),
         };
         fs::rename(&self.path, &taken.path).map_err(at(&self.path))?;
         if taken.read_start().is_ok_and(|found| found == *start) {
@@ -195,8 +193,14 @@ impl JobDirectory {
 
     /// Whether it was taken away from its job.
     pub(crate) fn is_taken(&self) -> bool {
-        let name = self.path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.ends_with(Self::TAKEN))
+        is_named(&self.path, Self::TAKEN)
+    }
+
+    /// Where it is once its name ends so.
+    fn named(&self, end: &str) -> PathBuf {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(end);
+        self.path.with_file_name(name)
     }
 
     /// The path a file of this directory has.
@@ -273,9 +277,7 @@ impl JobDirectory {
     /// Clears the directory away: at once out of the way, so that nobody takes half of it for a launch, whose report
     /// would take the place of the whole one, if this is killed meanwhile.
     pub(crate) fn remove(self) -> Result<(), DirectoryError> {
-        let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push(Self::DONE);
-        let done = self.path.with_file_name(name);
+        let done = self.named(Self::DONE);
         remove_all(&done)?;
         match fs::rename(&self.path, &done) {
             // The timer's pass and an epilog that is late do the same.
@@ -287,6 +289,11 @@ impl JobDirectory {
     }
 }
 
+fn is_named(path: &Path, end: &str) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.ends_with(end))
+}
+
 fn remove_all(path: &Path) -> Result<(), DirectoryError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -296,10 +303,7 @@ fn remove_all(path: &Path) -> Result<(), DirectoryError> {
 
 /// Removes what helpers that were killed have not cleared away to the end.
 pub(crate) fn sweep(run_dir: &Path) -> Result<(), DirectoryError> {
-    let is_done = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.ends_with(JobDirectory::DONE))
-    };
+    let is_done = |path: &PathBuf| is_named(path, JobDirectory::DONE);
     let mut done = below_nodes(run_dir).into_iter().filter(is_done);
     done.try_for_each(|path| remove_all(&path))
 }
