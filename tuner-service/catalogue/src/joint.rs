@@ -60,15 +60,18 @@ pub enum JointError {
 /// The one name of what users may write in several ways: of accelerators that are tuned together the names, sorted.
 #[must_use]
 pub fn canonical_name(name: &str) -> String {
+    sorted(name).join("+")
+}
+
+fn sorted(name: &str) -> Vec<&str> {
     let mut names: Vec<&str> = name.split(PLUS).collect();
     names.sort_unstable();
-    names.join("+")
+    names
 }
 
 /// The accelerators that a name means, sorted: one, or those between the `+`.
 pub(crate) fn named(name: &str) -> Result<Vec<&str>, JointError> {
-    let mut names: Vec<&str> = name.split(PLUS).collect();
-    names.sort_unstable();
+    let names = sorted(name);
     if names.len() > 1 && names.contains(&"") {
         return Err(JointError::Nothing(name.to_owned()));
     }
