@@ -46,13 +46,18 @@ pub(crate) fn latin_hypercube(space: &Space, wanted: u32, seed: u64) -> Vec<Poin
         }
         None => best_candidate(space, wanted, &default, seed),
     };
-    let metric = space.metric();
+    sort_nearest_first(space, &mut points);
+    points.dedup();
+    points
+}
+
+/// Sorts points by how far they are from the default.
+pub(crate) fn sort_nearest_first(space: &Space, points: &mut [Point]) {
+    let (metric, default) = (space.metric(), space.default_point());
     points.sort_by(|a, b| {
         let (near, far) = (metric.distance(a, &default), metric.distance(b, &default));
         near.total_cmp(&far).then_with(|| a.cmp(b))
     });
-    points.dedup();
-    points
 }
 
 fn best_candidate(space: &Space, wanted: usize, default: &Point, seed: u64) -> Vec<Point> {

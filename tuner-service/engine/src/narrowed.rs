@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use crate::design::sort_nearest_first;
 use crate::heed::Unheeded;
 use crate::history::{History, Tested};
 use crate::space::{Comparison, Constraint, Domain, Parameter, Parametrization, Point, Space};
@@ -95,11 +96,7 @@ impl<'a> Narrowed<'a> {
             let point = holding.led(point, true);
             led.extend(point.filter(|point| *point != default && !led.contains(point)));
         }
-        let metric = holding.narrow.metric();
-        led.sort_by(|a, b| {
-            let (near, far) = (metric.distance(a, &default), metric.distance(b, &default));
-            near.total_cmp(&far).then_with(|| a.cmp(b))
-        });
+        sort_nearest_first(&holding.narrow, &mut led);
         led
     }
 }

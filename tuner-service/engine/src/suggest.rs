@@ -176,6 +176,7 @@ impl<'a> Epoch<'a> {
             history,
             pending,
             limit,
+            loss: OnceCell::new(),
         }
     }
 
@@ -259,6 +260,7 @@ struct Chooser<'a> {
     pending: &'a [Pending],
     /// How many seconds the run has, where that is known.
     limit: Option<f64>,
+    loss: OnceCell<ExpectedLoss>,
 }
 
 impl Chooser<'_> {
@@ -467,7 +469,9 @@ impl Chooser<'_> {
     }
 
     fn loss(&self) -> ExpectedLoss {
-        ExpectedLoss::of(&self.view, &self.epoch.settings, self.runs())
+        *self
+            .loss
+            .get_or_init(|| ExpectedLoss::of(&self.view, &self.epoch.settings, self.runs()))
     }
 
     /// The end of the search: results are waited for, and a lucky run is not believed.
