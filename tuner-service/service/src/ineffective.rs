@@ -4,17 +4,16 @@
 use std::collections::BTreeSet;
 
 use io_autotune_engine::{Heard, Heed, Heeds, Unheeded};
-use io_autotune_protocol::FinishRequest;
+use io_autotune_protocol::Told;
 use serde::Deserialize;
 use serde_json::Value;
 
 /// What the nodes of a run were told of its parameters.
 pub(crate) fn heard(reports: &[Value]) -> Vec<Heard> {
-    let readable = reports
-        .iter()
-        .filter_map(|report| FinishRequest::deserialize(report).ok());
-    readable
-        .flat_map(|report| report.told)
+    // Most were told nothing, and every run is asked about on its way to a verdict.
+    let told = reports.iter().filter_map(|report| report.get("told"));
+    told.filter_map(|told| Vec::<Told>::deserialize(told).ok())
+        .flatten()
         .map(|told| Heard {
             parameter: told.parameter,
             name: told.name,
