@@ -18,19 +18,18 @@ def figures(place: Place, rounds: int) -> list[Figure]:
     with place.database("bench_nodes") as database, place.service(database, tcp=True) as service:
         users = {"io-autotuned": service.identity.pid, "munged": place.pid_of("munged")}
         for number in range(rounds):
-            before = {who: place.seconds_of(pid) for who, pid in users.items()}
-            summary = place.client(
-                "storm",
-                service,
-                "--one-job",
-                f"--app=nodes-{number}",
-                f"--starts={NODES}",
-                f"--first-job-id={number + 1}",
-                f"--deadline-ms={PATIENT_MS}",
-            )
+            with place.using(users) as used:
+                summary = place.client(
+                    "storm",
+                    service,
+                    "--one-job",
+                    f"--app=nodes-{number}",
+                    f"--starts={NODES}",
+                    f"--first-job-id={number + 1}",
+                    f"--deadline-ms={PATIENT_MS}",
+                )
             assert summary["answered"] == NODES, f"some nodes failed: {summary['failures']}"
             assert summary["explored"] <= 1, "nodes of one job have different answers"
-            used = {who: place.seconds_of(pid) - before[who] for who, pid in users.items()}
             used["the nodes"] = summary["processor_seconds"]
             for who, seconds in used.items():
                 costs.setdefault(who, []).append(seconds / NODES * 1e3)

@@ -121,16 +121,15 @@ def _round(
         "postgresql": place.pid_of("postgresql"),
         "munged": place.pid_of("munged"),
     }
-    before = {who: place.seconds_of(pid) for who, pid in users.items()}
-    summary, seconds = _live(place, service, name, lives, munge=munge)
+    with place.using(users) as used:
+        summary, seconds = _live(place, service, name, lives, munge=munge)
     done.rates.append(lives / seconds)
     starts = summary["starts"]
     done.tails.append(starts["p99"] / starts["median"])
     done.medians.append(starts["median"])
     done.slowest.append(starts["slowest"])
-    for who, pid in users.items():
-        used = (place.seconds_of(pid) - before[who]) / lives * 1e3
-        done.costs.setdefault(who, []).append(used)
+    for who, spent in used.items():
+        done.costs.setdefault(who, []).append(spent / lives * 1e3)
     done.costs.setdefault("clients", []).append(summary["processor_seconds"] / lives * 1e3)
 
 

@@ -7,7 +7,7 @@ import os
 import resource
 import socket as socket_module
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,6 +178,14 @@ munge_socket = "{paths.munge_socket}"
     def seconds_of(self, *roots: int) -> float:
         """Return the processor time that processes and what descends from them have used."""
         return sum(map(_processor_seconds, [*roots, *process.descendants(roots)]))
+
+    @contextmanager
+    def using(self, users: Mapping[str, int]) -> Iterator[dict[str, float]]:
+        """Yield what has, in the end, the processor time that each of these processes has used."""
+        before = {who: self.seconds_of(pid) for who, pid in users.items()}
+        used: dict[str, float] = {}
+        yield used
+        used.update((who, self.seconds_of(pid) - before[who]) for who, pid in users.items())
 
     def pid_of(self, part: str) -> int:
         """Return the process id of a part of the cluster."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -55,8 +54,7 @@ def prepared(site: Site) -> Iterator[None]:
         site.cluster.revive()
         yield
     # What has stayed behind is a violation already.
-    for directory in site.job_directories():
-        shutil.rmtree(directory)
+    site.remove_job_directories()
 
 
 class Soak:
