@@ -207,6 +207,10 @@ class Site:
         """Wait until a job has ended, its epilog included, and return its fields."""
         return self.await_state(job, *ENDED)
 
+    def started(self, job: Job) -> None:
+        """Wait until it is decided what a job is given: Slurm calls it RUNNING before that."""
+        await_true(f"the run of job {job.job_id} to be started", lambda: bool(self.runs(job)))
+
     def jobs_named(self, name: str) -> list[str]:
         """Return the ids of all jobs of this name, ended or not."""
         argv = ["squeue", "--noheader", "--states=all", f"--name={name}", "--format=%A"]

@@ -196,7 +196,7 @@ def test_the_catalogue_changes_without_a_restart(site: Site) -> None:
         # An accelerator that goes while a job runs: its report still counts.
         fence = site.paths.scratch / f"{app}.fence"
         job = site.sbatch(f"until [ -e {fence} ]; do sleep 0.1; done", asked(app, option))
-        site.await_state(job, "RUNNING")
+        site.started(job)
         file.unlink()
         await_true("the accelerator to be gone", lambda: "small" not in names())
         fence.touch()

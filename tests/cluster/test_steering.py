@@ -60,7 +60,7 @@ def test_a_finish_after_a_reset_is_kept_and_counts_for_the_old_epoch(site: Site)
     site.run("true", asked(app))
     fence = site.paths.home(ALICE) / "steering-late.fence"
     job = site.sbatch(f"until [ -e {fence} ]; do sleep 0.1; done", asked(app))
-    site.await_state(job, "RUNNING")
+    site.started(job)
     site.ask(ALICE, "reset", app, "--why", "while a job runs")
     fence.touch()
     run = site.judged(job)

@@ -196,8 +196,7 @@ def test_each_file_of_two_may_change_and_go(site: Site) -> None:
         await_true("the two to go together", lambda: shown() is not None)
         fence = site.paths.scratch / f"{app}.fence"
         job = site.sbatch(f"until [ -e {fence} ]; do sleep 0.1; done", asked(app, spec))
-        site.await_state(job, "RUNNING")
-        await_true("the run to be started", lambda: bool(site.runs(job)))
+        site.started(job)
         paths[1].unlink()
         await_true("one of them to be gone", lambda: shown() is None)
         fence.touch()

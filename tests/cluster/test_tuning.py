@@ -61,7 +61,7 @@ def test_few_of_the_jobs_that_run_at_once_explore(site: Site) -> None:
     body = f"until [ -e {fence} ]; do sleep 0.1; done"
     jobs = [site.sbatch(body, asked(app)) for _ in range(5)]
     for job in jobs:
-        site.await_state(job, "RUNNING")
+        site.started(job)
     runs = site.history(app)[2:]
     fence.touch()
     assert len(runs) == len(jobs)
