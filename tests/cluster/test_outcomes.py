@@ -15,8 +15,9 @@ def test_what_ends_early_is_not_counted_as_fast(site: Site) -> None:
         "exits with 3": site.sbatch("exit 3", asked(app)),
         "is killed": site.sbatch("kill -SEGV $$", asked(app)),
     }
-    cancelled = site.sbatch("sleep 300", asked(app))
-    site.await_state(cancelled, "RUNNING")
+    began = site.paths.home(ALICE) / f"{app}.began"
+    cancelled = site.sbatch(f"touch {began}; sleep 300", asked(app))
+    await_true("the work to begin", began.exists)
     site.cluster.run_as(ALICE, ["scancel", str(cancelled.job_id)])
 
     for what, job in failing.items():
