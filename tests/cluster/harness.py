@@ -211,6 +211,22 @@ class Site:
         """Wait until it is decided what a job is given: Slurm calls it RUNNING before that."""
         await_true(f"the run of job {job.job_id} to be started", lambda: bool(self.runs(job)))
 
+    def requeue(self, job: Job) -> None:
+        """Put a running job back into the queue; it begins anew once no node remembers it."""
+        self.cluster.run_as(ROOT, ["scontrol", "requeue", str(job.job_id)])
+        self.let_slurmd_forget(job)
+
+    def let_slurmd_forget(self, job: Job) -> None:
+        """Put the next launch of a job off until no node remembers the last one.
+
+        The credential expires after 5 s here, but slurmd 22.05 looks for expired ones once in two
+        seconds (slurm_cred.c, _clear_expired_job_states): a launch that comes at once to a busy
+        node is taken for a part of the last one, and gets no prolog.
+        """
+        self.await_state(job, "PENDING")
+        later = ["scontrol", "update", f"JobId={job.job_id}", "StartTime=now+9"]
+        self.cluster.run_as(ROOT, later)
+
     def jobs_named(self, name: str) -> list[str]:
         """Return the ids of all jobs of this name, ended or not."""
         argv = ["squeue", "--noheader", "--states=all", f"--name={name}", "--format=%A"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness import ALICE, ROOT, Site, asked, await_true
+from harness import ALICE, Site, asked, await_true
 
 EXPLORING = {"design", "search"}
 
@@ -46,7 +46,7 @@ def test_a_requeued_job_is_a_run_of_its_own_and_does_not_explore(site: Site) -> 
     body = f"[ ${{SLURM_RESTART_COUNT:-0}} -gt 0 ] && exec sleep 1; touch {began}; sleep 300"
     job = site.sbatch(body, asked(app), "--requeue")
     await_true("the first launch to run", began.exists)
-    site.cluster.run_as(ROOT, ["scontrol", "requeue", str(job.job_id)])
+    site.requeue(job)
 
     second = site.judged(job, restart_count=1)
     assert (second["state"], second["outcome"]) == ("counted", "COMPLETED"), second["verdict"]

@@ -146,20 +146,11 @@ def _cancel_in_prolog(site: Site, cell: Cell) -> None:
 
 
 def _requeue(site: Site, cell: Cell) -> None:
-    site.cluster.run_as(ROOT, ["scontrol", "requeue", str(cell.job_id)])
-    _let_slurmd_forget(site, cell)
+    site.requeue(cell.job())
 
 
 def _let_slurmd_forget(site: Site, cell: Cell) -> None:
-    """Put the next launch off until no node remembers the last one.
-
-    The credential expires after 5 s here, but slurmd 22.05 looks for expired ones once in two
-    seconds (slurm_cred.c, _clear_expired_job_states): a launch that comes at once to a busy node is
-    taken for a part of the last one, and gets no prolog.
-    """
-    site.await_state(cell.job(), "PENDING")
-    later = ["scontrol", "update", f"JobId={cell.job_id}", "StartTime=now+9"]
-    site.cluster.run_as(ROOT, later)
+    site.let_slurmd_forget(cell.job())
 
 
 def _suspend(site: Site, cell: Cell) -> None:
@@ -215,7 +206,7 @@ def _preempt(site: Site, cells: Sequence[Cell]) -> None:
     """Submit a job that needs every node for itself, and goes before those of low partitions."""
     nodes = len(site.cluster.node_states())
     options = ["--partition=main", f"--nodes={nodes}", "--exclusive", "--job-name=urgent"]
-    # Longer than slurmd remembers those that it requeues (_let_slurmd_forget).
+    # Longer than slurmd remembers those that it requeues (Site.let_slurmd_forget).
     urgent = site.sbatch("sleep 9", *options)
     for cell in cells:
         cell.others.append(urgent)
