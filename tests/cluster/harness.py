@@ -324,8 +324,17 @@ class Site:
             process.send(self._supervisor.running()[name].identity, signal.SIGCONT)
 
     def kill_part(self, name: str) -> None:
-        """Kill one part (SIGKILL); ``cluster.up`` brings it back."""
-        process.kill(self._supervisor.running()[name].identity)
+        """Kill one part (SIGKILL), and wait for what is below it; ``cluster.up`` brings it back.
+
+        PostgreSQL does not start while a process of a killed one still holds the shared memory.
+        """
+        identity = self._supervisor.running()[name].identity
+        below = [process.identify(pid) for pid in process.descendants([identity.pid])]
+        process.kill(identity)
+        for child in below:
+            # They notice by themselves, but not in the middle of something.
+            if child is not None and not process.wait_end(child, SECONDS):
+                process.kill(child)
 
     @contextmanager
     def slurm_conf_changed(self, **changes: str) -> Iterator[None]:
