@@ -17,7 +17,7 @@ from threading import Thread
 import pytest
 from devcluster import command
 from devcluster.users import SERVICE_USER
-from harness import ALICE, BOB, ROOT, Site, asked, await_true
+from harness import ALICE, BOB, ROOT, SECONDS, Site, asked, await_true
 from outages import full, small
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e"
@@ -473,6 +473,10 @@ def test_a_body_of_another_length_than_it_says_is_not_acted_on(site: Site, sende
     assert site.sql("select count(*) from runs where job_id = 3999004") == [["0"]]
 
 
+LET_GO_SECONDS = 90
+"""By when every connection that drips is ended: the service gives each 30 s."""
+
+
 def test_bodies_that_drip_keep_nobody_out(site: Site) -> None:
     """Long ones take turns at being read; those of jobs are short, and pass by."""
     home = site.paths.home(BOB)
@@ -495,7 +499,7 @@ def test_bodies_that_drip_keep_nobody_out(site: Site) -> None:
         "    # What is ended can be read; between two drops one waits for that.\n"
         "    ended = select.select(held, [], [], 0.5)[0]\n"
         "    held = [one for one in held if one not in ended]\n"
-        "    if end is None and enough.exists(): end = time.monotonic() + 90\n"
+        f"    if end is None and enough.exists(): end = time.monotonic() + {LET_GO_SECONDS}\n"
         "    if end is None: held += [opened() for _ in ended]\n"
         "    for one in held:\n"
         "        try: one.send(b' ')\n"
@@ -505,7 +509,11 @@ def test_bodies_that_drip_keep_nobody_out(site: Site) -> None:
     )
     argv = ["python3", str(script), str(site.paths.service_socket), str(dripping), str(enough)]
     left: list[str] = []
-    drip = Thread(target=lambda: left.append(site.cluster.run_as(BOB, argv).stdout))
+    # While a job lives, which may take as long as any wait, and then until they are let go of.
+    patience = 2 * SECONDS + LET_GO_SECONDS
+    drip = Thread(
+        target=lambda: left.append(site.cluster.run_as(BOB, argv, timeout=patience).stdout)
+    )
     drip.start()
     try:
         await_true("the bodies to drip", dripping.exists)
