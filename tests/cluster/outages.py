@@ -21,7 +21,7 @@ SMALL_SIZE = "4m"
 FILLER = "filler"
 """The file that fills it."""
 PATIENCE_MS = 60_000
-"""For how long a prolog waits where it is to be caught waiting, in milliseconds."""
+"""What a hook has where it is to be caught waiting, or a busy host is not to matter, in ms."""
 
 
 @contextmanager
@@ -49,6 +49,20 @@ def service_frozen(site: Site) -> Iterator[None]:
 
 
 @contextmanager
+def patient_hooks(site: Site) -> Iterator[None]:
+    """Let prologs and epilogs take much longer than a site would."""
+    text = site.paths.plugstack_conf.read_text(encoding="utf-8")
+    # slurmd starts a new slurmstepd for each prolog, which reads the file.
+    patient, count = re.subn(r"(?m)^(optional .*)$", rf"\1 job_deadline_ms={PATIENCE_MS}", text)
+    assert count == 1, f"plugstack.conf does not load the plugin:\n{text}"
+    files.write(site.paths.plugstack_conf, patient, mode=0o644)
+    try:
+        yield
+    finally:
+        files.write(site.paths.plugstack_conf, text, mode=0o644)
+
+
+@contextmanager
 def prologs_wait(site: Site) -> Iterator[None]:
     """Let prologs wait, much longer than a site would, for a service that never answers.
 
@@ -56,18 +70,10 @@ def prologs_wait(site: Site) -> Iterator[None]:
     them late. The flusher is away too: it would notice the outage for the node, whose prologs would
     not wait then.
     """
-    text = site.paths.plugstack_conf.read_text(encoding="utf-8")
-    # slurmd starts a new slurmstepd for each prolog, which reads the file.
-    patient, count = re.subn(r"(?m)^(optional .*)$", rf"\1 job_deadline_ms={PATIENCE_MS}", text)
-    assert count == 1, f"plugstack.conf does not load the plugin:\n{text}"
     helper = f"{site.paths.bin / 'io-autotune-node'} start "
     with site.parts_stopped("io-autotuned", "flusher"):
-        files.write(site.paths.plugstack_conf, patient, mode=0o644)
-        try:
-            with _mute_listeners(site):
-                yield
-        finally:
-            files.write(site.paths.plugstack_conf, text, mode=0o644)
+        with patient_hooks(site), _mute_listeners(site):
+            yield
         await_true(
             "the prologs to end",
             lambda: not any(helper in line for _pid, line in command_lines()),
