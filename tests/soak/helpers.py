@@ -46,7 +46,10 @@ class Life:
     command: str
     job_id: int
     began: float
+    seen: float
+    """When it was last seen alive."""
     ended: float
+    """When its end was noticed."""
     queued: float
     """How long the machine had no processor for it."""
 
@@ -54,6 +57,22 @@ class Life:
     def took(self) -> float:
         """How long the hook waited for it, the machine's own lateness left out."""
         return self.ended - self.began - self.queued
+
+    @property
+    def at_least(self) -> float:
+        """How long it surely waited, however late the watch was to notice the end."""
+        return self.seen - self.began - self.queued
+
+
+@dataclass
+class Watched:
+    """A helper that is watched."""
+
+    helper: Helper
+    seen: float
+    """When it was last seen alive."""
+    queued: float = 0.0
+    """How long the machine had no processor for it so far."""
 
 
 def now() -> float:
@@ -112,7 +131,7 @@ class Watch:
 
     def _watch(self) -> None:
         first_seen: dict[int, float] = {}
-        present: dict[int, tuple[Helper, int, float]] = {}
+        present: dict[int, Watched] = {}
         poller = select.poll()
         while not self._over.is_set():
             pids = process.all_pids()
@@ -122,36 +141,41 @@ class Watch:
                 if at - seen > YOUNG_SECONDS:
                     continue
                 helper = helper_of(pid, self._program)
-                if helper is None or helper in [one for one, _, _ in present.values()]:
+                if helper is None or helper in [one.helper for one in present.values()]:
                     continue
                 try:
                     pidfd = os.pidfd_open(pid)
                 except ProcessLookupError:
                     continue
-                present[pidfd] = (helper, pidfd, 0.0)
+                present[pidfd] = Watched(helper, seen=at)
                 poller.register(pidfd, select.POLLIN)
             self._take_turns(poller, present)
         for pidfd in present:
             os.close(pidfd)
 
-    def _take_turns(
-        self, poller: select.poll, present: dict[int, tuple[Helper, int, float]]
-    ) -> None:
+    def _take_turns(self, poller: select.poll, present: dict[int, Watched]) -> None:
         """Wait for ends until it is time to look for new ones."""
         until = time.monotonic() + LOOK_SECONDS
         while (left := until - time.monotonic()) > 0 and not self._over.is_set():
             if not present:
                 self._over.wait(left)
                 return
-            for pidfd, (helper, _, queued) in list(present.items()):
-                present[pidfd] = (helper, pidfd, _queued(helper.identity.pid, queued))
+            for one in present.values():
+                one.queued = _queued(one.helper.identity.pid, one.queued)
+            at = now()
             for pidfd, _ in poller.poll(min(left, 0.05) * 1000):
-                helper, _, queued = present.pop(pidfd)
+                one = present.pop(pidfd)
                 poller.unregister(pidfd)
                 os.close(pidfd)
-                life = Life(helper.command, helper.job_id, helper.began, now(), queued)
+                helper = one.helper
+                life = Life(
+                    helper.command, helper.job_id, helper.began, one.seen, now(), one.queued
+                )
                 with self._lock:
                     self._lives.append(life)
+            for one in present.values():
+                # The poll came after.
+                one.seen = at
 
 
 def _queued(pid: int, known: float) -> float:

@@ -165,8 +165,8 @@ def _submission(facts: Facts) -> Findings:
 
 def _deadline(facts: Facts) -> Findings:
     for life in facts.lives:
-        late = life.took > DEADLINE + NOTICE
-        told = f"the helper's {life.command} of job {life.job_id} took {life.took:.2f} s"
+        late = life.at_least > DEADLINE
+        told = f"the helper's {life.command} of job {life.job_id} took {life.at_least:.2f} s"
         yield Finding(told if late else None)
 
 
@@ -177,7 +177,7 @@ def _breaker(facts: Facts) -> Findings:
         slow = sorted(
             (life.began, life.ended, life)
             for life in facts.lives
-            if life.took > SLOW
+            if life.at_least > SLOW
             and (life.job_id, life.command) not in outage.hits
             and outage.began_boot <= life.began
             and life.ended <= outage.ended_boot + DEADLINE

@@ -30,7 +30,7 @@ RUN = Run(
 EPOCH = Epoch(
     1, 1, 1, judgements=1, ordinals=1, highest=1, in_cache=1, counted=1, tally=1, judged=1
 )
-LIFE = Life("start", 7, began=100.0, ended=100.2, queued=0.0)
+LIFE = Life("start", 7, began=100.0, seen=100.1, ended=100.2, queued=0.0)
 OUTAGE = Outage(frozenset({"service mute"}), 900.0, 905.0, 100.0, 105.0, hits=frozenset())
 
 
@@ -64,7 +64,7 @@ def with_job(job: JobFacts) -> Facts:
 
 
 def waited(began: float) -> Life:
-    return replace(LIFE, began=began, ended=began + 2.0)
+    return replace(LIFE, began=began, seen=began + 2.0, ended=began + 2.0)
 
 
 BAD = {
@@ -76,7 +76,7 @@ BAD = {
     ),
     "nothing forged is acted on": with_job(replace(JOB, text=text("soak_forged 1 cb_nodes 2"))),
     "no submission refused": replace(GOOD, refusals=[(902.0, 903.0, "io-autotune: no")]),
-    "no hook beyond the deadline": replace(GOOD, lives=[replace(LIFE, ended=103.0)]),
+    "no hook beyond the deadline": replace(GOOD, lives=[replace(LIFE, seen=103.0, ended=103.0)]),
     "an outage is noticed once": replace(GOOD, lives=[waited(100.5), waited(102.8)]),
     "nothing counted twice": with_job(replace(JOB, run=replace(RUN, reports=2))),
     "no study forked": replace(
@@ -122,6 +122,11 @@ def test_a_violation_is_told_once_and_where_it_was_seen_first() -> None:
     assert "| kill slurmd | 1 | - |" in told
     assert "| kill munged | - | 1 |" in told
     assert "## Violations" not in render(outcome, GOOD, Checker().tallies)
+
+
+def test_a_hook_whose_end_was_noticed_late_kept_its_deadline() -> None:
+    late = replace(LIFE, seen=102.2, ended=104.0)
+    assert violated(replace(GOOD, lives=[late])) == set()
 
 
 def test_what_slurm_does_when_it_is_killed_is_slurms() -> None:
