@@ -20,6 +20,8 @@ RECORD: pytest.StashKey[Record] = pytest.StashKey()
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     """Bring up the cluster that most tests share. A module of tests may have its own instead."""
     with cluster_of_its_own(request, SHARED) as site:
+        # Whichever test is the first, and wherever Slurm puts its job.
+        site.introduce_nodes()
         yield site
 
 

@@ -407,6 +407,15 @@ class Site:
             if path.suffix == ".new":
                 path.unlink()
 
+    def introduce_nodes(self) -> None:
+        """Have each node answered once.
+
+        Until then it knows of no variable that may be the user's, and what it runs without an
+        answer does not count.
+        """
+        for node in self.cluster.node_states():
+            self.run("true", asked("introduced"), f"--nodelist={node}", "--output=/dev/null")
+
     def check_nodes(self) -> None:
         """Check that every node can run jobs: none is drained, down or failing."""
         working = {"idle", "mixed", "allocated", "completing", "planned"}

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from devcluster import command, files
-from harness import ALICE, BOB, ROOT, Site, asked, await_seconds, await_true
+from harness import ALICE, BOB, ROOT, Site, await_seconds, await_true
 from outages import small_spool
 
 from soak import jobs, operations, store
@@ -82,7 +82,7 @@ class Soak:
     def run(self) -> None:
         """Do it all; what was violated is in the checker."""
         began = time.monotonic()
-        self._begin()
+        self._site.introduce_nodes()
         with self._watch.watching(), self._ledger.kept():
             try:
                 with self._load.on():
@@ -109,15 +109,6 @@ class Soak:
             drained_by_slurm=self._drained_by_slurm,
             held_by_slurm=self._held_by_slurm,
         )
-
-    def _begin(self) -> None:
-        """Have each node answered once.
-
-        Until then it knows of no variable that may be the user's, and what it runs without an
-        answer does not count.
-        """
-        for node in self._site.cluster.node_states():
-            self._site.run("true", asked("soak-first"), f"--nodelist={node}", "--output=/dev/null")
 
     def _operate(self) -> None:
         """Perform operations for as long as there is load."""
