@@ -397,9 +397,14 @@ class Site:
         return sorted(path for path in self.paths.plugin_run.glob("*/*/*") if path.is_dir())
 
     def remove_job_directories(self) -> None:
-        """Remove what jobs left in the run directory."""
+        """Remove what jobs left in the run directory, and the flusher does not meanwhile."""
+
+        def failed(_function: object, _path: str, error: tuple[Any, BaseException, Any]) -> None:
+            if not isinstance(error[1], FileNotFoundError):
+                raise error[1]
+
         for directory in self.job_directories():
-            shutil.rmtree(directory)
+            shutil.rmtree(directory, onerror=failed)
 
     def remove_half_written(self) -> None:
         """Remove the files of the spool that a helper was killed before it had named them."""
