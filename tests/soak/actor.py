@@ -94,7 +94,9 @@ class Actor:
                 if operation.during is not None:
                     done.parts.add(operation.during)
                     self._kill(operation.during, 1, done)
-                    self._revive()
+                    # The flusher is the helper's program, and would be started anew without it.
+                    if operation.kind != "helper missing":
+                        self._revive()
                 await_seconds(operation.hold / 2)
         self._revive()
         self._await_slurm()
