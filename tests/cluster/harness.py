@@ -295,6 +295,18 @@ class Site:
         assignments = [f"{name}={value}" for name, value in values.items()]
         return self.ask(user, "pin", application, *assignments, "--why", "a test asks for it")
 
+    @contextmanager
+    def nodes_configured(self, node_toml: str) -> Iterator[Path]:
+        """Let the nodes change what this allows; in the end nothing is saved any more."""
+        path = self.paths.etc / "node.toml"
+        files.write(path, node_toml, mode=0o644)
+        try:
+            yield path
+            saved = self.paths.plugin_spool / "saved"
+            await_true("no values to be saved", lambda: not saved.exists())
+        finally:
+            path.unlink()
+
     def sql(self, query: str) -> list[list[str]]:
         """Return what the database answers, as rows of text."""
         options = ["--no-psqlrc", "--tuples-only", "--no-align", "--field-separator=\t"]

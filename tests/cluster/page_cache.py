@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from devcluster import files
 from harness import Site, await_true
 
 VM = Path("/proc/sys/vm")
@@ -57,17 +56,12 @@ def pinned_values(before: list[str]) -> list[str]:
 @contextmanager
 def allowed(site: Site) -> Iterator[list[str]]:
     """Let the nodes change settings; in the end all are as they were, and nothing is saved."""
-    node_toml = site.paths.etc / "node.toml"
     found = values()
-    files.write(node_toml, NODE_TOML, mode=0o644)
     try:
-        yield found
-        await_true("all settings to be as they were", lambda: values() == found)
-        await_true(
-            "no values to be saved", lambda: not (site.paths.plugin_spool / "saved").exists()
-        )
+        with site.nodes_configured(NODE_TOML):
+            yield found
+            await_true("all settings to be as they were", lambda: values() == found)
     finally:
-        node_toml.unlink()
         for name, value in zip(NAMES, found, strict=True):
             if (VM / name).read_text(encoding="utf-8").strip() != value and value != "0":
                 (VM / name).write_text(value, encoding="utf-8")

@@ -78,15 +78,9 @@ def queue(site: Site) -> Iterator[Queue]:
         offered = Path(f"/sys/block/{device}/queue/scheduler").read_text()
         if "mq-deadline" not in offered:
             pytest.skip(f"this kernel has no scheduler mq-deadline, only {offered.strip()}")
-        node_toml = site.paths.etc / "node.toml"
-        files.write(node_toml, NODE_TOML.replace("{device}", device), mode=0o644)
-        try:
+        with site.nodes_configured(NODE_TOML.replace("{device}", device)):
             yield queue
             await_true("the queue to be as it was", lambda: queue.values() == found)
-            saved = site.paths.plugin_spool / "saved"
-            await_true("no values to be saved", lambda: not saved.exists())
-        finally:
-            node_toml.unlink()
 
 
 def pinned(site: Site, app: str) -> None:

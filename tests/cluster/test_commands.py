@@ -41,18 +41,6 @@ cpus = 8
 """
 
 
-@contextmanager
-def node_toml(site: Site, text: str) -> Iterator[None]:
-    """Have the nodes configured so; in the end nothing is saved any more."""
-    path = site.paths.etc / "node.toml"
-    files.write(path, text, mode=0o644)
-    try:
-        yield
-        await_true("nothing to be saved", lambda: not (site.paths.plugin_spool / "saved").exists())
-    finally:
-        path.unlink()
-
-
 def names(site: Site) -> list[str]:
     """Return the accelerators that the service knows."""
     return [accelerator["name"] for accelerator in site.ask(ALICE, "accelerators", "list")]
@@ -79,7 +67,7 @@ def buffer(site: Site, start: str = "", *, start_ms: int = 1000) -> Iterator[Pat
             "the accelerator to be there",
             lambda: "stager" in names(site),
         )
-        with node_toml(site, config):
+        with site.nodes_configured(config):
             yield place
     finally:
         catalogue.unlink()
@@ -170,7 +158,7 @@ def rclone(site: Site) -> Iterator[tuple[Path, Path]]:
         f"start_ms = {RCLONE_MS}\nstop_ms = {RCLONE_MS}\n"
     )
     try:
-        with node_toml(site, NODE_TOML + command), patient_hooks(site):
+        with site.nodes_configured(NODE_TOML + command), patient_hooks(site):
             yield slow, mounts
         assert str(mounts) not in Path("/proc/self/mounts").read_text(encoding="utf-8")
     finally:
