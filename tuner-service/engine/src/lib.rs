@@ -32,6 +32,7 @@ pub mod recommend;
 mod room;
 pub mod settings;
 pub mod space;
+mod standing;
 pub mod statistics;
 mod stop;
 pub mod suggest;

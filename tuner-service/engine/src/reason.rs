@@ -566,7 +566,7 @@ fn settled(
     if is_default {
         f.write_str("settled on the default: nothing better was found")?;
     } else {
-        f.write_str("settled on the lowest mean")?;
+        f.write_str("settled on the best known parametrization")?;
     }
     if let Some(mean) = mean {
         write!(f, " ({} of {n})", seconds(mean))?;

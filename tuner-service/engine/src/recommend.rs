@@ -9,6 +9,7 @@ use crate::methods::{self, Method};
 use crate::reason::{BestKnownBecause, Reason, Suggestion};
 use crate::settings::Settings;
 use crate::space::{Parametrization, Point, Space};
+use crate::standing::standing;
 use crate::suggest::Epoch;
 use crate::view::{Known, View};
 
@@ -41,6 +42,8 @@ pub struct Recommendation {
 /// The best parametrization among those that at least two runs counted for, by the method's ranking:
 /// for the papers' methods the lowest mean elapsed, because the optimum is the best on average and not the quickest run
 /// (robert2020, section IV); for `default` the lowest that its surrogate expects.
+///
+/// Once the epoch has settled its choice stands until another one is surely quicker (`standing.rs`).
 ///
 /// A run that was cut short by its time limit never makes a parametrization recommended: it is not
 /// one of the two, and it can only raise the mean. What is quarantined is not recommended. None
@@ -94,7 +97,8 @@ pub(crate) fn recommend_in(
     method: &dyn Method,
     settings: &Settings,
 ) -> Option<Recommendation> {
-    let (point, known) = first_of(view, &method.ranking(view, settings), MIN_RUNS)?;
+    let (leader, known) = first_of(view, &method.ranking(view, settings), MIN_RUNS)?;
+    let (point, known) = standing(view, &leader).unwrap_or((leader, known));
     let default = view.default_known();
     Some(Recommendation {
         parametrization: view.space.parametrization(&point),

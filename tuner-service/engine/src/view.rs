@@ -138,6 +138,7 @@ pub(crate) struct View<'a> {
     pub(crate) default: Point,
     known: BTreeMap<Point, Known>,
     exploring: u64,
+    settled: bool,
     learned: OnceCell<Option<Learned>>,
     belief: OnceCell<Option<Belief>>,
     fits: Option<&'a Fits>,
@@ -150,6 +151,7 @@ impl<'a> View<'a> {
             default: space.default_point(),
             known: BTreeMap::new(),
             exploring: 0,
+            settled: history.tally.settled > 0,
             learned: OnceCell::new(),
             belief: OnceCell::new(),
             fits: None,
@@ -255,15 +257,23 @@ impl<'a> View<'a> {
     /// The runs that count of parametrizations other than the default, with their places in the epoch,
     /// oldest first; of each parametrization the latest [`crate::history::RECENT_RUNS`].
     pub(crate) fn sequence(&self) -> Vec<(i64, &Point)> {
+        let mut sequence: Vec<(i64, &Point)> = self.runs_of_others().collect();
+        sequence.sort();
+        sequence
+    }
+
+    /// What the latest run that counts was given, control runs and others of the default left out.
+    pub(crate) fn latest(&self) -> Option<&Point> {
+        self.runs_of_others().max().map(|(_, point)| point)
+    }
+
+    fn runs_of_others(&self) -> impl Iterator<Item = (i64, &Point)> {
         let others = self
             .known
             .iter()
             .filter(|(point, _)| **point != self.default);
-        let mut sequence: Vec<(i64, &Point)> = others
+        others
             .flat_map(|(point, known)| known.ordinals.iter().map(move |ordinal| (*ordinal, point)))
-            .collect();
-        sequence.sort();
-        sequence
     }
 
     /// What the surrogate makes of the runs that ended; none before a run has counted. It is fitted once, when
@@ -275,6 +285,11 @@ impl<'a> View<'a> {
     /// What it makes of all this, the runs in flight included; none before a run has counted.
     pub(crate) fn belief(&self) -> Option<&Belief> {
         self.belief.get_or_init(|| Belief::new(self)).as_ref()
+    }
+
+    /// Whether a run of what was chosen has ended.
+    pub(crate) fn has_settled(&self) -> bool {
+        self.settled
     }
 
     /// How many runs in flight explore.
