@@ -28,8 +28,8 @@ from gains.page import Row, page
 USER = "io-alice"
 STUDY = ["design_points=8", "budget=16", "control_every=2", "control_every_resolved=2"]
 """A shorter study than a site's; every second run is a control run once it has settled."""
-SECONDS = 270.0
-"""No job of a case is submitted later than this, so that six of them end within half an hour."""
+SECONDS = 400.0
+"""No job of a case is submitted later than this, so that all of them end within an hour."""
 
 HEAD = """#!/bin/bash
 #SBATCH --ntasks=4 --exclusive --time=5 --output=/dev/null
@@ -48,7 +48,7 @@ def main() -> int:
         choices=[case.accelerator for case in CASES],
         help="measure this one; the others of the page stay as they are",
     )
-    parser.add_argument("--runs", type=int, default=12, help="tuned runs, and as many control runs")
+    parser.add_argument("--runs", type=int, default=24, help="tuned runs, and as many control runs")
     options = parser.parse_args()
     goal = Goal(tuned=options.runs, controls=options.runs, seconds=SECONDS, of_one_choice=True)
     cluster = Cluster(options.root, nodes=1, study_settings=STUDY, say=_say)
