@@ -139,6 +139,7 @@ def _live_together(
                 futures = {cell.key: pool.submit(_live, cell, barrier) for cell in cells}
                 if barrier is not None:
                     _arrive(barrier)
+                    _arrive(barrier)
                 if act_on_all is not None:
                     act_on_all(site, [cell for cell in cells if cell.job_id])
             if barrier is not None:
@@ -163,12 +164,18 @@ def _live(cell: Cell, barrier: threading.Barrier | None) -> list[Row]:
     # The client stays until the job's end for salloc and srun.
     with ThreadPoolExecutor(1) as client:
         try:
-            _prepare(cell)
-            cell.submitted = time.monotonic()
-            submission = client.submit(_submit, cell)
-            _find(cell, submission)
-            if cell.end.act is not None or cell.end.act_on_all is not None:
-                _await_begin(cell)
+            try:
+                _prepare(cell)
+                cell.submitted = time.monotonic()
+                submission = client.submit(_submit, cell)
+                _find(cell, submission)
+                if cell.end.act is not None or cell.end.act_on_all is not None:
+                    _await_begin(cell)
+            finally:
+                # Nothing is done to one before all have begun: a job that is cancelled in a prolog
+                # that waits leaves its node completing, where Slurm starts none of the others.
+                if barrier is not None:
+                    _arrive(barrier)
             if cell.end.act is not None:
                 cell.end.act(cell.site, cell)
         finally:
