@@ -118,7 +118,7 @@ pub(crate) enum Proposal {
     Exhausted,
 }
 
-/// Who says what the runs of a parametrization take, when a study's loss is summed.
+/// Who says what the runs of a parametrization take, when a study's loss is summed and where a settled choice may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Estimator {
     /// The surrogate; but no loss is believed that the means do not show as well, because a surrogate of few

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::fits::Fits;
 use crate::history::{History, Phase, Role, Tally};
 use crate::inherit;
-use crate::methods::{self, Method};
+use crate::methods::{self, Estimator, Method};
 use crate::reason::{BestKnownBecause, Reason, Suggestion};
 use crate::settings::Settings;
 use crate::space::{Parametrization, Point, Space};
@@ -43,7 +43,7 @@ pub struct Recommendation {
 /// for the papers' methods the lowest mean elapsed, because the optimum is the best on average and not the quickest run
 /// (robert2020, section IV); for `default` the lowest that its surrogate expects.
 ///
-/// Once the epoch has settled its choice stands until another one is surely quicker (`standing.rs`).
+/// Once the epoch has settled the choice of `default` stands until another one is surely quicker (`standing.rs`).
 ///
 /// A run that was cut short by its time limit never makes a parametrization recommended: it is not
 /// one of the two, and it can only raise the mean. What is quarantined is not recommended. None
@@ -98,7 +98,11 @@ pub(crate) fn recommend_in(
     settings: &Settings,
 ) -> Option<Recommendation> {
     let (leader, known) = first_of(view, &method.ranking(view, settings), MIN_RUNS)?;
-    let (point, known) = standing(view, &leader).unwrap_or((leader, known));
+    let stands = match method.estimator() {
+        Estimator::Surrogate => standing(view, &leader),
+        Estimator::Shrunk => None,
+    };
+    let (point, known) = stands.unwrap_or((leader, known));
     let default = view.default_known();
     Some(Recommendation {
         parametrization: view.space.parametrization(&point),

@@ -2,6 +2,8 @@
 //!
 //! What is believed of parametrizations that are nearly equal changes with each run. A choice that followed would be
 //! another one each time, and nobody could ever say what it gains: only runs of one choice are compared with the default.
+//!
+//! The papers' methods recommend what they recommend as published, and fit no surrogate for it.
 
 use crate::recommend::MIN_RUNS;
 use crate::space::Point;
@@ -18,7 +20,7 @@ const SURELY: f64 = 1.0;
 /// None before a run of what was chosen has ended, where that one may not be recommended any more, and where the leader is
 /// the default: nothing is run that is held for slower than that.
 pub(crate) fn standing(view: &View<'_>, leader: &Point) -> Option<(Point, Known)> {
-    if !view.has_settled() || *leader == view.default {
+    if !view.has_run_its_choice() || *leader == view.default {
         return None;
     }
     let latest = view.latest()?;
@@ -41,7 +43,7 @@ mod tests {
     use crate::recommend::{leader, recommend};
     use crate::settings::Settings;
     use crate::space::{Point, Space};
-    use crate::testing::{grid, history, tested};
+    use crate::testing::{grid, history, published, tested};
 
     /// An epoch whose default takes 100 s, with these entries beside it, in which a run of what was chosen has ended.
     fn settled(space: &Space, others: Vec<Tested>) -> History {
@@ -73,6 +75,16 @@ mod tests {
         // Before anything was chosen the first is.
         history.tally.settled = 0;
         assert_eq!(recommended(&space, &history), Point(vec![4]));
+    }
+
+    #[test]
+    fn the_published_method_recommends_the_lowest_mean() {
+        let space = grid(&[6]);
+        let chosen = tested(&space, &[2], &[50.0, 52.0, 51.0], 19);
+        let other = tested(&space, &[4], &[50.5, 50.5], 9);
+        let history = settled(&space, vec![chosen, other]);
+        let best = recommend(&space, &history, &published()).unwrap();
+        assert_eq!(space.validate(&best.parametrization), Ok(Point(vec![4])));
     }
 
     #[test]

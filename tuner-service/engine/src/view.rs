@@ -138,7 +138,7 @@ pub(crate) struct View<'a> {
     pub(crate) default: Point,
     known: BTreeMap<Point, Known>,
     exploring: u64,
-    settled: bool,
+    chosen: bool,
     learned: OnceCell<Option<Learned>>,
     belief: OnceCell<Option<Belief>>,
     fits: Option<&'a Fits>,
@@ -151,7 +151,7 @@ impl<'a> View<'a> {
             default: space.default_point(),
             known: BTreeMap::new(),
             exploring: 0,
-            settled: history.tally.settled > 0,
+            chosen: history.tally.settled > 0,
             learned: OnceCell::new(),
             belief: OnceCell::new(),
             fits: None,
@@ -288,8 +288,8 @@ impl<'a> View<'a> {
     }
 
     /// Whether a run of what was chosen has ended.
-    pub(crate) fn has_settled(&self) -> bool {
-        self.settled
+    pub(crate) fn has_run_its_choice(&self) -> bool {
+        self.chosen
     }
 
     /// How many runs in flight explore.

