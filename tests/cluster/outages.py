@@ -51,15 +51,23 @@ def service_frozen(site: Site) -> Iterator[None]:
 @contextmanager
 def patient_hooks(site: Site) -> Iterator[None]:
     """Let prologs and epilogs take much longer than a site would."""
-    text = site.paths.plugstack_conf.read_text(encoding="utf-8")
     # slurmd starts a new slurmstepd for each prolog, which reads the file.
-    patient, count = re.subn(r"(?m)^(optional .*)$", rf"\1 job_deadline_ms={PATIENCE_MS}", text)
-    assert count == 1, f"plugstack.conf does not load the plugin:\n{text}"
-    files.write(site.paths.plugstack_conf, patient, mode=0o644)
+    patient = rf"\g<0> job_deadline_ms={PATIENCE_MS}"
+    with _line_changed(site.paths.plugstack_conf, r"optional .*", patient):
+        yield
+
+
+@contextmanager
+def _line_changed(path: Path, line: str, to: str) -> Iterator[None]:
+    """Change the one line of a file that matches, and change it back."""
+    text = path.read_text(encoding="utf-8")
+    changed, count = re.subn(rf"(?m)^{line}$", to, text)
+    assert count == 1, f"{path} has {count} lines like {line}, not one:\n{text}"
+    files.write(path, changed, mode=0o644)
     try:
         yield
     finally:
-        files.write(site.paths.plugstack_conf, text, mode=0o644)
+        files.write(path, text, mode=0o644)
 
 
 @contextmanager
@@ -181,12 +189,8 @@ def _helper_munge_socket(site: Site, path: Path) -> Iterator[None]:
     """Slurm has its munge socket from slurm.conf; client.toml is the helper's alone."""
     # Until its next pass the flusher has what client.toml said before: it would deliver what the
     # helper cannot.
-    with site.parts_stopped("flusher"):
-        text = site.paths.client_toml.read_text(encoding="utf-8")
-        changed, count = re.subn(r"(?m)^munge_socket = .*$", f'munge_socket = "{path}"', text)
-        assert count == 1, f"client.toml names no munge socket:\n{text}"
-        files.write(site.paths.client_toml, changed, mode=0o644)
-        try:
-            yield
-        finally:
-            files.write(site.paths.client_toml, text, mode=0o644)
+    socket_named = _line_changed(
+        site.paths.client_toml, r"munge_socket = .*", f'munge_socket = "{path}"'
+    )
+    with site.parts_stopped("flusher"), socket_named:
+        yield
