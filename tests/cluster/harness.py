@@ -31,6 +31,10 @@ ROOT = "root"
 SECONDS = 60.0
 """How long any single wait may take. Jobs of these tests run for seconds."""
 
+BATCH_START_SECONDS = 21.0
+"""slurmctld misses a batch step after BatchStartTimeout and MessageTimeout, of 10 s each
+(job_mgr.c, _purge_missing_jobs)."""
+
 ENDED = frozenset(
     {"CANCELLED", "COMPLETED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
 )
@@ -361,6 +365,14 @@ class Site:
             yield
         finally:
             self._reconfigure(before)
+
+    def have_missing_jobs_noticed(self) -> None:
+        """Have slurmctld notice the batch jobs that their nodes know nothing of any more.
+
+        It compares when a node registers, as nodes do after a reconfiguration, and seldom else.
+        """
+        await_seconds(BATCH_START_SECONDS)
+        self.cluster.run_as(ROOT, ["scontrol", "reconfigure"])
 
     def _reconfigure(self, slurm_conf: str) -> None:
         files.write(self.paths.slurm_conf, slurm_conf, mode=0o644)

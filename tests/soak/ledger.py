@@ -79,7 +79,8 @@ def forgotten_ends(slurmctld_log: str) -> set[int]:
     """Return the jobs whose end a slurmctld that was killed has forgotten, by slurmctld's own log.
 
     The next one recovers them with a step that runs (step_mgr.c, load_step_state), although they
-    were done: they stay until their time limit, and end a second time.
+    were done: they stay until their node says that it knows nothing of them, or until their time
+    limit, and end a second time.
     """
     done, forgotten = set(), set()
     for event in _EVENT.finditer(slurmctld_log):

@@ -22,7 +22,8 @@ from soak.load import Load
 from soak.page import Outcome
 
 REST_SECONDS = 420.0
-"""How long all may take to come to rest: a killed slurmctld believes in jobs for their limit."""
+"""How long each part of it may take to come to rest: what Slurm requeues waits for two minutes, and
+what its script does not end, for its limit of five."""
 SLURMS_OWN = "Duplicate jobid"
 """Why slurmctld drains a node on which a job runs whose id it has given again."""
 HELD_BY_SLURM = "launch failed requeued held"
@@ -145,6 +146,9 @@ class Soak:
             self._release()
             return not self._site.cluster.run_as(ROOT, argv).stdout
 
+        # A killed slurmctld believes in jobs that have ended, and gives their nodes to no other:
+        # to each until its limit, one after the other.
+        self._site.have_missing_jobs_noticed()
         await_true("the queue to be empty", is_idle, REST_SECONDS)
         # Whatever a killed helper has left changed, the next job's hooks put back.
         job = self._site.sbatch("true", "--nodelist=n1", "--output=/dev/null")

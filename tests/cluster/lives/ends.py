@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 FOREVER = 900
 """Seconds that work takes which is to be ended from outside."""
-BATCH_START_SECONDS = 21.0
-"""slurmctld misses a batch step after BatchStartTimeout and MessageTimeout, of 10 s each."""
 NODE = "n2"
 """The node that dies."""
 NODE_SECONDS = 150.0
@@ -167,9 +165,7 @@ def _kill_stepd(site: Site, cell: Cell) -> None:
     job = cell.job()
     _kill(pid for pid, line in command_lines() if f"slurmstepd: [{job.job_id}.batch]" in line)
     cell.release.touch()
-    # Nodes tell what runs on them when they register, as they do after a reconfiguration.
-    await_seconds(BATCH_START_SECONDS)
-    site.cluster.run_as(ROOT, ["scontrol", "reconfigure"])
+    site.have_missing_jobs_noticed()
 
 
 @contextmanager
