@@ -143,7 +143,13 @@ $(FREE_MUNGE): tests/bench/free_munge.c
 	install -d $(@D)
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -Wl,-soname,libmunge.so.2 -o $@ $<
 
-bench: build $(FREE_MUNGE) ## What the tuner costs, each figure a ratio: leave the machine alone meanwhile
+EMPTY_PLUGIN := build/bench/empty_plugin/empty_plugin.so
+
+$(EMPTY_PLUGIN): tests/bench/empty_plugin.c
+	install -d $(@D)
+	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
+
+bench: build $(FREE_MUNGE) $(EMPTY_PLUGIN) ## What the tuner costs, each figure a ratio: leave the machine alone meanwhile
 	@deploy/install-deps cluster
 	@PYTHONPATH=deploy:tests python3 -m bench --root $(BENCH_ROOT) $(BENCH_ARGS)
 

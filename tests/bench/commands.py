@@ -52,25 +52,33 @@ def _submission(place: Place, triples: int) -> Figure:
 
 
 def _unasked(place: Place, pairs: int) -> Iterator[Figure]:
-    """Yield what sbatch and srun that do not ask take with the plugin, against without it."""
-    commands = {
-        "sbatch": ["sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true"],
-        "srun": ["srun", f"--nodelist={NODE}", "true"],
-    }
-    for name, argv in commands.items():
-        times: dict[bool, list[float]] = {True: [], False: []}
+    """Yield what sbatch and srun that do not ask take with the plugin, against without it.
+
+    For comparison, what sbatch takes with a plugin that has nothing in it: Slurm's own part.
+    """
+    empty = place.build / "empty_plugin" / "empty_plugin.so"
+    installed = place.cluster.paths.plugstack_conf.read_text(encoding="utf-8")
+    lists = {"ours": installed, "none": "# none\n", "empty": f"optional {empty}\n"}
+    sbatch = ["sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true"]
+    srun = ["srun", f"--nodelist={NODE}", "true"]
+    for what, argv, plugins, aim in (
+        ("`sbatch` that does not ask for tuning, with the plugin", sbatch, "ours", UNASKED_AIM),
+        ("`sbatch` with a plugin that has nothing in it", sbatch, "empty", None),
+        ("`srun` that does not ask for tuning, with the plugin", srun, "ours", UNASKED_AIM),
+    ):
+        times: dict[str, list[float]] = {plugins: [], "none": []}
         for number in range(pairs):
-            for plugin in (True, False) if number % 2 == 0 else (False, True):
-                with _plugin(place, installed=plugin):
-                    times[plugin] += _in_order(place, (argv,))
+            for side in (plugins, "none") if number % 2 == 0 else ("none", plugins):
+                with _plugstack(place, lists[side]):
+                    times[side] += _in_order(place, (argv,))
         _cancel(place)
         yield Figure(
-            f"`{name}` that does not ask for tuning, with the plugin installed against without",
+            f"{what} installed, against without",
             "ratio",
-            ratio_of_pairs(times[True], times[False]),
-            UNASKED_AIM,
-            f"median of {pairs} pairs; {median(times[True]).value * 1e3:.1f} ms against"
-            f" {median(times[False]).value * 1e3:.1f} ms",
+            ratio_of_pairs(times[plugins], times["none"]),
+            aim,
+            f"median of {pairs} pairs; {median(times[plugins]).value * 1e3:.1f} ms against"
+            f" {median(times['none']).value * 1e3:.1f} ms",
         )
 
 
@@ -122,12 +130,11 @@ def _in_order(place: Place, commands: Sequence[list[str]], *, reverse: bool = Fa
 
 
 @contextmanager
-def _plugin(place: Place, *, installed: bool) -> Iterator[None]:
-    """Have Slurm find the plugin, or none: its programs read the list each time."""
+def _plugstack(place: Place, plugins: str) -> Iterator[None]:
+    """Have Slurm find these plugins: its programs read the list each time."""
     path = place.cluster.paths.plugstack_conf
     text = path.read_text(encoding="utf-8")
-    if not installed:
-        files.write(path, "# none\n", mode=0o644)
+    files.write(path, plugins, mode=0o644)
     try:
         yield
     finally:
