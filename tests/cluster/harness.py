@@ -32,8 +32,8 @@ SECONDS = 60.0
 """How long any single wait may take. Jobs of these tests run for seconds."""
 
 BATCH_START_SECONDS = 21.0
-"""slurmctld misses a batch step after BatchStartTimeout and MessageTimeout, of 10 s each
-(job_mgr.c, _purge_missing_jobs)."""
+"""slurmctld misses a batch step that has begun, or that it has recovered, before BatchStartTimeout
+and MessageTimeout, of 10 s each (job_mgr.c, _purge_missing_jobs)."""
 
 ENDED = frozenset(
     {"CANCELLED", "COMPLETED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
@@ -366,12 +366,11 @@ class Site:
         finally:
             self._reconfigure(before)
 
-    def have_missing_jobs_noticed(self) -> None:
-        """Have slurmctld notice the batch jobs that their nodes know nothing of any more.
+    def have_nodes_register(self) -> None:
+        """Have the nodes tell slurmctld what runs on them, as they do after a reconfiguration.
 
-        It compares when a node registers, as nodes do after a reconfiguration, and seldom else.
+        It requeues or fails the batch jobs that they do not know of.
         """
-        await_seconds(BATCH_START_SECONDS)
         self.cluster.run_as(ROOT, ["scontrol", "reconfigure"])
 
     def _reconfigure(self, slurm_conf: str) -> None:

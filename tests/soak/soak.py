@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from devcluster import command, files
-from harness import ALICE, BOB, ROOT, Site, await_seconds, await_true
+from harness import ALICE, BATCH_START_SECONDS, BOB, ROOT, Site, await_seconds, await_true
 from outages import small_spool
 
 from soak import jobs, operations, store
@@ -22,8 +22,7 @@ from soak.load import Load
 from soak.page import Outcome
 
 REST_SECONDS = 420.0
-"""How long each part of it may take to come to rest: what Slurm requeues waits for two minutes, and
-what its script does not end, for its limit of five."""
+"""How long all may take to come to rest: a job that its script does not end has five minutes."""
 SLURMS_OWN = "Duplicate jobid"
 """Why slurmctld drains a node on which a job runs whose id it has given again."""
 HELD_BY_SLURM = "launch failed requeued held"
@@ -73,6 +72,7 @@ class Soak:
         self._watch = Watch(site.paths.bin / "io-autotune-node")
         self._actor = Actor(site, seed)
         self._setting = self._setting_now()
+        self._forgot_at: float | None = None
         self._drained_by_slurm = 0
         self._held_by_slurm = 0
         self._outputs: dict[tuple[int, int], str] = {}
@@ -120,11 +120,36 @@ class Soak:
                 return
             await_seconds(operation.pause)
             self._say(f"{number}: {operation.told()}; {self._load.accepted} jobs submitted")
-            self._actor.perform(operation)
+            done = self._actor.perform(operation)
+            self._have_missing_jobs_noticed(done)
             self._check(f"after operation {number}, {operation.told()}", at_end=False)
 
-    def _release(self) -> None:
-        """Release what Slurm holds because it could not launch it."""
+    def _have_missing_jobs_noticed(self, done: Done) -> None:
+        """Some time after slurmctld was killed, have it notice the jobs whose end it has forgotten.
+
+        It would believe in them until their limit, and give their nodes to no other meanwhile.
+        """
+        if "kill slurmctld" in done.kinds:
+            self._forgot_at = time.monotonic()
+        elif self._forgetful_seconds() > BATCH_START_SECONDS:
+            self._site.have_nodes_register()
+            self._forgot_at = None
+
+    def _forgetful_seconds(self) -> float:
+        """Return for how long slurmctld may have believed in jobs that have ended."""
+        return 0.0 if self._forgot_at is None else time.monotonic() - self._forgot_at
+
+    def _put_right(self) -> None:
+        """Release what Slurm holds because it could not launch it, and resume what it has drained.
+
+        A slurmctld that was killed has forgotten up to five seconds (SAVE_MAX_WAIT, its
+        state_save.c). It gives a job's id again, and drains the node on which that job still runs.
+        """
+        for node, state, reason in self._node_lines():
+            if state.startswith("drain") and reason == SLURMS_OWN:
+                resume = ["scontrol", "update", f"NodeName={node}", "State=RESUME"]
+                self._site.cluster.run_as(ROOT, resume)
+                self._drained_by_slurm += 1
         argv = ["squeue", "--noheader", "--array", "--states=PENDING", "--format=%i|%r"]
         done = self._site.cluster.run_as(ROOT, argv, check=False)
         for job, reason in (line.split("|", 1) for line in done.stdout.splitlines()):
@@ -133,7 +158,7 @@ class Soak:
                 self._held_by_slurm += 1
 
     def _check(self, when: str, *, at_end: bool) -> None:
-        self._release()
+        self._put_right()
         self.facts = self._gather()
         for violation in self.checker.check(self.facts, when, at_end=at_end):
             self._say(f"VIOLATED {when}: {violation}")
@@ -143,12 +168,12 @@ class Soak:
         argv = ["squeue", "--noheader", "--format=%A"]
 
         def is_idle() -> bool:
-            self._release()
+            self._put_right()
             return not self._site.cluster.run_as(ROOT, argv).stdout
 
-        # A killed slurmctld believes in jobs that have ended, and gives their nodes to no other:
-        # to each until its limit, one after the other.
-        self._site.have_missing_jobs_noticed()
+        if self._forgot_at is not None:
+            await_seconds(max(0.0, BATCH_START_SECONDS - self._forgetful_seconds()))
+            self._site.have_nodes_register()
         await_true("the queue to be empty", is_idle, REST_SECONDS)
         # Whatever a killed helper has left changed, the next job's hooks put back.
         job = self._site.sbatch("true", "--nodelist=n1", "--output=/dev/null")
@@ -217,24 +242,19 @@ class Soak:
         log = self._site.paths.log / "slurmctld.log"
         return forgotten_ends(log.read_text(encoding="utf-8", errors="replace"))
 
-    def _node_states(self) -> dict[str, str]:
-        """Return each node's state; those that Slurm itself has drained for its own loss resume.
-
-        A slurmctld that was killed has forgotten up to five seconds (SAVE_MAX_WAIT, its
-        state_save.c). It gives a job's id again, and drains the node on which that job still runs.
-        """
+    def _node_lines(self) -> list[list[str]]:
+        """Return name, state and its reason of each node."""
         argv = ["sinfo", "--noheader", "--Node", "--partition=main", "--format=%N|%T|%E"]
         text = self._site.cluster.run_as(ROOT, argv).stdout
+        return [line.split("|", 2) for line in text.splitlines()]
+
+    def _node_states(self) -> dict[str, str]:
+        """Return each node's state; what Slurm itself has drained for its own loss is resumed."""
         states = {}
-        for node, state, reason in (line.split("|", 2) for line in text.splitlines()):
+        for node, state, reason in self._node_lines():
             states[node] = state
-            if state.startswith("drain") and reason == SLURMS_OWN:
-                resume = ["scontrol", "update", f"NodeName={node}", "State=RESUME"]
-                self._site.cluster.run_as(ROOT, resume)
-                self._drained_by_slurm += 1
-                states[node] = "resumed"
-            elif "drain" in state:
-                states[node] = f"{state}: {reason}"
+            if "drain" in state:
+                states[node] = "to be resumed" if reason == SLURMS_OWN else f"{state}: {reason}"
         return states
 
     def _output(self, row: Row) -> str | None:

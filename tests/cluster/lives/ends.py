@@ -15,7 +15,15 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from harness import ALICE, ROOT, Site, await_seconds, await_true, command_lines
+from harness import (
+    ALICE,
+    BATCH_START_SECONDS,
+    ROOT,
+    Site,
+    await_seconds,
+    await_true,
+    command_lines,
+)
 from outages import prologs_wait, service_frozen
 
 from lives.kinds import Kind
@@ -165,7 +173,8 @@ def _kill_stepd(site: Site, cell: Cell) -> None:
     job = cell.job()
     _kill(pid for pid, line in command_lines() if f"slurmstepd: [{job.job_id}.batch]" in line)
     cell.release.touch()
-    site.have_missing_jobs_noticed()
+    await_seconds(BATCH_START_SECONDS)
+    site.have_nodes_register()
 
 
 @contextmanager
