@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
-use crate::pool::{Store, begin_on, one_row};
+use crate::pool::{Store, one_row};
 use crate::records::{JobKey, StudyKey};
 use crate::recurrence::{self, Launch};
 use crate::{start, state};
@@ -244,9 +244,8 @@ impl Store {
             transaction: NAME,
             problem: "a run that does not exist was reported without its space".into(),
         })?;
-        let mut connection = self.pool.acquire().await.named(NAME)?;
-        let study_id = start::ensure_study(&mut connection, finish.study, space).await?;
-        let mut transaction = begin_on(&mut connection, NAME, Duration::from_secs(1)).await?;
+        let study_id = self.ensure_study(finish.study, space).await?;
+        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
         let recurrence = match reported(&mut transaction, NAME, finish).await? {
             Reported::Run(_) => return Ok(()),
             Reported::Nothing { recurrence } => recurrence,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 
 use crate::error::{Named, StoreError};
 
@@ -51,15 +51,6 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            // A `begin` whose future is dropped (client gone, deadline) can leave the connection
-            // inside a transaction; the next borrower must not find itself in it.
-            .after_release(|connection, _| {
-                Box::pin(async move {
-                    // BEGIN first, because ROLLBACK alone warns where there is nothing to roll back.
-                    sqlx::raw_sql("BEGIN; ROLLBACK").execute(connection).await?;
-                    Ok(true)
-                })
-            })
             .connect_lazy_with(options);
         Ok(Self { pool })
     }
@@ -163,6 +154,9 @@ impl Store {
     }
 
     /// Begins, names and bounds a transaction in one round trip.
+    ///
+    /// It does so in a task of its own, which nobody drops half way (client gone, deadline): sqlx would give back a
+    /// connection that is inside a transaction, and the next borrower would find itself in it.
     async fn begin_with(
         &self,
         begin: &'static str,
@@ -170,18 +164,12 @@ impl Store {
         lock_wait: Duration,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
         let statements = opening(begin, name, lock_wait);
-        self.pool.begin_with(statements).await.named(name)
+        let pool = self.pool.clone();
+        tokio::spawn(async move { pool.begin_with(statements).await })
+            .await
+            .unwrap_or(Err(sqlx::Error::WorkerCrashed))
+            .named(name)
     }
-}
-
-/// [`Store::begin`] on a connection that is at hand.
-pub(crate) async fn begin_on<'c>(
-    connection: &'c mut PgConnection,
-    name: &'static str,
-    lock_wait: Duration,
-) -> Result<Transaction<'c, Postgres>, StoreError> {
-    let statements = opening("begin", name, lock_wait);
-    connection.begin_with(statements).await.named(name)
 }
 
 fn opening(begin: &str, name: &str, lock_wait: Duration) -> AssertSqlSafe<String> {

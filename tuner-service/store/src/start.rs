@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
-use crate::pool::{Store, begin_on, one_row};
+use crate::pool::{Store, one_row};
 use crate::records::{JobKey, StudyKey, number};
 use crate::recurrence::{self, Launch};
 use crate::state::{self, StudyState};
@@ -97,17 +97,18 @@ impl Store {
         decide: impl FnOnce(&StudyState) -> Decision,
     ) -> Result<StartedRun, StoreError> {
         const NAME: &str = "start_run";
-        // Every node of a job asks: all but the first need not wait for the study.
         let launch = new.launch();
-        // One for all of it: each that is given back is looked after.
-        let mut connection = self.pool.acquire().await.named(NAME)?;
-        let latest = recurrence::latest(&mut connection, NAME, &launch).await?;
-        if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
-            return Ok(own.run);
+        // Every node of a job asks: all but the first need not wait for the study.
+        if new.nodes > 1
+            && let Some(run) = self.run_of(NAME, &launch).await?
+        {
+            return Ok(run);
         }
-        let study_id = ensure_study(&mut connection, new.study, new.space).await?;
-        let mut transaction = begin_on(&mut connection, NAME, wait).await?;
-        lock_study(&mut transaction, NAME, study_id).await?;
+        let mut transaction = self.begin(NAME, wait).await?;
+        let study_id = match lock_study_of(&mut transaction, NAME, new.study).await? {
+            Some(study_id) => study_id,
+            None => make_study(&mut transaction, NAME, new.study, new.space).await?,
+        };
         // Another of its nodes may have been first: nothing is to be decided twice.
         let latest = recurrence::latest(&mut transaction, NAME, &launch).await?;
         let recurrence = recurrence::next(latest.as_ref());
@@ -123,7 +124,6 @@ impl Store {
         let place = (state.epoch_id, recurrence);
         let inserted = insert(&mut transaction, NAME, new, place, &decision).await?;
         transaction.commit().await.named(NAME)?;
-        drop(connection);
         self.answer(NAME, &launch, inserted, decision).await
     }
 
@@ -186,29 +186,34 @@ impl Store {
     }
 }
 
-/// The study of a key, made with its first epoch where there is none.
-pub(crate) async fn ensure_study(
+/// Takes the row lock of a key's study; `None`: there is no such study.
+async fn lock_study_of(
     connection: &mut PgConnection,
+    name: &'static str,
     key: &StudyKey,
-    space: &Space,
-) -> Result<i64, StoreError> {
-    const NAME: &str = "ensure_study";
-    let context_key = key.context_key();
-    let found = sqlx::query_scalar!(
+) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar!(
         "select s.id from studies s join applications a on a.id = s.application_id
-         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4",
+         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4
+         for update of s",
         i64::from(key.owner_uid),
         key.application,
         key.accelerator,
-        context_key
+        key.context_key()
     )
-    .fetch_optional(&mut *connection)
+    .fetch_optional(connection)
     .await
-    .named(NAME)?;
-    if let Some(study_id) = found {
-        return Ok(study_id);
-    }
-    let mut transaction = begin_on(connection, NAME, Duration::from_secs(1)).await?;
+    .named(name)
+}
+
+/// Makes the study of a key, with its first epoch, unless somebody else just did. Its row is locked in either case.
+async fn make_study(
+    connection: &mut PgConnection,
+    name: &'static str,
+    key: &StudyKey,
+    space: &Space,
+) -> Result<i64, StoreError> {
+    let context_key = key.context_key();
     let application_id = sqlx::query_scalar!(
         "insert into applications (owner_uid, owner_name, name) values ($1, $2, $3)
          on conflict (owner_uid, name) do update
@@ -218,9 +223,9 @@ pub(crate) async fn ensure_study(
         key.owner_name,
         key.application
     )
-    .fetch_one(&mut *transaction)
+    .fetch_one(&mut *connection)
     .await
-    .named(NAME)?;
+    .named(name)?;
     let inserted = sqlx::query_scalar!(
         "insert into studies (application_id, accelerator, context, context_key)
          values ($1, $2, $3, $4)
@@ -230,28 +235,49 @@ pub(crate) async fn ensure_study(
         Json(&key.context) as _,
         context_key
     )
-    .fetch_optional(&mut *transaction)
+    .fetch_optional(&mut *connection)
     .await
-    .named(NAME)?;
-    let study_id = match inserted {
-        Some(study_id) => {
-            let opening = Opening::afresh(None, space, "first run");
-            open_epoch(&mut transaction, NAME, study_id, opening).await?;
-            study_id
-        }
-        None => sqlx::query_scalar!(
-            "select id from studies
-             where application_id = $1 and accelerator = $2 and context_key = $3",
-            application_id,
+    .named(name)?;
+    if let Some(study_id) = inserted {
+        let opening = Opening::afresh(None, space, "first run");
+        open_epoch(connection, name, study_id, opening).await?;
+        return Ok(study_id);
+    }
+    lock_study_of(connection, name, key)
+        .await?
+        .ok_or(StoreError::Invariant {
+            transaction: name,
+            problem: "a study exists and cannot be read".into(),
+        })
+}
+
+impl Store {
+    /// The study of a key, made with its first epoch where there is none.
+    pub(crate) async fn ensure_study(
+        &self,
+        key: &StudyKey,
+        space: &Space,
+    ) -> Result<i64, StoreError> {
+        const NAME: &str = "ensure_study";
+        let found = sqlx::query_scalar!(
+            "select s.id from studies s join applications a on a.id = s.application_id
+         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4",
+            i64::from(key.owner_uid),
+            key.application,
             key.accelerator,
-            context_key
+            key.context_key()
         )
-        .fetch_one(&mut *transaction)
+        .fetch_optional(&self.pool)
         .await
-        .named(NAME)?,
-    };
-    transaction.commit().await.named(NAME)?;
-    Ok(study_id)
+        .named(NAME)?;
+        if let Some(study_id) = found {
+            return Ok(study_id);
+        }
+        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
+        let study_id = make_study(&mut transaction, NAME, key, space).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(study_id)
+    }
 }
 
 /// Takes a study's row lock, which serialises its suggestions and its caches.

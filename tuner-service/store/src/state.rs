@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{StudyKey, number, timestamp};
-use crate::{start, tested};
+use crate::tested;
 
 /// A study at one moment.
 #[derive(Clone, Debug)]
@@ -93,9 +93,7 @@ impl Store {
         study: &StudyKey,
         space: &Space,
     ) -> Result<StudyState, StoreError> {
-        let mut connection = self.pool.acquire().await.named("state_of")?;
-        let study_id = start::ensure_study(&mut connection, study, space).await?;
-        drop(connection);
+        let study_id = self.ensure_study(study, space).await?;
         self.study_state(study_id).await
     }
 
