@@ -96,9 +96,7 @@ impl Belief {
         let (surrogate, predictions) = if flights.is_empty() {
             (Arc::clone(&fit.surrogate), fit.predictions.clone())
         } else {
-            let believing =
-                fit.surrogate
-                    .believing(view.space, observations, *scatter, &flights)?;
+            let believing = fit.surrogate.believing(observations, *scatter, &flights)?;
             let predictions = believing.predict_all(&points);
             (Arc::new(believing), predictions)
         };

@@ -18,6 +18,7 @@ pub(crate) mod multitask;
 mod tests;
 
 use std::array;
+use std::sync::Arc;
 
 use cholesky::{Cholesky, Symmetric};
 use kernel::{Correlations, Hyperparameters, Kernel};
@@ -82,13 +83,37 @@ const LANES: usize = 8;
 /// How often each hyperparameter is searched.
 const SWEEPS: usize = 2;
 
+/// What processes of different hyperparameters on observations of the same points share.
+#[derive(Debug)]
+struct Shared {
+    space: Arc<Space>,
+    /// As [`Space::seen`] gives them.
+    points: Arc<[Point]>,
+    correlations: Correlations,
+}
+
+impl Shared {
+    fn of(space: &Space, observations: &[Observation]) -> Self {
+        Self::new(Arc::new(space.clone()), observations)
+    }
+
+    fn new(space: Arc<Space>, observations: &[Observation]) -> Self {
+        let points: Arc<[Point]> = observations.iter().map(|o| space.seen(&o.point)).collect();
+        Shared {
+            correlations: Correlations::new(&space, &points),
+            space,
+            points,
+        }
+    }
+}
+
 /// A fitted process.
 #[derive(Debug)]
 pub(crate) struct Surrogate {
-    space: Space,
+    space: Arc<Space>,
     kernel: Kernel,
     /// As [`Space::seen`] gives them.
-    points: Vec<Point>,
+    points: Arc<[Point]>,
     trend: f64,
     variance: f64,
     factor: Cholesky,
@@ -109,16 +134,17 @@ impl Surrogate {
         observations: &[Observation],
         scatter: Scatter,
     ) -> Option<Self> {
-        let (_, best) = Self::search(space, observations, scatter)?
+        let shared = &mut Shared::of(space, observations);
+        let (_, best) = Self::search(shared, observations, scatter)?
             .into_iter()
             .next()?;
-        Self::with(space, best, observations, scatter)
+        Self::with(shared, best, observations, scatter)
     }
 
     /// The hyperparameters that the search for the most probable ones tried, each once, the most
     /// probable first, with the logarithm of their posterior density, apart from a constant.
     fn search(
-        space: &Space,
+        shared: &mut Shared,
         observations: &[Observation],
         scatter: Scatter,
     ) -> Option<Vec<(f64, Hyperparameters)>> {
@@ -126,9 +152,8 @@ impl Surrogate {
         if observations.is_empty() || !observations.iter().all(sound) {
             return None;
         }
-        let points: Vec<Point> = observations.iter().map(|o| space.seen(&o.point)).collect();
-        let mut correlations = Correlations::new(space, &points);
-        let mut best = Hyperparameters::start(space);
+        let correlations = &mut shared.correlations;
+        let mut best = Hyperparameters::start(&shared.space);
         let all = correlations.partial(&best, None);
         let covariance = correlations.matrix(&all, &best);
         let mut highest = score(covariance, &best, observations, scatter);
@@ -160,11 +185,17 @@ impl Surrogate {
     /// `flights` are points with their number of runs.
     pub(crate) fn believing(
         &self,
-        space: &Space,
         observations: &[Observation],
         scatter: Scatter,
         flights: &[(Point, f64)],
     ) -> Option<Self> {
+        let believed = self.believed(observations, flights);
+        let shared = &mut Shared::new(Arc::clone(&self.space), &believed);
+        Self::with(shared, self.hyperparameters(), &believed, scatter)
+    }
+
+    /// What is known once the runs in flight have ended as it expects.
+    fn believed(&self, observations: &[Observation], flights: &[(Point, f64)]) -> Vec<Observation> {
         let mut believed = observations.to_vec();
         for (point, runs) in flights {
             match believed.iter_mut().find(|known| known.point == *point) {
@@ -176,26 +207,27 @@ impl Surrogate {
                 }),
             }
         }
-        let hyperparameters = self.kernel.hyperparameters().clone();
-        Self::with(space, hyperparameters, &believed, scatter)
+        believed
+    }
+
+    fn hyperparameters(&self) -> Hyperparameters {
+        self.kernel.hyperparameters().clone()
     }
 
     fn with(
-        space: &Space,
+        shared: &mut Shared,
         hyperparameters: Hyperparameters,
         observations: &[Observation],
         scatter: Scatter,
     ) -> Option<Self> {
-        let points: Vec<Point> = observations.iter().map(|o| space.seen(&o.point)).collect();
-        let mut correlations = Correlations::new(space, &points);
-        let all = correlations.partial(&hyperparameters, None);
-        let covariance = correlations.matrix(&all, &hyperparameters);
+        let all = shared.correlations.partial(&hyperparameters, None);
+        let covariance = shared.correlations.matrix(&all, &hyperparameters);
         let state = State::new(covariance, &hyperparameters, observations, scatter)?;
         Some(Surrogate {
             weights: state.factor.solve_transposed(&state.residuals),
-            kernel: Kernel::new(space, hyperparameters),
-            space: space.clone(),
-            points,
+            kernel: Kernel::new(&shared.space, hyperparameters),
+            space: Arc::clone(&shared.space),
+            points: Arc::clone(&shared.points),
             trend: state.trend,
             variance: state.variance,
             factor: state.factor,
@@ -205,24 +237,30 @@ impl Surrogate {
 
     /// The process at a point, the uncertainty of the trend included (RW equations 2.25, 2.26, 2.42).
     pub(crate) fn predict(&self, point: &Point) -> Prediction {
-        self.predict_lanes(std::slice::from_ref(point))[0]
+        self.predict_lanes(&[self.space.seen(point)])[0]
     }
 
     /// [`Surrogate::predict`] of many points, in their order: the same, sooner.
     pub(crate) fn predict_all(&self, points: &[Point]) -> Vec<Prediction> {
-        let predict = |some: &[Point]| self.predict_lanes(some).into_iter().take(some.len());
-        points.chunks(LANES).flat_map(predict).collect()
+        self.predict_seen(&self.seen(points))
     }
 
-    /// At most so many points as there are lanes; what lanes without a point have means nothing.
-    fn predict_lanes(&self, points: &[Point]) -> [Prediction; LANES] {
-        let mut covariances = vec![[0.0; LANES]; self.points.len()];
-        for (lane, point) in points.iter().enumerate() {
-            let seen = self.space.seen(point);
-            for (row, known) in covariances.iter_mut().zip(&self.points) {
-                row[lane] = self.kernel.correlation(&seen, known);
-            }
-        }
+    /// Points as [`Space::seen`] gives them.
+    fn seen(&self, points: &[Point]) -> Vec<Point> {
+        points.iter().map(|point| self.space.seen(point)).collect()
+    }
+
+    /// [`Surrogate::predict_all`] of points as [`Space::seen`] gives them.
+    fn predict_seen(&self, seen: &[Point]) -> Vec<Prediction> {
+        let predict = |some: &[Point]| self.predict_lanes(some).into_iter().take(some.len());
+        seen.chunks(LANES).flat_map(predict).collect()
+    }
+
+    /// At most so many points as there are lanes, as [`Space::seen`] gives them; what lanes without a point have means
+    /// nothing.
+    fn predict_lanes(&self, seen: &[Point]) -> [Prediction; LANES] {
+        let with_all = self.kernel.with_several(seen);
+        let covariances: Vec<[f64; LANES]> = self.points.iter().map(with_all).collect();
         let mut means = [self.trend; LANES];
         for (row, weight) in covariances.iter().zip(&self.weights) {
             for (mean, covariance) in means.iter_mut().zip(row) {

@@ -6,7 +6,9 @@
 //! "Practical Bayesian optimization of machine learning algorithms", 2012, section 3.2). Here the
 //! integral is a sum over what the search for the mode came across anyway.
 
-use super::{Observation, Prediction, Scatter, Surrogate};
+use std::sync::Arc;
+
+use super::{Observation, Prediction, Scatter, Shared, Surrogate};
 use crate::space::{Point, Space};
 
 /// No more than so many processes.
@@ -34,7 +36,8 @@ impl Ensemble {
         observations: &[Observation],
         scatter: Scatter,
     ) -> Option<Self> {
-        let tried = Surrogate::search(space, observations, scatter)?;
+        let mut shared = Shared::of(space, observations);
+        let tried = Surrogate::search(&mut shared, observations, scatter)?;
         let (highest, _) = tried.first()?;
         let highest = *highest;
         let most = (MOST_ROWS / observations.len()).clamp(1, MOST_MEMBERS);
@@ -44,7 +47,7 @@ impl Ensemble {
             .map(|(score, tried)| (((score - highest) / TEMPERATURE).exp(), tried))
             .take_while(|(weight, _)| *weight >= LEAST_WEIGHT)
             .filter_map(|(weight, tried)| {
-                let member = Surrogate::with(space, tried, observations, scatter)?;
+                let member = Surrogate::with(&mut shared, tried, observations, scatter)?;
                 Some((weight, member))
             })
             .collect();
@@ -58,13 +61,17 @@ impl Ensemble {
     /// Each process after the runs in flight have ended as it expects: [`Surrogate::believing`].
     pub(crate) fn believing(
         &self,
-        space: &Space,
         observations: &[Observation],
         scatter: Scatter,
         flights: &[(Point, f64)],
     ) -> Option<Self> {
+        // They believe in other times at the same points.
+        let mut shared = None;
         let believing = |(weight, member): &(f64, Surrogate)| {
-            let member = member.believing(space, observations, scatter, flights)?;
+            let believed = member.believed(observations, flights);
+            let shared =
+                shared.get_or_insert_with(|| Shared::new(Arc::clone(&member.space), &believed));
+            let member = Surrogate::with(shared, member.hyperparameters(), &believed, scatter)?;
             Some((*weight, member))
         };
         let members = self.members.iter().map(believing).collect::<Option<_>>()?;
@@ -78,10 +85,14 @@ impl Ensemble {
 
     /// [`Ensemble::predict`] of many points, in their order.
     pub(crate) fn predict_all(&self, points: &[Point]) -> Vec<Prediction> {
+        let Some((_, first)) = self.members.first() else {
+            return Vec::new();
+        };
+        let seen = first.seen(points);
         let each: Vec<(f64, Vec<Prediction>)> = self
             .members
             .iter()
-            .map(|(weight, member)| (*weight, member.predict_all(points)))
+            .map(|(weight, member)| (*weight, member.predict_seen(&seen)))
             .collect();
         let average = |place: usize, of: &dyn Fn(Prediction) -> f64| -> f64 {
             each.iter()

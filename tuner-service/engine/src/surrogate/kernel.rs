@@ -228,6 +228,36 @@ impl Kernel {
         }
         self.hyperparameters.mix(product, sum)
     }
+
+    /// [`Kernel::correlation`] of another point with each of so many at most: the same, sooner.
+    pub(super) fn with_several<const LANES: usize>(
+        &self,
+        points: &[Point],
+    ) -> impl Fn(&Point) -> [f64; LANES] {
+        let used = points.len();
+        // Lanes without a point have any levels.
+        let level = |place: usize, lane: usize| points.get(lane).map_or(0, |point| point.0[place]);
+        let levels: Vec<[u32; LANES]> = (0..self.parameters.len())
+            .map(|place| array::from_fn(|lane| level(place, lane)))
+            .collect();
+        move |other| {
+            let (mut products, mut sums) = ([1.0; LANES], [0.0; LANES]);
+            let mut differ = [false; LANES];
+            let parameters = self.parameters.iter().zip(&levels).zip(&other.0);
+            for ((parameter, levels), other) in parameters {
+                for lane in 0..used {
+                    let correlation = parameter.of(levels[lane], *other);
+                    products[lane] *= correlation;
+                    sums[lane] += correlation;
+                    differ[lane] |= levels[lane] != *other;
+                }
+            }
+            array::from_fn(|lane| match differ[lane] {
+                true => self.hyperparameters.mix(products[lane], sums[lane]),
+                false => 1.0,
+            })
+        }
+    }
 }
 
 /// The product and the sum of the correlations of all parameters, or of all but one, for each pair.

@@ -17,8 +17,8 @@ mod tests;
 
 use super::cholesky::{Cholesky, Symmetric};
 use super::coregionalisation::{Cluster, Part, parts};
-use super::kernel::{Coordinate, Correlations, Hyperparameters, Kernel};
-use super::{JITTER, LANES, Observation, Prediction, Scatter, Surrogate, dot, score};
+use super::kernel::{Coordinate, Hyperparameters, Kernel};
+use super::{JITTER, LANES, Observation, Prediction, Scatter, Shared, Surrogate, dot, score};
 use crate::space::{Point, Space};
 
 /// What is known of one task.
@@ -299,7 +299,7 @@ impl Alone {
         let (observations, scatter) = seen_by(task);
         let fitted = Surrogate::fit(space, &observations, scatter)?;
         let hyperparameters = fitted.kernel.hyperparameters().clone();
-        let mut correlations = correlations(space, &observations);
+        let correlations = &mut Shared::of(space, &observations).correlations;
         let all = correlations.partial(&hyperparameters, None);
         let covariance = correlations.matrix(&all, &hyperparameters);
         Some(Alone {
@@ -312,7 +312,8 @@ impl Alone {
     /// A task over all parameters under another's kernel, with the noise that suits it there.
     fn under(space: &Space, task: &Task, other: &Hyperparameters) -> Option<Self> {
         let (observations, scatter) = seen_by(task);
-        let mut correlations = correlations(space, &observations);
+        let shared = &mut Shared::of(space, &observations);
+        let correlations = &mut shared.correlations;
         let all = correlations.partial(other, None);
         let (score, hyperparameters) = other
             .varied(Coordinate::Noise)
@@ -322,18 +323,13 @@ impl Alone {
                 (score(covariance, &varied, &observations, scatter), varied)
             })
             .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        let fitted = Surrogate::with(space, hyperparameters.clone(), &observations, scatter)?;
+        let fitted = Surrogate::with(shared, hyperparameters.clone(), &observations, scatter)?;
         Some(Alone {
             hyperparameters,
             variance: fitted.variance,
             score,
         })
     }
-}
-
-fn correlations(space: &Space, observations: &[Observation]) -> Correlations {
-    let points: Vec<Point> = observations.iter().map(|o| space.seen(&o.point)).collect();
-    Correlations::new(space, &points)
 }
 
 /// A task's observations of the points as its cluster sees them: those that it cannot tell apart are one,

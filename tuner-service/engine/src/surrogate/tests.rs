@@ -140,7 +140,7 @@ fn runs_in_flight_are_believed_and_change_no_expectation_much() {
     };
     let fitted = Surrogate::fit(&space, &known, scatter).unwrap();
     let flights = [(Point(vec![4]), 1.0)];
-    let believing = fitted.believing(&space, &known, scatter, &flights).unwrap();
+    let believing = fitted.believing(&known, scatter, &flights).unwrap();
     assert!(at(&believing, &[4]).variance < 0.5 * at(&fitted, &[4]).variance);
     assert!((at(&believing, &[5]).mean - at(&fitted, &[5]).mean).abs() < 0.05);
 }
@@ -248,7 +248,8 @@ fn the_process_is_scikit_learns() {
             runs: known.runs,
         })
         .collect();
-    let ours = Surrogate::with(&space, hyperparameters, &known, Scatter::default()).unwrap();
+    let shared = &mut Shared::of(&space, &known);
+    let ours = Surrogate::with(shared, hyperparameters, &known, Scatter::default()).unwrap();
     assert_eq!(reference.predicted.len() as u128, space.size());
     for theirs in reference.predicted {
         let prediction = at(&ours, &theirs.point);
@@ -316,7 +317,7 @@ fn several_processes_believe_runs_in_flight() {
     let fitted = Ensemble::fit(&space, &known, scatter).unwrap();
     let middle = Point(vec![4]);
     let flights = [(middle.clone(), 1.0)];
-    let believing = fitted.believing(&space, &known, scatter, &flights).unwrap();
+    let believing = fitted.believing(&known, scatter, &flights).unwrap();
     let (before, after) = (fitted.predict(&middle), believing.predict(&middle));
     assert!(after.variance < 0.7 * before.variance, "{after:?}");
     assert!((after.mean - before.mean).abs() < 0.01);
