@@ -24,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="where the private cluster lives")
     parser.add_argument("--rounds", type=int, default=5, help="of each comparison")
-    parser.add_argument("--lives", type=int, default=6400, help="in a round")
+    parser.add_argument("--lives", type=int, default=12800, help="in a round")
     parser.add_argument("--pairs", type=int, default=300, help="of commands")
     parser.add_argument("--only", action="append", choices=["lives", "nodes", "growth", "commands"])
     parser.add_argument("--write", type=Path, help="write the figures into this page too")
@@ -32,7 +32,7 @@ def main() -> int:
     parts: dict[str, Callable[[Place], list[Figure]]] = {
         "lives": lambda place: lives.figures(place, options.rounds, options.lives),
         "nodes": lambda place: answers.figures(place, options.rounds),
-        "growth": lambda place: growth.figures(place, options.rounds, options.lives // 10),
+        "growth": lambda place: growth.figures(place, options.rounds, options.lives // 20),
         "commands": lambda place: commands.figures(place, options.pairs),
     }
     cluster = Cluster(options.root, nodes=2, say=_say)
