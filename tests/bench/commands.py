@@ -14,6 +14,8 @@ from bench.slurmd_log import read
 
 USER = "io-alice"
 NODE = "n1"
+HELD = ["sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true"]
+"""A submission, and nothing more."""
 SUBMITTED_SECONDS = 600.0
 SUBMISSION_AIM = Aim(1.0)
 UNASKED_AIM = Aim(1.02)
@@ -31,12 +33,11 @@ def figures(place: Place, pairs: int) -> list[Figure]:
 
 def _submission(place: Place, triples: int) -> Figure:
     """Return what the option adds to sbatch, against one squeue -j."""
-    held = ["sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true"]
-    (first,) = _run(place, *held).split()
+    (first,) = _run(place, *HELD).split()
     shares, added = [], []
     for number in range(triples):
         # In another order each time: whoever is first pays for what the other has cooled down.
-        order = (held, [*held, "--io-autotune=app=bench"])
+        order = (HELD, [*HELD, "--io-autotune=app=bench"])
         plain, tuned = _in_order(place, order, reverse=number % 2 == 1)
         (asked,) = _in_order(place, (["squeue", "--noheader", "-j", first],))
         shares.append((tuned - plain) / asked)
@@ -59,11 +60,10 @@ def _unasked(place: Place, pairs: int) -> Iterator[Figure]:
     empty = place.build / "empty_plugin" / "empty_plugin.so"
     installed = place.cluster.paths.plugstack_conf.read_text(encoding="utf-8")
     lists = {"ours": installed, "none": "# none\n", "empty": f"optional {empty}\n"}
-    sbatch = ["sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true"]
     srun = ["srun", f"--nodelist={NODE}", "true"]
     for what, argv, plugins, aim in (
-        ("`sbatch` that does not ask for tuning, with the plugin", sbatch, "ours", UNASKED_AIM),
-        ("`sbatch` with a plugin that has nothing in it", sbatch, "empty", None),
+        ("`sbatch` that does not ask for tuning, with the plugin", HELD, "ours", UNASKED_AIM),
+        ("`sbatch` with a plugin that has nothing in it", HELD, "empty", None),
         ("`srun` that does not ask for tuning, with the plugin", srun, "ours", UNASKED_AIM),
     ):
         times: dict[str, list[float]] = {plugins: [], "none": []}

@@ -360,21 +360,21 @@ class Site:
         for key, value in changes.items():
             text, count = re.subn(rf"(?m)^{key}=.*$", f"{key}={value}", text)
             assert count == 1, f"slurm.conf does not set {key}"
-        self._reconfigure(text)
+        self._configure_slurm(text)
         try:
             yield
         finally:
-            self._reconfigure(before)
+            self._configure_slurm(before)
 
-    def have_nodes_register(self) -> None:
-        """Have the nodes tell slurmctld what runs on them, as they do after a reconfiguration.
-
-        It requeues or fails the batch jobs that they do not know of.
-        """
-        self.cluster.run_as(ROOT, ["scontrol", "reconfigure"])
-
-    def _reconfigure(self, slurm_conf: str) -> None:
+    def _configure_slurm(self, slurm_conf: str) -> None:
         files.write(self.paths.slurm_conf, slurm_conf, mode=0o644)
+        self.reconfigure_slurm()
+
+    def reconfigure_slurm(self) -> None:
+        """Have Slurm read its configuration; its nodes register anew, and tell what runs on them.
+
+        slurmctld requeues or fails the batch jobs that they do not know of.
+        """
         self.cluster.run_as(ROOT, ["scontrol", "reconfigure"])
 
     def service_port(self) -> int:

@@ -25,6 +25,8 @@ REST_SECONDS = 420.0
 """How long all may take to come to rest: a job that its script does not end has five minutes."""
 SLURMS_OWN = "Duplicate jobid"
 """Why slurmctld drains a node on which a job runs whose id it has given again."""
+DRAINED_BY_SLURM = "to be resumed"
+"""The state of such a node: no violation."""
 HELD_BY_SLURM = "launch failed requeued held"
 """Why slurmctld holds a job that it could not launch."""
 SPARE = 1.5
@@ -72,7 +74,7 @@ class Soak:
         self._watch = Watch(site.paths.bin / "io-autotune-node")
         self._actor = Actor(site, seed)
         self._setting = self._setting_now()
-        self._forgot_at: float | None = None
+        self._missed_from: float | None = None
         self._drained_by_slurm = 0
         self._held_by_slurm = 0
         self._outputs: dict[tuple[int, int], str] = {}
@@ -130,14 +132,10 @@ class Soak:
         It would believe in them until their limit, and give their nodes to no other meanwhile.
         """
         if "kill slurmctld" in done.kinds:
-            self._forgot_at = time.monotonic()
-        elif self._forgetful_seconds() > BATCH_START_SECONDS:
-            self._site.have_nodes_register()
-            self._forgot_at = None
-
-    def _forgetful_seconds(self) -> float:
-        """Return for how long slurmctld may have believed in jobs that have ended."""
-        return 0.0 if self._forgot_at is None else time.monotonic() - self._forgot_at
+            self._missed_from = time.monotonic() + BATCH_START_SECONDS
+        elif self._missed_from is not None and self._missed_from < time.monotonic():
+            self._site.reconfigure_slurm()
+            self._missed_from = None
 
     def _put_right(self) -> None:
         """Release what Slurm holds because it could not launch it, and resume what it has drained.
@@ -145,8 +143,8 @@ class Soak:
         A slurmctld that was killed has forgotten up to five seconds (SAVE_MAX_WAIT, its
         state_save.c). It gives a job's id again, and drains the node on which that job still runs.
         """
-        for node, state, reason in self._node_lines():
-            if state.startswith("drain") and reason == SLURMS_OWN:
+        for node, state in self._node_states().items():
+            if state == DRAINED_BY_SLURM:
                 resume = ["scontrol", "update", f"NodeName={node}", "State=RESUME"]
                 self._site.cluster.run_as(ROOT, resume)
                 self._drained_by_slurm += 1
@@ -171,9 +169,9 @@ class Soak:
             self._put_right()
             return not self._site.cluster.run_as(ROOT, argv).stdout
 
-        if self._forgot_at is not None:
-            await_seconds(max(0.0, BATCH_START_SECONDS - self._forgetful_seconds()))
-            self._site.have_nodes_register()
+        if self._missed_from is not None:
+            await_seconds(max(0.0, self._missed_from - time.monotonic()))
+            self._site.reconfigure_slurm()
         await_true("the queue to be empty", is_idle, REST_SECONDS)
         # Whatever a killed helper has left changed, the next job's hooks put back.
         job = self._site.sbatch("true", "--nodelist=n1", "--output=/dev/null")
@@ -242,19 +240,17 @@ class Soak:
         log = self._site.paths.log / "slurmctld.log"
         return forgotten_ends(log.read_text(encoding="utf-8", errors="replace"))
 
-    def _node_lines(self) -> list[list[str]]:
-        """Return name, state and its reason of each node."""
+    def _node_states(self) -> dict[str, str]:
+        """Return each node's state, and why it is drained where it is."""
         argv = ["sinfo", "--noheader", "--Node", "--partition=main", "--format=%N|%T|%E"]
         text = self._site.cluster.run_as(ROOT, argv).stdout
-        return [line.split("|", 2) for line in text.splitlines()]
-
-    def _node_states(self) -> dict[str, str]:
-        """Return each node's state; what Slurm itself has drained for its own loss is resumed."""
         states = {}
-        for node, state, reason in self._node_lines():
+        for node, state, reason in (line.split("|", 2) for line in text.splitlines()):
             states[node] = state
-            if "drain" in state:
-                states[node] = "to be resumed" if reason == SLURMS_OWN else f"{state}: {reason}"
+            if state.startswith("drain") and reason == SLURMS_OWN:
+                states[node] = DRAINED_BY_SLURM
+            elif "drain" in state:
+                states[node] = f"{state}: {reason}"
         return states
 
     def _output(self, row: Row) -> str | None:

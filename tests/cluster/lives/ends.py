@@ -174,7 +174,7 @@ def _kill_stepd(site: Site, cell: Cell) -> None:
     _kill(pid for pid, line in command_lines() if f"slurmstepd: [{job.job_id}.batch]" in line)
     cell.release.touch()
     await_seconds(BATCH_START_SECONDS)
-    site.have_nodes_register()
+    site.reconfigure_slurm()
 
 
 @contextmanager

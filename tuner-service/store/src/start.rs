@@ -7,8 +7,8 @@ use io_autotune_engine::{
 };
 use jiff::Timestamp;
 use serde_json::Value;
-use sqlx::PgConnection;
 use sqlx::types::Json;
+use sqlx::{PgConnection, PgPool};
 
 use crate::error::{Named, StoreError};
 use crate::pool::{Store, one_row};
@@ -186,6 +186,25 @@ impl Store {
     }
 }
 
+/// The study of a key, if there is one.
+async fn find_study(
+    pool: &PgPool,
+    name: &'static str,
+    key: &StudyKey,
+) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar!(
+        "select s.id from studies s join applications a on a.id = s.application_id
+         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4",
+        i64::from(key.owner_uid),
+        key.application,
+        key.accelerator,
+        key.context_key()
+    )
+    .fetch_optional(pool)
+    .await
+    .named(name)
+}
+
 /// Takes the row lock of a key's study; `None`: there is no such study.
 async fn lock_study_of(
     connection: &mut PgConnection,
@@ -259,18 +278,7 @@ impl Store {
         space: &Space,
     ) -> Result<i64, StoreError> {
         const NAME: &str = "ensure_study";
-        let found = sqlx::query_scalar!(
-            "select s.id from studies s join applications a on a.id = s.application_id
-         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4",
-            i64::from(key.owner_uid),
-            key.application,
-            key.accelerator,
-            key.context_key()
-        )
-        .fetch_optional(&self.pool)
-        .await
-        .named(NAME)?;
-        if let Some(study_id) = found {
+        if let Some(study_id) = find_study(&self.pool, NAME, key).await? {
             return Ok(study_id);
         }
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;

@@ -298,7 +298,7 @@ impl Alone {
     fn new(space: &Space, task: &Task) -> Option<Self> {
         let (observations, scatter) = seen_by(task);
         let fitted = Surrogate::fit(space, &observations, scatter)?;
-        let hyperparameters = fitted.kernel.hyperparameters().clone();
+        let hyperparameters = fitted.hyperparameters();
         let correlations = &mut Shared::of(space, &observations).correlations;
         let all = correlations.partial(&hyperparameters, None);
         let covariance = correlations.matrix(&all, &hyperparameters);

@@ -1,6 +1,7 @@
 use super::cholesky::Symmetric;
 use super::ensemble::Ensemble;
 use super::*;
+use crate::space::ABSENT;
 use crate::testing::{categories, grid, integers};
 
 fn seen(levels: &[u32], seconds: f64, runs: f64) -> Observation {
@@ -61,6 +62,31 @@ fn a_larger_factor_is_one_too() {
     let lanes = factor.solve_lanes(right.iter().map(|value| [0.0, *value]).collect());
     for (lanes, alone) in lanes.iter().zip(factor.solve(&right)) {
         assert!(lanes[0] == 0.0 && (lanes[1] - alone).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn a_point_is_correlated_with_several_as_with_each() {
+    let mut parameters = grid(&[5, 3]).parameters().to_vec();
+    parameters.push(categories("kind", 3));
+    let space = Space::new(parameters).unwrap();
+    let hyperparameters = Hyperparameters::of(&[0.2, 1.6, 0.8], 0.3, 0.01, 0.03);
+    let kernel = Kernel::new(&space, hyperparameters);
+    let mut points = space.points(45).unwrap();
+    for place in 0..3 {
+        let mut absent = points[20].clone();
+        absent.0[place] = ABSENT;
+        points.push(absent);
+    }
+    for some in points.chunks(5) {
+        let with_all = kernel.with_several::<8>(some);
+        for other in &points {
+            let each: Vec<f64> = some
+                .iter()
+                .map(|point| kernel.correlation(point, other))
+                .collect();
+            assert_eq!(with_all(other)[..some.len()], each);
+        }
     }
 }
 
