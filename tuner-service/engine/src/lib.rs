@@ -18,6 +18,7 @@ mod controls;
 mod design;
 mod drift;
 mod estimate;
+pub mod evidence;
 mod fits;
 mod heed;
 pub mod history;
