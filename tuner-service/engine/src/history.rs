@@ -1,5 +1,9 @@
 //! What is known of an epoch: its tested parametrizations, its tally, its runs in flight.
 
+pub(crate) mod by_point;
+pub(crate) mod censoring;
+pub(crate) mod migration;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;

@@ -9,11 +9,13 @@
 //! Everything is deterministic: hyperparameters are searched on a fixed grid from a fixed start in a
 //! fixed number of sweeps.
 
+pub(crate) mod cache;
 pub(crate) mod cholesky;
 pub(crate) mod coregionalisation;
 pub(crate) mod ensemble;
 mod kernel;
 pub(crate) mod multitask;
+pub(crate) mod posterior;
 #[cfg(test)]
 mod tests;
 

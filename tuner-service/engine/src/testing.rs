@@ -3,13 +3,13 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::design::latin_hypercube;
+use crate::history::by_point::View;
 use crate::history::{History, Pending, Tally, Tested};
-use crate::methods::{self, MethodContext};
-use crate::reason::Suggestion;
-use crate::settings::{MethodName, Settings};
+use crate::search::latin_hypercube::latin_hypercube;
+use crate::search::{self, MethodContext};
 use crate::space::{Comparison, Condition, Constraint, Domain, Parameter, Point, Space, Value};
-use crate::view::View;
+use crate::study::reason::Suggestion;
+use crate::study::settings::{MethodName, Settings};
 
 /// An integer parameter whose default is its smallest value.
 pub(crate) fn integers(name: &str, min: i64, max: i64, step: i64) -> Parameter {
@@ -252,7 +252,7 @@ pub(crate) fn with_context<T>(
 
 /// The design of the settings' method.
 pub(crate) fn design(space: &Space, settings: &Settings, seed: u64) -> Vec<Point> {
-    let points = methods::named(settings.method).design_points(space, settings);
+    let points = search::named(settings.method).design_points(space, settings);
     latin_hypercube(space, points, seed)
 }
 
