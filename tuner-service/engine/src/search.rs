@@ -22,8 +22,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::guards::regret;
 use crate::history::by_point::{Known, View};
+use crate::reason::{BestKnownBecause, Reason};
 use crate::space::{Point, Space};
-use crate::study::reason::{BestKnownBecause, Reason};
 use crate::study::settings::{MethodName, Settings};
 
 /// All that a method may know.

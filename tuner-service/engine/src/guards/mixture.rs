@@ -1,8 +1,8 @@
 //! Whether a study's runs are one application's, or different work under one name.
 
 use crate::history::{History, RECENT_RUNS, RecentRun};
+use crate::reason::Reason;
 use crate::space::Space;
-use crate::study::reason::Reason;
 use crate::study::settings::Settings;
 
 /// The fewest runs of the default that are looked at.

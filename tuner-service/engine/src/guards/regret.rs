@@ -26,9 +26,9 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::history::History;
 use crate::history::by_point::{Known, View};
+use crate::reason::BestKnownBecause;
 use crate::search::{self, Estimator, MethodContext};
 use crate::space::{Point, Space};
-use crate::study::reason::BestKnownBecause;
 use crate::study::settings::Settings;
 use crate::surrogate::posterior::Belief;
 use crate::surrogate::{Prediction, Scatter};

@@ -11,8 +11,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{MethodContext, Proposal, neighbourhood, random};
 use crate::history::by_point::{Known, View};
+use crate::reason::Reason;
 use crate::space::Point;
-use crate::study::reason::Reason;
 use crate::study::settings::Acquisition;
 use crate::surrogate::{Observation, Prediction, Scatter, Surrogate, ranked};
 

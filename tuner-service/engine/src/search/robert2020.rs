@@ -25,8 +25,8 @@ use rand_chacha::ChaCha8Rng;
 use super::{Method, MethodContext, Proposal, neighbourhood};
 use crate::guards::regret;
 use crate::history::by_point::View;
+use crate::reason::{BestKnownBecause, Reason};
 use crate::space::Point;
-use crate::study::reason::{BestKnownBecause, Reason};
 use crate::study::settings::Settings;
 use resampling::Rule;
 

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::by_point::{Known, View};
 use crate::history::{History, Phase, Role, Tally};
+use crate::reason::{BestKnownBecause, Reason, Suggestion};
 use crate::search::{self, Estimator, Method};
 use crate::settled::incumbent::standing;
 use crate::space::{Parametrization, Point, Space};
 use crate::study::epoch::Epoch;
-use crate::study::reason::{BestKnownBecause, Reason, Suggestion};
 use crate::study::settings::Settings;
 use crate::study::warm_start;
 use crate::surrogate::cache::Fits;

@@ -6,10 +6,10 @@
 use crate::history::History;
 use crate::history::by_point::{Known, View};
 use crate::search;
-use crate::settled::drift::Drift;
 use crate::space::{Parametrization, Point, Space};
 use crate::study::recommend::{MIN_RUNS, has_settled, recommend_in};
 use crate::study::settings::Settings;
+use io_autotune_model::Drift;
 
 /// So many parametrizations are handed down, at most.
 pub const MOST_INHERITED: usize = 32;
@@ -76,12 +76,12 @@ mod tests {
 
     use super::*;
     use crate::history::{Pending, Phase, Role};
-    use crate::settled::drift::Changed;
+    use crate::reason::{BestKnownBecause, Reason};
     use crate::study::epoch::Epoch;
-    use crate::study::reason::{BestKnownBecause, Reason};
     use crate::study::recommend::best_known_of;
     use crate::study::settings::MethodName;
     use crate::testing::{Outcome, any_constrained, finish, grid, history, started, tested};
+    use io_autotune_model::Changed;
 
     const SEED: u64 = 11;
 

@@ -4,9 +4,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::history::{History, Pending, Role, Tally};
+use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::space::Space;
 use crate::study::epoch::Epoch;
-use crate::study::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::study::settings::{Loss, MethodName};
 use crate::testing::{Outcome, finish, grid, history, normal, started, tested};
 

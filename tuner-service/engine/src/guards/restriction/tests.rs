@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::history::{Pending, Role};
+use crate::reason::Suggestion;
 use crate::study::epoch::Epoch;
-use crate::study::reason::Suggestion;
 use crate::study::settings::{MethodName, Settings};
 use crate::testing::{Outcome, any_constrained, finish, grid, history, normal, started, tested};
 

@@ -275,7 +275,7 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::study::reason::Reason;
+    use crate::reason::Reason;
     use crate::study::settings::MethodName;
     use crate::testing::{categories, integers, normal, tested, with_context};
 

@@ -1,7 +1,7 @@
 use crate::history::{History, Role};
+use crate::reason::Reason;
 use crate::space::{Point, Space};
 use crate::study::epoch::suggest;
-use crate::study::reason::Reason;
 use crate::study::settings::{MethodName, Settings};
 use crate::testing::{Outcome, categories, finish, integers, started};
 

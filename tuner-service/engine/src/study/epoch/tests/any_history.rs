@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::{Epoch, suggest};
 use crate::history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
+use crate::reason::Suggestion;
 use crate::space::{Parametrization, Point, Space, Value};
-use crate::study::reason::Suggestion;
 use crate::study::recommend::recommend;
 use crate::study::settings::{
     Crossover, Distance, Distinct, Improvement, MethodName, Noise, NothingLeft, Regression,
