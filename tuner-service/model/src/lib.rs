@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod assessment;
 pub mod drift;
 pub mod history;
 pub mod overridden;
@@ -13,6 +14,7 @@ pub mod space;
 mod testing;
 pub mod words;
 
+pub use assessment::{Assessment, Effect, Finding, FindingKind, Gain, GainVerdict};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
 pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};

@@ -20,12 +20,10 @@ mod ranks;
 #[cfg(test)]
 mod tests;
 
+use io_autotune_model::{Effect, Gain, Phase, Role};
 use serde::{Deserialize, Serialize};
 
 use self::comparison::{Block, Spread, Sums, Timed};
-pub use self::comparison::{ERROR, Effect};
-pub use self::gain::{Gain, GainVerdict};
-use crate::history::{Phase, Role};
 
 /// A tuned run further from a control run than this many starts is not compared with it.
 const REACH: u64 = 40;
@@ -65,6 +63,8 @@ pub struct Counts<'a> {
 pub struct Evidence {
     /// The ordinal of the last run that entered.
     pub through: i64,
+    /// How many comparisons the study had in earlier epochs.
+    before: u64,
     /// How many runs that count have entered.
     places: u64,
     choices: Vec<Choice>,
@@ -103,9 +103,33 @@ struct Waiting {
 }
 
 impl Evidence {
-    /// Takes in a run. Runs come in the order of their ordinals. `comparisons` is how many comparisons the
-    /// study has had in its life; it grows when one begins.
-    pub fn record(&mut self, run: &JudgedRun<'_>, comparisons: &mut u64) {
+    /// The evidence of the epoch that follows: nothing yet, but its comparisons are numbered on.
+    #[must_use]
+    pub fn next_epoch(&self) -> Self {
+        Evidence {
+            before: self.before + self.numbered(),
+            ..Evidence::default()
+        }
+    }
+
+    /// The same epoch's evidence before any run.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Evidence {
+            before: self.before,
+            ..Evidence::default()
+        }
+    }
+
+    fn numbered(&self) -> u64 {
+        self.choices
+            .iter()
+            .filter(|one| one.number.is_some())
+            .count() as u64
+    }
+
+    /// Takes in a run. Runs come in the order of their ordinals.
+    pub fn record(&mut self, run: &JudgedRun<'_>) {
         self.through = run.ordinal;
         let counts = run
             .counts
@@ -124,45 +148,42 @@ impl Evidence {
         } else if run.role == Role::Control && run.phase == Phase::Settled && counts.is_default {
             self.control(run.started, timed);
         }
-        self.number(comparisons);
+        self.number();
     }
 
     /// The gain of what the epoch chose last. `epoch` is its number in the study.
     pub fn gain(&self, epoch: i32) -> Gain {
         let Some(choice) = self.stretch.as_ref().map(|one| &self.choices[one.choice]) else {
-            return Gain::unknown(
-                format!("Epoch {epoch} has not chosen a parametrization yet."),
+            return gain::unknown(
+                &format!("Epoch {epoch} has not chosen a parametrization yet."),
                 0,
             );
         };
         if choice.is_default {
-            return Gain::of_default(choice.spread.runs);
+            return gain::of_default(choice.spread.runs);
         }
         self.effect(choice).as_ref().map_or_else(
             || {
                 let reason =
                     "No control run was made near the runs of the chosen parametrization yet.";
-                Gain::unknown(reason.to_owned(), choice.spread.runs)
+                gain::unknown(reason, choice.spread.runs)
             },
-            Gain::of,
+            gain::of,
         )
     }
 
-    /// The effects of all comparisons, by number.
-    pub fn effects(&self) -> Vec<Effect> {
-        let mut effects: Vec<Effect> = self
-            .choices
-            .iter()
-            .filter_map(|one| self.effect(one))
-            .collect();
+    /// The effects of all comparisons, by number. `epoch` is the epoch's number in the study.
+    pub fn effects(&self, epoch: i32) -> Vec<Effect> {
+        let of = |choice: &Choice| {
+            Some(Effect {
+                epoch,
+                parametrization: choice.key.clone(),
+                ..self.effect(choice)?
+            })
+        };
+        let mut effects: Vec<Effect> = self.choices.iter().filter_map(of).collect();
         effects.sort_by_key(|effect| effect.number);
         effects
-    }
-
-    /// The key of what the epoch chose last.
-    pub fn chosen(&self) -> Option<&str> {
-        let stretch = self.stretch.as_ref()?;
-        Some(&self.choices[stretch.choice].key)
     }
 
     fn choose(&mut self, counts: Counts<'_>, started: i64, ranked: bool, run: Timed) {
@@ -236,14 +257,13 @@ impl Evidence {
     }
 
     /// Gives the choice of the stretch its number, once it has a block.
-    fn number(&mut self, comparisons: &mut u64) {
-        let Some(stretch) = &self.stretch else {
-            return;
-        };
-        let choice = &mut self.choices[stretch.choice];
-        if choice.number.is_none() && stretch.open().is_some() {
-            *comparisons += 1;
-            choice.number = Some(*comparisons);
+    fn number(&mut self) {
+        let number = self.before + self.numbered() + 1;
+        if let Some(stretch) = &self.stretch
+            && self.choices[stretch.choice].number.is_none()
+            && stretch.open().is_some()
+        {
+            self.choices[stretch.choice].number = Some(number);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use io_autotune_model::Effect;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -10,7 +11,7 @@ use super::ranks::{self, LogMoment, MOST_TUNED};
 use crate::settled::gain::quantile;
 
 /// The probability that a study without an effect ever shows one. Half of it is for each direction.
-pub const ERROR: f64 = 0.05;
+pub(super) const ERROR: f64 = 0.05;
 /// With this probability the smallest detectable gain is claimed.
 const POWER: f64 = 0.8;
 /// The known variance of scores weighs as much as that of so many blocks seen.
@@ -117,46 +118,6 @@ impl Spread {
     }
 }
 
-/// The effect that the blocks of a comparison show. Logarithms are of the default's elapsed over the
-/// chosen parametrization's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Effect {
-    /// Which comparison of the study's life this is, from 1. Comparison k has `1 / (k (k + 1))` of the
-    /// error rate, which sums to 1.
-    pub number: u64,
-    /// Control runs with tuned runs near them.
-    pub blocks: u64,
-    /// Those tuned runs.
-    pub tuned_runs: u64,
-    /// None where all runs of one side were cut short.
-    pub log_ratio: Option<f64>,
-    /// The lower end of `log_ratio`'s interval; none where so few blocks bound nothing.
-    pub low: Option<f64>,
-    /// The upper end.
-    pub high: Option<f64>,
-    /// Of `log_ratio`; none where so few blocks tell none.
-    pub standard_error: Option<f64>,
-    /// Against no effect, in the direction that the runs show; its share of the study's error rate is taken
-    /// off: `ln 20` is what the error rate asks for.
-    pub log_evidence: f64,
-    /// The share of the default's time that would have been claimed with probability 0.8.
-    pub detectable: Option<f64>,
-    /// So many blocks in all show an effect like this one with probability 0.8.
-    pub blocks_needed: Option<f64>,
-    /// Node-hours that the default would have taken for the chosen runs.
-    pub default_hours: f64,
-    /// Node-hours saved by the chosen runs.
-    pub saved: f64,
-    /// Node-hours of the control runs beyond what the chosen parametrization would have taken.
-    pub controls: f64,
-    /// The variance of `saved` less `controls`.
-    pub net_variance: Option<f64>,
-    /// Node-hours a month at the rate of the last 30 days; none before a week has passed.
-    pub a_month: Option<f64>,
-    /// The start of the last run, microseconds since 1970.
-    pub last: i64,
-}
-
 impl Block {
     pub(super) fn has_tuned_runs(&self) -> bool {
         !self.tuned.is_empty()
@@ -205,6 +166,8 @@ impl Sums {
         let evidence = ranks::log_evidence(total, &self.log_moment) - bound - ERROR.ln();
         let (mean, blocks) = (total / self.blocks as f64, self.blocks as f64);
         Some(Effect {
+            epoch: 0,
+            parametrization: String::new(),
             number,
             blocks: self.blocks,
             tuned_runs: self.tuned_runs,
