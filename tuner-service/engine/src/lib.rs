@@ -26,10 +26,9 @@ use io_autotune_model::{reason, space};
 
 pub use checks::SettingsError;
 pub use guards::mixture::{Mixture, mixture};
-pub use guards::quarantine::{Ends, Quarantine, Quarantined, quarantined};
-pub use guards::regret::{expected_loss, settings::Loss};
+pub use guards::regret::settings::Loss;
 pub use guards::restriction::Narrowed;
-pub use guards::time_limit::no_room;
+pub use history::quarantine::{Ends, Quarantine, Quarantined};
 pub use io_autotune_model::{
     Acquisition, BestKnownBecause, Changed, Comparison, Condition, Constraint, DRIFT_RUNS, Domain,
     Drift, Heard, Heed, Heeds, History, MOST_MEASURES, Moments, NoRoom, Parameter, Parametrization,
@@ -52,14 +51,11 @@ pub use search::robert2020::table_v::table_v;
 pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::evidence;
 pub use settled::gain::{Gain, MeanInterval, gain, mean_interval};
-pub use study::epoch::{Epoch, suggest};
-pub use study::recommend::{
-    Recommendation, best_known, best_known_of, leader, phase_so_far, recommend, recommend_now,
-    recommend_remembering,
-};
+pub use study::epoch::Epoch;
+pub use study::recommend::Recommendation;
 pub use study::settings::{DefaultSettings, MethodName, Settings};
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
-pub use study::warm_start::{MOST_INHERITED, ranks};
+pub use study::warm_start::MOST_INHERITED;
 pub use surrogate::cache::Fits;
 
 /// The version of the engine, stored with every suggestion: a replay needs the same one.

@@ -8,11 +8,14 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::history::by_point::View;
 use crate::history::{History, Pending, Tally, Tested};
-use crate::reason::Suggestion;
+use crate::reason::{BestKnownBecause, NoRoom, Suggestion};
 use crate::search::latin_hypercube::latin_hypercube;
 use crate::search::{self, MethodContext};
 use crate::space::{Point, Space};
+use crate::study::epoch::Epoch;
+use crate::study::recommend::Recommendation;
 use crate::study::settings::{MethodName, Settings};
+use crate::surrogate::posterior::Modelled;
 
 pub(crate) use spaces::*;
 
@@ -125,7 +128,7 @@ pub(crate) fn with_design<T>(
     design: &[Point],
     closure: impl FnOnce(&MethodContext<'_>) -> T,
 ) -> T {
-    let view = View::new(space, history, pending);
+    let view = Modelled::new(View::new(space, history, pending), None);
     closure(&MethodContext {
         view: &view,
         design,
@@ -134,4 +137,44 @@ pub(crate) fn with_design<T>(
         held: false,
         room: f64::INFINITY,
     })
+}
+
+/// [`Epoch::suggest`].
+pub(crate) fn suggest(
+    space: &Space,
+    history: &History,
+    pending: &[Pending],
+    settings: &Settings,
+    seed: u64,
+) -> Suggestion {
+    Epoch::new(space, settings, seed).suggest(history, pending)
+}
+
+/// [`Epoch::recommend`].
+pub(crate) fn recommend(
+    space: &Space,
+    history: &History,
+    settings: &Settings,
+) -> Option<Recommendation> {
+    Epoch::new(space, settings, 0).recommend(history)
+}
+
+/// [`Epoch::best_known`].
+pub(crate) fn best_known(
+    space: &Space,
+    history: &History,
+    settings: &Settings,
+    because: BestKnownBecause,
+) -> Suggestion {
+    Epoch::new(space, settings, 0).best_known(history, because)
+}
+
+/// [`Epoch::lacks_headroom`].
+pub(crate) fn no_room(
+    space: &Space,
+    history: &History,
+    settings: &Settings,
+    limit: f64,
+) -> Option<NoRoom> {
+    Epoch::new(space, settings, 0).lacks_headroom(history, limit)
 }

@@ -295,6 +295,25 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// Whether a run of the settled phase has ended.
+    pub fn has_settled(&self) -> bool {
+        self.settled > 0 || self.settled_controls > 0
+    }
+
+    /// The phase as far as the tally tells: settled once a settled run has ended, before that search once an exploring
+    /// run has, before that baseline.
+    pub fn phase(&self) -> Phase {
+        if self.has_settled() {
+            Phase::Settled
+        } else if self.explored > 0 {
+            Phase::Search
+        } else {
+            Phase::Baseline
+        }
+    }
+}
+
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.explored += other.explored;

@@ -18,11 +18,9 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::history::History;
+use crate::guards::regret::settings::Loss;
 use crate::history::by_point::View;
 use crate::reason::NoRoom;
-use crate::space::Space;
-use crate::study::settings::Settings;
 use crate::surrogate::Scatter;
 
 /// So many runs of the default are to end in time when they take `design_most` times as long.
@@ -32,17 +30,8 @@ const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
 
 /// What a time limit of so many seconds lacks for a run to explore; none if nothing.
-pub fn no_room(
-    space: &Space,
-    history: &History,
-    settings: &Settings,
-    limit: f64,
-) -> Option<NoRoom> {
-    lacks(&View::new(space, history, &[]), settings, limit)
-}
-
-pub(crate) fn lacks(view: &View<'_>, settings: &Settings, limit: f64) -> Option<NoRoom> {
-    let most = settings.loss.design_most;
+pub(crate) fn lacks(view: &View<'_>, settings: &Loss, limit: f64) -> Option<NoRoom> {
+    let most = settings.design_most;
     let needed = default_at_most(view).map(|seconds| most * seconds);
     let lacking = needed.is_none_or(|needed| limit < needed);
     lacking.then_some(NoRoom {
@@ -72,8 +61,8 @@ mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    use super::*;
-    use crate::testing::{grid, history, normal, tested};
+    use crate::study::settings::Settings;
+    use crate::testing::{grid, history, no_room, normal, tested};
 
     fn needed(times: &[f64]) -> Option<f64> {
         let space = grid(&[6]);

@@ -126,7 +126,7 @@ impl Model<Surrogate> {
         let surrogate = if flights.is_empty() {
             fitted
         } else {
-            fitted.believing(&observations, scatter, &flights)?
+            fitted.fantasising(&observations, scatter, &flights)?
         };
         let ran = observations.into_iter().map(|o| o.point).collect();
         Model::of(surrogate, ran)

@@ -204,7 +204,9 @@ fn study(seed: u64, settings: &Settings, holds: bool) -> (u32, f64) {
         };
         finish(&mut history, &started(&suggestion), outcome);
     }
-    let best = crate::study::recommend::recommend_now(&space, &history, settings).unwrap();
+    let best = Epoch::new(&space, settings, 0)
+        .recommend_now(&history)
+        .unwrap();
     (lost, truth(&space.validate(&best).unwrap()) / 10.0)
 }
 

@@ -93,7 +93,7 @@ fn model(view: &View<'_>, settings: &Alabed2021Multitask) -> Option<Model<Joint>
     let mut process = MultiTask::fit(view.space, &tasks)?;
     let flights = view.flights(most);
     if !flights.is_empty() {
-        process = process.believing(&flights)?;
+        process = process.fantasising(&flights)?;
     }
     let telling = learnt.into_iter().zip(process.correlations());
     let measures = telling
