@@ -52,6 +52,7 @@ pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::evidence;
 pub use settled::gain::{Gain, MeanInterval, gain, mean_interval};
 pub use study::epoch::Epoch;
+pub use study::findings::StudyFacts;
 pub use study::recommend::Recommendation;
 pub use study::settings::{DefaultSettings, MethodName, Settings};
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};

@@ -4,6 +4,7 @@
 
 mod access;
 mod api;
+mod assess;
 mod config;
 mod decide;
 mod fits;

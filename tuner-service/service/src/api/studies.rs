@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::summary;
+use crate::{assess, summary};
 
 /// Which studies to show.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -148,6 +148,7 @@ pub(super) async fn accept(
     let Json(body) = body?;
     let audit = steering(&service, caller, study_id, &body.why).await?;
     service.store.accept_mixed(study_id, audit).await?;
+    assess::renew(service.store.assess(study_id).await?, &service.settings).await?;
     service.gates.forget_snapshots().await;
     tracing::info!(
         study_id,
