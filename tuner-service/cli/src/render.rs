@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use comfy_table::{CellAlignment, Table, presets};
-use io_autotune_model::Parametrization;
+use io_autotune_model::{Gain, GainVerdict, Parametrization};
 use io_autotune_protocol::{
     Applied, Elapsed, FinishRequest, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
 };

@@ -306,7 +306,9 @@ impl Reconciler {
             })
             .collect();
         let (judged, assessing) = self.store.judge_runs(&judgements).await?;
-        assess::renew(assessing, &self.settings).await?;
+        if let Some(assessing) = assessing {
+            assess::renew(assessing, &self.settings).await?;
+        }
         let mut changed = Vec::new();
         for (Judging { run, verdict, .. }, judged) in verdicts.iter().zip(judged) {
             let (run_id, job_id) = (run.run_id, run.job.job_id);

@@ -161,14 +161,16 @@ impl Store {
             heard: &[],
         };
         let (judged, assessing) = self.judge_runs(&[judgement]).await?;
-        assessing.commit().await?;
+        if let Some(assessing) = assessing {
+            assessing.commit().await?;
+        }
         judged.first().copied().ok_or(StoreError::Invariant {
             transaction: NAME,
             problem: "a run has no verdict".into(),
         })
     }
 
-    /// Gives runs of one epoch, at least one, their verdicts, in this order, and enters them into its caches, or puts
+    /// Gives runs of one epoch their verdicts, in this order, and enters them into its caches, or puts
     /// them in the place of those they have: all of them in one transaction, or none. Returns what became of each, and
     /// the transaction, in which the study is to be assessed before it is committed.
     ///
@@ -178,8 +180,11 @@ impl Store {
     pub async fn judge_runs(
         &self,
         judgements: &[Judgement<'_>],
-    ) -> Result<(Vec<Judged>, Assessing), StoreError> {
+    ) -> Result<(Vec<Judged>, Option<Assessing>), StoreError> {
         let run_ids: Vec<i64> = judgements.iter().map(|one| one.run_id).collect();
+        if run_ids.is_empty() {
+            return Ok((Vec::new(), None));
+        }
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
         let (epoch_id, study_id) = lock_epoch(&mut transaction, &run_ids).await?;
         let mut runs = lock_runs(&mut transaction, &run_ids).await?;
@@ -269,10 +274,8 @@ impl Store {
             hear(&mut transaction, epoch_id, &first_heard).await?;
         }
         let first = added.iter().map(|one| one.run_id).min();
-        Ok((
-            judged,
-            Assessing::of(transaction, study_id, epoch_id, first),
-        ))
+        let assessing = Assessing::of(transaction, study_id, epoch_id, first);
+        Ok((judged, Some(assessing)))
     }
 }
 
