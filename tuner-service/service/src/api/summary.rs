@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, History, MeanInterval, MethodName, Narrowed, Parametrization, Phase, Reason, Role,
-    Settings, Space, gain, mean_interval,
+    Epoch, History, MeanInterval, MethodName, Parametrization, Phase, Reason, Role, Settings,
+    Space, gain, mean_interval,
 };
 use io_autotune_protocol::{
     Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{ApiError, Service};
-use crate::decide::{mixed, unheeded};
+use crate::decide::{mixed, narrowed};
 use crate::ineffective;
 
 /// Comparisons are made of the newest so many runs.
@@ -117,16 +117,6 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
             .collect(),
         warnings,
     })
-}
-
-/// What a study tunes, and what is known of it.
-pub(crate) fn narrowed(state: &StudyState) -> Narrowed<'_> {
-    Narrowed::new(
-        &state.space,
-        &state.history,
-        &state.inherited,
-        &unheeded(state),
-    )
 }
 
 /// What is wrong with a study as a whole.
