@@ -24,7 +24,7 @@ mod testing;
 
 use io_autotune_model::{reason, space};
 
-pub use checks::SettingsError;
+pub use checks::{MAX_DESIGN_POINTS, SettingsError};
 pub use guards::mixture::{Mixture, mixture};
 pub use guards::regret::settings::Loss;
 pub use guards::restriction::Narrowed;
@@ -40,7 +40,6 @@ pub use search::alabed2021::settings::{Alabed2021Multitask, Clusters};
 pub use search::cao2018::settings::{
     Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic,
 };
-pub use search::latin_hypercube::MAX_DESIGN_POINTS;
 pub use search::robert2019::settings::{
     Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
 };

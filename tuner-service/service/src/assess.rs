@@ -3,11 +3,10 @@
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Epoch, Settings, StudyFacts};
 use io_autotune_model::{Assessment, Effect, Gain};
-use io_autotune_store::{Assessing, EvidenceRow, KeptEvidence, StoreError, StudyState};
+use io_autotune_store::{Assessing, EvidenceRow, KeptEvidence, Store, StoreError, StudyState};
 use serde_json::{Value, json};
 
-use crate::api::Service;
-use crate::summary::narrowed;
+use crate::decide::narrowed;
 
 /// Renews what is said of a study, and commits the transaction.
 pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Result<(), StoreError> {
@@ -36,14 +35,18 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
 }
 
 /// What is said of a study: what was kept, if that is about its current epoch.
-pub(crate) async fn of(service: &Service, state: &StudyState) -> Result<Assessment, StoreError> {
-    let kept = service.store.assessment(state.study_id).await?;
+pub(crate) async fn of(
+    store: &Store,
+    settings: &Settings,
+    state: &StudyState,
+) -> Result<Assessment, StoreError> {
+    let kept = store.assessment(state.study_id).await?;
     Ok(match kept {
         Some(kept) if kept.epoch == state.epoch => kept,
         kept => {
             let effects = kept.map(|one| one.effects).unwrap_or_default();
             let gain = Evidence::default().gain(state.epoch);
-            assessment(state, gain, effects, &service.settings)
+            assessment(state, gain, effects, settings)
         }
     })
 }

@@ -197,6 +197,16 @@ pub(crate) fn unheeded(state: &StudyState) -> Vec<Unheeded> {
     state.heeds.unheeded().map(|(one, _)| one).collect()
 }
 
+/// What a study tunes, and what is known of it.
+pub(crate) fn narrowed(state: &StudyState) -> Narrowed<'_> {
+    Narrowed::new(
+        &state.space,
+        &state.history,
+        &state.inherited,
+        &unheeded(state),
+    )
+}
+
 /// What makes a study's runs too different to be tuned together, unless that was accepted.
 pub(crate) fn mixed(
     space: &Space,

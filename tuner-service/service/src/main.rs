@@ -18,9 +18,7 @@ mod patience;
 mod reconcile;
 mod repeat;
 mod replay;
-mod signing;
 mod slurm;
-mod summary;
 mod verdict;
 
 use std::io::Write;
@@ -137,7 +135,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         credentials: Arc::new(Munge {
             socket: config.munge.socket,
         }),
-        munge_calls: Arc::new(Semaphore::new(signing::MUNGE_CALLS)),
+        munge_calls: Arc::new(Semaphore::new(api::MUNGE_CALLS)),
         sources: Arc::clone(&sources),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),

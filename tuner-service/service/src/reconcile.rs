@@ -14,11 +14,11 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::assess;
+use crate::decide::narrowed;
 use crate::ineffective;
 use crate::limits::Limits;
 use crate::merge;
 use crate::slurm::{Answer, Launch, Sources, word};
-use crate::summary::narrowed;
 use crate::verdict::{Asked, Facts, Next, Patience, next};
 
 /// `[reconcile]` of the configuration.

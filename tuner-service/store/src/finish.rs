@@ -10,9 +10,9 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
+use crate::generation::{self, Launch};
 use crate::pool::{Store, one_row};
 use crate::records::{JobKey, StudyKey};
-use crate::recurrence::{self, Launch};
 use crate::{start, state};
 
 /// A node's report of how a job went.
@@ -309,8 +309,8 @@ async fn reported(
             return Ok(Reported::Run(run_id));
         }
     }
-    let latest = recurrence::latest(connection, name, &finish.launch()).await?;
-    let recurrence = recurrence::next(latest.as_ref());
+    let latest = generation::latest(connection, name, &finish.launch()).await?;
+    let recurrence = generation::next(latest.as_ref());
     Ok(match latest {
         Some(latest) if !latest.is_anothers => Reported::Run(latest.run.run_id),
         _ => Reported::Nothing { recurrence },

@@ -13,7 +13,7 @@ use crate::error::{Named, StoreError};
 use crate::judgements::{Effect, fold};
 use crate::pool::{Store, one_row};
 use crate::records::{number, word};
-use crate::start::lock_study;
+use crate::studies::lock_study;
 use crate::tested;
 
 /// Whether a run counts, and for what.

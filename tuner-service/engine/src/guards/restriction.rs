@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use crate::history::{History, Tested};
-use crate::search::latin_hypercube::sort_nearest_first;
 use crate::space::{Comparison, Constraint, Domain, Parameter, Parametrization, Point, Space};
 use io_autotune_model::overridden::Unheeded;
 
@@ -96,7 +95,7 @@ impl<'a> Narrowed<'a> {
             let point = holding.led(point, true);
             led.extend(point.filter(|point| *point != default && !led.contains(point)));
         }
-        sort_nearest_first(&holding.narrow, &mut led);
+        holding.narrow.sort_nearest_first(&mut led);
         led
     }
 }

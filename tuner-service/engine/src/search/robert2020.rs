@@ -12,6 +12,7 @@
 
 mod averaging;
 pub(crate) mod genetics;
+mod means;
 mod regression;
 mod resampling;
 mod sedr;

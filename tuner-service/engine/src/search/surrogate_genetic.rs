@@ -27,8 +27,10 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
-use super::robert2020::genetics::step;
-use super::{Method, MethodContext, Proposal, neighbourhood};
+use super::{
+    Method, MethodContext, Proposal,
+    neighbourhood::{self, step},
+};
 use crate::guards::regret;
 use crate::guards::regret::Estimator;
 use crate::history::by_point::{Known, View};

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use io_autotune_model::words;
 
+pub(crate) use crate::checks::MAX_DESIGN_POINTS;
 pub(crate) use crate::checks::{SettingsError, positive, whole};
 pub(crate) use crate::guards::regret::settings::Loss;
 pub(crate) use crate::search::alabed2021::settings::{Alabed2021Multitask, Clusters, MOST_TASKS};
 pub(crate) use crate::search::cao2018::settings::{
     Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic,
 };
-pub(crate) use crate::search::latin_hypercube::MAX_DESIGN_POINTS;
 pub(crate) use crate::search::robert2019::settings::{
     Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
 };

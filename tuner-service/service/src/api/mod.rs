@@ -8,7 +8,9 @@ mod outcomes;
 mod preview;
 mod report;
 mod runs;
+mod signing;
 mod studies;
+mod summary;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,13 +29,13 @@ use utoipa::OpenApi;
 
 pub(crate) use self::error::ApiError;
 pub(crate) use self::report::ReportConfig;
+pub(crate) use self::signing::MUNGE_CALLS;
 use crate::access::Access;
 use crate::decide::Snapshot;
 use crate::fits::EpochFits;
 use crate::gate::Gates;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
-use crate::signing;
 use crate::slurm::Sources;
 
 /// What handlers work with.

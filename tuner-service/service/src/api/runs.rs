@@ -17,13 +17,13 @@ use io_autotune_store::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::decide::{Occasion, Snapshot, application_name, decide};
 use crate::merge::merge_stored;
 use crate::repeat::repeated;
 use crate::replay::{self, Kept};
-use crate::summary;
 
 /// How long a start waits for its study's row, which another replica, or a verdict, may hold.
 const LOCK_WAIT: Duration = Duration::from_millis(400);

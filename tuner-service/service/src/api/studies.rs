@@ -12,9 +12,11 @@ use io_autotune_store::{Audit, StudyFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::{assess, summary};
+use crate::assess;
+use crate::decide::narrowed;
 
 /// Which studies to show.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -80,7 +82,7 @@ async fn parametrization(
             Ok(state.space.complete(&values)?)
         }
         None => {
-            let narrowed = summary::narrowed(&state);
+            let narrowed = narrowed(&state);
             let epoch = Epoch::new(narrowed.space(), &service.settings, state.seed);
             match epoch.recommend(narrowed.history()) {
                 Some(recommendation) => Ok(recommendation.parametrization),

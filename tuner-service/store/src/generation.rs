@@ -5,15 +5,15 @@
 //! for a while, or if Slurm says that it began long after that run was asked for: all nodes of one launch ask after
 //! its begin.
 
-use io_autotune_model::Parametrization;
+use io_autotune_model::{Parametrization, Phase, Role};
 use jiff::Timestamp;
+use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{JobKey, word};
-use crate::start::StartedRun;
 
 /// So many seconds after its end a launch is certainly not asked for any more: what was on its way is answered, and a
 /// prolog that its end overtook has run.
@@ -37,6 +37,23 @@ pub(crate) struct Launch<'a> {
     pub(crate) prolog_at: Option<Timestamp>,
     /// When it began, by slurmctld's clock, where that is known.
     pub(crate) began_at: Option<Timestamp>,
+}
+
+/// A run that was started, now or at an earlier asking.
+#[derive(Clone, Debug)]
+pub struct StartedRun {
+    /// The run.
+    pub run_id: i64,
+    /// The study's phase at its start.
+    pub phase: Phase,
+    /// The run's part in it.
+    pub role: Role,
+    /// What it is launched under.
+    pub parametrization: Parametrization,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// How the parametrization is delivered.
+    pub delivery: Value,
 }
 
 /// The latest run of a key.

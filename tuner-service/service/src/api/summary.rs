@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, History, MeanInterval, MethodName, Narrowed, Parametrization, Phase, Role, Space,
-    mean_interval,
+    Epoch, History, MeanInterval, MethodName, Parametrization, Phase, Role, Space, mean_interval,
 };
 use io_autotune_model::{Assessment, FindingKind};
 use io_autotune_protocol::{
@@ -17,7 +16,7 @@ use serde_json::Value;
 
 use crate::api::{ApiError, Service};
 use crate::assess;
-use crate::decide::unheeded;
+use crate::decide::narrowed;
 
 /// Comparisons are made of the newest so many runs.
 const COMPARED_RUNS: i64 = 5000;
@@ -47,7 +46,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
     let fits = service.fits.of(state.epoch_id);
     let epoch = Epoch::narrowed(&narrowed, &service.settings, state.seed).remembering(&fits);
     let phase = epoch.phase(history, &state.pending);
-    let assessment = assess::of(service, &state).await?;
+    let assessment = assess::of(&service.store, &service.settings, &state).await?;
     let warnings = warnings(&state, &epoch, history, &assessment, phase);
     let recommendation = epoch.recommend(history);
     let recommended = recommendation
@@ -114,16 +113,6 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
     })
 }
 
-/// What a study tunes, and what is known of it.
-pub(crate) fn narrowed(state: &StudyState) -> Narrowed<'_> {
-    Narrowed::new(
-        &state.space,
-        &state.history,
-        &state.inherited,
-        &unheeded(state),
-    )
-}
-
 /// What is wrong with a study as a whole.
 fn warnings(
     state: &StudyState,
@@ -188,7 +177,10 @@ pub(crate) async fn runs(
     let mut why = BTreeMap::new();
     for study_id in studies {
         let state = service.store.study_state(study_id).await?;
-        for one in quarantined(&state.space, &assess::of(service, &state).await?) {
+        for one in quarantined(
+            &state.space,
+            &assess::of(&service.store, &service.settings, &state).await?,
+        ) {
             let key = (study_id, state.epoch, one.parametrization.key());
             why.insert(key, one.why);
         }
