@@ -169,11 +169,7 @@ pub(super) fn cross(
 /// goes one level up or down, inwards at an end; among categories, to any other value. The point may
 /// have to be made canonical then. Returns the parameter's index; none if no parameter has a second
 /// value.
-pub(crate) fn step(
-    space: &Space,
-    point: &mut Point,
-    rng: &mut ChaCha8Rng,
-) -> Option<usize> {
+pub(crate) fn step(space: &Space, point: &mut Point, rng: &mut ChaCha8Rng) -> Option<usize> {
     let parameters = space.parameters();
     let existing = space.existing(point);
     let mobile: Vec<usize> = (0..parameters.len())
