@@ -14,50 +14,48 @@
 
 mod checks;
 mod guards;
-pub mod history;
+mod history;
 mod search;
 mod settled;
-pub mod space;
 mod study;
 mod surrogate;
 #[cfg(test)]
 mod testing;
 
+use io_autotune_model::{reason, space};
+
 pub use checks::SettingsError;
-pub use guards::mixture::{Mixture, mixture};
-pub use guards::overridden::{Heard, Heed, Heeds, Unheeded};
-pub use guards::quarantine::{Ends, Quarantine, Quarantined, quarantined};
-pub use guards::regret::{expected_loss, settings::Loss};
+pub use guards::mixture::mixture;
+pub use guards::regret::settings::Loss;
 pub use guards::restriction::Narrowed;
-pub use guards::time_limit::{NoRoom, no_room};
-pub use history::migration::{carried, carried_parametrization};
-pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
-pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, UnknownWord};
+pub use history::quarantine::{Ends, Quarantine, Quarantined};
+pub use io_autotune_model::{
+    Acquisition, BestKnownBecause, Changed, Comparison, Condition, Constraint, DRIFT_RUNS, Domain,
+    Drift, Heard, Heed, Heeds, History, MOST_MEASURES, Mixture, Moments, NoRoom, Parameter,
+    Parametrization, Pending, Phase, Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError,
+    SettledRun, Space, SpaceError, Stopped, Suggestion, Tally, Tested, Unheeded, UnknownWord,
+    Value, carried, carried_parametrization,
+};
 pub use search::alabed2021::settings::{Alabed2021Multitask, Clusters};
 pub use search::cao2018::settings::{
     Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic,
 };
 pub use search::latin_hypercube::MAX_DESIGN_POINTS;
 pub use search::robert2019::settings::{
-    Acquisition, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
+    Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
 };
 pub use search::robert2020::settings::{
     Crossover, Noise, Regression, Resampling, Robert2020, Selection,
 };
 pub use search::robert2020::table_v::table_v;
-pub use settled::drift::{Changed, DRIFT_RUNS, Drift, SettledRun, drift, settings::DriftSettings};
+pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::gain::{Gain, MeanInterval, gain, mean_interval};
-pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
-pub use space::{Space, SpaceError, Value};
-pub use study::epoch::{Epoch, suggest};
-pub use study::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
-pub use study::recommend::{
-    Recommendation, best_known, best_known_of, leader, phase_so_far, recommend, recommend_now,
-    recommend_remembering,
-};
+pub use study::epoch::Epoch;
+pub use study::recommend::Recommendation;
 pub use study::settings::{DefaultSettings, MethodName, Settings};
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
-pub use study::warm_start::{MOST_INHERITED, ranks};
+pub use study::warm_start::MOST_INHERITED;
+pub use surrogate::cache::Fits;
 
 /// The version of the engine, stored with every suggestion: a replay needs the same one.
 pub const ENGINE_VERSION: &str = concat!("io-autotune-engine ", env!("CARGO_PKG_VERSION"));

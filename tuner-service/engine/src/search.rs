@@ -20,17 +20,18 @@ mod tests;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::guards::regret;
-use crate::history::by_point::{Known, View};
+use crate::guards::regret::{self, Estimator};
+use crate::history::by_point::Known;
+use crate::reason::{BestKnownBecause, Reason};
 use crate::space::{Point, Space};
-use crate::study::reason::{BestKnownBecause, Reason};
 use crate::study::settings::{MethodName, Settings};
+use crate::surrogate::posterior::Modelled;
 
 /// All that a method may know.
 #[derive(Debug)]
 pub(crate) struct MethodContext<'a> {
     /// The history and the runs in flight.
-    pub(crate) view: &'a View<'a>,
+    pub(crate) view: &'a Modelled<'a>,
     /// The epoch's design, the nearest point to the default first.
     pub(crate) design: &'a [Point],
     /// The site's settings, those of the method among them.
@@ -115,16 +116,6 @@ pub(crate) enum Proposal {
     Exhausted,
 }
 
-/// Who says what the runs of a parametrization take, when a study's loss is summed and where a settled choice may stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Estimator {
-    /// The surrogate; but no loss is believed that the means do not show as well, because a surrogate of few
-    /// runs now and then takes noise for a slope.
-    Surrogate,
-    /// A parametrization's own mean, shrunk to that of all.
-    Shrunk,
-}
-
 /// One way to search, once every point of the design has been started.
 pub(crate) trait Method {
     /// What to run next. The answer is a function of the context and the generator's state alone.
@@ -137,7 +128,7 @@ pub(crate) trait Method {
     }
 
     /// What it would recommend, the best first: points that a run counts for and that are not quarantined.
-    fn ranking(&self, view: &View<'_>, _settings: &Settings) -> Vec<Point> {
+    fn ranking(&self, view: &Modelled<'_>, _settings: &Settings) -> Vec<Point> {
         view.by_mean()
     }
 
@@ -156,7 +147,7 @@ pub(crate) trait Method {
     /// Whether a point of the design is still to be run, after what is known by now.
     fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
         let held = context.held && regret::may_lose_at(context.view, point);
-        !(held || regret::is_far(context, point))
+        !(held || regret::is_far(context.view, &context.settings.loss, point))
     }
 
     /// What says how much slower than the default its runs are.

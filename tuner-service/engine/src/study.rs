@@ -1,7 +1,6 @@
 //! A study's epoch: what its next run gets, and what is recommended.
 
 pub(crate) mod epoch;
-pub(crate) mod reason;
 pub(crate) mod recommend;
 pub(crate) mod settings;
 pub(crate) mod stopping;

@@ -8,11 +8,10 @@ mod groups;
 mod tests;
 mod turns;
 
-use std::fmt;
+use io_autotune_model::Mixture;
 
 use crate::history::{History, RECENT_RUNS, RecentRun};
 use crate::space::{Point, Space};
-use crate::study::reason::{Reason, different};
 use crate::study::settings::Settings;
 use groups::{Groups, smallest_group};
 use turns::LEAST_RATIO_OF_TURNS;
@@ -29,50 +28,6 @@ const LEAST_RATIO: f64 = 1.7;
 const LEAST_SPAN: f64 = 0.5;
 /// Shifts of the tuned runs are tried so far apart, in logarithms of seconds.
 const SHIFT_STEP: f64 = 0.05;
-
-/// Runs that are too different to be one application's on a quiet machine.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mixture {
-    /// The coefficient of variation of the default's runs: standard deviation over mean.
-    pub cv: f64,
-    /// How many runs of the default were looked at.
-    pub runs: u64,
-    /// How many runs of another parametrization were looked at beside them.
-    pub tuned: u64,
-    /// The geometric means of the two groups that they fall into, in seconds of the default, the
-    /// quicker first; none if they only vary.
-    pub modes: Option<(f64, f64)>,
-    /// Whether quick and slow runs take turns: then they are different work. Otherwise the slow ones
-    /// may as well have run on a busy machine.
-    pub in_turn: bool,
-}
-
-impl From<Mixture> for Reason {
-    fn from(mixture: Mixture) -> Self {
-        Reason::Mixed {
-            cv: mixture.cv,
-            runs: mixture.runs,
-            tuned: mixture.tuned,
-            modes: mixture.modes,
-        }
-    }
-}
-
-/// The finding, of a study that goes on being tuned.
-impl fmt::Display for Mixture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        different(f, self.cv, self.runs, self.tuned, self.modes)?;
-        f.write_str(if self.in_turn {
-            " in turn, which looks like two works under one name: give each its own with \
-             app=NAME, or confirm that they are one application with `io-autotune accept APP`; \
-             tuning goes on meanwhile"
-        } else {
-            ", but it cannot be told whether the work differs or the machine was busy for a while: \
-             tuning goes on; if it is different work, give each its own name with app=NAME, \
-             otherwise say so with `io-autotune accept APP`"
-        })
-    }
-}
 
 /// Whether the latest runs of the default, 4 to [`RECENT_RUNS`], are too different to be one
 /// application's: their coefficient of variation exceeds `max_baseline_cv`, or they have two modes.

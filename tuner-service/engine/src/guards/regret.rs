@@ -24,13 +24,11 @@ use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::history::History;
+use crate::guards::regret::settings::Loss;
 use crate::history::by_point::{Known, View};
-use crate::search::{self, Estimator, MethodContext};
-use crate::space::{Point, Space};
-use crate::study::reason::BestKnownBecause;
-use crate::study::settings::Settings;
-use crate::surrogate::posterior::Belief;
+use crate::reason::BestKnownBecause;
+use crate::space::Point;
+use crate::surrogate::posterior::{Modelled, Posterior};
 use crate::surrogate::{Prediction, Scatter};
 
 /// The prior of the noise: so many degrees of freedom of a spread of a tenth. It matters while only the
@@ -48,6 +46,16 @@ const PATIENCE: u64 = 10;
 const MOST_IN_A_PAUSE: f64 = 0.1;
 /// A loss that is short of the bound by no more than this share of it has reached it: sums are rounded.
 const ROUNDING: f64 = 1e-9;
+
+/// Who says what the runs of a parametrization take, when a study's loss is summed and where a settled choice may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Estimator {
+    /// The surrogate; but no loss is believed that the means do not show as well, because a surrogate of few
+    /// runs now and then takes noise for a slope.
+    Surrogate,
+    /// A parametrization's own mean, shrunk to that of all.
+    Shrunk,
+}
 
 /// What an epoch's runs are expected to have cost beyond the default, in runs of the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,14 +87,21 @@ impl ExpectedLoss {
     }
 
     /// After so many runs of the epoch, those in flight included. Nothing is lost before a run of the default has counted.
-    pub(crate) fn of(view: &View<'_>, settings: &Settings, runs: u64) -> Self {
-        let later = PATIENCE.saturating_mul(u64::from(settings.budget));
-        let Lost { loss, forgiven } = lost(view, settings);
+    /// `budget` is the epoch's.
+    pub(crate) fn of(
+        view: &Modelled<'_>,
+        estimator: Estimator,
+        settings: &Loss,
+        budget: u32,
+        runs: u64,
+    ) -> Self {
+        let later = PATIENCE.saturating_mul(u64::from(budget));
+        let Lost { loss, forgiven } = lost(view, estimator, settings);
         ExpectedLoss {
             loss,
             forgiven,
-            bound: settings.loss.bound(runs),
-            patience: settings.loss.bound(runs.saturating_add(later)),
+            bound: settings.bound(runs),
+            patience: settings.bound(runs.saturating_add(later)),
         }
     }
 }
@@ -97,44 +112,37 @@ impl From<ExpectedLoss> for BestKnownBecause {
     }
 }
 
-/// What an epoch's runs so far are expected to have lost, in runs of the default; 0 before a run of the default counted.
-/// Entries that do not fit the space are ignored.
-pub fn expected_loss(space: &Space, history: &History, settings: &Settings) -> f64 {
-    lost(&View::new(space, history, &[]), settings).loss
-}
-
 /// Whether a point is predicted to take more than `design_most` times the default. Never before a run
 /// has counted, nor where nothing is held back: then nobody needs a surrogate for it.
-pub(crate) fn is_far(context: &MethodContext<'_>, point: &Point) -> bool {
-    if context.settings.loss.drops_nothing() {
+pub(crate) fn is_far(view: &Modelled<'_>, settings: &Loss, point: &Point) -> bool {
+    if settings.drops_nothing() {
         return false;
     }
-    let most = context.settings.loss.design_most.ln();
-    context
-        .view
-        .belief()
-        .is_some_and(|belief| belief.surrogate.predict(point).mean > belief.default + most)
+    let most = settings.design_most.ln();
+    view.posterior()
+        .is_some_and(|posterior| posterior.surrogate.predict(point).mean > posterior.default + most)
 }
 
 /// What a run is expected to take beyond the default, in runs of the default.
-pub(crate) fn cost(belief: &Belief, Prediction { mean, variance }: Prediction) -> f64 {
-    expected_excess(mean - belief.default, variance)
+pub(crate) fn cost(posterior: &Posterior, Prediction { mean, variance }: Prediction) -> f64 {
+    expected_excess(mean - posterior.default, variance)
 }
 
 /// Whether a run may cost more than a trifle: whether it is not expected to be quicker than the default, or is not
 /// sure enough to be. The default itself gains nothing.
-pub(crate) fn may_lose(belief: &Belief, prediction: Prediction) -> bool {
+pub(crate) fn may_lose(posterior: &Posterior, prediction: Prediction) -> bool {
     let Prediction { mean, variance } = prediction;
-    on_average(mean, variance) >= belief.default || cost(belief, prediction) > MOST_IN_A_PAUSE
+    on_average(mean, variance) >= posterior.default || cost(posterior, prediction) > MOST_IN_A_PAUSE
 }
 
 /// [`may_lose`] of a point, for methods that know no surrogate. True before a run has counted.
-pub(crate) fn may_lose_at(view: &View<'_>, point: &Point) -> bool {
+pub(crate) fn may_lose_at(view: &Modelled<'_>, point: &Point) -> bool {
     let prediction = view
-        .belief()
-        .map(|belief| (belief, belief.surrogate.predict(point)));
-    prediction
-        .is_none_or(|(belief, prediction)| *point == view.default || may_lose(belief, prediction))
+        .posterior()
+        .map(|posterior| (posterior, posterior.surrogate.predict(point)));
+    prediction.is_none_or(|(posterior, prediction)| {
+        *point == view.default || may_lose(posterior, prediction)
+    })
 }
 
 /// See [`ExpectedLoss`].
@@ -144,7 +152,7 @@ struct Lost {
     forgiven: f64,
 }
 
-fn lost(view: &View<'_>, settings: &Settings) -> Lost {
+fn lost(view: &Modelled<'_>, estimator: Estimator, settings: &Loss) -> Lost {
     if view.default_known().mean().is_none() {
         return Lost::default();
     }
@@ -164,7 +172,7 @@ fn lost(view: &View<'_>, settings: &Settings) -> Lost {
         }
     };
     let shrunk = of(by_shrinking(view, &others));
-    match search::named(settings.method).estimator() {
+    match estimator {
         Estimator::Shrunk => shrunk,
         Estimator::Surrogate => by_surrogate(view, &others)
             .map(of)
@@ -184,13 +192,13 @@ fn excesses<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a P
 }
 
 /// By how much the first run that passed the bound is expected to have passed it.
-fn forgiven(view: &View<'_>, excesses: &BTreeMap<&Point, f64>, settings: &Settings) -> f64 {
+fn forgiven(view: &View<'_>, excesses: &BTreeMap<&Point, f64>, settings: &Loss) -> f64 {
     let mut loss = 0.0;
     for (ordinal, point) in view.sequence() {
         let excess = excesses.get(point).copied().unwrap_or_default();
         loss += excess;
         let runs = u64::try_from(ordinal).unwrap_or(0).saturating_add(1);
-        let over = loss - settings.loss.bound(runs);
+        let over = loss - settings.bound(runs);
         if over > 0.0 {
             return over.min(excess);
         }
@@ -240,8 +248,8 @@ fn on_average(mean: f64, variance: f64) -> f64 {
 }
 
 /// What the surrogate says of each point; none where it says nothing.
-fn by_surrogate(view: &View<'_>, others: &[(&Point, &Known)]) -> Option<Times> {
-    let known = &view.learned()?.known;
+fn by_surrogate(view: &Modelled<'_>, others: &[(&Point, &Known)]) -> Option<Times> {
+    let known = &view.fitted()?.known;
     let others = others.iter().map(|(point, _)| known.get(*point).copied());
     Some(Times {
         default: known.get(&view.default).copied()?,

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::guards::overridden::Unheeded;
 use crate::history::{History, Tested};
 use crate::search::latin_hypercube::sort_nearest_first;
 use crate::space::{Comparison, Constraint, Domain, Parameter, Parametrization, Point, Space};
+use io_autotune_model::overridden::Unheeded;
 
 /// A space, what is known of it, and what its epoch inherits, with [unheeded](crate::Heeds::unheeded) parameters held at
 /// their defaults.

@@ -16,16 +16,11 @@
 //! that its limit kills costs its user all that it did; and a limit that can be said in one number beforehand is one that a
 //! user can set.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::history::History;
+use crate::guards::regret::settings::Loss;
 use crate::history::by_point::View;
-use crate::space::Space;
-use crate::study::reason::seconds;
-use crate::study::settings::Settings;
+use crate::reason::NoRoom;
 use crate::surrogate::Scatter;
 
 /// So many runs of the default are to end in time when they take `design_most` times as long.
@@ -34,54 +29,9 @@ const SHARE: f64 = 0.95;
 const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
 
-/// What a time limit lacks. Seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NoRoom {
-    /// The time limit.
-    pub limit: f64,
-    /// The limit that would do; none while no run of the default has counted.
-    pub needed: Option<f64>,
-    /// So many times the default may be tried.
-    pub most: f64,
-}
-
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoRoom {
-            limit,
-            needed,
-            most,
-        } = self;
-        let limit = seconds(*limit);
-        match needed {
-            Some(needed) => write!(
-                f,
-                "the time limit of {limit} leaves no room to explore: that may take {}, {most} times \
-                 what the default takes at most",
-                seconds(*needed)
-            ),
-            None => write!(
-                f,
-                "whether the time limit of {limit} leaves room to explore is not known before a run of the \
-                 default has counted"
-            ),
-        }
-    }
-}
-
 /// What a time limit of so many seconds lacks for a run to explore; none if nothing.
-pub fn no_room(
-    space: &Space,
-    history: &History,
-    settings: &Settings,
-    limit: f64,
-) -> Option<NoRoom> {
-    lacks(&View::new(space, history, &[]), settings, limit)
-}
-
-pub(crate) fn lacks(view: &View<'_>, settings: &Settings, limit: f64) -> Option<NoRoom> {
-    let most = settings.loss.design_most;
+pub(crate) fn lacks(view: &View<'_>, settings: &Loss, limit: f64) -> Option<NoRoom> {
+    let most = settings.design_most;
     let needed = default_at_most(view).map(|seconds| most * seconds);
     let lacking = needed.is_none_or(|needed| limit < needed);
     lacking.then_some(NoRoom {
@@ -111,8 +61,8 @@ mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    use super::*;
-    use crate::testing::{grid, history, normal, tested};
+    use crate::study::settings::Settings;
+    use crate::testing::{grid, history, no_room, normal, tested};
 
     fn needed(times: &[f64]) -> Option<f64> {
         let space = grid(&[6]);

@@ -1,14 +1,14 @@
 //! History and runs in flight, seen as points of the space.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use crate::guards::quarantine::{Ends, Quarantine};
 use crate::history::censoring::with_bounds;
+use crate::history::quarantine::{Ends, Quarantine, Quarantined};
 use crate::history::{History, Moments, Pending, Role};
 use crate::space::{Point, Space};
-use crate::surrogate::cache::Fits;
-use crate::surrogate::posterior::{Belief, Learned};
+
+/// The fewest runs that a recommendation rests on: one lucky run recommends nothing.
+pub(crate) const MIN_RUNS: u64 = 2;
 
 /// What is known of one point.
 #[derive(Clone, Debug)]
@@ -139,9 +139,6 @@ pub(crate) struct View<'a> {
     known: BTreeMap<Point, Known>,
     exploring: u64,
     chosen: bool,
-    learned: OnceCell<Option<Learned>>,
-    belief: OnceCell<Option<Belief>>,
-    fits: Option<&'a Fits>,
 }
 
 impl<'a> View<'a> {
@@ -152,9 +149,6 @@ impl<'a> View<'a> {
             known: BTreeMap::new(),
             exploring: 0,
             chosen: history.tally.settled > 0,
-            learned: OnceCell::new(),
-            belief: OnceCell::new(),
-            fits: None,
         };
         for tested in &history.tested {
             let Ok(point) = space.validate(&tested.parametrization) else {
@@ -201,15 +195,6 @@ impl<'a> View<'a> {
         }
         view.estimate();
         view
-    }
-
-    /// The view with surrogates that were fitted before.
-    pub(crate) fn remembering(self, fits: Option<&'a Fits>) -> Self {
-        Self { fits, ..self }
-    }
-
-    pub(crate) fn fits(&self) -> Option<&'a Fits> {
-        self.fits
     }
 
     fn estimate(&mut self) {
@@ -276,20 +261,21 @@ impl<'a> View<'a> {
             .flat_map(|(point, known)| known.ordinals.iter().map(move |ordinal| (*ordinal, point)))
     }
 
-    /// What the surrogate makes of the runs that ended; none before a run has counted. It is fitted once, when
-    /// it is first asked for.
-    pub(crate) fn learned(&self) -> Option<&Learned> {
-        self.learned.get_or_init(|| Learned::new(self)).as_ref()
-    }
-
-    /// What it makes of all this, the runs in flight included; none before a run has counted.
-    pub(crate) fn belief(&self) -> Option<&Belief> {
-        self.belief.get_or_init(|| Belief::new(self)).as_ref()
-    }
-
     /// Whether a run of what was chosen has ended.
     pub(crate) fn has_run_its_choice(&self) -> bool {
         self.chosen
+    }
+
+    /// What is not run any more, in the order of the points.
+    pub(crate) fn quarantined(&self) -> Vec<Quarantined> {
+        self.iter()
+            .filter_map(|(point, known)| {
+                Some(Quarantined {
+                    parametrization: self.space.parametrization(point),
+                    why: known.quarantine?,
+                })
+            })
+            .collect()
     }
 
     /// How many runs in flight explore.

@@ -11,8 +11,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{MethodContext, Proposal, neighbourhood, random};
 use crate::history::by_point::{Known, View};
+use crate::reason::Reason;
 use crate::space::Point;
-use crate::study::reason::Reason;
 use crate::study::settings::Acquisition;
 use crate::surrogate::{Observation, Prediction, Scatter, Surrogate, ranked};
 
@@ -126,7 +126,7 @@ impl Model<Surrogate> {
         let surrogate = if flights.is_empty() {
             fitted
         } else {
-            fitted.believing(&observations, scatter, &flights)?
+            fitted.fantasising(&observations, scatter, &flights)?
         };
         let ran = observations.into_iter().map(|o| o.point).collect();
         Model::of(surrogate, ran)

@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{MethodContext, Proposal, random, replay};
 use crate::history::by_point::Known;
+use crate::reason::Reason;
 use crate::space::{Point, Space};
-use crate::study::reason::Reason;
 use crate::study::settings::Restart;
 
 /// A walk that came back to known points so often has nowhere new to go.

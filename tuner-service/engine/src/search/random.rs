@@ -4,8 +4,8 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::{Method, MethodContext, Proposal, neighbourhood};
+use crate::reason::Reason;
 use crate::space::{Point, Space};
-use crate::study::reason::Reason;
 use crate::study::settings::Settings;
 
 /// How many points are drawn before one is looked for near the last.

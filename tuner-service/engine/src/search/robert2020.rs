@@ -24,10 +24,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Method, MethodContext, Proposal, neighbourhood};
 use crate::guards::regret;
-use crate::history::by_point::View;
+use crate::reason::{BestKnownBecause, Reason};
 use crate::space::Point;
-use crate::study::reason::{BestKnownBecause, Reason};
 use crate::study::settings::Settings;
+use crate::surrogate::posterior::Modelled;
 use resampling::Rule;
 
 /// How many children are drawn before one is looked for near the last.
@@ -49,7 +49,8 @@ impl Method for Robert2020Method {
     }
 
     fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
-        !context.settings.robert2020.drops_design_points || !regret::is_far(context, point)
+        !context.settings.robert2020.drops_design_points
+            || !regret::is_far(context.view, &context.settings.loss, point)
     }
 
     fn wants_two_runs(&self, settings: &Settings) -> bool {
@@ -57,7 +58,7 @@ impl Method for Robert2020Method {
     }
 
     /// By the estimate that selection goes by: with fitness regression what that makes of the means.
-    fn ranking(&self, view: &View<'_>, settings: &Settings) -> Vec<Point> {
+    fn ranking(&self, view: &Modelled<'_>, settings: &Settings) -> Vec<Point> {
         let mut ranked = view.by_mean();
         if settings.robert2020.noise.regression().is_some() {
             let population = genetics::population(view, &settings.robert2020);

@@ -28,14 +28,15 @@ use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use super::robert2020::genetics::step;
-use super::{Estimator, Method, MethodContext, Proposal, neighbourhood};
+use super::{Method, MethodContext, Proposal, neighbourhood};
 use crate::guards::regret;
+use crate::guards::regret::Estimator;
 use crate::history::by_point::{Known, View};
+use crate::reason::Reason;
 use crate::space::{Point, Space, levels_of};
-use crate::study::reason::Reason;
 use crate::study::settings::Settings;
 use crate::surrogate::Prediction;
-use crate::surrogate::posterior::Belief;
+use crate::surrogate::posterior::{Modelled, Posterior};
 
 /// How many children are drawn.
 const CHILDREN: usize = 300;
@@ -57,11 +58,11 @@ const SPREAD: usize = 64;
 pub(crate) struct DefaultMethod;
 
 impl Method for DefaultMethod {
-    fn ranking(&self, view: &View<'_>, _settings: &Settings) -> Vec<Point> {
+    fn ranking(&self, view: &Modelled<'_>, _settings: &Settings) -> Vec<Point> {
         let eligible = |point: &&Point| view.get(point).is_some_and(Known::is_eligible);
-        let learned = view.learned();
-        learned
-            .map(|learned| learned.ranked.iter())
+        let fitted = view.fitted();
+        fitted
+            .map(|fitted| fitted.ranked.iter())
             .into_iter()
             .flatten()
             .filter(eligible)
@@ -94,9 +95,10 @@ impl Method for DefaultMethod {
     }
 
     fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
-        let prediction = |belief: &Belief| belief.surrogate.predict(point);
-        let fits = |belief: &Belief| fits(context, belief, prediction(belief));
-        context.view.belief().is_none_or(fits) && !regret::is_far(context, point)
+        let prediction = |posterior: &Posterior| posterior.surrogate.predict(point);
+        let fits = |posterior: &Posterior| fits(context, posterior, prediction(posterior));
+        context.view.posterior().is_none_or(fits)
+            && !regret::is_far(context.view, &context.settings.loss, point)
     }
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
@@ -109,7 +111,7 @@ impl Method for DefaultMethod {
         }
         candidates.retain(|point, _| model.is_free(point));
         let (points, origins): (Vec<Point>, Vec<Option<Origin>>) = candidates.into_iter().unzip();
-        let predictions = model.belief.surrogate.predict_all(&points);
+        let predictions = model.posterior.surrogate.predict_all(&points);
         let budget = u64::from(context.settings.budget);
         let runs_left = budget.saturating_sub(context.explored) as f64;
         let mut candidates: Vec<Candidate> = points
@@ -124,7 +126,7 @@ impl Method for DefaultMethod {
             })
             .collect();
         candidates.retain(|candidate| {
-            let loses = context.held && regret::may_lose(model.belief, candidate.prediction);
+            let loses = context.held && regret::may_lose(model.posterior, candidate.prediction);
             !loses && !model.is_far(candidate.prediction)
         });
         let count = candidates.len() as u64;
@@ -139,9 +141,9 @@ impl Method for DefaultMethod {
 }
 
 /// Whether a run keeps the study within its loss bound, as far as can be expected.
-fn fits(context: &MethodContext<'_>, belief: &Belief, prediction: Prediction) -> bool {
-    let costs = regret::may_lose(belief, prediction);
-    !costs || !context.held && regret::cost(belief, prediction) <= context.room
+fn fits(context: &MethodContext<'_>, posterior: &Posterior, prediction: Prediction) -> bool {
+    let costs = regret::may_lose(posterior, prediction);
+    !costs || !context.held && regret::cost(posterior, prediction) <= context.room
 }
 
 /// While nothing is known: of some random points the one farthest from all that is in flight. Each is taken to lose a run of
@@ -196,7 +198,7 @@ struct Origin {
 #[derive(Clone, Copy)]
 struct Model<'a> {
     view: &'a View<'a>,
-    belief: &'a Belief,
+    posterior: &'a Posterior,
     /// The highest prediction that is tried, log seconds.
     most: f64,
 }
@@ -204,11 +206,11 @@ struct Model<'a> {
 impl<'a> Model<'a> {
     /// None before a run has counted.
     fn new(context: &MethodContext<'a>) -> Option<Self> {
-        let belief = context.view.belief()?;
+        let posterior = context.view.posterior()?;
         Some(Model {
             view: context.view,
-            belief,
-            most: belief.default + context.settings.loss.design_most.ln(),
+            posterior,
+            most: posterior.default + context.settings.loss.design_most.ln(),
         })
     }
 
@@ -225,7 +227,7 @@ impl<'a> Model<'a> {
     /// The candidate of the highest value, if it [fits]; or of those that do and are informative; or what improves most
     /// for what it is expected to lose.
     fn choose(&self, context: &MethodContext<'_>, candidates: Vec<Candidate>) -> Option<Candidate> {
-        let fits = |candidate: &Candidate| fits(context, self.belief, candidate.prediction);
+        let fits = |candidate: &Candidate| fits(context, self.posterior, candidate.prediction);
         let improvement = |candidate: &Candidate| self.improvement(candidate.prediction);
         let best = highest(candidates.iter(), |candidate| candidate.value)?;
         let least = INFORMATIVE * improvement(best);
@@ -239,7 +241,7 @@ impl<'a> Model<'a> {
         };
         let chosen = chosen.or_else(|| {
             highest(candidates.iter(), |candidate| {
-                let cost = regret::cost(self.belief, candidate.prediction);
+                let cost = regret::cost(self.posterior, candidate.prediction);
                 improvement(candidate) / (cost + NEARLY_FREE)
             })
         })?;
@@ -258,7 +260,7 @@ impl<'a> Model<'a> {
             let child = space.approach(&origin.parents[0], &space.canonical(child), rng);
             candidates.entry(child).or_insert(Some(origin));
         }
-        for best in self.belief.ranked.iter().take(CLIMBED) {
+        for best in self.posterior.ranked.iter().take(CLIMBED) {
             for (parameter, near) in neighbourhood::single_changes(space, best, rng) {
                 let origin = Origin {
                     parents: [best.clone(), best.clone()],
@@ -267,7 +269,7 @@ impl<'a> Model<'a> {
                 candidates.entry(near).or_insert(Some(origin));
             }
         }
-        for known in &self.belief.ranked {
+        for known in &self.posterior.ranked {
             candidates.insert(known.clone(), None);
         }
         candidates
@@ -277,7 +279,7 @@ impl<'a> Model<'a> {
     /// and each mutates with the probability that one does on average: half the time by a step, half the
     /// time to anywhere.
     fn child(&self, rng: &mut ChaCha8Rng) -> (Point, Origin) {
-        let ranked = &self.belief.ranked;
+        let ranked = &self.posterior.ranked;
         let pick = |rng: &mut ChaCha8Rng| {
             let drawn = [(); 2].map(|()| rng.random_range(0..ranked.len()));
             &ranked[drawn[0].min(drawn[1])]
@@ -311,7 +313,7 @@ impl<'a> Model<'a> {
 
     /// What a run of a point is worth: see the head of this module.
     fn value(&self, prediction: Prediction, runs_left: f64) -> f64 {
-        let excess = (prediction.mean - self.belief.incumbent).exp() - 1.0;
+        let excess = (prediction.mean - self.posterior.incumbent).exp() - 1.0;
         self.improvement(prediction) * (runs_left + HORIZON) - excess
     }
 
@@ -321,11 +323,11 @@ impl<'a> Model<'a> {
         if deviation.is_nan() || deviation <= 0.0 {
             return 0.0;
         }
-        let gap = self.belief.incumbent - mean;
+        let gap = self.posterior.incumbent - mean;
         let normal = Normal::standard();
         let z = gap / deviation;
         let expected = gap * normal.cdf(z) + deviation * normal.pdf(z);
-        let noise = self.belief.surrogate.noise();
+        let noise = self.posterior.surrogate.noise();
         expected * (1.0 - (noise / (variance + noise)).sqrt())
     }
 
@@ -338,7 +340,7 @@ impl<'a> Model<'a> {
         } = candidate;
         let predicted = prediction.mean.exp();
         let factor = prediction.variance.sqrt().exp();
-        let best = self.belief.incumbent.exp();
+        let best = self.posterior.incumbent.exp();
         let space = self.view.space;
         match origin {
             Some(origin) => Reason::Promising {
@@ -398,7 +400,7 @@ mod tests {
         let space = grid(&[6, 6, 3, 4]);
         let mut pending: Vec<Pending> = Vec::new();
         for _ in 0..runs {
-            let next = crate::suggest(&space, &History::default(), &pending, settings, 7);
+            let next = crate::testing::suggest(&space, &History::default(), &pending, settings, 7);
             pending.push(started(&next));
         }
         let point = |run: &Pending| space.validate(&run.parametrization).unwrap();
@@ -438,8 +440,8 @@ mod tests {
         else {
             return None;
         };
-        let belief = context.view.belief()?;
-        Some(regret::cost(belief, belief.surrogate.predict(&point)))
+        let posterior = context.view.posterior()?;
+        Some(regret::cost(posterior, posterior.surrogate.predict(&point)))
     }
 
     #[test]

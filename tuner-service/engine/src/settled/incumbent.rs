@@ -5,10 +5,10 @@
 //!
 //! The papers' methods recommend what they recommend as published, and fit no surrogate for it.
 
-use crate::history::by_point::{Known, View};
+use crate::history::by_point::{Known, MIN_RUNS};
 use crate::space::Point;
-use crate::study::recommend::MIN_RUNS;
 use crate::surrogate::Prediction;
+use crate::surrogate::posterior::Modelled;
 
 /// A choice gives way to what is expected to be quicker by more than so many standard deviations of the difference.
 /// Measured by the example `settled` of io-autotune-simulation: docs/engine.md has the figures.
@@ -19,7 +19,7 @@ const SURELY: f64 = 1.0;
 ///
 /// None before a run of what was chosen has ended, where that one may not be recommended any more, and where the leader is
 /// the default: nothing is run that is held for slower than that.
-pub(crate) fn standing(view: &View<'_>, leader: &Point) -> Option<(Point, Known)> {
+pub(crate) fn retained(view: &Modelled<'_>, leader: &Point) -> Option<(Point, Known)> {
     if !view.has_run_its_choice() || *leader == view.default {
         return None;
     }
@@ -27,7 +27,7 @@ pub(crate) fn standing(view: &View<'_>, leader: &Point) -> Option<(Point, Known)
     let known = view
         .get(latest)
         .filter(|known| known.is_eligible() && known.count() >= MIN_RUNS)?;
-    let predicted = &view.learned()?.known;
+    let predicted = &view.fitted()?.known;
     let surely = is_surely_quicker(predicted.get(leader)?, predicted.get(latest)?);
     (!surely).then(|| (latest.clone(), known.clone()))
 }
@@ -41,9 +41,9 @@ fn is_surely_quicker(leader: &Prediction, standing: &Prediction) -> bool {
 mod tests {
     use crate::history::{History, Phase, Role, Tally, Tested};
     use crate::space::{Point, Space};
-    use crate::study::recommend::{leader, recommend};
+    use crate::study::epoch::Epoch;
     use crate::study::settings::Settings;
-    use crate::testing::{grid, history, published, tested};
+    use crate::testing::{grid, history, published, recommend, tested};
 
     /// An epoch whose default takes 100 s, with these entries beside it, in which a run of what was chosen has ended.
     fn settled(space: &Space, others: Vec<Tested>) -> History {
@@ -60,7 +60,9 @@ mod tests {
     }
 
     fn ranked_first(space: &Space, history: &History) -> Point {
-        let best = leader(space, history, &Settings::default()).unwrap();
+        let best = Epoch::new(space, &Settings::default(), 0)
+            .leader(history)
+            .unwrap();
         space.validate(&best).unwrap()
     }
 

@@ -6,61 +6,27 @@ mod tests;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use io_autotune_model::Drift;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::guards::regret::{self, ExpectedLoss};
 use crate::guards::restriction::Narrowed;
 use crate::guards::time_limit;
-use crate::history::by_point::View;
+use crate::history::by_point::{MIN_RUNS, View};
+use crate::history::quarantine::Quarantined;
 use crate::history::{History, Pending, Phase, Role};
+use crate::reason::{BestKnownBecause, NoRoom, Reason, Stopped, Suggestion};
 use crate::search::latin_hypercube::latin_hypercube;
 use crate::search::{self, Method, MethodContext, Proposal};
 use crate::settled::control_runs::{self, InFlight};
 use crate::space::{Parametrization, Point, Space};
-use crate::study::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
-use crate::study::recommend::{MIN_RUNS, best_known_in, first_of, has_settled, recommend_in};
+use crate::study::recommend::{self, Recommendation, first_of};
 use crate::study::settings::Settings;
 use crate::study::stopping;
 use crate::study::warm_start;
 use crate::surrogate::cache::Fits;
-
-/// What the next run gets, and why.
-///
-/// `history` is what is known of the epoch, `pending` its runs in flight, `seed` one number for the
-/// whole epoch. The design depends on the space, the settings and the seed alone; every other random
-/// choice also on the run's ordinal, `history.tally.total` plus the runs in flight. Same inputs, same answer.
-///
-/// The rules, in order:
-///
-/// 1. *Baseline*: until `baseline_runs` runs of the default counted or are in flight.
-/// 2. *Control*: of the epoch's first n runs at least the whole part of the root of n are runs of
-///    the default, so that the search stays comparable with the present.
-/// 3. At most `exploring` runs explore at once; any other gets the best known parametrization.
-/// 4. While the expected loss (`loss.rs`) has reached its bound, design and search go on only with what is
-///    expected to be quicker than the default; any other run gets the best known parametrization. The bound grows with the runs. A pause that
-///    would not end in time ends the search.
-/// 5. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
-///    that is [quarantined](crate::Quarantine) is left out. In an epoch that [inherits](Epoch::inheriting) what the parent
-///    ranked best comes before.
-/// 6. *Search*: what the method proposes, while the budget lasts.
-/// 7. When the budget is spent, nothing is left to try or a criterion of `settings.stop` is met, exploring runs in flight are waited for;
-///    then a lowest mean that rests on one run is confirmed by a second.
-/// 8. *Settled*: the recommended parametrization, and one run in `control_every` of the default, once the gain
-///    is resolved one in `control_every_resolved`.
-///    An epoch that has settled stays settled.
-///
-/// It never fails and never panics, whatever the history or the settings hold: entries that do not
-/// fit the space are ignored.
-pub fn suggest(
-    space: &Space,
-    history: &History,
-    pending: &[Pending],
-    settings: &Settings,
-    seed: u64,
-) -> Suggestion {
-    Epoch::new(space, settings, seed).suggest(history, pending)
-}
+use crate::surrogate::posterior::Modelled;
 
 /// What stays the same in an epoch, for callers that ask for many suggestions: its design is made
 /// once, when it is first needed.
@@ -76,7 +42,7 @@ pub struct Epoch<'a> {
 }
 
 impl<'a> Epoch<'a> {
-    /// An epoch of these settings; the arguments are those of [`suggest()`].
+    /// An epoch of these settings; `seed` is one number for the whole epoch.
     pub fn new(space: &'a Space, settings: &'a Settings, seed: u64) -> Self {
         Epoch {
             space,
@@ -105,7 +71,7 @@ impl<'a> Epoch<'a> {
         self
     }
 
-    /// The epoch as one that took these ranks from its parent, the best first ([`ranks`](crate::ranks)); one that
+    /// The epoch as one that took these ranks from its parent, the best first ([`ranks`](Epoch::ranks)); one that
     /// took none stays what it is. Its design is the first of them, then a small Latin hypercube, and its budget that
     /// of `settings.drift`; until it knows better, its best known parametrization is the first of them.
     #[must_use]
@@ -122,16 +88,38 @@ impl<'a> Epoch<'a> {
         &self.settings
     }
 
-    pub(crate) fn inherited(&self) -> &'a [Parametrization] {
-        self.inherited
-    }
-
-    /// What [`suggest()`] answers.
+    /// What the next run gets, and why.
+    ///
+    /// `history` is what is known of the epoch, `pending` its runs in flight. The design depends on the space, the settings
+    /// and the seed alone; every other random choice also on the run's ordinal, `history.tally.total` plus the runs in
+    /// flight. Same inputs, same answer.
+    ///
+    /// The rules, in order:
+    ///
+    /// 1. *Baseline*: until `baseline_runs` runs of the default counted or are in flight.
+    /// 2. *Control*: of the epoch's first n runs at least the whole part of the root of n are runs of
+    ///    the default, so that the search stays comparable with the present.
+    /// 3. At most `exploring` runs explore at once; any other gets the best known parametrization.
+    /// 4. While the expected loss (`loss.rs`) has reached its bound, design and search go on only with what is
+    ///    expected to be quicker than the default; any other run gets the best known parametrization. The bound grows with the runs. A pause that
+    ///    would not end in time ends the search.
+    /// 5. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
+    ///    that is [quarantined](crate::Quarantine) is left out. In an epoch that [inherits](Epoch::inheriting) what the parent
+    ///    ranked best comes before.
+    /// 6. *Search*: what the method proposes, while the budget lasts.
+    /// 7. When the budget is spent, nothing is left to try or a criterion of `settings.stop` is met, exploring runs in flight are waited for;
+    ///    then a lowest mean that rests on one run is confirmed by a second.
+    /// 8. *Settled*: the recommended parametrization, and one run in `control_every` of the default, once the gain
+    ///    is resolved one in `control_every_resolved`.
+    ///    An epoch that has settled stays settled.
+    ///
+    /// It never fails and never panics, whatever the history or the settings hold: entries that do not
+    /// fit the space are ignored.
     pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
         self.chooser(history, pending, None).choose()
     }
 
-    /// What [`suggest`](Epoch::suggest) answers to a job that has so many seconds: where that leaves [no room](crate::no_room)
+    /// What [`suggest`](Epoch::suggest) answers to a job that has so many seconds: where that leaves [no room](Epoch::lacks_headroom)
     /// to explore, the best known parametrization instead of a design or search run. None: the limit is not known, or
     /// there is none.
     ///
@@ -152,6 +140,97 @@ impl<'a> Epoch<'a> {
         self.chooser(history, pending, None).phase()
     }
 
+    /// The best parametrization among those that at least two runs counted for, by the method's ranking: for the papers'
+    /// methods the lowest mean elapsed, because the optimum is the best on average and not the quickest run (robert2020,
+    /// section IV); for the main method the lowest that its surrogate expects.
+    ///
+    /// Once the epoch has settled the main method's choice stands until another one is surely quicker (`incumbent.rs`).
+    ///
+    /// A run that was cut short by its time limit never makes a parametrization recommended: it is not
+    /// one of the two, and it can only raise the mean. What is quarantined is not recommended. None
+    /// before any has two runs. Entries that do not fit the space are ignored.
+    pub fn recommend(&self, history: &History) -> Option<Recommendation> {
+        recommend::recommend(&self.view(history), self.method(), &self.settings)
+    }
+
+    /// The parametrization that the method holds for the best, whatever the number of runs that count
+    /// for it: the optimum that the papers' comparisons rate, where [`recommend`](Epoch::recommend) wants two runs. None
+    /// before a run has counted. Entries that do not fit the space are ignored.
+    pub fn leader(&self, history: &History) -> Option<Parametrization> {
+        let view = self.view(history);
+        let ranking = self.method().ranking(&view, &self.settings);
+        first_of(&view, &ranking, 1).map(|(point, _)| self.space.parametrization(&point))
+    }
+
+    /// What the method would recommend if no run came any more, not even the second of its best, which a
+    /// study of a site makes before it settles: [`recommend`](Epoch::recommend)'s answer where the method runs points
+    /// again and goes by plain means, its [`leader`](Epoch::leader) where not, or where nothing has two runs.
+    pub fn recommend_now(&self, history: &History) -> Option<Parametrization> {
+        let confirmed = self
+            .method()
+            .wants_two_runs(&self.settings)
+            .then(|| self.recommend(history))
+            .flatten();
+        confirmed
+            .map(|best| best.parametrization)
+            .or_else(|| self.leader(history))
+    }
+
+    /// What a run gets that may not explore: the recommended parametrization, or the default before there is one. In an
+    /// epoch that inherits, the first of what it inherits until two runs have counted for that, or it is
+    /// quarantined. The role is [`Role::BestKnown`], the phase that of the [tally](io_autotune_model::Tally::phase).
+    pub fn best_known(&self, history: &History, because: BestKnownBecause) -> Suggestion {
+        self.best_known_of(self.recommend(history).as_ref(), history, because)
+    }
+
+    /// [`best_known`](Epoch::best_known), where [`recommend`](Epoch::recommend)'s answer to the same history is at hand: a
+    /// surrogate is not fitted again for each of a thousand runs that may not explore.
+    pub fn best_known_of(
+        &self,
+        best: Option<&Recommendation>,
+        history: &History,
+        because: BestKnownBecause,
+    ) -> Suggestion {
+        let view = View::new(self.space, history, &[]);
+        let phase = history.tally.phase();
+        let best = || best.cloned();
+        recommend::best_known(&view, &history.tally, self.inherited, best, phase, because)
+    }
+
+    /// What the next epoch inherits, the best first: see [`inheriting`](Epoch::inheriting).
+    pub fn ranks(&self, history: &History, drift: &Drift) -> Vec<Parametrization> {
+        let view = self.view(history);
+        let recommended = recommend::recommend(&view, self.method(), &self.settings)
+            .and_then(|best| self.space.validate(&best.parametrization).ok());
+        let ranking = self.method().ranking(&view, &self.settings);
+        warm_start::ranks(&view, recommended, ranking, drift)
+    }
+
+    /// What its runs so far are expected to have lost, in runs of the default; 0 before a run of the default counted.
+    /// Entries that do not fit the space are ignored.
+    pub fn expected_regret(&self, history: &History) -> f64 {
+        self.chooser(history, &[], None).loss().loss
+    }
+
+    /// What a time limit of so many seconds lacks for a run to explore; none if nothing.
+    pub fn lacks_headroom(&self, history: &History, limit: f64) -> Option<NoRoom> {
+        let view = View::new(self.space, history, &[]);
+        time_limit::lacks(&view, &self.settings.loss, limit)
+    }
+
+    /// What is quarantined, in the order of the space's points. Entries that do not fit the space are ignored.
+    pub fn quarantined(&self, history: &History) -> Vec<Quarantined> {
+        View::new(self.space, history, &[]).quarantined()
+    }
+
+    fn method(&self) -> &'static dyn Method {
+        search::named(self.settings.method)
+    }
+
+    fn view<'b>(&'b self, history: &History) -> Modelled<'b> {
+        Modelled::new(View::new(self.space, history, &[]), self.fits)
+    }
+
     fn chooser<'b>(
         &'b self,
         history: &'b History,
@@ -160,7 +239,7 @@ impl<'a> Epoch<'a> {
     ) -> Chooser<'b> {
         Chooser {
             epoch: self,
-            view: View::new(self.space, history, pending).remembering(self.fits),
+            view: Modelled::new(View::new(self.space, history, pending), self.fits),
             history,
             pending,
             limit,
@@ -243,7 +322,7 @@ enum Stage {
 
 struct Chooser<'a> {
     epoch: &'a Epoch<'a>,
-    view: View<'a>,
+    view: Modelled<'a>,
     history: &'a History,
     pending: &'a [Pending],
     /// How many seconds the run has, where that is known.
@@ -296,7 +375,7 @@ impl Chooser<'_> {
         let next = self.next();
         let lack = self
             .limit
-            .and_then(|limit| time_limit::lacks(&self.view, &self.epoch.settings, limit));
+            .and_then(|limit| time_limit::lacks(&self.view, &self.epoch.settings.loss, limit));
         match (next, lack) {
             (Next::Run(phase, ..), Some(lack)) => {
                 self.best_known(phase, BestKnownBecause::NoRoom(lack))
@@ -308,11 +387,13 @@ impl Chooser<'_> {
     }
 
     fn best_known(&self, phase: Phase, because: BestKnownBecause) -> Suggestion {
-        best_known_in(&self.view, self.epoch, self.history, phase, because)
+        let best = || recommend::recommend(&self.view, self.method(), &self.epoch.settings);
+        let (tally, inherited) = (&self.history.tally, self.epoch.inherited);
+        recommend::best_known(&self.view, tally, inherited, best, phase, because)
     }
 
     fn method(&self) -> &'static dyn Method {
-        search::named(self.epoch.settings.method)
+        self.epoch.method()
     }
 
     fn ranking(&self) -> Vec<Point> {
@@ -457,9 +538,17 @@ impl Chooser<'_> {
     }
 
     fn loss(&self) -> ExpectedLoss {
-        *self
-            .loss
-            .get_or_init(|| ExpectedLoss::of(&self.view, &self.epoch.settings, self.runs()))
+        *self.loss.get_or_init(|| {
+            let settings = &self.epoch.settings;
+            let estimator = self.method().estimator();
+            ExpectedLoss::of(
+                &self.view,
+                estimator,
+                &settings.loss,
+                settings.budget,
+                self.runs(),
+            )
+        })
     }
 
     /// The end of the search: results are waited for, and a lucky run is not believed.
@@ -490,14 +579,14 @@ impl Chooser<'_> {
     }
 
     fn has_settled(&self) -> bool {
-        has_settled(&self.history.tally)
+        self.history.tally.has_settled()
             || self.in_flight(Role::Settled) > 0
             || self.in_flight(Role::Control) > 0
     }
 
     fn settled(&self) -> Suggestion {
         let default = self.view.default_known();
-        let best = recommend_in(&self.view, self.method(), &self.epoch.settings);
+        let best = recommend::recommend(&self.view, self.method(), &self.epoch.settings);
         let recommended = best
             .as_ref()
             .and_then(|best| self.view.space.validate(&best.parametrization).ok());

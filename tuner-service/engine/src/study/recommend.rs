@@ -2,19 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::by_point::{Known, View};
-use crate::history::{History, Phase, Role, Tally};
-use crate::search::{self, Estimator, Method};
-use crate::settled::incumbent::standing;
+use crate::guards::regret::Estimator;
+use crate::history::by_point::{Known, MIN_RUNS, View};
+use crate::history::{Phase, Role, Tally};
+use crate::reason::{BestKnownBecause, Reason, Suggestion};
+use crate::search::Method;
+use crate::settled::incumbent;
 use crate::space::{Parametrization, Point, Space};
-use crate::study::epoch::Epoch;
-use crate::study::reason::{BestKnownBecause, Reason, Suggestion};
 use crate::study::settings::Settings;
 use crate::study::warm_start;
-use crate::surrogate::cache::Fits;
-
-/// The fewest runs that a recommendation rests on: one lucky run recommends nothing.
-pub(crate) const MIN_RUNS: u64 = 2;
+use crate::surrogate::posterior::Modelled;
 
 /// The best known parametrization and how well it is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,67 +36,15 @@ pub struct Recommendation {
     pub default_censored: u64,
 }
 
-/// The best parametrization among those that at least two runs counted for, by the method's ranking:
-/// for the papers' methods the lowest mean elapsed, because the optimum is the best on average and not the quickest run
-/// (robert2020, section IV); for `default` the lowest that its surrogate expects.
-///
-/// Once the epoch has settled the choice of `default` stands until another one is surely quicker (`standing.rs`).
-///
-/// A run that was cut short by its time limit never makes a parametrization recommended: it is not
-/// one of the two, and it can only raise the mean. What is quarantined is not recommended. None
-/// before any has two runs. Entries that do not fit the space are ignored.
-pub fn recommend(space: &Space, history: &History, settings: &Settings) -> Option<Recommendation> {
-    recommend_remembering(space, history, settings, &Fits::default())
-}
-
-/// [`recommend`] with surrogates that were fitted before: the answer stays what it is.
-pub fn recommend_remembering(
-    space: &Space,
-    history: &History,
-    settings: &Settings,
-    fits: &Fits,
-) -> Option<Recommendation> {
-    recommend_in(
-        &View::new(space, history, &[]).remembering(Some(fits)),
-        search::named(settings.method),
-        settings,
-    )
-}
-
-/// The parametrization that the method holds for the best, whatever the number of runs that count
-/// for it: the optimum that the papers' comparisons rate, where [`recommend`] wants two runs. None
-/// before a run has counted. Entries that do not fit the space are ignored.
-pub fn leader(space: &Space, history: &History, settings: &Settings) -> Option<Parametrization> {
-    let view = View::new(space, history, &[]);
-    let ranking = search::named(settings.method).ranking(&view, settings);
-    first_of(&view, &ranking, 1).map(|(point, _)| space.parametrization(&point))
-}
-
-/// What the method would recommend if no run came any more, not even the second of its best, which a
-/// study of a site makes before it settles: [`recommend`]'s answer where the method runs points again
-/// and goes by plain means, its [`leader`] where not, or where nothing has two runs.
-pub fn recommend_now(
-    space: &Space,
-    history: &History,
-    settings: &Settings,
-) -> Option<Parametrization> {
-    let confirmed = search::named(settings.method)
-        .wants_two_runs(settings)
-        .then(|| recommend(space, history, settings))
-        .flatten();
-    confirmed
-        .map(|best| best.parametrization)
-        .or_else(|| leader(space, history, settings))
-}
-
-pub(crate) fn recommend_in(
-    view: &View<'_>,
+/// The best by the method's ranking of those that at least two runs counted for.
+pub(crate) fn recommend(
+    view: &Modelled<'_>,
     method: &dyn Method,
     settings: &Settings,
 ) -> Option<Recommendation> {
     let (leader, known) = first_of(view, &method.ranking(view, settings), MIN_RUNS)?;
     let stands = match method.estimator() {
-        Estimator::Surrogate => standing(view, &leader),
+        Estimator::Surrogate => incumbent::retained(view, &leader),
         Estimator::Shrunk => None,
     };
     let (point, known) = stands.unwrap_or((leader, known));
@@ -124,87 +69,22 @@ pub(crate) fn first_of(view: &View<'_>, ranking: &[Point], runs: u64) -> Option<
     })
 }
 
-/// What a run gets that may not explore: the recommended parametrization, or the default before
-/// there is one, in an epoch that inherits nothing. The role is [`Role::BestKnown`].
-///
-/// The phase is only read off the tally: settled once a settled run has
-/// ended, before that search once an exploring run has ended, before that baseline.
-pub fn best_known(
-    space: &Space,
-    history: &History,
-    settings: &Settings,
-    because: BestKnownBecause,
-) -> Suggestion {
-    best_known_of(
-        recommend(space, history, settings).as_ref(),
-        space,
-        history,
-        &[],
-        because,
-    )
-}
-
-/// [`best_known`], where [`recommend`]'s answer to the same space, history and settings is at hand:
-/// a surrogate is not fitted again for each of a thousand runs that may not explore. In an epoch that inherits, it is
-/// the first of what it inherits until two runs have counted for that, or it is quarantined.
-pub fn best_known_of(
-    best: Option<&Recommendation>,
-    space: &Space,
-    history: &History,
-    inherited: &[Parametrization],
-    because: BestKnownBecause,
-) -> Suggestion {
-    let phase = phase_so_far(&history.tally);
-    let default = || {
-        let view = View::new(space, history, &[]);
-        view.default_known()
-    };
-    let inherited = match inherited {
-        [] => None,
-        inherited => inherited_best(&View::new(space, history, &[]), history, inherited),
-    };
-    inherited.map_or_else(
-        || instead_of_exploring(best, space, default, phase, because),
-        |(point, known)| of_parent(space, &point, &known, phase, because),
-    )
-}
-
-/// The phase that is read off the tally, for whoever may not ask more: see [`best_known`].
-pub fn phase_so_far(tally: &Tally) -> Phase {
-    if has_settled(tally) {
-        Phase::Settled
-    } else if tally.explored > 0 {
-        Phase::Search
-    } else {
-        Phase::Baseline
-    }
-}
-
-pub(crate) fn best_known_in(
+/// What a run gets that may not explore: the best of what is inherited while that holds, then `best`, then the default.
+pub(crate) fn best_known(
     view: &View<'_>,
-    epoch: &Epoch<'_>,
-    history: &History,
+    tally: &Tally,
+    inherited: &[Parametrization],
+    best: impl FnOnce() -> Option<Recommendation>,
     phase: Phase,
     because: BestKnownBecause,
 ) -> Suggestion {
-    if let Some((point, known)) = inherited_best(view, history, epoch.inherited()) {
-        return of_parent(view.space, &point, &known, phase, because);
+    match warm_start::best(view, tally, inherited) {
+        Some(point) => {
+            let known = view.get(&point).cloned().unwrap_or_default();
+            of_parent(view.space, &point, &known, phase, because)
+        }
+        None => instead_of_exploring(best(), view, phase, because),
     }
-    let settings = epoch.settings();
-    let best = recommend_in(view, search::named(settings.method), settings);
-    let default = || view.default_known();
-    instead_of_exploring(best.as_ref(), view.space, default, phase, because)
-}
-
-/// [`warm_start::best`], with what the epoch's own runs tell of it.
-fn inherited_best(
-    view: &View<'_>,
-    history: &History,
-    inherited: &[Parametrization],
-) -> Option<(Point, Known)> {
-    let best = warm_start::best(view, history, inherited)?;
-    let known = view.get(&best).cloned().unwrap_or_default();
-    Some((best, known))
 }
 
 /// The best of the epoch before.
@@ -229,17 +109,16 @@ fn of_parent(
 }
 
 fn instead_of_exploring(
-    best: Option<&Recommendation>,
-    space: &Space,
-    default: impl FnOnce() -> Known,
+    best: Option<Recommendation>,
+    view: &View<'_>,
     phase: Phase,
     because: BestKnownBecause,
 ) -> Suggestion {
     let (parametrization, mean, n) = match best {
-        Some(best) => (best.parametrization.clone(), Some(best.mean), best.n),
+        Some(best) => (best.parametrization, Some(best.mean), best.n),
         None => {
-            let default = default();
-            (space.default(), default.mean(), default.count())
+            let default = view.default_known();
+            (view.space.default(), default.mean(), default.count())
         }
     };
     Suggestion {
@@ -253,9 +132,4 @@ fn instead_of_exploring(
             inherited: false,
         },
     }
-}
-
-/// Whether a run of the settled phase has ended.
-pub(crate) fn has_settled(tally: &Tally) -> bool {
-    tally.settled > 0 || tally.settled_controls > 0
 }

@@ -1,11 +1,8 @@
 //! What a site can set about how studies are tuned.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
-use crate::history::words;
+use io_autotune_model::words;
 
 pub(crate) use crate::checks::{SettingsError, positive, whole};
 pub(crate) use crate::guards::regret::settings::Loss;
@@ -15,7 +12,7 @@ pub(crate) use crate::search::cao2018::settings::{
 };
 pub(crate) use crate::search::latin_hypercube::MAX_DESIGN_POINTS;
 pub(crate) use crate::search::robert2019::settings::{
-    Acquisition, Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
+    Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
 };
 pub(crate) use crate::search::robert2020::settings::{
     Crossover, Noise, Regression, Resampling, Robert2020, Selection,
@@ -24,6 +21,7 @@ pub(crate) use crate::settled::drift::settings::DriftSettings;
 pub(crate) use crate::study::stopping::settings::{
     Distance, Distinct, Improvement, NothingLeft, Stop,
 };
+pub(crate) use io_autotune_model::reason::Acquisition;
 
 /// How an epoch is run. A field that is left out has its default; an unknown one is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use rand_chacha::ChaCha8Rng;
 
 use crate::history::by_point::View;
+use crate::reason::Stopped;
 use crate::search::acquisition;
 use crate::space::Point;
-use crate::study::reason::Stopped;
 use crate::study::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 
 /// The first criterion that is met; none if none is set.

@@ -3,13 +3,11 @@
 //! The parent's ranking seeds the design, and the first of it is the best known until the epoch's own
 //! runs say otherwise. Their times stay with the parent: they are of another machine, file system or input.
 
-use crate::history::History;
-use crate::history::by_point::{Known, View};
-use crate::search;
-use crate::settled::drift::Drift;
+use io_autotune_model::Drift;
+
+use crate::history::Tally;
+use crate::history::by_point::{Known, MIN_RUNS, View};
 use crate::space::{Parametrization, Point, Space};
-use crate::study::recommend::{MIN_RUNS, has_settled, recommend_in};
-use crate::study::settings::Settings;
 
 /// So many parametrizations are handed down, at most.
 pub const MOST_INHERITED: usize = 32;
@@ -17,27 +15,23 @@ pub const MOST_INHERITED: usize = 32;
 /// What the next epoch inherits: the recommended parametrization, then the others by the method's
 /// ranking, the default among them. If the drift says that tuned runs are no longer quicker than
 /// the default, the default is the first.
-pub fn ranks(
-    space: &Space,
-    history: &History,
-    settings: &Settings,
+pub(crate) fn ranks(
+    view: &View<'_>,
+    recommended: Option<Point>,
+    ranking: Vec<Point>,
     drift: &Drift,
 ) -> Vec<Parametrization> {
-    let view = View::new(space, history, &[]);
-    let method = search::named(settings.method);
-    let recommended = recommend_in(&view, method, settings)
-        .and_then(|best| space.validate(&best.parametrization).ok());
     let default = drift.has_lost().then(|| view.default.clone());
     let first = default.into_iter().chain(recommended);
     let mut ranks: Vec<Point> = Vec::new();
-    for point in first.chain(method.ranking(&view, settings)) {
+    for point in first.chain(ranking) {
         if ranks.len() < MOST_INHERITED && !ranks.contains(&point) {
             ranks.push(point);
         }
     }
     ranks
         .iter()
-        .map(|point| space.parametrization(point))
+        .map(|point| view.space.parametrization(point))
         .collect()
 }
 
@@ -55,12 +49,8 @@ pub(crate) fn points(space: &Space, inherited: &[Parametrization]) -> Vec<Point>
 
 /// The inherited best, while the epoch's own runs do not tell of it: until it counted twice, was given
 /// up, or the epoch has settled.
-pub(crate) fn best(
-    view: &View<'_>,
-    history: &History,
-    inherited: &[Parametrization],
-) -> Option<Point> {
-    if has_settled(&history.tally) {
+pub(crate) fn best(view: &View<'_>, tally: &Tally, inherited: &[Parametrization]) -> Option<Point> {
+    if tally.has_settled() {
         return None;
     }
     let best = points(view.space, inherited).into_iter().next()?;
@@ -75,13 +65,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::history::{Pending, Phase, Role};
-    use crate::settled::drift::Changed;
+    use crate::history::{History, Pending, Phase, Role};
+    use crate::reason::{BestKnownBecause, Reason};
     use crate::study::epoch::Epoch;
-    use crate::study::reason::{BestKnownBecause, Reason};
-    use crate::study::recommend::best_known_of;
     use crate::study::settings::MethodName;
+    use crate::study::settings::Settings;
     use crate::testing::{Outcome, any_constrained, finish, grid, history, started, tested};
+    use io_autotune_model::Changed;
 
     const SEED: u64 = 11;
 
@@ -120,7 +110,7 @@ mod tests {
             8,
         );
         let settings = crate::testing::published();
-        let ranks = |share| ranks(&space, &parent, &settings, &drifted(share));
+        let ranks = |share| Epoch::new(&space, &settings, 0).ranks(&parent, &drifted(share));
         let order = [[2, 2], [1, 1], [3, 3], [0, 0]].map(|levels| at(&space, levels));
         assert_eq!(ranks(Some(0.8)), order);
         assert_eq!(ranks(None), order);
@@ -142,12 +132,12 @@ mod tests {
         for _ in 0..60 {
             let next = epoch.suggest(&known, &[]);
             assert_eq!(next, epoch.suggest(&known, &[]));
-            let best = best_known_of(None, &space, &known, &inherited, BestKnownBecause::Busy);
+            let best = epoch.best_known_of(None, &known, BestKnownBecause::Busy);
             let own = known
                 .tested
                 .iter()
                 .find(|t| t.parametrization == inherited[1]);
-            if own.is_none_or(|own| own.elapsed.count < 2) && !has_settled(&known.tally) {
+            if own.is_none_or(|own| own.elapsed.count < 2) && !known.tally.has_settled() {
                 assert_eq!(best.parametrization, inherited[1]);
                 assert!(best.reason.to_string().contains("of the epoch before"));
             } else {

@@ -1,12 +1,14 @@
 //! What the surrogate says of an epoch: of what is known, and of what will be once the runs in flight have ended. The
 //! method `default` goes by it.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::history::by_point::{Known, View};
 use crate::space::Point;
-use crate::surrogate::cache::Fit;
+use crate::surrogate::cache::{Fit, Fits};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::{Observation, Prediction, Scatter, ranked};
 
@@ -24,9 +26,52 @@ const OUTLIER_LEAST: f64 = 0.1;
 /// is most likely bad luck that other points have as often, one in ten is how this point is.
 const OUTLIER_DOUBT: f64 = 4.0;
 
+/// A view with what the surrogate makes of it. The surrogate is fitted once, when it is first asked.
+#[derive(Debug)]
+pub(crate) struct Modelled<'a> {
+    view: View<'a>,
+    cache: Option<&'a Fits>,
+    fitted: OnceCell<Option<Fitted>>,
+    posterior: OnceCell<Option<Posterior>>,
+}
+
+impl<'a> Modelled<'a> {
+    /// With surrogates that were fitted before, where there is a cache.
+    pub(crate) fn new(view: View<'a>, cache: Option<&'a Fits>) -> Self {
+        Modelled {
+            view,
+            cache,
+            fitted: OnceCell::new(),
+            posterior: OnceCell::new(),
+        }
+    }
+
+    /// What the runs that ended say; none before a run has counted.
+    pub(crate) fn fitted(&self) -> Option<&Fitted> {
+        self.fitted
+            .get_or_init(|| Fitted::new(&self.view, self.cache))
+            .as_ref()
+    }
+
+    /// What they say when the runs in flight end as expected; none before a run has counted.
+    pub(crate) fn posterior(&self) -> Option<&Posterior> {
+        self.posterior
+            .get_or_init(|| Posterior::new(&self.view, self.fitted()?))
+            .as_ref()
+    }
+}
+
+impl<'a> Deref for Modelled<'a> {
+    type Target = View<'a>;
+
+    fn deref(&self) -> &View<'a> {
+        &self.view
+    }
+}
+
 /// What the surrogate says of the runs that ended: a run in flight makes nothing surer here.
 #[derive(Debug)]
-pub(crate) struct Learned {
+pub(crate) struct Fitted {
     fit: Arc<Fit>,
     observations: Vec<Observation>,
     scatter: Scatter,
@@ -36,13 +81,13 @@ pub(crate) struct Learned {
     pub(crate) known: BTreeMap<Point, Prediction>,
 }
 
-impl Learned {
-    /// None before a run has counted. [`View::learned`] keeps it.
-    pub(crate) fn new(view: &View<'_>) -> Option<Self> {
+impl Fitted {
+    /// None before a run has counted.
+    fn new(view: &View<'_>, cache: Option<&Fits>) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
-        let fit = match view.fits() {
-            Some(fits) => fits.of(view.space, &observations, scatter)?,
+        let fit = match cache {
+            Some(cache) => cache.of(view.space, &observations, scatter)?,
             None => Arc::new(Fit::new(view.space, &observations, scatter)?),
         };
         let points = points(&observations);
@@ -60,7 +105,7 @@ impl Learned {
         let of_others = fit.surrogate.predict_all(&others);
         known.extend(others.into_iter().zip(of_others));
         let ranked = ranked(points, fit.predictions.clone());
-        Some(Learned {
+        Some(Fitted {
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),
             fit,
             observations,
@@ -72,7 +117,7 @@ impl Learned {
 
 /// What is believed of an epoch in which the runs in flight have ended as expected: whoever chooses the next goes by it.
 #[derive(Debug)]
-pub(crate) struct Belief {
+pub(crate) struct Posterior {
     pub(crate) surrogate: Arc<Ensemble>,
     /// Measured points, the lowest prediction first; at least one.
     pub(crate) ranked: Vec<Point>,
@@ -82,26 +127,27 @@ pub(crate) struct Belief {
     pub(crate) default: f64,
 }
 
-impl Belief {
-    /// None before a run has counted. [`View::belief`] keeps it.
-    pub(crate) fn new(view: &View<'_>) -> Option<Self> {
-        let Learned {
+impl Posterior {
+    fn new(view: &View<'_>, fitted: &Fitted) -> Option<Self> {
+        let Fitted {
             fit,
             observations,
             scatter,
             ..
-        } = view.learned()?;
+        } = fitted;
         let flights = view.flights(MOST_POINTS);
         let points = points(observations);
         let (surrogate, predictions) = if flights.is_empty() {
             (Arc::clone(&fit.surrogate), fit.predictions.clone())
         } else {
-            let believing = fit.surrogate.believing(observations, *scatter, &flights)?;
-            let predictions = believing.predict_all(&points);
-            (Arc::new(believing), predictions)
+            let fantasised = fit
+                .surrogate
+                .fantasising(observations, *scatter, &flights)?;
+            let predictions = fantasised.predict_all(&points);
+            (Arc::new(fantasised), predictions)
         };
         let ranked = ranked(points, predictions);
-        Some(Belief {
+        Some(Posterior {
             incumbent: ranked.first()?.0,
             default: surrogate.predict(&view.default).mean,
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),

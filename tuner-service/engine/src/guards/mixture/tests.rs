@@ -201,26 +201,6 @@ fn one_outlier_decides_nothing_and_two_are_forgotten() {
     assert_eq!(with(31, &[10_000.0, 9_000.0]), None);
 }
 
-#[test]
-fn a_finding_says_what_to_do() {
-    let mixture = Mixture {
-        cv: 0.4,
-        runs: 8,
-        tuned: 0,
-        modes: Some((10.0, 20.0)),
-        in_turn: true,
-    };
-    for in_turn in [true, false] {
-        let text = Mixture { in_turn, ..mixture }.to_string();
-        let start = "the last 8 runs of the default gather around two times, 10 s and 20 s";
-        assert!(text.starts_with(start), "{text}");
-        assert_eq!(text.contains("two works under one name"), in_turn);
-        for what in ["app=NAME", "`io-autotune accept APP`", "tuning goes on"] {
-            assert!(text.contains(what), "{text}");
-        }
-    }
-}
-
 /// In how many of so many studies anything is found in these times.
 fn share(runs: usize, seed: u64, draw: impl Fn(&mut ChaCha8Rng) -> f64) -> f64 {
     const STUDIES: u32 = 4000;

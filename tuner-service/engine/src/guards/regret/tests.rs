@@ -4,10 +4,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::history::{History, Pending, Role, Tally};
+use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::space::Space;
 use crate::study::epoch::Epoch;
-use crate::study::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
-use crate::study::settings::{Loss, MethodName};
+use crate::study::settings::{Loss, MethodName, Settings};
 use crate::testing::{Outcome, finish, grid, history, normal, started, tested};
 
 fn expected_loss(
@@ -17,7 +17,9 @@ fn expected_loss(
     settings: &Settings,
 ) -> ExpectedLoss {
     let runs = history.tally.total + pending.iter().map(|run| run.count).sum::<u64>();
-    ExpectedLoss::of(&View::new(space, history, pending), settings, runs)
+    let view = Modelled::new(View::new(space, history, pending), None);
+    let estimator = crate::search::named(settings.method).estimator();
+    ExpectedLoss::of(&view, estimator, &settings.loss, settings.budget, runs)
 }
 
 fn settings(method: MethodName) -> Settings {
@@ -223,7 +225,7 @@ fn a_loss_that_cannot_be_waited_out_ends_the_search() {
         history.tally.baseline = 4;
         let mut roles = Vec::new();
         for _ in 0..3 {
-            let suggestion = crate::suggest(&space, &history, &[], &settings, 1);
+            let suggestion = crate::testing::suggest(&space, &history, &[], &settings, 1);
             finish(&mut history, &started(&suggestion), Outcome::Elapsed(100.0));
             roles.push(suggestion);
         }
@@ -399,11 +401,11 @@ proptest! {
         let time = slopes(seed, spread);
         live_in_flight(&space, &settings, seed, at_once, time, |suggestion, history, pending| {
             let point = space.validate(&suggestion.parametrization).unwrap();
-            let view = View::new(&space, history, pending);
+            let view = Modelled::new(View::new(&space, history, pending), None);
             let expected = expected_loss(&space, history, pending, &settings);
             if suggestion.role.explores() && may_lose_at(&view, &point) {
-                let (cost, after) = view.belief().map_or((0.0, 0.0), |belief| {
-                    let cost = cost(belief, belief.surrogate.predict(&point));
+                let (cost, after) = view.posterior().map_or((0.0, 0.0), |posterior| {
+                    let cost = cost(posterior, posterior.surrogate.predict(&point));
                     (cost, expected.loss - expected.forgiven + cost)
                 });
                 if after >= expected.bound + cost.max(1e-9) {

@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::history::{Pending, Role};
+use crate::reason::Suggestion;
 use crate::study::epoch::Epoch;
-use crate::study::reason::Suggestion;
 use crate::study::settings::{MethodName, Settings};
 use crate::testing::{Outcome, any_constrained, finish, grid, history, normal, started, tested};
 
@@ -204,7 +204,9 @@ fn study(seed: u64, settings: &Settings, holds: bool) -> (u32, f64) {
         };
         finish(&mut history, &started(&suggestion), outcome);
     }
-    let best = crate::study::recommend::recommend_now(&space, &history, settings).unwrap();
+    let best = Epoch::new(&space, settings, 0)
+        .recommend_now(&history)
+        .unwrap();
     (lost, truth(&space.validate(&best).unwrap()) / 10.0)
 }
 

@@ -93,7 +93,7 @@ fn model(view: &View<'_>, settings: &Alabed2021Multitask) -> Option<Model<Joint>
     let mut process = MultiTask::fit(view.space, &tasks)?;
     let flights = view.flights(most);
     if !flights.is_empty() {
-        process = process.believing(&flights)?;
+        process = process.fantasising(&flights)?;
     }
     let telling = learnt.into_iter().zip(process.correlations());
     let measures = telling
@@ -275,7 +275,7 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::study::reason::Reason;
+    use crate::reason::Reason;
     use crate::study::settings::MethodName;
     use crate::testing::{categories, integers, normal, tested, with_context};
 

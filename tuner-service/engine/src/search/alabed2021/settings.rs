@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{SettingsError, whole};
 use crate::search::latin_hypercube::MAX_DESIGN_POINTS;
-use crate::search::robert2019::settings::Acquisition;
+use io_autotune_model::reason::Acquisition;
 
 /// Beside elapsed so many measures are learnt from: work grows with the cube of their number.
 pub(crate) const MOST_TASKS: usize = 3;

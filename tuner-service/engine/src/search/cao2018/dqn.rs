@@ -24,10 +24,10 @@ use std::collections::BTreeSet;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::reason::Reason;
 use crate::search::annealing::changed;
 use crate::search::{Method, MethodContext, Proposal, random, replay};
 use crate::space::{Point, Space};
-use crate::study::reason::Reason;
 use crate::study::settings::Settings;
 use agent::Agent;
 use world::{Action, Encoder, Memory};

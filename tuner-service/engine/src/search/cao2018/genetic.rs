@@ -10,9 +10,9 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::reason::{BestKnownBecause, Reason};
 use crate::search::{Method, MethodContext, Proposal, random, replay};
 use crate::space::{Point, Space, levels_of, other_level};
-use crate::study::reason::{BestKnownBecause, Reason};
 use crate::study::settings::{MAX_DESIGN_POINTS, Settings};
 
 /// So many generations of known children alone mean that nothing new is to be had by breeding.

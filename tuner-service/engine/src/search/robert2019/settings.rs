@@ -1,5 +1,6 @@
 //! The settings of the methods of Robert, Zertal and Goret 2019 (section III-B).
 
+use io_autotune_model::reason::Acquisition;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{SettingsError, positive, probability, whole};
@@ -22,19 +23,6 @@ impl Default for Robert2019Surrogate {
             acquisition: Acquisition::default(),
         }
     }
-}
-
-/// What makes an untested point the most promising (robert2019, section II-B-1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Acquisition {
-    /// The time that it is expected to save.
-    #[default]
-    ExpectedImprovement,
-    /// The probability that it is quicker than the best known.
-    ProbabilityOfImprovement,
-    /// The time that is expected of it.
-    PosteriorMinimum,
 }
 
 /// The settings of the method `robert2019-annealing`.

@@ -2,9 +2,9 @@
 
 use super::{averaging, sedr};
 use crate::history::by_point::Known;
+use crate::reason::Reason;
 use crate::search::{MethodContext, Proposal};
 use crate::space::Point;
-use crate::study::reason::Reason;
 use crate::study::settings::Resampling;
 
 /// How often a child runs.

@@ -6,9 +6,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::history::{History, Moments, Pending, Phase, Role, Tested};
+use crate::reason::Reason;
 use crate::search::{Method, Proposal, named};
 use crate::space::{Point, Space};
-use crate::study::reason::Reason;
 use crate::study::settings::{
     Acquisition, Cao2018Cooling, Clusters, Crossover, MethodName, Noise, Regression, Resampling,
     Restart, Robert2019Cooling, Selection, Settings,

@@ -1,9 +1,8 @@
 use crate::history::{History, Role};
+use crate::reason::Reason;
 use crate::space::{Point, Space};
-use crate::study::epoch::suggest;
-use crate::study::reason::Reason;
 use crate::study::settings::{MethodName, Settings};
-use crate::testing::{Outcome, categories, finish, integers, started};
+use crate::testing::{Outcome, categories, finish, integers, started, suggest};
 
 /// Each parameter slows by its own factor, whatever the others are.
 fn separable() -> Space {

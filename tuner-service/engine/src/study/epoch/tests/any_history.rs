@@ -2,16 +2,17 @@
 
 use proptest::prelude::*;
 
-use super::{Epoch, suggest};
+use super::Epoch;
 use crate::history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
+use crate::reason::Suggestion;
 use crate::space::{Parametrization, Point, Space, Value};
-use crate::study::reason::Suggestion;
-use crate::study::recommend::recommend;
 use crate::study::settings::{
     Crossover, Distance, Distinct, Improvement, MethodName, Noise, NothingLeft, Regression,
     Resampling, Restart, Robert2019Cooling, Selection, Settings, Stop,
 };
-use crate::testing::{any_constrained, categories, grid, huge, integers, storage};
+use crate::testing::{
+    any_constrained, categories, grid, huge, integers, recommend, storage, suggest,
+};
 
 fn any_space() -> impl Strategy<Value = Space> {
     prop_oneof![

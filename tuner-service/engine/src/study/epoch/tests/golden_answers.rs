@@ -3,10 +3,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::suggest;
 use crate::history::History;
 use crate::study::settings::{Crossover, Selection, Settings};
-use crate::testing::{Outcome, finish, grid, published, started};
+use crate::testing::{Outcome, finish, grid, published, started, suggest};
 
 /// FNV-1a, 64 bits, after Fowler, Noll and Vo.
 fn hash(text: &str, state: u64) -> u64 {

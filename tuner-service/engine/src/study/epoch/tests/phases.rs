@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::study::settings::MAX_DESIGN_POINTS;
-use crate::testing::{Outcome, finish, grid, published, started, tested};
+use crate::testing::{Outcome, finish, grid, published, started, suggest, tested};
 
 const SEED: u64 = 42;
 

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::history::Tally;
-use crate::study::recommend::{best_known, recommend};
-use crate::testing::{Outcome, finish, grid, history, published, started, tested};
+use crate::testing::{
+    Outcome, best_known, finish, grid, history, published, recommend, started, suggest, tested,
+};
 
 const SEED: u64 = 42;
 

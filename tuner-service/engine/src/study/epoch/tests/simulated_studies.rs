@@ -3,13 +3,13 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::suggest;
 use crate::history::{History, Pending, Phase, Role};
 use crate::settled::gain::gain;
 use crate::space::{Parametrization, Point, Space};
-use crate::study::recommend::recommend;
 use crate::study::settings::{Crossover, MethodName, Selection, Settings};
-use crate::testing::{Outcome, categories, finish, integers, normal, published, started};
+use crate::testing::{
+    Outcome, categories, finish, integers, normal, published, recommend, started, suggest,
+};
 
 /// Six parameters, as ROMIO has; the default is their first values.
 fn space() -> Space {

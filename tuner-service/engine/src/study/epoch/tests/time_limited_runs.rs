@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::study::recommend::{best_known, recommend};
 use crate::study::settings::Loss;
-use crate::testing::{Outcome, finish, grid, history, published, started, tested};
+use crate::testing::{
+    Outcome, best_known, finish, grid, history, published, recommend, started, suggest, tested,
+};
 
 const SEED: u64 = 42;
 

@@ -1,9 +1,8 @@
 //! Jobs whose time limit leaves no room to explore.
 
 use super::*;
-use crate::guards::time_limit::no_room;
 use crate::study::settings::MethodName;
-use crate::testing::{Outcome, finish, grid, normal, published, started};
+use crate::testing::{Outcome, finish, grid, no_room, normal, published, started, suggest};
 
 const SEED: u64 = 42;
 

@@ -22,7 +22,7 @@ pub use constraint::{Comparison, Constraint};
 pub use error::SpaceError;
 pub use parameter::{Domain, Parameter};
 pub use parametrization::{Parametrization, Point};
-pub(crate) use rules::Existing;
+pub use rules::Existing;
 pub use value::Value;
 
 use constraint::Check;
@@ -32,7 +32,7 @@ use rules::Rules;
 pub const MAX_PARAMETERS: usize = 20;
 
 /// The level of a parameter that does not exist, where points are compared.
-pub(crate) const ABSENT: u32 = u32::MAX;
+pub const ABSENT: u32 = u32::MAX;
 
 /// All parametrizations of an accelerator: of the grid over its parameters' values what conditions
 /// and constraints leave.
@@ -157,7 +157,7 @@ impl Space {
     }
 
     /// Which parameters exist at a point.
-    pub(crate) fn existing(&self, point: &Point) -> Existing {
+    pub fn existing(&self, point: &Point) -> Existing {
         self.rules.existing(&point.0)
     }
 
@@ -187,7 +187,7 @@ impl Space {
     }
 
     /// The point with [`ABSENT`] for the level of each parameter that does not exist.
-    pub(crate) fn seen(&self, point: &Point) -> Point {
+    pub fn seen(&self, point: &Point) -> Point {
         let mut seen = point.clone();
         if self.rules.has_conditions() {
             let existing = self.existing(point);
@@ -360,7 +360,7 @@ impl Space {
     }
 
     /// [`Space::distance`] prepared for many calls.
-    pub(crate) fn metric(&self) -> Metric<'_> {
+    pub fn metric(&self) -> Metric<'_> {
         let scale = |(parameter, levels): (&Parameter, &u32)| {
             let steps = f64::from((*levels).max(2) - 1);
             parameter.is_ordered().then_some(steps)
@@ -378,7 +378,7 @@ impl Space {
 }
 
 /// Distances in one space.
-pub(crate) struct Metric<'a> {
+pub struct Metric<'a> {
     /// For each parameter the number of steps from one end of its range to the other; none for
     /// categories.
     scales: Vec<Option<f64>>,
@@ -388,7 +388,7 @@ pub(crate) struct Metric<'a> {
 
 impl Metric<'_> {
     /// See [`Space::distance`].
-    pub(crate) fn distance(&self, a: &Point, b: &Point) -> f64 {
+    pub fn distance(&self, a: &Point, b: &Point) -> f64 {
         match self.conditions {
             Some(space) => self.of_levels(&space.seen(a), &space.seen(b)),
             None => self.of_levels(a, b),
@@ -410,12 +410,12 @@ impl Metric<'_> {
 }
 
 /// The number of levels of a parameter; one of a space has at least 1, and no more than `u32` holds.
-pub(crate) fn levels_of(parameter: &Parameter) -> u32 {
+pub fn levels_of(parameter: &Parameter) -> u32 {
     u32::try_from(parameter.levels()).unwrap_or(u32::MAX).max(1)
 }
 
 /// Any other of so many levels, at least 2, each as likely.
-pub(crate) fn other_level(level: u32, levels: u32, rng: &mut ChaCha8Rng) -> u32 {
+pub fn other_level(level: u32, levels: u32, rng: &mut ChaCha8Rng) -> u32 {
     let other = rng.random_range(0..levels - 1);
     if other < level { other } else { other + 1 }
 }

@@ -4,10 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::guards::time_limit::NoRoom;
-use crate::history::{Phase, Role};
+use crate::mixture::different;
+use crate::run::{Phase, Role};
 use crate::space::Parametrization;
-use crate::study::settings::Acquisition;
 
 /// What the next run gets, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -349,6 +348,55 @@ pub enum BestKnownBecause {
     NothingFinished,
 }
 
+/// What a time limit lacks. Seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoRoom {
+    /// The time limit.
+    pub limit: f64,
+    /// The limit that would do; none while no run of the default has counted.
+    pub needed: Option<f64>,
+    /// So many times the default may be tried.
+    pub most: f64,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoRoom {
+            limit,
+            needed,
+            most,
+        } = self;
+        let limit = seconds(*limit);
+        match needed {
+            Some(needed) => write!(
+                f,
+                "the time limit of {limit} leaves no room to explore: that may take {}, {most} times \
+                 what the default takes at most",
+                seconds(*needed)
+            ),
+            None => write!(
+                f,
+                "whether the time limit of {limit} leaves room to explore is not known before a run of the \
+                 default has counted"
+            ),
+        }
+    }
+}
+
+/// What makes an untested point the most promising (robert2019, section II-B-1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Acquisition {
+    /// The time that it is expected to save.
+    #[default]
+    ExpectedImprovement,
+    /// The probability that it is quicker than the best known.
+    ProbabilityOfImprovement,
+    /// The time that is expected of it.
+    PosteriorMinimum,
+}
+
 impl fmt::Display for BestKnownBecause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -562,34 +610,6 @@ impl fmt::Display for Reason {
     }
 }
 
-/// How runs differ that are too different to be one application's.
-pub(crate) fn different(
-    f: &mut fmt::Formatter<'_>,
-    cv: f64,
-    runs: u64,
-    tuned: u64,
-    modes: Option<(f64, f64)>,
-) -> fmt::Result {
-    write!(f, "the last {runs} runs of the default ")?;
-    match modes {
-        Some((quick, slow)) => {
-            if tuned > 0 {
-                write!(
-                    f,
-                    "and {tuned} of another parametrization, brought to its level, "
-                )?;
-            }
-            write!(
-                f,
-                "gather around two times, {} and {}",
-                seconds(quick),
-                seconds(slow)
-            )
-        }
-        None => write!(f, "vary by {:.0} %", 100.0 * cv),
-    }
-}
-
 fn settled(
     f: &mut fmt::Formatter<'_>,
     mean: Option<f64>,
@@ -626,7 +646,7 @@ fn default_runs(value: f64) -> String {
 }
 
 /// Seconds with four significant digits and no idle zeros.
-pub(crate) fn seconds(value: f64) -> String {
+pub fn seconds(value: f64) -> String {
     let magnitude = if value == 0.0 || !value.is_finite() {
         0
     } else {

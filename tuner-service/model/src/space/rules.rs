@@ -6,7 +6,7 @@ use super::{MAX_PARAMETERS, Parameter, SpaceError};
 
 /// Which parameters exist at a point: bit n is that of the parameter at place n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Existing(u32);
+pub struct Existing(u32);
 
 const _: () = assert!(MAX_PARAMETERS <= u32::BITS as usize);
 
@@ -15,7 +15,7 @@ impl Existing {
     pub(super) const NONE: Existing = Existing(0);
 
     /// Whether the parameter at this place exists.
-    pub(crate) fn contains(self, place: usize) -> bool {
+    pub fn contains(self, place: usize) -> bool {
         self.0 >> place & 1 == 1
     }
 

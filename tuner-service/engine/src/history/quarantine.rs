@@ -19,9 +19,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use statrs::function::beta::ln_beta;
 
-use crate::history::History;
-use crate::history::by_point::View;
-use crate::space::{Parametrization, Space};
+use crate::space::Parametrization;
 
 /// One loss may always be the user's own doing.
 const LEAST_LOST: u64 = 2;
@@ -161,26 +159,13 @@ pub struct Quarantined {
     pub why: Quarantine,
 }
 
-/// What is quarantined in an epoch, in the order of the space's points. Entries that do not fit the space are
-/// ignored.
-pub fn quarantined(space: &Space, history: &History) -> Vec<Quarantined> {
-    View::new(space, history, &[])
-        .iter()
-        .filter_map(|(point, known)| {
-            Some(Quarantined {
-                parametrization: space.parametrization(point),
-                why: known.quarantine?,
-            })
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
+    use crate::history::by_point::View;
     use crate::testing::{grid, history, tested};
 
     fn ends(failed: u64, counted: u64) -> Ends {
@@ -327,7 +312,7 @@ mod tests {
             entries[3].record_failure(ordinal);
         }
         entries[3].record_censored(11, 20.0).unwrap();
-        let listed = quarantined(&space, &history(entries.clone(), 0, 12));
+        let listed = View::new(&space, &history(entries.clone(), 0, 12), &[]).quarantined();
         let listed: Vec<(String, String)> = listed
             .iter()
             .map(|one| (one.parametrization.to_string(), one.why.to_string()))
@@ -346,6 +331,9 @@ mod tests {
         for _ in 0..20 {
             entries[0].record_out_of_memory(20);
         }
-        assert_eq!(quarantined(&space, &history(entries, 0, 32)), []);
+        assert_eq!(
+            View::new(&space, &history(entries, 0, 32), &[]).quarantined(),
+            []
+        );
     }
 }

@@ -40,7 +40,7 @@ impl Space {
     /// level of a parameter is drawn alike and what they forbid is drawn again; where they do not,
     /// levels are drawn one parameter after the other, and in the end the default is changed as
     /// far as they let it. Always ends; draws once for each parameter where there are no constraints.
-    pub(crate) fn draw(&self, rng: &mut ChaCha8Rng) -> Point {
+    pub fn draw(&self, rng: &mut ChaCha8Rng) -> Point {
         let mut last = self.default.clone();
         for _ in 0..DRAWS {
             let levels = self.levels.iter().map(|count| rng.random_range(0..*count));
@@ -85,7 +85,7 @@ impl Space {
 
     /// From a point that may be run to another, canonical one. Where that may not be run, towards it: its levels are
     /// taken over one by one, in random order, as far as each result may be run.
-    pub(crate) fn approach(&self, from: &Point, to: &Point, rng: &mut ChaCha8Rng) -> Point {
+    pub fn approach(&self, from: &Point, to: &Point, rng: &mut ChaCha8Rng) -> Point {
         if self.admits(to) {
             return to.clone();
         }
