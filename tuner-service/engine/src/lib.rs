@@ -25,16 +25,16 @@ mod testing;
 use io_autotune_model::{reason, space};
 
 pub use checks::{MAX_DESIGN_POINTS, SettingsError};
-pub use guards::mixture::{Mixture, mixture};
+pub use guards::mixture::mixture;
 pub use guards::regret::settings::Loss;
 pub use guards::restriction::Narrowed;
 pub use history::quarantine::{Ends, Quarantine, Quarantined};
 pub use io_autotune_model::{
     Acquisition, BestKnownBecause, Changed, Comparison, Condition, Constraint, DRIFT_RUNS, Domain,
-    Drift, Heard, Heed, Heeds, History, MOST_MEASURES, Moments, NoRoom, Parameter, Parametrization,
-    Pending, Phase, Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError, SettledRun, Space,
-    SpaceError, Stopped, Suggestion, Tally, Tested, Unheeded, UnknownWord, Value, carried,
-    carried_parametrization,
+    Drift, Heard, Heed, Heeds, History, MOST_MEASURES, Mixture, Moments, NoRoom, Parameter,
+    Parametrization, Pending, Phase, Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError,
+    SettledRun, Space, SpaceError, Stopped, Suggestion, Tally, Tested, Unheeded, UnknownWord,
+    Value, carried, carried_parametrization,
 };
 pub use search::alabed2021::settings::{Alabed2021Multitask, Clusters};
 pub use search::cao2018::settings::{

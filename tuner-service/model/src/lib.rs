@@ -6,6 +6,7 @@
 pub mod assessment;
 pub mod drift;
 pub mod history;
+pub mod mixture;
 pub mod overridden;
 pub mod reason;
 pub mod run;
@@ -18,6 +19,7 @@ pub use assessment::{Assessment, Effect, Finding, FindingKind, Gain, GainVerdict
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
 pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};
+pub use mixture::Mixture;
 pub use overridden::{Heard, Heed, Heeds, Unheeded};
 pub use reason::{Acquisition, BestKnownBecause, NoRoom, Reason, Stopped, Suggestion};
 pub use run::{Phase, Role};
