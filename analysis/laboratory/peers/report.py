@@ -1,10 +1,10 @@
 """What the studies come to: figures with intervals, ratios, a report to read."""
 
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from statistics import fmean, geometric_mean
 from typing import Any, Self
 
 from peers.replay import Timed
@@ -127,7 +127,7 @@ class Comparison:
     def overall(self, name: str, figure: str) -> Estimate:
         """A figure over the tables: the geometric mean of times, the mean of others."""
         seeds = self.seeds[name]
-        over = _geometric if figure in FIGURES else _arithmetic
+        over = geometric_mean if figure in FIGURES else fmean
         columns = [self._resampled(table, name, figure, seeds) for table in self.names]
         return Estimate.of([over(row) for row in zip(*columns, strict=True)], len(seeds))
 
@@ -142,7 +142,7 @@ class Comparison:
             against = [self._quotients(table, name, other, figure) for other in others]
             rows.append([max(row) for row in zip(*against, strict=True)])
         fewest = min(len(self._common(name, other)) for other in others)
-        return Estimate.of([_geometric(row) for row in zip(*rows, strict=True)], fewest)
+        return Estimate.of([geometric_mean(row) for row in zip(*rows, strict=True)], fewest)
 
     def _quotients(self, table: str, name: str, other: str, figure: str) -> list[float]:
         seeds = self._common(name, other)
@@ -321,13 +321,5 @@ def _interval(estimate: dict[str, float]) -> str:
     return f"{estimate['value']:.3f} ({estimate['low']:.3f}-{estimate['high']:.3f})"
 
 
-def _judged(estimate: dict[str, float]) -> str:
+def _judged(estimate: dict[str, Any]) -> str:
     return f"{_interval(estimate)} {Estimate(**estimate).verdict()}".rstrip()
-
-
-def _geometric(numbers: Sequence[float]) -> float:
-    return math.exp(sum(math.log(number) for number in numbers) / len(numbers))
-
-
-def _arithmetic(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers)
