@@ -12,7 +12,7 @@ from io_autotune_report.analyse.estimators.gain import false_discovery
 from io_autotune_report.analyse.estimators.sums import total
 from io_autotune_report.document import Gain, Verdict
 
-from guarantees.rivals import yuen_claims
+from guarantees.baselines import yuen_claims
 from guarantees.study import look
 from guarantees.worlds import Blocks, World, best_of, draw
 

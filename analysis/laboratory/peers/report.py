@@ -163,16 +163,16 @@ class Comparison:
             self._means[key] = of.means(table, [getattr(scores[s], figure) for s in seeds])
         return self._means[key]
 
-    def rivals(self, name: str) -> dict[str, list[str]]:
+    def baselines(self, name: str) -> dict[str, list[str]]:
         """What a method is divided by: each peer, the best of each table, our other methods.
 
         The best is one of those with enough seeds, if any have.
         """
-        rivals = {peer: [peer] for peer in self.peers}
+        baselines = {peer: [peer] for peer in self.peers}
         known = [p for p in self.peers if len(self._common(name, p)) >= ENOUGH_SEEDS]
         if len(self.peers) > 1:
-            rivals[BEST_PEER] = known or self.peers
-        return rivals | {other: [other] for other in self.methods if other != name}
+            baselines[BEST_PEER] = known or self.peers
+        return baselines | {other: [other] for other in self.methods if other != name}
 
     def as_json(self) -> dict[str, Any]:
         """All there is."""
@@ -185,9 +185,9 @@ class Comparison:
             "peers": self.peers,
             "overall": {n: {f: vars(self.overall(n, f)) for f in figures} for n in self.all},
             "computing_per_run": self._computing,
-            "best_of": self.rivals(first).get(BEST_PEER, []),
+            "best_of": self.baselines(first).get(BEST_PEER, []),
             "ratios": {
-                rival: {
+                baseline: {
                     figure: {
                         "all": vars(self.ratio(first, others, figure, self.names)),
                         "tables": {
@@ -196,7 +196,7 @@ class Comparison:
                     }
                     for figure in FIGURES
                 }
-                for rival, others in self.rivals(first).items()
+                for baseline, others in self.baselines(first).items()
             },
             "tables": [
                 {
@@ -265,7 +265,7 @@ def overall(result: dict[str, Any], names: list[str]) -> list[str]:
 
 def ratios(
     result: dict[str, Any],
-    rivals: list[str],
+    baselines: list[str],
     level: str = "##",
     figures: Sequence[str] = tuple(FIGURES),
 ) -> list[str]:
@@ -281,17 +281,17 @@ def ratios(
         row(["", "seeds", *(FIGURES[figure] for figure in figures)]),
         row(["---", "---:", *("---" for _ in figures)]),
     ]
-    for rival in rivals:
-        of = result["ratios"][rival]
+    for baseline in baselines:
+        of = result["ratios"][baseline]
         seeds = str(of["average"]["all"]["seeds"])
-        lines.append(row([rival, seeds, *(_judged(of[figure]["all"]) for figure in figures)]))
+        lines.append(row([baseline, seeds, *(_judged(of[figure]["all"]) for figure in figures)]))
     for figure in figures:
         lines += ["", f"{level} {first} divided by, table by table: {FIGURES[figure]}", ""]
         lines += [row(["", *(t["name"] for t in result["tables"])])]
         lines += [row(["---"] * (1 + len(result["tables"])))]
-        for rival in rivals:
-            of = result["ratios"][rival][figure]["tables"]
-            lines.append(row([rival, *(_judged(e) for e in of.values())]))
+        for baseline in baselines:
+            of = result["ratios"][baseline][figure]["tables"]
+            lines.append(row([baseline, *(_judged(e) for e in of.values())]))
     return lines
 
 

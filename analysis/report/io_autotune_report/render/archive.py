@@ -25,7 +25,7 @@ REPLACED = ".replaced-"
 LATEST = "latest"
 
 
-class NightsError(Exception):
+class ArchiveError(Exception):
     """The directory cannot be used; the message says what to do."""
 
 
@@ -52,7 +52,7 @@ class _Told:
     history: list[tuple[str, float]]
 
 
-class Nights:
+class Archive:
     """The directory, as far as it has come."""
 
     def __init__(self, directory: Path) -> None:
@@ -77,7 +77,7 @@ class Nights:
         """Write a report's folder, then the index and the link; return the folder.
 
         Raises:
-            NightsError: the directory cannot be written.
+            ArchiveError: the directory cannot be written.
         """
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ class Nights:
             self._link_latest()
             self._write_index()
         except OSError as error:
-            raise NightsError(
+            raise ArchiveError(
                 f"the night cannot be written to {self._directory}: {error}; --nights must be"
                 " a directory that io-autotune-report may write, with room"
             ) from error
@@ -100,7 +100,7 @@ class Nights:
         """Remove the folders of all but the latest ``keep`` single nights; 0 removes none.
 
         Raises:
-            NightsError: they cannot be removed.
+            ArchiveError: they cannot be removed.
         """
         gone = self._single()[:-keep] if keep else []
         if not gone:
@@ -110,7 +110,7 @@ class Nights:
                 shutil.rmtree(self._directory / folder)
             self._write_index()
         except OSError as error:
-            raise NightsError(
+            raise ArchiveError(
                 f"old nights cannot be removed from {self._directory}: {error}"
             ) from error
 
