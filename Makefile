@@ -116,8 +116,8 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 	$(MAKE) --no-print-directory -C spank-plugin lint
 	$(MAKE) --no-print-directory -C mpi-in-force lint
-	$(VENV)/bin/ruff check deploy tests analysis
-	$(VENV)/bin/ruff format --check deploy tests analysis
+	$(VENV)/bin/ruff check tests analysis
+	$(VENV)/bin/ruff format --check tests analysis
 	$(VENV)/bin/mypy analysis
 	$(VENV)/bin/mypy tests
 	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz .ci/run
@@ -126,8 +126,8 @@ format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
 	$(MAKE) --no-print-directory -C spank-plugin format
 	$(MAKE) --no-print-directory -C mpi-in-force format
-	$(VENV)/bin/ruff format deploy tests analysis
-	$(VENV)/bin/ruff check --fix deploy tests analysis
+	$(VENV)/bin/ruff format tests analysis
+	$(VENV)/bin/ruff check --fix tests analysis
 
 $(VENV_REPORT)/.installed: $(REPORT)/requirements.txt $(REPORT)/requirements-tests.txt
 	@deploy/install-deps report test
