@@ -87,7 +87,7 @@ test-soak: build $(VENV)/.installed ## A hundred jobs while parts are killed: a 
 	$(VENV)/bin/pytest tests/soak
 
 SOAK_ARGS ?= --jobs=2000 --seed=2026
-soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/soak.md
+soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/measurements/soak.md
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/soak --write-soak $(SOAK_ARGS)
 
@@ -99,7 +99,7 @@ test-array: build $(VENV)/.installed ## An array of a thousand tasks, a thousand
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/cluster -m array
 
-lives: build $(VENV)/.installed ## Renew docs/lives.md: every kind of job, every kind of end
+lives: build $(VENV)/.installed ## Renew docs/measurements/lives.md: every kind of job, every kind of end
 	@deploy/install-deps cluster test accounting
 	$(VENV)/bin/pytest tests/cluster -k test_a_job_of_this_kind_that_ends_so -m "slow or not slow" --write-lives
 
@@ -181,16 +181,16 @@ COMPARISON_ARGS ?=
 bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on the same tables and noise
 	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) --kept $(KEPT) $(PEERS_ARGS) -- $(TABLES)
 
-comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/comparison.md: the methods, the papers' tables, other optimisers
+comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/measurements/comparison.md: the methods, the papers' tables, other optimisers
 	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
 		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data $(TABLES)
 
 GAINS_ROOT ?= /var/lib/io-autotune-gains
 GAINS_ARGS ?=
-accelerators-report: build $(VENV_REPORT)/.installed ## Renew docs/accelerators-report.md: what each accelerator gains over its default here
+accelerators-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/accelerators-report.md: what each accelerator gains over its default here
 	@deploy/install-deps cluster test report
 	@$(REPORT_ENV) PYTHONPATH=deploy:analysis $(VENV_REPORT)/bin/python -m gains --root $(GAINS_ROOT) \
-		--report docs/accelerators-report.md $(GAINS_ARGS)
+		--report docs/measurements/accelerators-report.md $(GAINS_ARGS)
 
 # The report's page is tested in a real browser, and test-unit says so where it cannot have one.
 browser: ## Install chromium, which the tests of the report's page need

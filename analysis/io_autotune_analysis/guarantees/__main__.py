@@ -1,6 +1,7 @@
-"""Measures what the report promises and writes docs/report-guarantees.md.
+"""Measures what the report promises and writes docs/measurements/report-guarantees.md.
 
-    OMP_NUM_THREADS=1 python -m io_autotune_analysis.guarantees --output docs/report-guarantees.md
+    OMP_NUM_THREADS=1 python -m io_autotune_analysis.guarantees \
+        --output docs/measurements/report-guarantees.md
 
 from analysis/, or with the package installed. The figures depend on --studies and --seed alone.
 """
@@ -170,10 +171,10 @@ def _row(name: str, *rates: Rate) -> str:
 _HEAD = """\
 # What the report promises, measured
 
-What the report claims, and how: [report-statistics.md](report-statistics.md). Made by
+What the report claims, and how: [report-statistics.md](../derivation/report-statistics.md). Made by
 
     cd analysis && python -m io_autotune_analysis.guarantees --studies {studies} --seed {seed} \\
-        --output ../docs/report-guarantees.md
+        --output ../docs/measurements/report-guarantees.md
 
 from simulated studies with the report's own code; a test repeats them with fewer. Noise is
 log-normal; one run in 16 is an outlier, 30 to 60 % slower; drift makes everything slower over 700
