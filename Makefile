@@ -9,12 +9,14 @@ STAGE       := build/stage
 VENV        := build/venv
 VENV_PEERS  := build/venv-analysis
 VENV_REPORT := build/venv-report
-DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
+REPORT      := analysis/report
+LABORATORY  := analysis/laboratory
+DEVCLUSTER  := PYTHONPATH=tests python3 -m devcluster
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi fuzz clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -26,7 +28,7 @@ build: ## Build everything into build/stage
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
 	cargo build --release --locked --package io-autotune-protocol --example storm --example lives
-	install -m 755 target/release/examples/storm target/release/examples/lives $(STAGE)/workloads/
+	install -m 755 target/release/examples/storm target/release/examples/lives build/workloads/
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
@@ -34,7 +36,7 @@ build: ## Build everything into build/stage
 
 demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
 	@deploy/install-deps cluster
-	@PYTHONPATH=deploy python3 -m demo --root $(DEMO_ROOT)
+	@PYTHONPATH=tests python3 -m demo --root $(DEMO_ROOT)
 
 demo-down: ## Stop what `make demo` started
 	@$(DEVCLUSTER) down --root $(DEMO_ROOT)
@@ -69,14 +71,14 @@ test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the pure par
 	@deploy/install-deps build test
 	cargo test --release --locked --workspace --exclude io-autotune-store
 	$(MAKE) --no-print-directory -C spank-plugin test
-	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_docs tests/unit_lives tests/unit_soak tests/unit_bench analysis/tests
-	$(VENV_REPORT)/bin/python -m pytest analysis/report_tests -m "not store"
+	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_docs tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports
+	$(VENV_REPORT)/bin/python -m pytest $(REPORT)/tests $(LABORATORY)/tests -m "not store"
 
 test-store: $(VENV_REPORT)/.installed ## Tests of the store, and of what reads it, on a PostgreSQL of their own
 	@deploy/install-deps build cluster
 	tests/with-postgres tests/describe-queries --check
 	tests/with-postgres cargo test --release --locked --package io-autotune-store
-	tests/with-postgres $(VENV_REPORT)/bin/python -m pytest analysis/report_tests -m store
+	tests/with-postgres $(VENV_REPORT)/bin/python -m pytest $(REPORT)/tests -m store
 
 test-cluster: build $(VENV)/.installed ## Tests on a real Slurm cluster of their own
 	@deploy/install-deps cluster test
@@ -125,11 +127,11 @@ format: $(VENV)/.installed ## Put everything into shape
 	$(VENV)/bin/ruff format deploy tests analysis
 	$(VENV)/bin/ruff check --fix deploy tests analysis
 
-$(VENV_REPORT)/.installed: analysis/requirements-report.txt analysis/requirements-report-tests.txt
+$(VENV_REPORT)/.installed: $(REPORT)/requirements.txt $(REPORT)/requirements-tests.txt
 	@deploy/install-deps report test
 	python3 -m venv --clear $(VENV_REPORT)
-	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement analysis/requirements-report.txt
-	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement analysis/requirements-report-tests.txt
+	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement $(REPORT)/requirements.txt
+	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement $(REPORT)/requirements-tests.txt
 	touch $@
 
 # One thread each: studies are evaluated side by side.
@@ -151,25 +153,25 @@ $(EMPTY_PLUGIN): tests/bench/empty_plugin.c
 
 bench: build $(FREE_MUNGE) $(EMPTY_PLUGIN) ## What the tuner costs, each figure a ratio: leave the machine alone meanwhile
 	@deploy/install-deps cluster
-	@PYTHONPATH=deploy:tests python3 -m bench --root $(BENCH_ROOT) $(BENCH_ARGS)
+	@PYTHONPATH=tests python3 -m bench --root $(BENCH_ROOT) $(BENCH_ARGS)
 
 report-demo: build $(VENV_REPORT)/.installed ## The nightly report of the demo's real history, and of a generated year
 	@deploy/install-deps cluster report
-	@$(REPORT_ENV) PYTHONPATH=deploy tests/with-postgres python3 -m demo.report --root $(DEMO_ROOT) \
+	@$(REPORT_ENV) PYTHONPATH=tests tests/with-postgres python3 -m demo.report --root $(DEMO_ROOT) \
 		--nights $(REPORT_DEMO) --python $(abspath $(VENV_REPORT))/bin/python
 
 bench-report: $(VENV_REPORT)/.installed ## The nightly report's time and memory, of 10^6 runs in 10^4 studies
 	@deploy/install-deps cluster report
-	$(REPORT_ENV) PYTHONPATH=analysis tests/with-postgres $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
+	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) tests/with-postgres $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
 
 report-schema: $(VENV_REPORT)/.installed ## Renew docs/report.schema.json
-	PYTHONPATH=analysis $(VENV_REPORT)/bin/python -m io_autotune_analysis.files.schema > docs/report.schema.json
+	PYTHONPATH=$(REPORT) $(VENV_REPORT)/bin/python -m io_autotune_report.render.schema > docs/report.schema.json
 
 # Large: Optuna's Gaussian process brings PyTorch along.
-$(VENV_PEERS)/.installed: analysis/requirements.txt
+$(VENV_PEERS)/.installed: $(LABORATORY)/requirements.txt
 	@deploy/install-deps test
 	python3 -m venv --clear $(VENV_PEERS)
-	$(VENV_PEERS)/bin/pip install --quiet --require-hashes --requirement analysis/requirements.txt
+	$(VENV_PEERS)/bin/pip install --quiet --require-hashes --requirement $(LABORATORY)/requirements.txt
 	touch $@
 
 TABLES ?= $(wildcard analysis/data/*.json)
@@ -179,17 +181,17 @@ KEPT   ?= build/bench-peers/studies
 PEERS_ARGS ?=
 COMPARISON_ARGS ?=
 bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on the same tables and noise
-	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) --kept $(KEPT) $(PEERS_ARGS) -- $(TABLES)
+	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) --kept $(KEPT) $(PEERS_ARGS) -- $(TABLES)
 
 comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/measurements/comparison.md: the methods, the papers' tables, other optimisers
-	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
+	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
 		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data $(TABLES)
 
 GAINS_ROOT ?= /var/lib/io-autotune-gains
 GAINS_ARGS ?=
 accelerators-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/accelerators-report.md: what each accelerator gains over its default here
 	@deploy/install-deps cluster test report
-	@$(REPORT_ENV) PYTHONPATH=deploy:analysis $(VENV_REPORT)/bin/python -m gains --root $(GAINS_ROOT) \
+	@$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY):tests $(VENV_REPORT)/bin/python -m gains --root $(GAINS_ROOT) \
 		--report docs/measurements/accelerators-report.md $(GAINS_ARGS)
 
 # The report's page is tested in a real browser, and test-unit says so where it cannot have one.
@@ -198,17 +200,22 @@ browser: ## Install chromium, which the tests of the report's page need
 
 test-unit: browser
 
+GUARANTEES_ARGS ?= --studies 1000 --seed 1
+report-guarantees: $(VENV_REPORT)/.installed ## Renew docs/measurements/report-guarantees.md: what the report promises
+	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) $(VENV_REPORT)/bin/python -m guarantees \
+		--output docs/measurements/report-guarantees.md $(GUARANTEES_ARGS)
+
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images
-	PYTHONPATH=analysis $(VENV_REPORT)/bin/python -m report_tests.screenshots docs/images $(SCREENSHOTS_ARGS)
+	PYTHONPATH=$(REPORT):$(REPORT)/tests $(VENV_REPORT)/bin/python -m screenshots docs/images $(SCREENSHOTS_ARGS)
 
 reference: $(VENV_PEERS)/.installed ## Renew what the engine's Gaussian process is checked against
-	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/engine/src/surrogate/scikit-learn.json
+	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/engine/src/surrogate/scikit-learn.json
 
 MEASURE_ARGS ?=
 measure-romio: build ## Measure the ROMIO accelerator's table on a private cluster: leave the machine alone meanwhile
 	@deploy/install-deps cluster
-	PYTHONPATH=deploy:analysis python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
+	PYTHONPATH=$(LABORATORY):tests python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
 
 sqlx: ## Renew the committed descriptions of the store's queries
 	@deploy/install-deps build cluster
@@ -216,6 +223,14 @@ sqlx: ## Renew the committed descriptions of the store's queries
 
 openapi: build ## Renew docs/openapi.json
 	$(STAGE)/bin/io-autotuned --print-openapi > docs/openapi.json
+
+MDBOOK := build/mdbook-0.5.4/bin/mdbook
+$(MDBOOK):
+	cargo install mdbook --version 0.5.4 --locked --no-default-features --features search --root build/mdbook-0.5.4
+
+docs: $(MDBOOK) ## The pages as a site in build/book, its links checked
+	$(MDBOOK) build docs
+	python3 tests/unit_docs/links.py build/book
 
 clean: ## Remove what was built
 	rm -rf build target

@@ -40,9 +40,7 @@ def lives(request: pytest.FixtureRequest, site: Site) -> Lives:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that renews lives.md."""
-    parser.addoption(
-        WRITE_LIVES, action="store_true", help="write what was recorded into lives.md"
-    )
+    parser.addoption(WRITE_LIVES, action="store_true", help="write what was recorded into lives.md")
 
 
 def pytest_configure(config: pytest.Config) -> None:
