@@ -15,7 +15,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi fuzz advisories coverage clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi fuzz advisories coverage release-check clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -227,6 +227,10 @@ COVERAGE_ARGS ?= --workspace --exclude io-autotune-store
 coverage: $(VENV)/.installed ## Which lines the unit tests run, in Rust and in the plugin: build/coverage
 	@deploy/install-deps build test coverage
 	tests/coverage $(VENV)/bin/cargo-llvm-cov build/coverage $(COVERAGE_ARGS)
+
+# Renews what is generated, so that a stale file makes the tree unclean.
+release-check: sqlx openapi report-schema ## Check that VERSION can be released: docs/releasing.md
+	python3 tests/release_check.py "$(VERSION)"
 
 clean: ## Remove what was built
 	rm -rf build target
