@@ -171,9 +171,9 @@ def _row(name: str, *rates: Rate) -> str:
 _HEAD = """\
 # What the report promises, measured
 
-Written by `make report-guarantees GUARANTEES_ARGS="--studies {studies} --seed {seed}"`; do not edit.
-What the report claims, and how: [report-statistics.md](../derivation/report-statistics.md). The
-studies are simulated, the code is the report's own; a test repeats them with fewer. Noise is
+Written by `make report-guarantees GUARANTEES_ARGS="--studies {studies} --seed {seed}"`; do not
+edit. What the report claims, and how: [statistics](../derivation/report-statistics.md). The studies
+are simulated, the code is the report's own; a test repeats them with fewer. Noise is
 log-normal; one run in 16 is an outlier, 30 to 60 % slower; drift makes everything slower over 700
 runs."""
 
