@@ -1,4 +1,4 @@
-"""Fixtures of the tests on a real cluster, and what renews docs/lives.md."""
+"""Fixtures of the tests on a real cluster, and what renews lives.md."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lives.record import Record
 from lives.together import Lives
 
 WRITE_LIVES = "--write-lives"
-"""The option by which docs/lives.md is renewed."""
+"""The option by which lives.md is renewed."""
 RECORD: pytest.StashKey[Record] = pytest.StashKey()
-"""What docs/lives.md is compared with, or renewed from."""
+"""What lives.md is compared with, or renewed from."""
 
 
 @pytest.fixture(scope="session")
@@ -39,21 +39,19 @@ def lives(request: pytest.FixtureRequest, site: Site) -> Lives:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that renews docs/lives.md."""
-    parser.addoption(
-        WRITE_LIVES, action="store_true", help="write what was recorded into docs/lives.md"
-    )
+    """Add the option that renews lives.md."""
+    parser.addoption(WRITE_LIVES, action="store_true", help="write what was recorded into lives.md")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read docs/lives.md."""
+    """Read lives.md."""
     config.stash[RECORD] = Record(writes=config.getoption(WRITE_LIVES))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write docs/lives.md, where that was asked for."""
+    """Write lives.md, where that was asked for."""
     if session.config.stash[RECORD].write():
-        say(session.config, "docs/lives.md is renewed: look at what has changed in it")
+        say(session.config, "lives.md is renewed: look at what has changed in it")
 
 
 def pytest_terminal_summary(

@@ -11,8 +11,8 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use crate::error::{Named, StoreError};
 use crate::pool::{Store, one_row};
 use crate::records::{number, word};
-use crate::start::lock_study;
 use crate::state::{self, StudyState};
+use crate::studies::lock_study;
 
 const NAME: &str = "assess";
 
