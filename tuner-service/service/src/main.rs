@@ -6,7 +6,6 @@ mod access;
 mod api;
 mod config;
 mod decide;
-mod fits;
 mod gate;
 mod ineffective;
 mod launches;
@@ -18,6 +17,7 @@ mod reconcile;
 mod repeat;
 mod replay;
 mod slurm;
+mod surrogates;
 mod verdict;
 
 use std::io::Write;
@@ -36,10 +36,10 @@ use tracing_subscriber::EnvFilter;
 use crate::access::Access;
 use crate::api::Service;
 use crate::config::{Config, StartupError};
-use crate::fits::EpochFits;
 use crate::gate::Gates;
 use crate::launches::Launches;
 use crate::limits::Limits;
+use crate::surrogates::SurrogateCaches;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
 #[derive(Parser)]
@@ -139,7 +139,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
         gates: Gates::default(),
-        fits: EpochFits::default(),
+        surrogates: SurrogateCaches::default(),
         launches: Launches::default(),
     });
     let (stop, stopping) = watch::channel(false);

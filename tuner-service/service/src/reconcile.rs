@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_autotune_engine::{ENGINE_VERSION, Epoch, Heard, Settings, drift};
+use io_autotune_engine::{ENGINE_VERSION, Epoch, ObservedValue, Settings, drift};
 use io_autotune_store::{AwaitedRun, Inheritance, Judged, Judgement, Store, StoreError, Verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::decide::narrowed;
+use crate::decide::restricted;
 use crate::ineffective;
 use crate::limits::Limits;
 use crate::merge;
@@ -248,7 +248,9 @@ impl Reconciler {
                 Next::Wait => {}
                 Next::Release => self.release(&run).await,
                 Next::Judge(verdict) => verdicts.push(Judging {
-                    heard: ineffective::heard(reports.as_deref().unwrap_or_default()),
+                    observed_values: ineffective::observed_values(
+                        reports.as_deref().unwrap_or_default(),
+                    ),
                     run,
                     verdict,
                 }),
@@ -294,7 +296,7 @@ impl Reconciler {
                 run_id: one.run.run_id,
                 news: one.run.news,
                 verdict: &one.verdict,
-                heard: &one.heard,
+                observed_values: &one.observed_values,
             })
             .collect();
         let judged = self.store.judge_runs(&judgements).await?;
@@ -329,9 +331,9 @@ impl Reconciler {
                 |runs| drift(runs, &settings.drift),
                 |state, drift| Inheritance {
                     inherited: {
-                        let narrowed = narrowed(state);
-                        let epoch = Epoch::new(narrowed.space(), settings, state.seed);
-                        epoch.ranks(narrowed.history(), drift)
+                        let restricted = restricted(state);
+                        let epoch = Epoch::new(restricted.space(), settings, state.seed);
+                        epoch.ranks(restricted.history(), drift)
                     },
                     drift: json!({
                         "drift": drift,
@@ -354,7 +356,7 @@ impl Reconciler {
 struct Judging {
     run: AwaitedRun,
     verdict: Verdict,
-    heard: Vec<Heard>,
+    observed_values: Vec<ObservedValue>,
 }
 
 /// What is known of a run's end.

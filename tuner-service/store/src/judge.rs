@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use io_autotune_model::{Heard, Heeds, Parametrization, Phase, Role, Tally, Tested};
+use io_autotune_model::{
+    ObservedValue, ParameterEffects, Parametrization, Phase, Role, Tally, Tested,
+};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -113,7 +115,7 @@ pub struct Judgement<'a> {
     pub verdict: &'a Verdict,
     /// What the run's nodes were told of parameters that the accelerator can be asked for. It enters the epoch
     /// with the first verdict.
-    pub heard: &'a [Heard],
+    pub observed_values: &'a [ObservedValue],
 }
 
 /// The judgement of a run that holds.
@@ -157,7 +159,7 @@ impl Store {
             run_id,
             news,
             verdict,
-            heard: &[],
+            observed_values: &[],
         };
         let judged = self.judge_runs(&[judgement]).await?;
         judged.first().copied().ok_or(StoreError::Invariant {
@@ -191,7 +193,7 @@ impl Store {
             run_id,
             news,
             verdict,
-            heard,
+            observed_values,
         } in judgements
         {
             let run = runs.remove(&run_id).ok_or(StoreError::Invariant {
@@ -224,7 +226,7 @@ impl Store {
                     let is_first = standing.is_none();
                     if is_first {
                         tally += Tally::of(run.phase, run.role);
-                        first_heard.push(heard);
+                        first_heard.push(observed_values);
                     }
                     added.push(Added {
                         ordinal: 0,
@@ -264,7 +266,7 @@ impl Store {
                 enter(&mut transaction, epoch_id, &added).await?;
             }
         }
-        first_heard.retain(|heard| !heard.is_empty());
+        first_heard.retain(|observed_values| !observed_values.is_empty());
         if !first_heard.is_empty() {
             hear(&mut transaction, epoch_id, &first_heard).await?;
         }
@@ -390,23 +392,23 @@ async fn count_judgements(
 async fn hear(
     connection: &mut PgConnection,
     epoch_id: i64,
-    runs: &[&[Heard]],
+    runs: &[&[ObservedValue]],
 ) -> Result<(), StoreError> {
-    let mut heeds = sqlx::query_scalar!(
-        r#"select heeds as "heeds: Json<Heeds>" from epochs where id = $1"#,
+    let mut effects = sqlx::query_scalar!(
+        r#"select heeds as "heeds: Json<ParameterEffects>" from epochs where id = $1"#,
         epoch_id
     )
     .fetch_one(&mut *connection)
     .await
     .named(NAME)?
     .0;
-    for heard in runs {
-        heeds.record(heard);
+    for observed_values in runs {
+        effects.record(observed_values);
     }
     let result = sqlx::query!(
         "update epochs set heeds = $2 where id = $1",
         epoch_id,
-        Json(heeds) as _
+        Json(effects) as _
     )
     .execute(connection)
     .await

@@ -32,11 +32,11 @@ pub(crate) use self::report::ReportConfig;
 pub(crate) use self::signing::MUNGE_CALLS;
 use crate::access::Access;
 use crate::decide::Snapshot;
-use crate::fits::EpochFits;
 use crate::gate::Gates;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
 use crate::slurm::Sources;
+use crate::surrogates::SurrogateCaches;
 
 /// What handlers work with.
 pub(crate) struct Service {
@@ -60,7 +60,7 @@ pub(crate) struct Service {
     /// Who waits for a study.
     pub(crate) gates: Gates<Snapshot>,
     /// The surrogates of the epochs asked about last.
-    pub(crate) fits: EpochFits,
+    pub(crate) surrogates: SurrogateCaches,
     /// What jobs on several nodes were answered a moment ago.
     pub(crate) launches: Launches<StartAnswer>,
 }

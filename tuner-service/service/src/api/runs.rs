@@ -67,7 +67,7 @@ pub(super) async fn start(
         listed_limit: service.listed_limit(&job),
         accelerator: &accelerator,
         settings: &service.settings,
-        fits: Some(&service.fits),
+        surrogates: Some(&service.surrogates),
         busy: None,
     };
     let ask = || async {

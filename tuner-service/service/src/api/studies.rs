@@ -15,7 +15,7 @@ use utoipa::IntoParams;
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::decide::narrowed;
+use crate::decide::restricted;
 
 /// Which studies to show.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -81,9 +81,9 @@ async fn parametrization(
             Ok(state.space.complete(&values)?)
         }
         None => {
-            let narrowed = narrowed(&state);
-            let epoch = Epoch::new(narrowed.space(), &service.settings, state.seed);
-            match epoch.recommend(narrowed.history()) {
+            let restricted = restricted(&state);
+            let epoch = Epoch::new(restricted.space(), &service.settings, state.seed);
+            match epoch.recommend(restricted.history()) {
                 Some(recommendation) => Ok(recommendation.parametrization),
                 None => Err(ApiError::bad_request(format!(
                     "study {study_id} recommends nothing yet: name the values to pin"

@@ -1,6 +1,6 @@
 //! A verdict enters an epoch's caches once, only where it fits the run, and can be revised.
 
-use io_autotune_model::{Heard, Parametrization, Phase, Role, Tally, Tested};
+use io_autotune_model::{ObservedValue, Parametrization, Phase, Role, Tally, Tested};
 use io_autotune_store::{Audit, Failure, Judged, Judgement, Source, StoreError, Verdict};
 use tokio::task::JoinSet;
 
@@ -533,7 +533,7 @@ async fn verdicts_given_together_are_what_they_are_one_by_one() {
                     run_id: *run_id,
                     news: *news,
                     verdict,
-                    heard: &[],
+                    observed_values: &[],
                 })
                 .collect();
             store.judge_runs(&judgements).await
@@ -607,7 +607,7 @@ async fn a_run_whose_reports_are_not_merged_is_not_judged() {
 async fn what_a_run_was_told_enters_its_epoch_once() {
     in_database(|database| async move {
         let store = database.store(2);
-        let heard = [Heard {
+        let observed_values = [ObservedValue {
             parameter: "sieve".into(),
             name: "romio_ds_write".into(),
             given: Some("enable".into()),
@@ -619,7 +619,7 @@ async fn what_a_run_was_told_enters_its_epoch_once() {
                 run_id,
                 news: database.news(run_id).await,
                 verdict,
-                heard: &heard,
+                observed_values: &observed_values,
             };
             store.judge_runs(&[judgement]).await.unwrap()
         };
@@ -627,22 +627,26 @@ async fn what_a_run_was_told_enters_its_epoch_once() {
             let start = Start::of(99);
             store.state_of(&start.study, &start.space).await.unwrap()
         };
-        let unheeded = async || state().await.heeds.unheeded().count();
+        let ineffective = async || state().await.effects.ineffective().count();
         let first = launch(&store, 1, point(4), 12.5).await;
         assert_eq!(judged(first, &not_counted()).await, [Judged::First]);
         assert_eq!(judged(first, &not_counted()).await, [Judged::Unchanged]);
         say(&store, 1, "FAILED").await;
         assert_eq!(judged(first, &failed(point(4))).await, [Judged::Revised]);
-        assert_eq!(unheeded().await, 0, "one run, however often it is judged");
+        assert_eq!(
+            ineffective().await,
+            0,
+            "one run, however often it is judged"
+        );
         let second = launch(&store, 2, point(4), 12.5).await;
         judged(second, &not_counted()).await;
-        assert_eq!(unheeded().await, 1);
+        assert_eq!(ineffective().await, 1);
         let audit = Audit {
             uid: 0,
             why: "the program was changed",
         };
         store.reset(state().await.study_id, audit).await.unwrap();
-        assert_eq!(unheeded().await, 0, "a new epoch looks anew");
+        assert_eq!(ineffective().await, 0, "a new epoch looks anew");
     })
     .await;
 }
