@@ -3,21 +3,21 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod admission;
 mod api;
 mod config;
 mod decide;
-mod gate;
 mod ineffective;
 mod launches;
 mod limits;
 mod listen;
 mod merge;
-mod patience;
 mod reconcile;
-mod repeat;
 mod replay;
+mod retry;
 mod slurm;
 mod surrogates;
+mod timeouts;
 mod verdict;
 
 use std::io::Write;
@@ -34,9 +34,9 @@ use tokio::sync::{Semaphore, watch};
 use tracing_subscriber::EnvFilter;
 
 use crate::access::Access;
+use crate::admission::Admissions;
 use crate::api::Service;
 use crate::config::{Config, StartupError};
-use crate::gate::Gates;
 use crate::launches::Launches;
 use crate::limits::Limits;
 use crate::surrogates::SurrogateCaches;
@@ -138,7 +138,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         sources: Arc::clone(&sources),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
-        gates: Gates::default(),
+        admissions: Admissions::default(),
         surrogates: SurrogateCaches::default(),
         launches: Launches::default(),
     });

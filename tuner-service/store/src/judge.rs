@@ -110,7 +110,7 @@ pub struct Judgement<'a> {
     /// The run.
     pub run_id: i64,
     /// The run's news when the verdict was made.
-    pub news: i64,
+    pub changes: i64,
     /// The verdict.
     pub verdict: &'a Verdict,
     /// What the run's nodes were told of parameters that the accelerator can be asked for. It enters the epoch
@@ -139,8 +139,8 @@ struct Judging {
     role: Role,
     elapsed: Option<f64>,
     measures: BTreeMap<String, f64>,
-    news: i64,
-    unmerged: bool,
+    changes: i64,
+    dirty: bool,
 }
 
 impl Store {
@@ -152,12 +152,12 @@ impl Store {
     pub async fn judge_run(
         &self,
         run_id: i64,
-        news: i64,
+        changes: i64,
         verdict: &Verdict,
     ) -> Result<Judged, StoreError> {
         let judgement = Judgement {
             run_id,
-            news,
+            changes,
             verdict,
             observed_values: &[],
         };
@@ -191,7 +191,7 @@ impl Store {
         let (mut is_revised, mut first_heard) = (false, Vec::new());
         for &Judgement {
             run_id,
-            news,
+            changes,
             verdict,
             observed_values,
         } in judgements
@@ -200,7 +200,7 @@ impl Store {
                 transaction: NAME,
                 problem: format!("run {run_id} does not exist or is judged twice at once"),
             })?;
-            if run.news != news || run.unmerged {
+            if run.changes != changes || run.dirty {
                 judged.push(Judged::Outdated);
                 continue;
             }
@@ -319,8 +319,8 @@ async fn lock_runs(
                 role: word(NAME, &row.role)?,
                 elapsed: row.elapsed,
                 measures: row.measures.0,
-                news: row.news,
-                unmerged: row.unmerged,
+                changes: row.news,
+                dirty: row.unmerged,
             };
             Ok((row.id, judging))
         })

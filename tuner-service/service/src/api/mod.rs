@@ -31,8 +31,8 @@ pub(crate) use self::error::ApiError;
 pub(crate) use self::report::ReportConfig;
 pub(crate) use self::signing::MUNGE_CALLS;
 use crate::access::Access;
+use crate::admission::Admissions;
 use crate::decide::Snapshot;
-use crate::gate::Gates;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
 use crate::slurm::Sources;
@@ -58,7 +58,7 @@ pub(crate) struct Service {
     /// A run in flight for longer deserves a look.
     pub(crate) stuck_after: Duration,
     /// Who waits for a study.
-    pub(crate) gates: Gates<Snapshot>,
+    pub(crate) admissions: Admissions<Snapshot>,
     /// The surrogates of the epochs asked about last.
     pub(crate) surrogates: SurrogateCaches,
     /// What jobs on several nodes were answered a moment ago.

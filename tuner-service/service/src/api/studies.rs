@@ -61,7 +61,7 @@ pub(super) async fn pin(
     let audit = steering(&service, caller, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
     service.store.pin(study_id, &parametrization, audit).await?;
-    service.gates.forget_snapshots().await;
+    service.admissions.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
@@ -111,7 +111,7 @@ pub(super) async fn unpin(
             "study {study_id} is not pinned"
         )));
     }
-    service.gates.forget_snapshots().await;
+    service.admissions.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, "study unpinned");
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
@@ -130,7 +130,7 @@ pub(super) async fn reset(
     let Json(body) = body?;
     let audit = steering(&service, caller, study_id, &body.why).await?;
     let epoch = service.store.reset(study_id, audit).await?;
-    service.gates.forget_snapshots().await;
+    service.admissions.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
@@ -149,7 +149,7 @@ pub(super) async fn accept(
     let Json(body) = body?;
     let audit = steering(&service, caller, study_id, &body.why).await?;
     service.store.accept_mixed(study_id, audit).await?;
-    service.gates.forget_snapshots().await;
+    service.admissions.forget_snapshots().await;
     tracing::info!(
         study_id,
         uid = caller.uid,

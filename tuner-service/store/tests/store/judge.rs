@@ -115,11 +115,11 @@ async fn a_run_that_ran_out_of_memory_is_told_from_one_that_failed() {
             database.judge(&store, run_id, &verdict).await.unwrap();
         }
         // The truth arrives late: the caches are built anew.
-        let news = database
+        let changes = database
             .number("select news from runs where job_id = 3")
             .await;
         let judged = store
-            .judge_run(corrected, news, &out_of_memory(point(6)))
+            .judge_run(corrected, changes, &out_of_memory(point(6)))
             .await
             .unwrap();
         assert_eq!(judged, Judged::Revised);
@@ -297,9 +297,9 @@ async fn a_verdict_that_did_not_know_the_latest_news_does_not_stand() {
     in_database(|database| async move {
         let store = database.store(2);
         let run_id = launch(&store, 1, point(4), 10.0).await;
-        let news = database.news(run_id).await;
+        let changes = database.changes(run_id).await;
         say(&store, 1, "NODE_FAIL").await;
-        let judged = store.judge_run(run_id, news, &counted(point(4))).await;
+        let judged = store.judge_run(run_id, changes, &counted(point(4))).await;
         assert_eq!(judged.unwrap(), Judged::Outdated);
         assert_eq!(database.number("select count(*) from judgements").await, 0);
         assert_eq!(
@@ -508,7 +508,7 @@ async fn runs_wait_for_slurms_word_until_they_are_judged() {
         assert!(run.outcome_age.unwrap() >= 0.0);
 
         let judged = store
-            .judge_run(run.run_id, run.news, &counted(point(0)))
+            .judge_run(run.run_id, run.changes, &counted(point(0)))
             .await;
         assert_eq!(judged.unwrap(), Judged::First);
         assert_eq!(jobs(true, 10).await, [1, 3, 4]);
@@ -529,9 +529,9 @@ async fn verdicts_given_together_are_what_they_are_one_by_one() {
         let together = async |verdicts: &[(i64, i64, Verdict)]| {
             let judgements: Vec<Judgement<'_>> = verdicts
                 .iter()
-                .map(|(run_id, news, verdict)| Judgement {
+                .map(|(run_id, changes, verdict)| Judgement {
                     run_id: *run_id,
-                    news: *news,
+                    changes: *changes,
                     verdict,
                     observed_values: &[],
                 })
@@ -617,7 +617,7 @@ async fn what_a_run_was_told_enters_its_epoch_once() {
         let judged = async |run_id: i64, verdict: &Verdict| {
             let judgement = Judgement {
                 run_id,
-                news: database.news(run_id).await,
+                changes: database.changes(run_id).await,
                 verdict,
                 observed_values: &observed_values,
             };
