@@ -6,7 +6,7 @@ use io_autotune_model::{Assessment, Effect, Gain};
 use io_autotune_store::{Assessing, EvidenceRow, KeptEvidence, Store, StoreError, StudyState};
 use serde_json::{Value, json};
 
-use crate::decide::narrowed;
+use crate::decide::restricted;
 
 /// Renews what is said of a study, and commits the transaction.
 pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Result<(), StoreError> {
@@ -97,19 +97,19 @@ fn assessment(
     effects: Vec<Effect>,
     settings: &Settings,
 ) -> Assessment {
-    let narrowed = narrowed(state);
-    let epoch = Epoch::narrowed(&narrowed, settings, state.seed);
+    let restricted = restricted(state);
+    let epoch = Epoch::restricted(&restricted, settings, state.seed);
     let drift = state.opened.drift.as_ref();
     let facts = StudyFacts {
         study_id: state.study_id,
         accepts_mixed: state.accepts_mixed,
-        observed: &state.heeds,
+        observed: &state.effects,
         drift: drift.map(|_| state.opened.why.as_str()),
     };
     Assessment {
         epoch: state.epoch,
         gain,
         effects,
-        findings: epoch.findings(narrowed.history(), facts),
+        findings: epoch.findings(restricted.history(), facts),
     }
 }

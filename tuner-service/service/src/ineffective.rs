@@ -1,18 +1,18 @@
 //! Parameters without effect: the application, or the library, has another value in force than runs are given, whatever
 //! that is.
 
-use io_autotune_model::Heard;
+use io_autotune_model::ObservedValue;
 use io_autotune_protocol::Told;
 use serde::Deserialize;
 use serde_json::Value;
 
 /// What the nodes of a run were told of its parameters.
-pub(crate) fn heard(reports: &[Value]) -> Vec<Heard> {
+pub(crate) fn observed_values(reports: &[Value]) -> Vec<ObservedValue> {
     // Most were told nothing, and every run is asked about on its way to a verdict.
     let told = reports.iter().filter_map(|report| report.get("told"));
     told.filter_map(|told| Vec::<Told>::deserialize(told).ok())
         .flatten()
-        .map(|told| Heard {
+        .map(|told| ObservedValue {
             parameter: told.parameter,
             name: told.name,
             given: told.asked,
@@ -45,9 +45,9 @@ mod tests {
 
     #[test]
     fn what_nodes_were_told_is_read_and_what_is_no_report_is_passed_over() {
-        let heard = heard(&[report("enable"), json!("not a report")]);
-        let [sieve, nodes] = &heard[..] else {
-            panic!("two parameters: {heard:?}")
+        let values = observed_values(&[report("enable"), json!("not a report")]);
+        let [sieve, nodes] = &values[..] else {
+            panic!("two parameters: {values:?}")
         };
         assert_eq!((sieve.parameter.as_str(), sieve.as_given), ("sieve", false));
         assert_eq!(sieve.given.as_deref(), Some("enable"));

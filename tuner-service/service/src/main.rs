@@ -3,22 +3,22 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod admission;
 mod api;
 mod assess;
 mod config;
 mod decide;
-mod fits;
-mod gate;
 mod ineffective;
 mod launches;
 mod limits;
 mod listen;
 mod merge;
-mod patience;
 mod reconcile;
-mod repeat;
 mod replay;
+mod retry;
 mod slurm;
+mod surrogates;
+mod timeouts;
 mod verdict;
 
 use std::io::Write;
@@ -35,12 +35,12 @@ use tokio::sync::{Semaphore, watch};
 use tracing_subscriber::EnvFilter;
 
 use crate::access::Access;
+use crate::admission::Admissions;
 use crate::api::Service;
 use crate::config::{Config, StartupError};
-use crate::fits::EpochFits;
-use crate::gate::Gates;
 use crate::launches::Launches;
 use crate::limits::Limits;
+use crate::surrogates::SurrogateCaches;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
 #[derive(Parser)]
@@ -139,8 +139,8 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         sources: Arc::clone(&sources),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
-        gates: Gates::default(),
-        fits: EpochFits::default(),
+        admissions: Admissions::default(),
+        surrogates: SurrogateCaches::default(),
         launches: Launches::default(),
     });
     let (stop, stopping) = watch::channel(false);

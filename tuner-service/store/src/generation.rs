@@ -59,14 +59,14 @@ pub struct StartedRun {
 /// The latest run of a key.
 pub(crate) struct Latest {
     pub(crate) run: StartedRun,
-    recurrence: i32,
+    generation_number: i32,
     /// It is another launch's: the job id was given again.
     pub(crate) is_anothers: bool,
 }
 
 /// The recurrence that a launch's run is to have, if there is none yet.
 pub(crate) fn next(latest: Option<&Latest>) -> i32 {
-    latest.map_or(0, |latest| latest.recurrence.saturating_add(1))
+    latest.map_or(0, |latest| latest.generation_number.saturating_add(1))
 }
 
 impl Store {
@@ -128,7 +128,7 @@ pub(crate) async fn latest(
                 reason: row.reason,
                 delivery: row.delivery,
             },
-            recurrence: row.recurrence,
+            generation_number: row.recurrence,
             is_anothers: row.is_anothers,
         })
     })

@@ -36,7 +36,7 @@ pub use error::{Scarce, StoreError};
 pub use finish::{Finish, Finished, Merged};
 pub use generation::StartedRun;
 pub use judge::{Failure, Judged, Judgement, Verdict};
-pub use outcome::{Recorded, Source, Word};
+pub use outcome::{OutcomeReport, Recorded, Source};
 pub use pool::Store;
 pub use records::{JobKey, StudyKey};
 pub use start::{Decision, NewRun};

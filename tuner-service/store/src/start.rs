@@ -93,7 +93,7 @@ impl Store {
         };
         // Another of its nodes may have been first: nothing is to be decided twice.
         let latest = generation::latest(&mut transaction, NAME, &launch).await?;
-        let recurrence = generation::next(latest.as_ref());
+        let generation_number = generation::next(latest.as_ref());
         if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
             return Ok(own.run);
         }
@@ -103,7 +103,7 @@ impl Store {
             state = state::load(&mut transaction, NAME, study_id).await?;
         }
         let decision = decide(&state);
-        let place = (state.epoch_id, recurrence);
+        let place = (state.epoch_id, generation_number);
         let inserted = insert(&mut transaction, NAME, new, place, &decision).await?;
         transaction.commit().await.named(NAME)?;
         self.answer(NAME, &launch, inserted, decision).await
@@ -126,7 +126,7 @@ impl Store {
         let launch = new.launch();
         let mut connection = self.pool.acquire().await.named(NAME)?;
         let latest = generation::latest(&mut connection, NAME, &launch).await?;
-        let recurrence = generation::next(latest.as_ref());
+        let generation_number = generation::next(latest.as_ref());
         if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
             return Ok(own.run);
         }
@@ -134,7 +134,7 @@ impl Store {
             return Err(StoreError::Outdated { transaction: NAME });
         }
         let decision = decide(state);
-        let place = (state.epoch_id, recurrence);
+        let place = (state.epoch_id, generation_number);
         let inserted = insert(&mut connection, NAME, new, place, &decision).await?;
         drop(connection);
         self.answer(NAME, &launch, inserted, decision).await
@@ -201,7 +201,7 @@ async fn insert(
     connection: &mut PgConnection,
     name: &'static str,
     new: &NewRun<'_>,
-    (epoch_id, recurrence): (i64, i32),
+    (epoch_id, generation_number): (i64, i32),
     decision: &Decision,
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
@@ -223,7 +223,7 @@ async fn insert(
         decision.suggestion,
         decision.delivery,
         nodes(new.nodes),
-        recurrence,
+        generation_number,
     )
     .fetch_optional(connection)
     .await

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use io_autotune_model::{Finding, FindingKind, Heed, Heeds, History, Reason, Unheeded};
+use io_autotune_model::{
+    Finding, FindingKind, History, IneffectiveParameter, ParameterEffect, ParameterEffects, Reason,
+};
 
 use crate::guards::mixture::mixture;
 use crate::study::epoch::Epoch;
@@ -15,7 +17,7 @@ pub struct StudyFacts<'a> {
     /// An admin or the owner has said that its runs are one application's, however much they differ.
     pub accepts_mixed: bool,
     /// The values that runs had in force.
-    pub observed: &'a Heeds,
+    pub observed: &'a ParameterEffects,
     /// The sentence that says which change opened the epoch, if one did.
     pub drift: Option<&'a str>,
 }
@@ -35,8 +37,8 @@ impl Epoch<'_> {
         let drift = facts.drift.map(|why| drift(why, facts.study_id));
         let ineffective = facts
             .observed
-            .unheeded()
-            .map(|(one, heed)| ineffective(&one, heed));
+            .ineffective()
+            .map(|(one, effect)| ineffective(&one, effect));
         mixed
             .into_iter()
             .chain(quarantined)
@@ -78,34 +80,34 @@ fn drift(why: &str, study_id: i64) -> Finding {
     finding(FindingKind::Drift, format!("{why}."), action)
 }
 
-fn ineffective(one: &Unheeded, heed: &Heed) -> Finding {
+fn ineffective(one: &IneffectiveParameter, effect: &ParameterEffect) -> Finding {
     let list = |values: &BTreeSet<String>| values.iter().cloned().collect::<Vec<_>>().join(", ");
     let what = format!(
         "{} has no effect here: {} of the latest runs were given {}, and {} was in force; such runs do not count. It is \
          held at its default, and no longer tuned.",
         one.parameter,
-        heed.against,
-        list(&heed.given),
-        list(&heed.instead)
+        effect.against,
+        list(&effect.given),
+        list(&effect.instead)
     );
     let action = format!(
         "Does the program set it itself? Then it has to leave {} to io-autotune, or the parameter out of the \
          accelerator.",
-        heed.name
+        effect.name
     );
     finding(FindingKind::Ineffective, what, action)
 }
 
 #[cfg(test)]
 mod tests {
-    use io_autotune_model::Heard;
+    use io_autotune_model::ObservedValue;
 
     use super::*;
     use crate::study::settings::Settings;
     use crate::testing::{grid, history, tested};
 
-    fn told(given: &str) -> Heard {
-        Heard {
+    fn told(given: &str) -> ObservedValue {
+        ObservedValue {
             parameter: "sieve".to_owned(),
             name: "romio_sieve".to_owned(),
             given: Some(given.to_owned()),
@@ -118,8 +120,8 @@ mod tests {
     fn a_parameter_that_is_never_as_given_has_no_effect() {
         let (space, settings) = (grid(&[6, 6]), Settings::default());
         let epoch = Epoch::new(&space, &settings, 1);
-        let mut observed = Heeds::default();
-        let found = |observed: &Heeds| {
+        let mut observed = ParameterEffects::default();
+        let found = |observed: &ParameterEffects| {
             let facts = StudyFacts {
                 study_id: 7,
                 accepts_mixed: false,
@@ -158,7 +160,7 @@ mod tests {
             let facts = StudyFacts {
                 study_id: 7,
                 accepts_mixed,
-                observed: &Heeds::default(),
+                observed: &ParameterEffects::default(),
                 drift: Some("drift: tuned runs took 10 s and take 20 s since"),
             };
             let findings = epoch.findings(&history, facts);

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::api::{ApiError, Service};
 use crate::assess;
-use crate::decide::narrowed;
+use crate::decide::restricted;
 
 /// Comparisons are made of the newest so many runs.
 const COMPARED_RUNS: i64 = 5000;
@@ -41,10 +41,11 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         .compared_runs(state.epoch_id, COMPARED_RUNS)
         .await?;
     let comparison = Comparison::of(&runs);
-    let narrowed = narrowed(&state);
-    let history = narrowed.history();
-    let fits = service.fits.of(state.epoch_id);
-    let epoch = Epoch::narrowed(&narrowed, &service.settings, state.seed).remembering(&fits);
+    let restricted = restricted(&state);
+    let history = restricted.history();
+    let surrogates = service.surrogates.of(state.epoch_id);
+    let epoch =
+        Epoch::restricted(&restricted, &service.settings, state.seed).with_cache(&surrogates);
     let phase = epoch.phase(history, &state.pending);
     let assessment = assess::of(&service.store, &service.settings, &state).await?;
     let warnings = warnings(&state, &epoch, history, &assessment, phase);
@@ -60,7 +61,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
                 None => String::new(),
             };
             let first = match service.settings.method {
-                MethodName::Default => "expected to be the quickest",
+                MethodName::SurrogateGenetic => "expected to be the quickest",
                 _ => "lowest mean",
             };
             format!(

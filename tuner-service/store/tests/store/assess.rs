@@ -52,7 +52,8 @@ fn said(epoch: i32, reason: &str) -> Assessment {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_judged() {
-    in_database(async |store, _| {
+    in_database(|database| async move {
+        let store = database.store(4);
         let mut runs = Vec::new();
         for job_id in 1..=3 {
             runs.push(run(&store, job_id, &point(3)).await);
@@ -67,9 +68,15 @@ async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_jud
         };
         assert_eq!(entered().await, []);
         // The second one ended first: it waits for the first one.
-        store.judge_run(runs[1], 2, &counted(point(3))).await.unwrap();
+        store
+            .judge_run(runs[1], 2, &counted(point(3)))
+            .await
+            .unwrap();
         assert_eq!(entered().await, []);
-        store.judge_run(runs[0], 2, &counted(point(3))).await.unwrap();
+        store
+            .judge_run(runs[0], 2, &counted(point(3)))
+            .await
+            .unwrap();
         let two = [(runs[0], Some(1.0)), (runs[1], Some(2.0))];
         assert_eq!(entered().await, two);
         // What gave up its place holds nothing back, and counts for nothing before it is judged.
@@ -78,19 +85,26 @@ async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_jud
         let mut assessing = store.assess(study_id).await.unwrap();
         let rest = assessing.runs_after(runs[1]).await.unwrap();
         assert_eq!(rest.len(), 1);
-        assert_eq!((rest[0].role, rest[0].phase), (Role::Settled, Phase::Settled));
+        assert_eq!(
+            (rest[0].role, rest[0].phase),
+            (Role::Settled, Phase::Settled)
+        );
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
-    in_database(async |store, _| {
+    in_database(|database| async move {
+        let store = database.store(4);
         let run_id = run(&store, 1, &point(3)).await;
         let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
         assert_eq!(store.assessment(study_id).await.unwrap(), None);
         assert_eq!(store.unassessed(10).await.unwrap(), Vec::<i64>::new());
-        store.judge_run(run_id, 2, &counted(point(3))).await.unwrap();
+        store
+            .judge_run(run_id, 2, &counted(point(3)))
+            .await
+            .unwrap();
         // A verdict of before assessments were kept.
         assert_eq!(store.unassessed(10).await.unwrap(), [study_id]);
 
@@ -98,22 +112,34 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
         let kept = assessing.evidence().await.unwrap();
         assert!(kept.is_current && kept.own.is_none() && kept.assessment.is_none());
         let evidence = json!({ "through": run_id });
-        assessing.write(&evidence, &said(1, "dropped")).await.unwrap();
+        assessing
+            .write(&evidence, &said(1, "dropped"))
+            .await
+            .unwrap();
         drop(assessing);
         assert_eq!(store.assessment(study_id).await.unwrap(), None);
 
         let mut assessing = store.assess(study_id).await.unwrap();
         assessing.write(&evidence, &said(1, "kept")).await.unwrap();
         assessing.commit().await.unwrap();
-        assert_eq!(store.assessment(study_id).await.unwrap(), Some(said(1, "kept")));
+        assert_eq!(
+            store.assessment(study_id).await.unwrap(),
+            Some(said(1, "kept"))
+        );
         assert_eq!(store.unassessed(10).await.unwrap(), Vec::<i64>::new());
 
         // The next epoch begins with nothing of its own, and knows its parent's.
-        let audit = io_autotune_store::Audit { uid: 0, why: "test" };
+        let audit = io_autotune_store::Audit {
+            uid: 0,
+            why: "test",
+        };
         store.reset(study_id, audit).await.unwrap();
         let mut assessing = store.assess(study_id).await.unwrap();
         let kept = assessing.evidence().await.unwrap();
-        assert_eq!((kept.epoch, kept.own, kept.parent), (2, None, Some(evidence)));
+        assert_eq!(
+            (kept.epoch, kept.own, kept.parent),
+            (2, None, Some(evidence))
+        );
         assert_eq!(kept.assessment, Some(said(1, "kept")));
     })
     .await;
