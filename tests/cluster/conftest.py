@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from clusters import MESSAGES, SHARED, cluster_of_its_own, say
+from clusters import SHARED, cluster_of_its_own, say, say_at_the_end
 from harness import Site
 from lives.record import Record
 from lives.together import Lives
@@ -46,7 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read docs/lives.md."""
+    """Read docs/lives.md, and let the clusters say at the end where their logs are."""
+    say_at_the_end(config)
     config.stash[RECORD] = Record(writes=config.getoption(WRITE_LIVES))
 
 
@@ -54,11 +55,3 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write docs/lives.md, where that was asked for."""
     if session.config.stash[RECORD].write():
         say(session.config, "docs/lives.md is renewed: look at what has changed in it")
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Say where the clusters' logs are, past what pytest captures."""
-    for message in config.stash.get(MESSAGES, []):
-        terminalreporter.write_line(message)
