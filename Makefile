@@ -9,7 +9,9 @@ STAGE       := build/stage
 VENV        := build/venv
 VENV_PEERS  := build/venv-analysis
 VENV_REPORT := build/venv-report
-DEVCLUSTER  := PYTHONPATH=deploy python3 -m devcluster
+REPORT      := analysis/report
+LABORATORY  := analysis/laboratory
+DEVCLUSTER  := PYTHONPATH=tests python3 -m devcluster
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
@@ -29,7 +31,7 @@ build: ## Build everything into build/stage
 	$(MAKE) --no-print-directory -C spank-plugin all
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
-	install -m 755 target/release/examples/storm target/release/examples/lives $(STAGE)/workloads/
+	install -m 755 target/release/examples/storm target/release/examples/lives build/workloads/
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
@@ -37,7 +39,7 @@ build: ## Build everything into build/stage
 
 demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
 	@deploy/install-deps cluster
-	@PYTHONPATH=deploy python3 -m demo --root $(DEMO_ROOT)
+	@PYTHONPATH=tests python3 -m demo --root $(DEMO_ROOT)
 
 demo-down: ## Stop what `make demo` started
 	@$(DEVCLUSTER) down --root $(DEMO_ROOT)
@@ -85,13 +87,13 @@ test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the sto
 test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin against a fake SPANK, and of Python that needs no cluster
 	@deploy/install-deps build test
 	$(MAKE) --no-print-directory -C spank-plugin test
-	$(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_lives tests/unit_soak tests/unit_bench analysis/tests
-	$(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml analysis/report_tests -m "not store"
+	$(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports
+	$(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests $(LABORATORY)/tests -m "not store"
 
 test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's reading, on a PostgreSQL of their own
 	@deploy/install-deps build cluster
 	tests/with-postgres tests/describe-queries --check
-	tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml analysis/report_tests -m store
+	tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml $(REPORT)/tests -m store
 
 CLUSTERS ?= 3
 test-cluster: build $(VENV)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (3) side by side
@@ -151,11 +153,11 @@ format: $(VENV)/.installed ## Put everything into shape
 	$(VENV)/bin/ruff format deploy tests analysis
 	$(VENV)/bin/ruff check --fix deploy tests analysis
 
-$(VENV_REPORT)/.installed: analysis/requirements-report.txt analysis/requirements-report-tests.txt
+$(VENV_REPORT)/.installed: $(REPORT)/requirements.txt $(REPORT)/requirements-tests.txt
 	@deploy/install-deps report test
 	python3 -m venv --clear $(VENV_REPORT)
-	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement analysis/requirements-report.txt
-	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement analysis/requirements-report-tests.txt
+	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement $(REPORT)/requirements.txt
+	$(VENV_REPORT)/bin/pip install --quiet --require-hashes --requirement $(REPORT)/requirements-tests.txt
 	touch $@
 
 # One thread each: studies are evaluated side by side.
@@ -177,25 +179,25 @@ $(EMPTY_PLUGIN): tests/bench/empty_plugin.c
 
 bench: build $(FREE_MUNGE) $(EMPTY_PLUGIN) ## What the tuner costs, each figure a ratio: leave the machine alone meanwhile
 	@deploy/install-deps cluster
-	@PYTHONPATH=deploy:tests python3 -m bench --root $(BENCH_ROOT) $(BENCH_ARGS)
+	@PYTHONPATH=tests python3 -m bench --root $(BENCH_ROOT) $(BENCH_ARGS)
 
 report-demo: build $(VENV_REPORT)/.installed ## The nightly report of the demo's real history, and of a generated year
 	@deploy/install-deps cluster report
-	@$(REPORT_ENV) PYTHONPATH=deploy tests/with-postgres python3 -m demo.report --root $(DEMO_ROOT) \
+	@$(REPORT_ENV) PYTHONPATH=tests tests/with-postgres python3 -m demo.report --root $(DEMO_ROOT) \
 		--nights $(REPORT_DEMO) --python $(abspath $(VENV_REPORT))/bin/python
 
 bench-report: $(VENV_REPORT)/.installed ## The nightly report's time and memory, of 10^6 runs in 10^4 studies
 	@deploy/install-deps cluster report
-	$(REPORT_ENV) PYTHONPATH=analysis tests/with-postgres $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
+	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) tests/with-postgres $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
 
 report-schema: $(VENV_REPORT)/.installed ## Renew docs/report.schema.json
-	PYTHONPATH=analysis $(VENV_REPORT)/bin/python -m io_autotune_analysis.files.schema > docs/report.schema.json
+	PYTHONPATH=$(REPORT) $(VENV_REPORT)/bin/python -m io_autotune_report.render.schema > docs/report.schema.json
 
 # Large: Optuna's Gaussian process brings PyTorch along.
-$(VENV_PEERS)/.installed: analysis/requirements.txt
+$(VENV_PEERS)/.installed: $(LABORATORY)/requirements.txt
 	@deploy/install-deps test
 	python3 -m venv --clear $(VENV_PEERS)
-	$(VENV_PEERS)/bin/pip install --quiet --require-hashes --requirement analysis/requirements.txt
+	$(VENV_PEERS)/bin/pip install --quiet --require-hashes --requirement $(LABORATORY)/requirements.txt
 	touch $@
 
 TABLES ?= $(wildcard analysis/data/*.json)
@@ -205,17 +207,17 @@ KEPT   ?= build/bench-peers/studies
 PEERS_ARGS ?=
 COMPARISON_ARGS ?=
 bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on the same tables and noise
-	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) --kept $(KEPT) $(PEERS_ARGS) -- $(TABLES)
+	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) --kept $(KEPT) $(PEERS_ARGS) -- $(TABLES)
 
 comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/comparison.md: the methods, the papers' tables, other optimisers
-	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
+	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
 		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data $(TABLES)
 
 GAINS_ROOT ?= /var/lib/io-autotune-gains
 GAINS_ARGS ?=
 accelerators-report: build $(VENV_REPORT)/.installed ## Renew docs/accelerators-report.md: what each accelerator gains over its default here
 	@deploy/install-deps cluster test report
-	@$(REPORT_ENV) PYTHONPATH=deploy:analysis $(VENV_REPORT)/bin/python -m gains --root $(GAINS_ROOT) \
+	@$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY):tests $(VENV_REPORT)/bin/python -m gains --root $(GAINS_ROOT) \
 		--report docs/accelerators-report.md $(GAINS_ARGS)
 
 # The report's page is tested in a real browser, and test-unit says so where it cannot have one.
@@ -226,15 +228,15 @@ test-unit: browser
 
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images
-	PYTHONPATH=analysis $(VENV_REPORT)/bin/python -m report_tests.screenshots docs/images $(SCREENSHOTS_ARGS)
+	PYTHONPATH=$(REPORT):$(REPORT)/tests $(VENV_REPORT)/bin/python -m screenshots docs/images $(SCREENSHOTS_ARGS)
 
 reference: $(VENV_PEERS)/.installed ## Renew what the engine's Gaussian process is checked against
-	PYTHONPATH=analysis $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/engine/src/surrogate/scikit-learn.json
+	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/engine/src/surrogate/scikit-learn.json
 
 MEASURE_ARGS ?=
 measure-romio: build ## Measure the ROMIO accelerator's table on a private cluster: leave the machine alone meanwhile
 	@deploy/install-deps cluster
-	PYTHONPATH=deploy:analysis python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
+	PYTHONPATH=$(LABORATORY):tests python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
 
 sqlx: ## Renew the committed descriptions of the store's queries
 	@deploy/install-deps build cluster

@@ -1,4 +1,4 @@
-"""``make bench``: PYTHONPATH=deploy:tests python3 -m bench --root DIR [--only NAME]..."""
+"""``make bench``: PYTHONPATH=tests python3 -m bench --root DIR [--only NAME]..."""
 
 from __future__ import annotations
 

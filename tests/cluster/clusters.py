@@ -129,7 +129,7 @@ def _leave(config: pytest.Config, cluster: Cluster, *, failed: bool) -> None:
     if failed and os.environ.get(KEEP) == "1":
         say(
             config,
-            f"the cluster in {cluster.root} is kept; look around with 'PYTHONPATH=deploy python3 -m"
+            f"the cluster in {cluster.root} is kept; look around with 'PYTHONPATH=tests python3 -m"
             f" devcluster shell --root {cluster.root}', remove it with 'destroy'",
         )
         return

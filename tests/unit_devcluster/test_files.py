@@ -68,11 +68,11 @@ def test_digest_of_a_directory_sees_names_and_content(tmp_path: Path) -> None:
 
 
 def test_stage_goes_to_its_places(tmp_path: Path, paths: Paths) -> None:
-    source = tmp_path / "stage"
-    write(source / "bin" / "io-autotuned", "service")
+    source = tmp_path / "build"
+    write(source / "stage" / "bin" / "io-autotuned", "service")
     write(source / "workloads" / "strided", "workload")
-    write(source / "lib" / "slurm" / "io_autotune.so", "plugin")
-    write(source / "share" / "accelerators.d" / "romio.toml", "romio")
+    write(source / "stage" / "lib" / "slurm" / "io_autotune.so", "plugin")
+    write(source / "stage" / "share" / "accelerators.d" / "romio.toml", "romio")
     installed, changed = stage.install(source, paths, {})
     assert changed == 4
     assert (paths.bin / "strided").read_text(encoding="utf-8") == "workload"
@@ -83,8 +83,8 @@ def test_stage_goes_to_its_places(tmp_path: Path, paths: Paths) -> None:
 
 
 def test_stage_drops_only_what_it_brought(tmp_path: Path, paths: Paths) -> None:
-    source = tmp_path / "stage"
-    old = write(source / "bin" / "old", "old")
+    source = tmp_path / "build"
+    old = write(source / "stage" / "bin" / "old", "old")
     installed, _ = stage.install(source, paths, {})
     mine = write(paths.bin / "mine", "mine")
     old.unlink()
@@ -94,8 +94,8 @@ def test_stage_drops_only_what_it_brought(tmp_path: Path, paths: Paths) -> None:
 
 
 def test_stage_refuses_two_files_of_one_name(tmp_path: Path, paths: Paths) -> None:
-    source = tmp_path / "stage"
-    write(source / "bin" / "same", "1")
+    source = tmp_path / "build"
+    write(source / "stage" / "bin" / "same", "1")
     write(source / "workloads" / "same", "2")
     with pytest.raises(ClusterError, match="both become"):
         stage.install(source, paths, {})

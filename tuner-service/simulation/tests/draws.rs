@@ -1,4 +1,4 @@
-//! The draws of a replay, written down: `analysis/peers` reads the same tables in Python, and has to see
+//! The draws of a replay, written down: `analysis/laboratory/peers` reads the same tables in Python, and has to see
 //! the same times. Both compare with `fixtures/draws-expected.csv`.
 
 #![allow(clippy::unwrap_used)]

@@ -1,0 +1,151 @@
+"""``make accelerators-report``: python -m gains --root DIR.
+
+Each accelerator tunes a job of its own by ``sbatch --io-autotune``, one after the other. The gain
+is the nightly report's: what its estimator makes of the same runs, read as it reads them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from demo.campaign import Campaign, Goal
+from devcluster import Cluster, ClusterError, files
+from io_autotune_report.analyse import estimators
+from io_autotune_report.document import Gain
+
+from gains import reading, storage
+from gains.cases import CASES, Case
+from gains.page import Row, page
+
+USER = "io-alice"
+STUDY = ["design_points=8", "budget=16", "control_every=2", "control_every_resolved=2"]
+"""A shorter study than a site's; every second run is a control run once it has settled."""
+SECONDS = 400.0
+"""No job of a case is submitted later than this, so that all of them end within an hour."""
+
+HEAD = """#!/bin/bash
+#SBATCH --ntasks=4 --exclusive --time=5 --output=/dev/null
+"""
+
+
+def main() -> int:
+    """Tune a job for each accelerator, print what was gained, and write the page."""
+    parser = argparse.ArgumentParser(prog="gains", description=__doc__)
+    parser.add_argument("--root", type=Path, required=True, help="where the private cluster lives")
+    parser.add_argument("--report", type=Path, help="gets the page; without it it is printed")
+    parser.add_argument(
+        "--only",
+        action="append",
+        type=lambda name: "+".join(sorted(name.split("+"))),
+        choices=[case.accelerator for case in CASES],
+        help="measure this one; the others of the page stay as they are",
+    )
+    parser.add_argument("--runs", type=int, default=24, help="tuned runs, and as many control runs")
+    options = parser.parse_args()
+    goal = Goal(tuned=options.runs, controls=options.runs, seconds=SECONDS, of_one_choice=True)
+    cluster = Cluster(options.root, nodes=1, study_settings=STUDY, say=_say)
+    try:
+        cluster.up()
+        rows = [
+            _row(cluster, case, goal)
+            for case in CASES
+            if not options.only or case.accelerator in options.only
+        ]
+    except (ClusterError, subprocess.CalledProcessError) as error:
+        print(f"gains: {error}", file=sys.stderr)
+        return 1
+    finally:
+        cluster.destroy()
+    before = ""
+    if options.report is not None and options.only and options.report.exists():
+        before = options.report.read_text(encoding="utf-8")
+    text = page(rows, kernel=platform.release(), before=before)
+    print(text)
+    if options.report is not None:
+        options.report.write_text(text, encoding="utf-8")
+    return 0
+
+
+def _row(cluster: Cluster, case: Case, goal: Goal) -> Row:
+    problem = storage.problem() if case.throttle else None
+    if problem is not None:
+        _say(f"\n{case.accelerator} is not measured: {problem}\n")
+        return Row(case, skipped=problem)
+    _say(f"\n{case.accelerator}: {case.what}\n")
+    with _place(cluster, case) as (place, device), _allowed(cluster, case, place, device):
+        if case.prepare:
+            subprocess.run(["bash", "-c", case.prepare], cwd=place, check=True)
+        script = cluster.paths.home(USER) / f"{case.accelerator}.sh"
+        script.write_text(HEAD + case.script.format(place=place), encoding="utf-8")
+        Campaign(cluster, USER, script, _say, f"--io-autotune=accelerator={case.accelerator}").run(
+            goal
+        )
+        text = cluster.run_as(USER, ["io-autotune", "status", script.name, "--json"]).stdout
+    study = json.loads(text)[0]
+    runs = reading.runs(cluster, study["study_id"])
+    gain: Gain = estimators.gain(runs)
+    return Row(case, gain=gain, study=study, runs=len(runs), means=_means(study))
+
+
+def _means(study: dict[str, Any]) -> tuple[float | None, float | None]:
+    """The control runs' and the tuned runs' mean elapsed."""
+    control, tuned = study["control"], study["tuned"]
+    return (control and control["mean"], tuned and tuned["mean"])
+
+
+@contextmanager
+def _place(cluster: Cluster, case: Case) -> Iterator[tuple[Path, str]]:
+    directory = cluster.paths.scratch / case.accelerator
+    directory.mkdir()
+    directory.chmod(0o777)
+    if case.throttle is None:
+        yield directory, ""
+        return
+    with storage.throttled(directory, case.throttle) as slow:
+        yield slow.mount, slow.device
+
+
+@contextmanager
+def _allowed(cluster: Cluster, case: Case, place: Path, device: str) -> Iterator[None]:
+    """Have the nodes allow what the case needs."""
+    if not case.node_toml:
+        yield
+        return
+    fast = cluster.paths.scratch / f"{case.accelerator}-fast"
+    fast.mkdir()
+    fast.chmod(0o1777)
+    text = "[exclusive]\ncpus = 8\n" + (
+        case.node_toml.replace("{device}", device)
+        .replace("{place}", str(place))
+        .replace("{fast}", str(fast))
+        .replace("{bin}", str(cluster.paths.bin))
+    )
+    path = cluster.paths.etc / "node.toml"
+    fuse = Path("/dev/fuse")
+    mode = fuse.stat().st_mode if fuse.exists() else None
+    files.write(path, text, mode=0o644)
+    if mode is not None:
+        # As udev leaves it.
+        fuse.chmod(0o666)
+    try:
+        yield
+    finally:
+        path.unlink()
+        if mode is not None:
+            fuse.chmod(mode)
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What the report promises, shown by simulation: ``python -m guarantees``."""

@@ -1,0 +1,333 @@
+"""What the studies come to: figures with intervals, ratios, a report to read."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Self
+
+from peers.replay import Timed
+from peers.studies import Score, score
+from peers.tables import Table
+
+RESAMPLES = 1000
+ENOUGH_SEEDS = 20
+"""With fewer the bootstrap's intervals are much too narrow, and nothing is claimed from them."""
+BEST_PEER = "the best peer of each table"
+
+FIGURES = {
+    "recommended": "recommended",
+    "common": "recommended, common rule",
+    "average": "average run",
+}
+"""Times over the true best, which are compared: name and words."""
+HARM = {"slower": "slower than the default", "loss": "loss, runs of the default"}
+"""Means, beside them."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval, and the number of seeds behind it."""
+
+    value: float
+    low: float
+    high: float
+    seeds: int
+
+    @classmethod
+    def of(cls, figures: list[float], seeds: int) -> Self:
+        """From what `Bootstrap.means` has, or something made of it."""
+        resampled = sorted(figures[1:])
+        low, high = (resampled[round((RESAMPLES - 1) * share)] for share in (0.025, 0.975))
+        return cls(figures[0], low, high, seeds)
+
+    def verdict(self) -> str:
+        """What a ratio of times says; nothing, of too few seeds."""
+        if self.seeds < ENOUGH_SEEDS:
+            return ""
+        if self.high < 1.0:
+            return "ahead"
+        return "behind" if self.low > 1.0 else "level"
+
+
+class Bootstrap:
+    """Seeds drawn with replacement, a thousand times, alike for all methods of a table.
+
+    Percentiles (Efron 1979).
+    """
+
+    def __init__(self, tables: list[str], seeds: int) -> None:
+        """Draws; always the same."""
+        generator = random.Random(0)
+        every = range(seeds)
+        drawn = [
+            {table: generator.choices(every, k=seeds) for table in tables} for _ in range(RESAMPLES)
+        ]
+        # With one seed a getter gives a number and not a tuple.
+        self._pick = {table: [itemgetter(*one[table], 0) for one in drawn] for table in tables}
+
+    def means(self, table: str, numbers: list[float]) -> list[float]:
+        """The mean of the numbers, one for each seed; then that of each resample."""
+        first, of = numbers[0], len(numbers)
+        resampled = [(sum(pick(numbers)) - first) / of for pick in self._pick[table]]
+        return [sum(numbers) / of, *resampled]
+
+
+class Comparison:
+    """All figures of all methods on all tables.
+
+    Methods may have different numbers of seeds. Those that count are the ones that a method has on
+    every table; of two methods, the ones that both have.
+    """
+
+    def __init__(
+        self,
+        tables: list[Table],
+        methods: list[str],
+        peers: list[str],
+        studies: dict[tuple[str, str], list[Timed]],
+        budget: int,
+    ) -> None:
+        """`studies` has the studies by table and method or peer."""
+        self.tables, self.methods, self.peers, self.budget = tables, methods, peers, budget
+        self.names = [table.name for table in tables]
+        self.seeds: dict[str, list[int]] = {}
+        """By method: the seeds that it has on every table."""
+        for name in self.all:
+            of = [{timed.study.seed for timed in studies[table, name]} for table in self.names]
+            self.seeds[name] = sorted(set.intersection(*of))
+        self._scores: dict[tuple[str, str], dict[int, Score]] = {
+            (table.name, name): {
+                timed.study.seed: score(table, timed.study)
+                for timed in studies[table.name, name]
+                if timed.study.seed in set(self.seeds[name])
+            }
+            for table in tables
+            for name in self.all
+        }
+        self._computing = {
+            name: sum(t.computing for table in self.names for t in studies[table, name])
+            / (sum(len(studies[table, name]) for table in self.names) * budget)
+            for name in self.all
+        }
+        self._bootstraps: dict[int, Bootstrap] = {}
+        self._means: dict[tuple[str, str, str, tuple[int, ...]], list[float]] = {}
+
+    @property
+    def all(self) -> list[str]:
+        """Our methods, then the peers."""
+        return [*self.methods, *self.peers]
+
+    def on_table(self, table: str, name: str, figure: str) -> Estimate:
+        """A figure on one table: the mean over seeds."""
+        seeds = self.seeds[name]
+        return Estimate.of(self._resampled(table, name, figure, seeds), len(seeds))
+
+    def overall(self, name: str, figure: str) -> Estimate:
+        """A figure over the tables: the geometric mean of times, the mean of others."""
+        seeds = self.seeds[name]
+        over = _geometric if figure in FIGURES else _arithmetic
+        columns = [self._resampled(table, name, figure, seeds) for table in self.names]
+        return Estimate.of([over(row) for row in zip(*columns, strict=True)], len(seeds))
+
+    def ratio(self, name: str, others: list[str], figure: str, tables: list[str]) -> Estimate:
+        """A method's time over another's, geometric mean over tables.
+
+        Of several others it is the best of each table, taken in each resample anew, as it was in
+        the seeds themselves: the one against which the ratio is greatest.
+        """
+        rows = []
+        for table in tables:
+            against = [self._quotients(table, name, other, figure) for other in others]
+            rows.append([max(row) for row in zip(*against, strict=True)])
+        fewest = min(len(self._common(name, other)) for other in others)
+        return Estimate.of([_geometric(row) for row in zip(*rows, strict=True)], fewest)
+
+    def _quotients(self, table: str, name: str, other: str, figure: str) -> list[float]:
+        seeds = self._common(name, other)
+        own = self._resampled(table, name, figure, seeds)
+        theirs = self._resampled(table, other, figure, seeds)
+        return [one / another for one, another in zip(own, theirs, strict=True)]
+
+    def _common(self, name: str, other: str) -> list[int]:
+        return sorted(set(self.seeds[name]) & set(self.seeds[other]))
+
+    def _resampled(self, table: str, name: str, figure: str, seeds: list[int]) -> list[float]:
+        key = (table, name, figure, tuple(seeds))
+        if key not in self._means:
+            if len(seeds) not in self._bootstraps:
+                self._bootstraps[len(seeds)] = Bootstrap(self.names, len(seeds))
+            of = self._bootstraps[len(seeds)]
+            scores = self._scores[table, name]
+            self._means[key] = of.means(table, [getattr(scores[s], figure) for s in seeds])
+        return self._means[key]
+
+    def rivals(self, name: str) -> dict[str, list[str]]:
+        """What a method is divided by: each peer, the best of each table, our other methods.
+
+        The best is one of those with enough seeds, if any have.
+        """
+        rivals = {peer: [peer] for peer in self.peers}
+        known = [p for p in self.peers if len(self._common(name, p)) >= ENOUGH_SEEDS]
+        if len(self.peers) > 1:
+            rivals[BEST_PEER] = known or self.peers
+        return rivals | {other: [other] for other in self.methods if other != name}
+
+    def as_json(self) -> dict[str, Any]:
+        """All there is."""
+        figures = [*FIGURES, *HARM]
+        first = self.methods[0]
+        return {
+            "budget": self.budget,
+            "seeds": {name: len(seeds) for name, seeds in self.seeds.items()},
+            "methods": self.methods,
+            "peers": self.peers,
+            "overall": {n: {f: vars(self.overall(n, f)) for f in figures} for n in self.all},
+            "computing_per_run": self._computing,
+            "best_of": self.rivals(first).get(BEST_PEER, []),
+            "ratios": {
+                rival: {
+                    figure: {
+                        "all": vars(self.ratio(first, others, figure, self.names)),
+                        "tables": {
+                            t: vars(self.ratio(first, others, figure, [t])) for t in self.names
+                        },
+                    }
+                    for figure in FIGURES
+                }
+                for rival, others in self.rivals(first).items()
+            },
+            "tables": [
+                {
+                    "name": table.name,
+                    "sha256": table.digest,
+                    "parametrizations": len(table.points),
+                    "best": table.truths[table.best],
+                    "default": table.truths[table.default],
+                    "figures": {
+                        n: {f: vars(self.on_table(table.name, n, f)) for f in figures}
+                        for n in self.all
+                    },
+                }
+                for table in self.tables
+            ],
+        }
+
+
+def render(result: dict[str, Any], packages: dict[str, str], command: str) -> str:
+    """The report, in Markdown, from what `Comparison.as_json` has."""
+    names = [*result["methods"], *result["peers"]]
+    made_with = ", ".join(f"{name} {number}" for name, number in sorted(packages.items()))
+    lines = [
+        "# io-autotune beside other optimisers",
+        "",
+        f"{len(result['tables'])} tables, {result['budget']} runs, by",
+        "",
+        f"    {command}",
+        "",
+        f"with {made_with}.",
+        "",
+        "How, and what they mean: analysis/laboratory/README.md. In brackets: 95 % intervals.",
+        "",
+        "## All tables: time over the true best",
+        "",
+        *overall(result, names),
+        *ratios(result, list(result["ratios"])),
+    ]
+    for table in result["tables"]:
+        size, default = table["parametrizations"], table["default"] / table["best"]
+        lines += [
+            "",
+            f"## {table['name']}",
+            "",
+            f"{size} parametrizations; best {table['best']:.4g} s, default {default:.3f} of it.",
+            "",
+            *on_table(result, table, names),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def overall(result: dict[str, Any], names: list[str]) -> list[str]:
+    """The figures of methods over all tables."""
+    lines = [
+        "Times: means over seeds, geometric means over tables. Slower runs, loss: means over both.",
+        "",
+        row(["", "seeds", *FIGURES.values(), *HARM.values(), "ms per suggestion"]),
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name in names:
+        cells = _figures(result["overall"][name])
+        milliseconds = f"{1000 * result['computing_per_run'][name]:.1f}"
+        lines.append(row([name, str(result["seeds"][name]), *cells, milliseconds]))
+    return lines
+
+
+def ratios(
+    result: dict[str, Any],
+    rivals: list[str],
+    level: str = "##",
+    figures: Sequence[str] = tuple(FIGURES),
+) -> list[str]:
+    """The first method divided by others: over all tables, then table by table."""
+    first = result["methods"][0]
+    lines = [
+        "",
+        f"{level} {first} divided by",
+        "",
+        "Below 1 it is the faster one. Ahead, behind: the interval excludes 1. Nothing is claimed",
+        f"from fewer than {ENOUGH_SEEDS} seeds: their intervals are too narrow.",
+        "",
+        row(["", "seeds", *(FIGURES[figure] for figure in figures)]),
+        row(["---", "---:", *("---" for _ in figures)]),
+    ]
+    for rival in rivals:
+        of = result["ratios"][rival]
+        seeds = str(of["average"]["all"]["seeds"])
+        lines.append(row([rival, seeds, *(_judged(of[figure]["all"]) for figure in figures)]))
+    for figure in figures:
+        lines += ["", f"{level} {first} divided by, table by table: {FIGURES[figure]}", ""]
+        lines += [row(["", *(t["name"] for t in result["tables"])])]
+        lines += [row(["---"] * (1 + len(result["tables"])))]
+        for rival in rivals:
+            of = result["ratios"][rival][figure]["tables"]
+            lines.append(row([rival, *(_judged(e) for e in of.values())]))
+    return lines
+
+
+def on_table(result: dict[str, Any], table: dict[str, Any], names: list[str]) -> list[str]:
+    """The figures of methods on one table."""
+    lines = [
+        row(["", "seeds", *FIGURES.values(), *HARM.values()]),
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name in names:
+        cells = _figures(table["figures"][name])
+        lines.append(row([name, str(result["seeds"][name]), *cells]))
+    return lines
+
+
+def _figures(of: dict[str, Any]) -> list[str]:
+    cells = [_interval(of[figure]) for figure in FIGURES]
+    return [*cells, f"{100 * of['slower']['value']:.0f} %", f"{of['loss']['value']:.1f}"]
+
+
+def row(cells: list[str]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def _interval(estimate: dict[str, float]) -> str:
+    return f"{estimate['value']:.3f} ({estimate['low']:.3f}-{estimate['high']:.3f})"
+
+
+def _judged(estimate: dict[str, float]) -> str:
+    return f"{_interval(estimate)} {Estimate(**estimate).verdict()}".rstrip()
+
+
+def _geometric(numbers: Sequence[float]) -> float:
+    return math.exp(sum(math.log(number) for number in numbers) / len(numbers))
+
+
+def _arithmetic(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)

@@ -1,0 +1,59 @@
+"""Node-hours that tuning saved and cost: arithmetic, because slow runs cost what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from io_autotune_report.analyse.estimators.effect import ERROR
+from io_autotune_report.analyse.estimators.part import Part, part
+from io_autotune_report.analyse.estimators.sequence import half_width
+from io_autotune_report.document import NodeHours
+
+
+def node_hours(runs: pd.DataFrame) -> NodeHours:
+    """Of one study's runs, columns as ``frames.RUNS``."""
+    return node_hours_of([part(runs)])
+
+
+def node_hours_of(studies: Sequence[Part]) -> NodeHours:
+    """Of one study or the sum over several."""
+    effects = [effect for study in studies for effect in study.effects]
+    explored = [study.exploring for study in studies if study.exploring is not None]
+    exploring = math.fsum(explored) if explored else None
+    used = math.fsum(study.used for study in studies)
+    if not effects:
+        return NodeHours(used, None, None, None, None, exploring, None, None)
+    by_chosen = math.fsum(effect.saved for effect in effects)
+    controls = math.fsum(effect.controls for effect in effects)
+    saved = by_chosen - (exploring or 0.0) - controls
+    low = high = None
+    known = [effect for effect in effects if effect.net_variance is not None]
+    if known:
+        # A comparison of one block says nothing of its variance: it gets the mean of the others'.
+        weight = math.fsum(effect.default_hours**2 / effect.blocks for effect in known)
+        variance = math.fsum(effect.net_variance or 0.0 for effect in known)
+        every = math.fsum(effect.default_hours**2 / effect.blocks for effect in effects)
+        variance *= every / weight if weight > 0 else 1.0
+        variance += math.fsum(study.exploring_variance for study in studies)
+        half = half_width(math.sqrt(variance), sum(effect.blocks for effect in effects), ERROR)
+        low, high = saved - half, saved + half
+    now = [
+        effect.a_month
+        for study in studies
+        for effect in study.effects
+        if (effect.epoch, effect.key) == (study.present.epoch, study.present.key)
+        and effect.a_month is not None
+    ]
+    return NodeHours(
+        used=used,
+        saved=saved,
+        low=low,
+        high=high,
+        by_chosen=by_chosen,
+        exploring=exploring,
+        controls=controls,
+        a_month=math.fsum(now) if now else None,
+    )

@@ -1,0 +1,84 @@
+"""The gain of many studies together.
+
+A sum over studies weighs each comparison by the node-hours that its chosen runs would have taken
+under the default, and its interval is that of :mod:`.sequence`. What one study is too small to show
+may be seen here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from io_autotune_report.analyse.estimators.effect import ERROR, POWER, Effect
+from io_autotune_report.analyse.estimators.gain import MOST_LOG, gain_of, judged, not_compared
+from io_autotune_report.analyse.estimators.hours import node_hours_of
+from io_autotune_report.analyse.estimators.part import Part
+from io_autotune_report.analyse.estimators.sequence import half_width, log_evidence
+from io_autotune_report.document import Gain, NodeHours
+
+MOST_RUNS = 1e7
+"""More runs than this are never needed: nothing is said then."""
+
+
+def group(studies: Sequence[Part]) -> tuple[Gain, NodeHours]:
+    """The gain of all chosen runs of some studies against their defaults, and their node-hours.
+
+    All comparisons count, those of earlier epochs and choices too. A group of one study says what
+    the study says.
+    """
+    hours = node_hours_of(studies)
+    if len(studies) == 1:
+        return gain_of(studies[0]), hours
+    effects = [effect for study in studies for effect in study.effects]
+    counted = [
+        effect
+        for effect in effects
+        if effect.standard_error is not None and math.isfinite(effect.log_ratio)
+    ]
+    weight = math.fsum(effect.default_hours for effect in counted)
+    if not counted or weight <= 0:
+        why = "No study has enough control runs near its tuned runs yet."
+        tuned = sum(effect.tuned_runs for effect in effects)
+        return not_compared("not_yet", why, tuned, sum(effect.blocks for effect in effects)), hours
+    return total(counted), hours
+
+
+def total(counted: Sequence[Effect]) -> Gain:
+    """The gain over comparisons, each with a standard error and a finite ``log_ratio``."""
+    weight = math.fsum(effect.default_hours for effect in counted)
+    ratios = [effect.default_hours * math.exp(-effect.log_ratio) for effect in counted]
+    controls = sum(effect.blocks for effect in counted)
+    tuned = sum(effect.tuned_runs for effect in counted)
+    left = math.fsum(ratios) / weight
+    squares = (
+        (ratio * (effect.standard_error or 0.0)) ** 2
+        for ratio, effect in zip(ratios, counted, strict=True)
+    )
+    # Of the logarithm, wider by Student's as there are few control runs to know it from.
+    freedom = max(controls - len(counted), 1)
+    wider = float(student.ppf(0.975, freedom)) / float(norm.ppf(0.975))
+    error = wider * math.sqrt(math.fsum(squares)) / weight / left
+    half = half_width(error, controls, ERROR)
+    estimate = -math.log(left)
+    power = float(norm.ppf(POWER))
+    times = ((half + power * error) / abs(estimate)) ** 2 if estimate else math.inf
+    needed = (times - 1) * (controls + tuned)
+    said = Gain(
+        verdict="not_yet",
+        reason="",
+        share=1 - left,
+        low=1 - math.exp(-estimate + half),
+        high=1 - math.exp(-estimate - half),
+        level=1 - ERROR,
+        tuned_runs=tuned,
+        control_runs=controls,
+        detectable=1 - math.exp(-half - power * error),
+        runs_needed=None,
+        evidence=math.exp(min(log_evidence(estimate, error, controls), MOST_LOG)),
+    )
+    saved = math.fsum(effect.saved for effect in counted)
+    return judged(said, saved, round(needed) if 0 < needed < MOST_RUNS else None)

@@ -1,0 +1,113 @@
+"""``io-autotune-report``: makes a night's report, or that of a range of days."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+
+from io_autotune_report.analyse.assembly import Occasion, assemble
+from io_autotune_report.load import DatabaseError, Mirror, MirrorError, connect
+from io_autotune_report.progress import Bar
+from io_autotune_report.render.archive import Nights, NightsError, Span
+from io_autotune_report.settings import Settings, SettingsError, read, settings
+
+FAILED = 1
+MISUSED = 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Make the report; 0, or 1 if that failed, or 2 if options or settings are wrong."""
+    options = _parser().parse_args(arguments)
+    try:
+        told = {} if options.config is None else read(options.config)
+        told |= {
+            name: value
+            for name in ("database", "state", "nights", "site", "processes")
+            if (value := getattr(options, name)) is not None
+        }
+        span = _span(options.first, options.last, _today())
+        chosen = settings(told)
+    except SettingsError as error:
+        return _fail(str(error), MISUSED)
+    try:
+        print(report(chosen, span) / "index.html")
+    except (DatabaseError, MirrorError, NightsError) as error:
+        return _fail(str(error), FAILED)
+    return 0
+
+
+def report(chosen: Settings, span: Span) -> Path:
+    """Read what is new, evaluate, write the folder; return it.
+
+    Raises:
+        DatabaseError, MirrorError, NightsError: what cannot be read or written.
+    """
+    nights = Nights(chosen.nights)
+    with Mirror.open(chosen.state) as mirror:
+        with connect(chosen.database) as connection:
+            mirror.absorb(connection, Bar("reading", "verdicts"))
+        occasion = Occasion(
+            site=chosen.site,
+            first=_midnight(span.first),
+            last=_midnight(span.last + timedelta(days=1)),
+            night=span.last,
+            before=nights.before(span.first),
+            generated_at=datetime.now(UTC),
+        )
+        document = assemble(
+            mirror, chosen.state, occasion, chosen.processes, Bar("evaluating", "verdicts")
+        )
+    folder = nights.write(document, span)
+    nights.forget(chosen.keep_nights)
+    return folder
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="io-autotune-report",
+        description="Makes the report of yesterday, or of the days from --first to --last.",
+        epilog="Options go before what the file says. Exit status: 0; 1 if the report could not be"
+        " made; 2 if options or settings are wrong.",
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="as deploy/etc/report.toml")
+    parser.add_argument("--database", metavar="URL", help="of the service's database")
+    parser.add_argument("--state", type=Path, metavar="DIR", help="keeps what has been read")
+    parser.add_argument("--nights", type=Path, metavar="DIR", help="gets a folder for each report")
+    parser.add_argument("--site", metavar="NAME", help="what the report calls the site")
+    parser.add_argument("--processes", type=int, metavar="N", help="that evaluate; 0: all cores")
+    parser.add_argument(
+        "--first", type=date.fromisoformat, metavar="DATE", help="a day, 2026-11-20"
+    )
+    parser.add_argument("--last", type=date.fromisoformat, metavar="DATE", help="included")
+    return parser
+
+
+def _span(first: date | None, last: date | None, today: date) -> Span:
+    """One of them alone is a day, none yesterday."""
+    last = last or first or today - timedelta(days=1)
+    first = first or last
+    if first > last:
+        raise SettingsError(f"--first {first} is after --last {last}")
+    if last > today:
+        raise SettingsError(f"--last {last} has not come yet: today is {today}")
+    return Span(first, last)
+
+
+def _today() -> date:
+    return datetime.now().astimezone().date()
+
+
+def _midnight(day: date) -> datetime:
+    """Its beginning by the clock of the site, which the system is set to."""
+    return datetime.combine(day, time.min).astimezone()
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"io-autotune-report: {message}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

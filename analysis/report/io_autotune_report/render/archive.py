@@ -1,0 +1,202 @@
+"""The directory of nights: one folder each, an index, and the link ``latest``.
+
+A folder appears at once with all its files: it is written under another name and renamed. What a
+night that was killed has left is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+
+from io_autotune_report.decoding import decode, dumps
+from io_autotune_report.document import Night, Report, Study
+from io_autotune_report.earlier import Earlier
+from io_autotune_report.render import mail, page, tables
+
+UNFINISHED = ".unfinished-"
+REPLACED = ".replaced-"
+LATEST = "latest"
+
+
+class NightsError(Exception):
+    """The directory cannot be used; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The days of a report, both included."""
+
+    first: date
+    last: date
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        if self.first == self.last:
+            return self.last.isoformat()
+        return f"{self.first.isoformat()}_{self.last.isoformat()}"
+
+
+class Nights:
+    """The directory, as far as it has come."""
+
+    def __init__(self, directory: Path) -> None:
+        """``directory`` is made where it does not exist."""
+        self._directory = directory
+
+    def before(self, first: date) -> Earlier | None:
+        """The latest single night before a day, if one is kept that can be read."""
+        for folder in reversed(self._single()):
+            if date.fromisoformat(folder) < first:
+                try:
+                    text = (self._directory / folder / "night.json").read_text(encoding="utf-8")
+                    told = json.loads(text)
+                    return Earlier(
+                        decode(Night, told["night"]),
+                        [(night, saved) for night, saved in told["history"]],
+                        tables.read(self._directory / folder / "studies.csv"),
+                    )
+                except (OSError, KeyError, TypeError, ValueError):
+                    # Written by another version, or not ours: an older one will do.
+                    continue
+        return None
+
+    def write(self, report: Report, span: Span) -> Path:
+        """Write a report's folder, then the index and the link; return the folder.
+
+        Raises:
+            NightsError: the directory cannot be written.
+        """
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+            folder = self._directory / span.folder
+            unfinished = self._directory / f"{UNFINISHED}{span.folder}"
+            unfinished.mkdir()
+            _write_files(report, Night.of(report, span.folder), unfinished)
+            _put(unfinished, folder, self._directory / f"{REPLACED}{span.folder}")
+            self._link_latest()
+            self._write_index()
+        except OSError as error:
+            raise NightsError(
+                f"the night cannot be written to {self._directory}: {error}; --nights must be"
+                " a directory that io-autotune-report may write, with room"
+            ) from error
+        return folder
+
+    def forget(self, keep: int) -> None:
+        """Remove the folders of all but the latest ``keep`` single nights; 0 removes none.
+
+        Raises:
+            NightsError: they cannot be removed.
+        """
+        gone = self._single()[:-keep] if keep else []
+        if not gone:
+            return
+        try:
+            for folder in gone:
+                shutil.rmtree(self._directory / folder)
+            self._write_index()
+        except OSError as error:
+            raise NightsError(
+                f"old nights cannot be removed from {self._directory}: {error}"
+            ) from error
+
+    def _sweep(self) -> None:
+        for path in self._directory.iterdir():
+            if path.name.startswith((UNFINISHED, REPLACED)):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+
+    def _single(self) -> list[str]:
+        """Folders of one night each, ascending."""
+        if not self._directory.is_dir():
+            return []
+        return sorted(path.name for path in self._directory.iterdir() if _is_day(path.name))
+
+    def _link_latest(self) -> None:
+        """Only single nights count: a range that somebody asked for is not the latest."""
+        days = self._single()
+        if days:
+            link = self._directory / f"{UNFINISHED}{LATEST}"
+            link.symlink_to(days[-1])
+            link.replace(self._directory / LATEST)
+
+    def _write_index(self) -> None:
+        path = self._directory / f"{UNFINISHED}index.html"
+        nights = sorted(self._nights(), key=lambda night: (night.last, night.first), reverse=True)
+        _write_text(path, page.render_index(nights))
+        path.replace(self._directory / "index.html")
+
+    def _nights(self) -> Iterator[Night]:
+        for path in self._directory.glob("[0-9]*/night.json"):
+            try:
+                yield decode(Night, json.loads(path.read_text(encoding="utf-8"))["night"])
+            except (KeyError, TypeError, ValueError):
+                # Of another version: its page is still there, and the index has no line for it.
+                continue
+
+
+def _write_files(report: Report, night: Night, directory: Path) -> None:
+    told = {"night": asdict(night), "history": report.history}
+    _write_text(directory / "night.json", dumps(told) + "\n")
+    tables.write(report, directory)
+    _write_text(directory / "mail.txt", mail.body(report))
+    with (directory / "report.json").open("w", encoding="utf-8") as file:
+        file.writelines(json_parts(report))
+    _write_text(directory / "index.html", page.render(report, index="../index.html"))
+
+
+def json_parts(report: Report) -> Iterator[str]:
+    """The report's JSON in parts, a study each: in one piece a large site's would take memory."""
+    without = {name: value for name, value in vars(report).items() if name != "studies"}
+    parts = {name: dumps(_plain(value)) for name, value in without.items()}
+    yield "{"
+    for name, text in parts.items():
+        yield f'"{name}":{text},\n'
+    yield '"studies":['
+    for place, study in enumerate(report.studies):
+        yield (",\n" if place else "\n") + study_json(study)
+    yield "\n]}\n"
+
+
+def study_json(study: Study) -> str:
+    """A study's JSON, in one line."""
+    return dumps(asdict(study))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+
+
+def _put(unfinished: Path, folder: Path, aside: Path) -> None:
+    """Rename; a folder that was there, of a report made before, goes."""
+    if folder.exists():
+        folder.rename(aside)
+    unfinished.rename(folder)
+    if aside.exists():
+        shutil.rmtree(aside)
+
+
+def _write_text(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _is_day(name: str) -> bool:
+    try:
+        return date.fromisoformat(name).isoformat() == name
+    except ValueError:
+        return False

@@ -1,0 +1,122 @@
+"""A night as a mail's body: plain text in 72 columns, the total first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from io_autotune_report.document import Change, Finding, Gain, Group, NodeHours, Report
+from io_autotune_report.wording import per_cent
+
+WIDTH = 72
+MOST = 12
+"""Lines of a list; the page has all."""
+APPLICATIONS = 8
+
+LITTLE = 10.0
+"""Node-hours below this are told by two digits."""
+
+
+def body(report: Report) -> str:
+    """The text, with a line end at its end. Whoever sends it gives it a subject."""
+    return "\n".join(_clean(line) for line in _lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    first, last = report.first[:10], report.last[:10]
+    yield from _wrapped(f"io-autotune at {report.site}: from {first} to {last}")
+    yield ""
+    yield from _total(report.total)
+    yield ""
+    yield from _list("Since the night before:", [_change(each) for each in report.changes])
+    # That a search rests asks nothing of anybody.
+    urgent = [each for each in report.findings if each.kind != "quiet"]
+    yield from _list("To look at:", [_finding(each) for each in urgent])
+    yield from _applications(report)
+    yield from _wrapped(
+        f"Of the gains claimed, {per_cent(report.false_discovery_rate, 1)} may be false. What may"
+        " be claimed, and how: docs/report-statistics.md. All figures: index.html, report.json,"
+        " studies.csv and groups.csv of this night."
+    )
+
+
+def _total(total: Group) -> Iterator[str]:
+    yield from _wrapped(_saved(total.node_hours))
+    yield from _wrapped(f"Chosen parametrizations against the default: {_gain(total.gain)}.")
+    studies = _word("study", "studies", total.studies)
+    runs = _word("run", "runs", total.runs)
+    yield from _wrapped(
+        f"{total.studies:,} {studies}, {total.settled:,} of them settled; {total.runs:,} {runs}."
+    )
+
+
+def _word(one: str, many: str, count: int) -> str:
+    return one if count == 1 else many
+
+
+def _hours(hours: float) -> str:
+    """Whole node-hours, and of few the first two digits: what is little is not nothing."""
+    return f"{hours:,.0f}" if abs(hours) >= LITTLE else f"{hours:.2g}"
+
+
+def _saved(hours: NodeHours) -> str:
+    if hours.saved is None:
+        return f"Not known yet what was saved, of {_hours(hours.used)} node-hours used."
+    word = "Saved" if hours.saved >= 0 else "Lost"
+    interval = ""
+    if hours.low is not None and hours.high is not None:
+        interval = f" (interval {_hours(hours.low)} to {_hours(hours.high)})"
+    month = "" if hours.a_month is None else f" At present {_hours(hours.a_month)} a month."
+    saved, used = _hours(abs(hours.saved)), _hours(hours.used)
+    return f"{word} in all: {saved} node-hours{interval}, of {used} used.{month}"
+
+
+def _gain(gain: Gain) -> str:
+    if gain.share is None or gain.low is None or gain.high is None:
+        return gain.reason.rstrip(".")
+    words = {
+        "faster": "faster by",
+        "slower": "slower; gain",
+        "not_yet": "not told apart yet; estimate",
+        "no_effect": "no difference worth telling; estimate",
+        "unclear": "unclear; estimate",
+    }
+    interval = f"{per_cent(gain.low, 1)} to {per_cent(gain.high, 1)}"
+    return f"{words[gain.verdict]} {per_cent(gain.share, 1)} ({interval})"
+
+
+def _applications(report: Report) -> Iterator[str]:
+    claimed = [group for group in report.applications if group.gain.verdict in ("faster", "slower")]
+    claimed.sort(key=lambda group: -abs(group.node_hours.saved or 0.0))
+    lines = [f"{group.name}: {_gain(group.gain)}" for group in claimed]
+    yield from _list("Applications with a gain or a loss:", lines, APPLICATIONS)
+
+
+def _list(title: str, lines: list[str], most: int = MOST) -> Iterator[str]:
+    if not lines:
+        return
+    yield title
+    for line in lines[:most]:
+        yield from _wrapped(line, "- ", "  ")
+    if len(lines) > most:
+        yield f"- and {len(lines) - most:,} more"
+    yield ""
+
+
+def _change(change: Change) -> str:
+    return change.what if change.application is None else f"{change.application}: {change.what}"
+
+
+def _finding(finding: Finding) -> str:
+    return f"{finding.application} ({finding.kind.replace('_', ' ')}): {finding.what} {finding.do}"
+
+
+def _wrapped(text: str, first: str = "", other: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=other, break_on_hyphens=False
+    )
+
+
+def _clean(line: str) -> str:
+    """Names are their users' to choose: nothing that a terminal would act on gets out."""
+    return "".join(sign if sign.isprintable() else "?" for sign in line)

@@ -1,0 +1,60 @@
+"""The report as a page: one self-contained HTML file a night, and the index of nights.
+
+    from io_autotune_report.render import page
+    Path("index.html").write_text(page.render(report), encoding="utf-8")
+
+A page loads nothing, and its Content-Security-Policy allows it nothing but its own style and
+script. Names are untrusted: templates escape everything, and characters without a glyph are spelt.
+Without scripts everything is there; with them tables sort and filter, and a button copies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from io_autotune_report.render.page import selection, view
+from io_autotune_report.render.page.environment import template
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from io_autotune_report.document import Night, Report
+
+__all__ = ["render", "render_index"]
+
+
+def render(report: Report, *, index: str | None = None) -> str:
+    """The page of a report.
+
+    Args:
+        report: What is shown, all of it from here.
+        index: The address of the index of nights, relative to the page, if there is one.
+
+    Returns:
+        HTML, to be stored as UTF-8. How much of a large site is on it: :mod:`.selection`.
+    """
+    detailed = selection.detailed(report)
+    return template("report.html.j2").render(
+        report=report,
+        index=index,
+        findings=selection.findings(report),
+        changes=report.changes[: selection.CHANGES],
+        rows=selection.rows(report),
+        detailed=detailed,
+        linked={study.study_id for study in detailed},
+        groups=view.groups(report),
+        verdicts=view.verdicts(report),
+    )
+
+
+def render_index(nights: Sequence[Night]) -> str:
+    """The index of nights, the newest first, wherever they stand in ``nights``."""
+    newest_first = sorted(nights, key=lambda night: (night.last, night.folder), reverse=True)
+    return template("nights.html.j2").render(
+        nights=newest_first,
+        history=[
+            (night.first, night.node_hours.saved)
+            for night in reversed(newest_first)
+            if night.node_hours.saved is not None
+        ],
+    )

@@ -1,0 +1,79 @@
+"""How much of a large site stands on the page: the files beside it have everything.
+
+A study with figures takes about 20 kB, a row of the table about 1.5 kB. With these bounds a page
+stays below 5 MB however many studies a site has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from io_autotune_report.render.page import words
+
+if TYPE_CHECKING:
+    from io_autotune_report.document import Finding, Group, Report, Study
+
+DETAILS = 100
+"""Studies that are shown with their figures: those with news, then those with a claim, then those
+that use most node-hours."""
+
+ROWS = 1000
+"""Studies in the table: those with figures, then those that use most node-hours."""
+
+GROUPS = 300
+"""Rows of a table of groups: those that use most node-hours."""
+
+FINDINGS = 100
+"""Findings, the most urgent first."""
+
+CHANGES = 100
+"""Changes since the night before."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is shown of something, and how much there is."""
+
+    shown: list
+    total: int
+
+    @property
+    def left_out(self) -> int:
+        """How many are in the files alone."""
+        return self.total - len(self.shown)
+
+
+def _used(part: Study | Group) -> float:
+    return part.node_hours.used if words.known(part.node_hours.used) else 0.0
+
+
+def detailed(report: Report) -> list[Study]:
+    """The studies that are shown with their figures, by application."""
+    news = {finding.study_id for finding in report.findings}
+    news |= {change.study_id for change in report.changes if change.study_id is not None}
+
+    def rank(study: Study) -> tuple[bool, bool, float]:
+        return study.study_id not in news, not words.claims(study.gain), -_used(study)
+
+    chosen = sorted(report.studies, key=rank)[:DETAILS]
+    return sorted(chosen, key=lambda study: (study.application, study.study_id))
+
+
+def rows(report: Report) -> Part:
+    """The studies of the table, those that use most node-hours first."""
+    kept = {study.study_id for study in detailed(report)}
+    by_use = sorted(report.studies, key=lambda study: (study.study_id not in kept, -_used(study)))
+    return Part(sorted(by_use[:ROWS], key=_used, reverse=True), len(report.studies))
+
+
+def groups(all_groups: list[Group]) -> Part:
+    """A table of groups, those that use most node-hours first."""
+    return Part(sorted(all_groups, key=_used, reverse=True)[:GROUPS], len(all_groups))
+
+
+def findings(report: Report) -> list[Finding]:
+    """The most urgent findings."""
+    order = list(words.KINDS)
+    by_kind = sorted(report.findings, key=lambda finding: order.index(finding.kind))
+    return by_kind[:FINDINGS]

@@ -1,0 +1,77 @@
+"""What templates need beyond the report: tables of groups, counts of verdicts, shares by method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from io_autotune_report.render.page import selection, words
+
+if TYPE_CHECKING:
+    from io_autotune_report.document import Importance, Report
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """A table of groups."""
+
+    key: str
+    title: str
+    head: str
+    part: selection.Part
+
+
+def groups(report: Report) -> list[GroupTable]:
+    """The tables of groups that have rows."""
+    tables = [
+        GroupTable("accelerators", "Accelerators", "Accelerator", _part(report.accelerators)),
+        GroupTable("accounts", "Accounts", "Account", _part(report.accounts)),
+        GroupTable("users", "Users", "User", _part(report.users)),
+        GroupTable("applications", "Applications", "Application", _part(report.applications)),
+    ]
+    return [table for table in tables if table.part.total]
+
+
+_part = selection.groups
+
+
+def verdicts(report: Report) -> dict[str, int]:
+    """How many studies have which verdict, those that nobody has left out."""
+    counts = {
+        verdict: sum(study.gain.verdict == verdict for study in report.studies)
+        for verdict in words.VERDICTS
+    }
+    return {verdict: number for verdict, number in counts.items() if number}
+
+
+@dataclass(frozen=True)
+class ImportanceRow:
+    """What the three methods say of a parameter or a pair."""
+
+    label: str
+    shares: tuple[float | None, float | None, float | None]
+
+
+def importance(said: Importance) -> list[ImportanceRow]:
+    """A row for each parameter or pair that any of the three methods speaks of."""
+    methods = [
+        {tuple(share.parameters): share.share for share in shares}
+        for shares in (said.r2, said.anova, said.forest)
+    ]
+    every = {names: None for method in methods for names in method}
+    table = [
+        ImportanceRow(
+            " \u00d7 ".join(words.plain(name) for name in names),
+            (methods[0].get(names), methods[1].get(names), methods[2].get(names)),
+        )
+        for names in every
+    ]
+    return sorted(table, key=lambda row: -max(share or 0.0 for share in row.shares))
+
+
+def differs(study_parameters: list) -> int:
+    """How many parameters were chosen other than their default."""
+    return sum(
+        parameter.chosen is not None and parameter.chosen != parameter.default
+        for parameter in study_parameters
+    )

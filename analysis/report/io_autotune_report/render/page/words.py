@@ -1,0 +1,288 @@
+"""Numbers and verdicts in words: the same figure is worded alike everywhere on the page.
+
+A gain is never worded without its interval. What is not known, or not finite, is said to be so.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import unicodedata
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from io_autotune_report.document import Gain, NodeHours, Noise, Study, Value
+
+NBSP = "\u00a0"
+MINUS = "\u2212"
+UNKNOWN = "not known"
+
+VERDICTS = {
+    "faster": "faster",
+    "slower": "slower",
+    "not_yet": "not yet",
+    "no_effect": "no effect",
+    "unclear": "unclear",
+}
+"""A verdict's word, in the order in which verdicts are counted."""
+
+KINDS = {
+    "regression": "Regression",
+    "drift": "Drift",
+    "mixed": "Mixed work",
+    "quarantine": "Quarantine",
+    "waste": "Budget without gain",
+    "quiet": "Quiet",
+    "already_best": "Default is best",
+}
+"""A finding's kind in words, the most urgent first."""
+
+_SMALL = 10.0
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Unicode categories that have no glyph, or that rearrange what stands around them."""
+
+
+def known(number: float | None) -> bool:
+    """Whether there is a number to show."""
+    return number is not None and math.isfinite(number)
+
+
+def plain(text: object) -> str:
+    r"""A name as one can see it: what is invisible or reorders text is spelt as ``\u202e``."""
+    return "".join(
+        character.encode("unicode_escape", "backslashreplace").decode()
+        if unicodedata.category(character) in _HIDDEN
+        else character
+        for character in str(text)
+    )
+
+
+def count(number: int) -> str:
+    """A whole number, thousands apart."""
+    return f"{number:,}".replace("-", MINUS)
+
+
+def hours(number: float | None) -> str:
+    """A number of node-hours: a decimal below ten, whole above."""
+    if number is None or not math.isfinite(number):
+        return UNKNOWN
+    text = f"{number:,.{1 if 0 < abs(number) < _SMALL else 0}f}"
+    return (text[1:] if text in ("-0", "-0.0") else text).replace("-", MINUS)
+
+
+def signed_hours(number: float | None) -> str:
+    """The same with its sign, for what is added up."""
+    text = hours(number)
+    return f"+{text}" if number is not None and text != "0.0" and 0 < number < math.inf else text
+
+
+def time(number: float) -> str:
+    """An elapsed time without its unit: two digits or more below ten, whole seconds above."""
+    if abs(number) < _SMALL:
+        return f"{number:.2g}".replace("-", MINUS)
+    return f"{number:,.0f}".replace("-", MINUS)
+
+
+def seconds(number: float) -> str:
+    """An elapsed time: in seconds, however long it is."""
+    return f"{time(number)}{NBSP}s"
+
+
+def _share(share: float, digits: int = 1) -> str:
+    text = f"{100 * share:.{digits}f}"
+    return (text[1:] if float(text) == 0 and text.startswith("-") else text).replace("-", MINUS)
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share as a percentage."""
+    if share is None or not math.isfinite(share):
+        return UNKNOWN
+    return f"{_share(share, digits)}{NBSP}%"
+
+
+def detectable(share: float) -> str:
+    """A gain that could have been seen: whole per cents, below ten a decimal."""
+    return percent(share, 1 if share < _SMALL / 100 else 0)
+
+
+def level(share: float) -> str:
+    """An interval's level: never rounded up to certainty."""
+    return f"{math.floor(1e4 * share + 1e-6) / 100:g}{NBSP}%"
+
+
+def about(number: int) -> str:
+    """An estimated number of runs, to two digits."""
+    return count(round(number, 2 - len(str(number))) if number >= _SMALL else number)
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """An interval of shares, for a table's cell."""
+    if low is None or high is None or not (known(low) and known(high)):
+        return UNKNOWN
+    return f"{_share(low)} to {_share(high)}{NBSP}%"
+
+
+def less_or_more(low: float, high: float) -> str:
+    """An interval of gains as what runs take: less, more, or from more to less time."""
+    if low >= 0:
+        return f"{_share(low)} to {_share(high)}{NBSP}% less"
+    if high <= 0:
+        return f"{_share(-high)} to {_share(-low)}{NBSP}% more"
+    return f"from {_share(-low)}{NBSP}% more to {_share(high)}{NBSP}% less"
+
+
+def claims(gain: Gain) -> bool:
+    """Whether a gain may be stated: a claim, with its interval."""
+    return gain.verdict in ("faster", "slower") and all(
+        known(number) for number in (gain.share, gain.low, gain.high)
+    )
+
+
+def order(verdict: str) -> int:
+    """A verdict's place among verdicts, to sort by."""
+    return list(VERDICTS).index(verdict)
+
+
+def claim(gain: Gain) -> str:
+    """A claimed gain without its interval, which stands beside it."""
+    share = gain.share or 0.0
+    return f"{_share(abs(share))}{NBSP}% {'less' if share >= 0 else 'more'} time"
+
+
+def gain_sentence(gain: Gain) -> str:
+    """What may be said of a gain, in one or two sentences."""
+    if claims(gain):
+        assert gain.low is not None
+        assert gain.high is not None
+        return (
+            f"Tuned runs take {claim(gain)} than the default "
+            f"({less_or_more(gain.low, gain.high)}; {level(gain.level)} interval over all "
+            f"looks; {count(gain.tuned_runs)} tuned and {count(gain.control_runs)} control runs)."
+        )
+    if gain.verdict == "not_yet":
+        return _not_yet(gain)
+    if gain.verdict == "no_effect" and gain.low is not None and gain.high is not None:
+        return (
+            f"No effect that is worth telling apart: {less_or_more(gain.low, gain.high)} time "
+            f"({level(gain.level)} interval; {count(gain.tuned_runs)} tuned and "
+            f"{count(gain.control_runs)} control runs)."
+        )
+    return f"{VERDICTS[gain.verdict].capitalize()}: {_sentence(gain.reason)}"
+
+
+def _sentence(text: str) -> str:
+    text = plain(text).strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _not_yet(gain: Gain) -> str:
+    runs = f"{count(gain.tuned_runs)} tuned and {count(gain.control_runs)} control runs"
+    if not gain.tuned_runs:
+        said = "Not yet: no run was made after its parametrization was chosen."
+    elif gain.detectable is None or not known(gain.detectable):
+        said = f"Not yet: {runs} show nothing."
+    else:
+        said = f"Not yet: with {runs} a gain of {detectable(gain.detectable)} could have been seen."
+    if gain.runs_needed:
+        said += f" About {about(gain.runs_needed)} more runs would show one of the size seen."
+    return said
+
+
+def saved_sentence(sums: NodeHours) -> str:
+    """What tuning saved or cost, with its interval where there is one."""
+    if sums.saved is None or not known(sums.saved):
+        return "How many node-hours were saved is not known."
+    word = "saved" if sums.saved >= 0 else "lost"
+    said = f"{hours(abs(sums.saved))} node-hours {word}"
+    if sums.low is None or sums.high is None or not (known(sums.low) and known(sums.high)):
+        return f"{said}; how sure that is, is not known."
+    return f"{said} (interval {hours_interval(sums)})."
+
+
+def hours_interval(sums: NodeHours) -> str:
+    """The interval of what was saved; negative is lost."""
+    return f"{hours(sums.low)} to {hours(sums.high)}"
+
+
+def noise_sentence(noise: Noise) -> str:
+    """How runs of one parametrization scatter."""
+    if not known(noise.cv):
+        return "How runs of one parametrization scatter is not known."
+    said = f"Runs of one parametrization scatter by {percent(noise.cv)}"
+    if known(noise.outliers):
+        said += f"; {percent(noise.outliers)} of the runs lie beyond Tukey's fences"
+    if noise.varies is None:
+        return f"{said}."
+    tests = ", ".join(
+        f"{name} p = {p:.2g}"
+        for name, p in (("Levene", noise.levene_p), ("Bartlett", noise.bartlett_p))
+        if p is not None and known(p)
+    )
+    differs = "differs" if noise.varies else "does not differ measurably"
+    return f"{said}. Noise {differs} between parametrizations ({tests or 'untested'})."
+
+
+def value(setting: Value | None) -> str:
+    """A parameter's value; a dash where the parameter does not exist."""
+    return "\u2013" if setting is None else plain(setting)
+
+
+def short_value(setting: Value) -> str:
+    """A value for an axis: powers of 1024 in short."""
+    if isinstance(setting, int):
+        for factor, prefix in ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki")):
+            if setting and setting % factor == 0:
+                return f"{setting // factor}{NBSP}{prefix}"
+    if isinstance(setting, float):
+        return f"{setting:.3g}"
+    return plain(setting)
+
+
+def parametrization(study: Study) -> str:
+    """What was chosen, as ``io-autotune pin`` takes it: name=value, quoted for a shell."""
+    return " ".join(
+        shlex.quote(f"{parameter.name}={parameter.chosen}")
+        for parameter in study.parameters
+        if parameter.chosen is not None
+    )
+
+
+def context(study: Study) -> str:
+    """The facets of a study."""
+    return " ".join(f"{plain(name)}={plain(study.context[name])}" for name in sorted(study.context))
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def _day(instant: datetime) -> str:
+    return f"{instant.day}{NBSP}{instant:%B}{NBSP}{instant.year}"
+
+
+def day(text: str) -> str:
+    """The day of an instant by its own clock; the text itself if it is none."""
+    instant = _instant(text)
+    return _day(instant) if instant else plain(text)
+
+
+def moment(text: str) -> str:
+    """An instant to the minute by its own clock, which is named."""
+    instant = _instant(text)
+    return f"{_day(instant)}, {instant:%H:%M}{NBSP}{instant:%Z}" if instant else plain(text)
+
+
+def span(first: str, last: str) -> str:
+    """The days from ``first`` up to ``last``, which is exclusive."""
+    begin, end = _instant(first), _instant(last)
+    if begin is None or end is None:
+        return f"{plain(first)} to {plain(last)}"
+    final = end - timedelta(microseconds=1)
+    if final.date() <= begin.date():
+        return _day(begin)
+    return f"{_day(begin)} to {_day(final)}"

@@ -1,0 +1,159 @@
+"""``studies.csv`` and ``groups.csv``: one row each, the same numbers as the page's."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from io_autotune_report.decoding import dumps
+from io_autotune_report.document import Gain, Group, NodeHours, Report, Study
+from io_autotune_report.earlier import Kept, chosen, text
+
+Cell = str | int | float | None
+
+GAIN = (
+    "verdict",
+    "gain",
+    "gain_low",
+    "gain_high",
+    "level",
+    "tuned_runs",
+    "control_runs",
+    "detectable",
+    "runs_needed",
+)
+NODE_HOURS = (
+    "node_hours_used",
+    "node_hours_saved",
+    "node_hours_low",
+    "node_hours_high",
+    "node_hours_by_chosen",
+    "node_hours_exploring",
+    "node_hours_controls",
+    "node_hours_a_month",
+)
+STUDIES = (
+    "study_id",
+    "application",
+    "user",
+    "account",
+    "accelerator",
+    "context",
+    "epoch",
+    "phase",
+    "runs",
+    "counted",
+    "failed",
+    *GAIN,
+    *NODE_HOURS,
+    "chosen",
+    "chosen_since",
+    "noise",
+)
+"""Columns; a cell is empty where nothing is known. ``chosen`` and ``context`` are JSON."""
+GROUPS = ("kind", "name", "studies", "settled", "runs", *GAIN, *NODE_HOURS)
+"""Columns; ``kind`` is site, accelerator, user, account or application."""
+
+
+def write(report: Report, directory: Path) -> None:
+    """Write both files."""
+    _write(directory / "studies.csv", STUDIES, map(_study, report.studies))
+    groups = [
+        ("site", [report.total]),
+        ("accelerator", report.accelerators),
+        ("user", report.users),
+        ("account", report.accounts),
+        ("application", report.applications),
+    ]
+    rows = (_group(kind, group) for kind, listed in groups for group in listed)
+    _write(directory / "groups.csv", GROUPS, rows)
+
+
+def read(path: Path) -> dict[int, Kept]:
+    """What a ``studies.csv`` says, by study.
+
+    Raises:
+        OSError, KeyError, ValueError: it cannot be read.
+    """
+    with path.open(newline="", encoding="utf-8") as lines:
+        return {
+            int(row["study_id"]): Kept(
+                study_id=int(row["study_id"]),
+                application=row["application"],
+                epoch=int(row["epoch"]),
+                phase=row["phase"],
+                runs=int(row["runs"]),
+                verdict=row["verdict"],
+                gain=float(row["gain"]) if row["gain"] else None,
+                chosen=row["chosen"],
+            )
+            for row in csv.DictReader(lines)
+        }
+
+
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def _study(study: Study) -> list[Cell]:
+    return [
+        study.study_id,
+        text(study.application),
+        text(study.user),
+        text(study.account or ""),
+        study.accelerator,
+        dumps(study.context),
+        study.epoch,
+        study.phase,
+        study.runs,
+        study.counted,
+        study.failed,
+        *_gain(study.gain),
+        *_node_hours(study.node_hours),
+        chosen(study),
+        study.chosen_since,
+        study.noise.cv,
+    ]
+
+
+def _group(kind: str, group: Group) -> list[Cell]:
+    return [
+        kind,
+        text(group.name),
+        group.studies,
+        group.settled,
+        group.runs,
+        *_gain(group.gain),
+        *_node_hours(group.node_hours),
+    ]
+
+
+def _gain(gain: Gain) -> list[Cell]:
+    return [
+        gain.verdict,
+        gain.share,
+        gain.low,
+        gain.high,
+        gain.level,
+        gain.tuned_runs,
+        gain.control_runs,
+        gain.detectable,
+        gain.runs_needed,
+    ]
+
+
+def _node_hours(hours: NodeHours) -> list[Cell]:
+    return [
+        hours.used,
+        hours.saved,
+        hours.low,
+        hours.high,
+        hours.by_chosen,
+        hours.exploring,
+        hours.controls,
+        hours.a_month,
+    ]

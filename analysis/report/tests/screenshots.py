@@ -1,0 +1,56 @@
+"""Pictures of the page for the README: python -m screenshots FOLDER.
+
+Of a report's page if there is one (--page, such as `make report-demo` makes), else of the sample's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import sample_report
+from browser import browser
+from io_autotune_report.render import page
+
+_PLAIN_NAMES = 9
+"""The sample's studies before those with hostile and overlong names."""
+
+
+def main() -> None:
+    """Writes report-light.png, report-dark.png and report-narrow.png."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--page", type=Path, help="a report's index.html")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        shown = arguments.page
+        if shown is None:
+            shown = Path(scratch) / "index.html"
+            shown.write_text(page.render(sample_report.report(studies=_PLAIN_NAMES)), "utf-8")
+        for name, picture in pictures(shown.resolve(), Path(scratch)).items():
+            (arguments.folder / f"report-{name}.png").write_bytes(picture)
+
+
+def pictures(shown: Path, home: Path) -> dict[str, bytes]:
+    """The total in light, one study's details in dark, and a phone's first screen."""
+    with browser(home) as window:
+        window.show(shown)
+        light = window.screenshot(1240)
+        window.show(shown, dark=True)
+        top = window.run(
+            "const claimed = document.querySelector('.study:has(summary .faster):has(.figures)')"
+            " ?? document.querySelector('.study');"
+            "if (!claimed) return 0;"
+            "claimed.open = true;"
+            "return Math.floor(claimed.getBoundingClientRect().top + scrollY)"
+        )
+        dark = window.screenshot(1240, top=int(top))
+        window.show(shown, width=390, height=844)
+        narrow = window.screenshot(1300, scale=1.5)
+    return {"light": light, "dark": dark, "narrow": narrow}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""The program as a site runs it: nights in a row, what it writes, how it fails."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import date, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from generated_site import Shape, Year, make, write
+from generated_site.plan import DAY
+from io_autotune_report import command, settings
+from io_autotune_report.decoding import decode
+from io_autotune_report.document import Report
+from io_autotune_report.render import schema
+from jsonschema import Draft202012Validator
+
+ROOT = Path(__file__).parents[3]
+SHAPE = Shape(applications=12, studies=25, runs=3000, days=60)
+store = pytest.mark.store
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _days_are_of_utc() -> None:
+    """The site's clock, here and in the processes that are started, is UTC's."""
+    os.environ["TZ"] = "UTC"
+
+
+@pytest.fixture(scope="module")
+def year() -> Year:
+    return make(SHAPE)
+
+
+def fill(url: str, year: Year, after: float = float("-inf"), before: float = float("inf")) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        write(connection, year, after, before)
+
+
+def night(url: str, directory: Path, day: date, *more: str) -> Path:
+    """Make one; return its folder."""
+    argv = ["--database", url, "--state", str(directory / "state"), "--site", "Somewhere"]
+    argv += ["--nights", str(directory / "nights"), "--first", day.isoformat()]
+    # To start processes takes longer than to evaluate what these tests have.
+    argv += ["--processes", "1", *more]
+    assert command.main(argv) == 0
+    return directory / "nights" / day.isoformat()
+
+
+def document(folder: Path) -> Report:
+    return decode(Report, json.loads((folder / "report.json").read_text()))
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+@store
+def test_a_night_has_all_its_files_and_they_agree(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    folder = night(database, tmp_path, SHAPE.last)
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "index.html",
+        "report.json",
+        "studies.csv",
+        "groups.csv",
+        "mail.txt",
+        "night.json",
+    }
+    report = document(folder)
+    assert len(report.studies) == len(year.studies)
+    before = SHAPE.days * DAY
+    judged = {run for run, at in zip(year.judged_run, year.judged_at, strict=True) if at < before}
+    assert report.total.runs == len(judged) == sum(study.runs for study in report.studies)
+    studies = rows(folder / "studies.csv")
+    assert [int(row["study_id"]) for row in studies] == [each.study_id for each in report.studies]
+    for row, study in zip(studies, report.studies, strict=True):
+        assert row["verdict"] == study.gain.verdict
+        share = study.gain.share
+        assert row["gain"] == ("" if share is None else repr(share))
+        assert json.loads(row["context"]) == study.context
+    total = rows(folder / "groups.csv")[0]
+    assert (total["kind"], total["name"]) == ("site", "Somewhere")
+    assert float(total["node_hours_saved"]) == report.total.node_hours.saved
+    for groups in (report.accelerators, report.users, report.applications):
+        assert sum(group.runs for group in groups) == report.total.runs
+    mail = (folder / "mail.txt").read_text()
+    assert f"{report.total.node_hours.used:,.0f} used" in re.sub(r"\s+", " ", mail)
+    assert max(map(len, mail.splitlines())) <= 72
+
+
+@store
+def test_the_json_is_of_the_schema_that_docs_have(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    folder = night(database, tmp_path, SHAPE.last)
+    known = json.loads((ROOT / "docs" / "report.schema.json").read_text())
+    Draft202012Validator.check_schema(known)
+    validator = Draft202012Validator(known)
+    told = json.loads((folder / "report.json").read_text())
+    assert list(validator.iter_errors(told)) == []
+    told["studies"][0]["gain"]["verdict"] = "better"
+    del told["studies"][1]["noise"]
+    assert len(list(validator.iter_errors(told))) == 2
+
+
+def test_the_schema_in_docs_is_the_documents() -> None:
+    known = json.loads((ROOT / "docs" / "report.schema.json").read_text())
+    assert known == schema.schema(), "renew it: make report-schema"
+
+
+@store
+def test_nights_in_a_row_are_what_one_from_nothing_is(
+    database: str, other_database: str, year: Year, tmp_path: Path
+) -> None:
+    days = [SHAPE.last - timedelta(days=back) for back in (3, 1, 0)]
+    after = float("-inf")
+    for day in days:
+        before = (day - SHAPE.first).days * DAY + DAY
+        fill(database, year, after, before)
+        folder = night(database, tmp_path / "row", day)
+        after = before
+    fill(other_database, year)
+    alone = document(night(other_database, tmp_path / "alone", days[-1], "--processes", "2"))
+    report = document(folder)
+    assert report.studies == alone.studies
+    assert (report.total, report.users) == (alone.total, alone.users)
+    assert report.findings == alone.findings
+    # What only nights in a row have.
+    assert [name for name, _ in report.history] == [day.isoformat() for day in days]
+    assert alone.changes == []
+    assert report.changes[0].study_id is None
+    assert f"since {days[1]}" in report.changes[0].what
+
+
+@store
+def test_only_studies_with_news_are_evaluated(
+    database: str, year: Year, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(database, year)
+    evening = SHAPE.last - timedelta(days=1)
+    night(database, tmp_path, evening)
+    seen: list[int] = []
+    plain = command.assemble
+
+    def watched(*arguments: object) -> Report:
+        progress = arguments[-1]
+
+        def note(done: int, total: int) -> None:
+            seen.append(total)
+            progress(done, total)  # type: ignore[operator]
+
+        return plain(*arguments[:-1], note)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(command, "assemble", watched)
+    night(database, tmp_path, SHAPE.last)
+    news = (year.judged_at >= (SHAPE.days - 1) * DAY) & (year.judged_at < SHAPE.days * DAY)
+    studies = set(year.run_study[year.judged_run[news]])
+    until = year.judged_at < SHAPE.days * DAY
+    expected = sum(year.run_study[run] in studies for run in year.judged_run[until])
+    assert set(seen) == {expected}
+    assert 0 < expected < until.sum()
+    seen.clear()
+    night(database, tmp_path, SHAPE.last)
+    assert seen == []
+
+
+@store
+def test_latest_is_the_last_day_whatever_is_made_after_it(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    nights = tmp_path / "nights"
+    night(database, tmp_path, SHAPE.last)
+    (nights / ".unfinished-2026-01-01").mkdir()
+    (nights / ".unfinished-latest").symlink_to("nowhere")
+    night(database, tmp_path, SHAPE.last - timedelta(days=5))
+    first = SHAPE.last - timedelta(days=9)
+    night(database, tmp_path, first, "--last", SHAPE.last.isoformat())
+    assert (nights / "latest").readlink() == Path(SHAPE.last.isoformat())
+    assert (nights / f"{first}_{SHAPE.last}" / "report.json").is_file()
+    assert not list(nights.glob(".*"))
+    again = (nights / SHAPE.last.isoformat()).stat().st_ino
+    night(database, tmp_path, SHAPE.last)
+    assert (nights / SHAPE.last.isoformat()).stat().st_ino != again
+    assert "2026-11-15" in (nights / "index.html").read_text()
+
+
+@store
+def test_names_reach_no_spreadsheet_as_formulas_and_no_terminal_as_commands(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    with psycopg.connect(database) as connection:
+        connection.execute("update applications set name = '=1+1' || chr(27) || '[2J' where id = 1")
+    folder = night(database, tmp_path, SHAPE.last)
+    names = {row["application"] for row in rows(folder / "studies.csv")}
+    assert "'=1+1\x1b[2J" in names
+    assert "\x1b" not in (folder / "mail.txt").read_text()
+
+
+@store
+def test_old_nights_go_where_that_is_asked_for(database: str, year: Year, tmp_path: Path) -> None:
+    fill(database, year)
+    days = [SHAPE.last - timedelta(days=back) for back in (2, 1, 0)]
+    config = tmp_path / "report.toml"
+    config.write_text("[report]\nkeep_nights = 2\n")
+    for day in days:
+        folder = night(database, tmp_path, day, "--config", str(config))
+    kept = sorted(path.name for path in folder.parent.iterdir() if path.name.startswith("2"))
+    assert kept == [day.isoformat() for day in days[1:]]
+    assert [name for name, _ in document(folder).history] == [day.isoformat() for day in days]
+
+
+def test_the_sample_is_read_and_has_every_key() -> None:
+    told = settings.read(ROOT / "deploy" / "etc" / "report.toml")
+    known = {"database", *settings.SECTIONS["report"]}
+    assert set(told) == known
+    assert settings.settings(told).state.name == "state"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[report]\nsites = 'x'", "has no key 'sites'; it has site, state"),
+        ("[mail]\nto = 'x'", r"\[mail\] is not one of database, report"),
+        ("[report]\nprocesses = true", "processes = True is not of type int"),
+        ("[report", "cannot be read"),
+        ("[report]\nkeep_nights = -1", "keep_nights = -1: a number from 0 is expected"),
+        ("", "not told: database, state, nights; give --config"),
+    ],
+)
+def test_settings_that_are_wrong_say_so(
+    tmp_path: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "report.toml"
+    path.write_text(text)
+    argv = ["--config", str(path)]
+    if "keep_nights" in text or "processes" in text:
+        argv += ["--database", "x", "--state", str(tmp_path), "--nights", str(tmp_path)]
+    assert command.main(argv) == command.MISUSED
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_days_that_have_not_come_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--last", "2999-01-01"]) == command.MISUSED
+    assert "has not come yet" in capsys.readouterr().err
+    assert command.main(["--first", "2026-01-02", "--last", "2026-01-01"]) == command.MISUSED
+
+
+def test_a_database_that_is_down_ends_it_with_1_and_what_to_do(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "io_autotune_report.command"]
+    argv += ["--database", f"host={tmp_path} dbname=none"]
+    argv += ["--state", str(tmp_path / "state"), "--nights", str(tmp_path / "nights")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "analysis/report")}
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == command.FAILED
+    assert done.stderr.startswith("io-autotune-report: the database cannot be reached")
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "nights").exists()

@@ -1,0 +1,289 @@
+"""The page's markup, without a browser: whole, harmless, bounded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import sample_report
+from io_autotune_report.document import Night
+from io_autotune_report.render import page
+from io_autotune_report.render.page import selection, svg, words
+
+VOID = {"meta", "link", "br", "input", "img"}
+CSS = Path(page.__file__).with_name("assets") / "page.css"
+
+
+class Outline(HTMLParser):
+    """Elements with their attributes, and the text; fails on tags that do not nest."""
+
+    def __init__(self, html: str) -> None:
+        """Reads a whole page."""
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes an element."""
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes an element without content."""
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Sees that it closes what was opened last."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Collects text."""
+        self.text += data
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        """The attributes of all elements of that name."""
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return page.render(sample_report.report(), index="../index.html")
+
+
+@pytest.fixture(scope="module")
+def outline(html: str) -> Outline:
+    return Outline(html)
+
+
+def test_the_same_report_makes_the_same_page(html: str) -> None:
+    assert html == page.render(sample_report.report(), index="../index.html")
+
+
+def test_the_total_comes_first(outline: Outline) -> None:
+    places = [
+        outline.text.index(heading)
+        for heading in (
+            "node-hours saved",
+            "What changed since",
+            "Regression",
+            "Accelerators",
+            "Users",
+            "One by one",
+        )
+    ]
+    assert places == sorted(places)
+
+
+def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else(html: str) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', html)
+    assert policy is not None
+    allowed = policy[1].replace("&#39;", "'")
+    for element, directive in (("style", "style-src"), ("script", "script-src")):
+        (content,) = re.findall(rf"<{element}>(.*?)</{element}>", html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}';" in allowed
+    assert allowed.startswith("default-src 'none';")
+    assert "unsafe" not in allowed
+    assert "http" not in allowed
+
+
+def test_nothing_carries_what_the_policy_refuses(outline: Outline) -> None:
+    for _, attributes in outline.elements:
+        assert "style" not in attributes
+        assert not [name for name in attributes if name.startswith("on")]
+
+
+def test_names_are_text_and_never_markup(outline: Outline) -> None:
+    assert len(outline.named("script")) == 1
+    assert outline.named("img") == []
+    assert sample_report.HOSTILE in outline.text
+    assert sample_report.HOSTILE_ATTRIBUTE in outline.text
+    assert "\u202e" not in outline.text
+
+
+def test_an_id_is_given_once(outline: Outline) -> None:
+    ids = Counter(attributes["id"] for _, attributes in outline.elements if "id" in attributes)
+    assert [name for name, number in ids.items() if number > 1] == []
+
+
+def test_what_is_referred_to_is_there(outline: Outline) -> None:
+    ids = {attributes.get("id") for _, attributes in outline.elements}
+    for _, attributes in outline.elements:
+        for name in ("aria-labelledby", "aria-describedby", "data-copy"):
+            for reference in (attributes.get(name) or "").split():
+                assert reference in ids
+        target = attributes.get("href") or ""
+        assert not target.startswith("#") or target[1:] in ids
+
+
+def test_every_figure_has_a_text_alternative(outline: Outline) -> None:
+    figures = outline.named("svg")
+    assert len(figures) > 50
+    for figure in figures:
+        assert figure["role"] == "img"
+        assert figure.get("aria-label") or (
+            figure.get("aria-labelledby") and figure.get("aria-describedby")
+        )
+
+
+def test_every_verdict_is_there_in_words(outline: Outline) -> None:
+    for word in words.VERDICTS.values():
+        assert word in outline.text
+
+
+def test_every_study_has_its_details_and_its_parametrization_to_copy(html: str) -> None:
+    for study in sample_report.report().studies:
+        assert f'<details class="study" id="study-{study.study_id}">' in html
+    copied = re.findall(r'<pre id="chosen-(\d+)".*?<code>(.*?)</code>', html)
+    assert {int(number) for number, _ in copied} == {1, 2, 3, 4, 5, 7, 11}
+
+
+def test_a_gain_is_in_bold_only_beside_its_interval(html: str) -> None:
+    cells = re.findall(r'<td class="number gain"[^>]*>(.*?)</td>', html)
+    claims = [cell for cell in cells if "<b>" in cell]
+    assert claims
+    for cell in claims:
+        assert re.search(r"<b>\S+ %</b> <small>\S+ to \S+ %</small>", cell.replace(words.NBSP, " "))
+
+
+def test_a_site_without_runs_has_a_page() -> None:
+    outline = Outline(page.render(sample_report.empty()))
+    assert "Not yet" in outline.text
+    assert "There is no study yet" in outline.text
+    assert outline.named("details") == []
+
+
+def test_a_sum_that_nothing_is_claimed_of_is_no_headline() -> None:
+    whole = sample_report.report()
+    unproven = replace(whole.total, gain=replace(whole.total.gain, verdict="not_yet"))
+    html = page.render(replace(whole, total=unproven))
+    assert '<p class="big">Not yet</p>' in html
+    assert "which proves nothing yet" in html
+
+
+def test_a_loss_is_a_headline_too() -> None:
+    whole = sample_report.report()
+    hours = replace(whole.total.node_hours, saved=-50.0, low=-80.0, high=-20.0)
+    gain = replace(whole.total.gain, verdict="slower", share=-0.1, low=-0.2, high=-0.05)
+    html = page.render(replace(whole, total=replace(whole.total, gain=gain, node_hours=hours)))
+    assert '<span class="figure-number">50</span> node-hours lost' in html
+
+
+def test_a_large_site_fits_and_the_page_says_what_it_leaves_out() -> None:
+    whole = sample_report.report(studies=1300)
+    html = page.render(whole)
+    assert html.count("<details ") == selection.DETAILS
+    assert len(html) < 6_000_000
+    assert "1,000 of 1,300 studies" in html
+    assert "100 of 1,300 studies" in html
+    assert "300 of 1,300 applications" in html
+
+
+def test_details_are_for_news_then_claims_then_use() -> None:
+    whole = sample_report.report(studies=600)
+    shown = {study.study_id for study in selection.detailed(whole)}
+    news = {finding.study_id for finding in whole.findings}
+    news |= {change.study_id for change in whole.changes if change.study_id is not None}
+    assert news <= shown
+    claimed = [study for study in whole.studies if words.claims(study.gain)]
+    least = min(study.node_hours.used for study in claimed if study.study_id in shown - news)
+    assert all(study.node_hours.used <= least for study in claimed if study.study_id not in shown)
+
+
+def test_the_index_has_the_newest_night_first_and_links_each(tmp_path: Path) -> None:
+    nights = sample_report.nights(number=3)
+    odd = replace(nights[0], folder='2026 "x"')
+    outline = Outline(page.render_index([odd, *nights[1:]]))
+    links = [attributes["href"] for attributes in outline.named("a")[1:]]
+    newest = f"./{nights[2].folder}/index.html"
+    assert links == [
+        newest,
+        newest,
+        f"./{nights[1].folder}/index.html",
+        "./2026%20%22x%22/index.html",
+    ]
+    (tmp_path / "index.html").write_text(page.render_index([]), encoding="utf-8")
+    assert "No night has been reported yet" in (tmp_path / "index.html").read_text()
+
+
+def test_a_night_is_its_report_in_short() -> None:
+    whole = sample_report.report()
+    night = Night.of(whole, "2026-11-20")
+    assert (night.gain, night.node_hours) == (whole.total.gain, whole.total.node_hours)
+    assert (night.changes, night.findings) == (5, 7)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ends"),
+    [(0, 97, (0, 100)), (1203, 1891, (1200, 2000)), (-0.3, 0.31, (-0.4, 0.4)), (5, 5, (4, 6))],
+)
+def test_ticks_are_round_and_hold_the_range(
+    low: float, high: float, ends: tuple[float, float]
+) -> None:
+    marks = svg.ticks(low, high)
+    assert (marks[0], marks[-1]) == pytest.approx(ends)
+    assert 3 <= len(marks) <= 7
+
+
+def test_decades_hold_the_range() -> None:
+    assert svg.decades(3, 700) == [2, 5, 10, 20, 50, 100, 200, 500, 1000]
+    assert svg.decades(3, 70000) == [1, 10, 100, 1000, 10000, 100000]
+
+
+def test_a_drawing_escapes_what_it_is_given() -> None:
+    drawing = svg.Drawing(10, 10)
+    drawing.text(0, 0, "</text><script>", class_='"x"')
+    drawn = str(drawing.figure("k", "<t>", "&"))
+    assert "<script>" not in drawn
+    assert 'class="&#34;x&#34;"' in drawn
+
+
+def _luminance(colour: str) -> float:
+    digits = colour.removeprefix("#")
+    digits = digits if len(digits) == 6 else "".join(digit * 2 for digit in digits)
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4))
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one: str, other: str) -> float:
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _schemes() -> list[dict[str, str]]:
+    blocks = re.findall(r":root \{(.*?)\}", CSS.read_text(), re.DOTALL)
+    found = [dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]+)", block)) for block in blocks]
+    assert len(found) == 3
+    return found
+
+
+@pytest.mark.parametrize("scheme", _schemes(), ids=["light", "dark", "print"])
+def test_marks_and_lines_have_the_contrast_that_graphics_need(scheme: dict[str, str]) -> None:
+    """WCAG 2.2, 1.4.11: 3 to 1 against what is around."""
+    for name in ("tuned", "default", "exploring", "good", "bad", "link", "ink", "muted"):
+        assert _contrast(scheme[name], scheme["ground"]) >= 3, name
+        assert _contrast(scheme[name], scheme["raised"]) >= 3, name
+
+
+@pytest.mark.parametrize("scheme", _schemes(), ids=["light", "dark", "print"])
+def test_a_heat_maps_steps_grow_evenly_and_their_numbers_can_be_read(
+    scheme: dict[str, str],
+) -> None:
+    steps = [_luminance(scheme[f"heat-{step}"]) for step in range(7)]
+    assert steps in (sorted(steps), sorted(steps, reverse=True))
+    for step in range(7):
+        assert _contrast(scheme[f"on-{step}"], scheme[f"heat-{step}"]) >= 4.5

@@ -1,0 +1,266 @@
+"""Planted effects: what is found, and that nothing is found where nothing is planted."""
+
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from histories import DEFAULT, START, frame, noise, row, settled, unsettled
+from io_autotune_report.analyse.estimators import gain, node_hours
+from io_autotune_report.analyse.understanding import findings, gather, importance, quiet, surfaces
+from io_autotune_report.analyse.understanding import noise as scatter
+from io_autotune_report.analyse.understanding.findings import QUIET_DAYS
+from io_autotune_report.document import Finding, Importance, Parameter, Study
+
+LEVELS = {"size": [1, 4, 16, 64], "cache": ["off", "on"], "order": ["a", "b", "c"]}
+
+
+def grid(
+    effect: Callable[..., float], cv: float, seed: int = 0, share: float = 1.0
+) -> pd.DataFrame:
+    """A share of all parametrizations, once each; ``effect`` of the values is on log elapsed."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for values in product(*LEVELS.values()):
+        known = dict(zip(LEVELS, values, strict=True))
+        if random.random() < share:
+            log = effect(**known) + cv * random.standard_normal()
+            key = json.dumps(known, sort_keys=True)
+            rows.append(row(len(rows) + 1, 100 * float(np.exp(log)), "search", "search", key))
+    return frame(rows)
+
+
+def strong(size: int, cache: str, order: str) -> float:
+    """The size explains most, the order the rest once the size is fixed; the cache nothing."""
+    del cache
+    return 0.5 * np.log2(size) / 2 + {"a": 0.0, "b": 0.15, "c": 0.3}[order]
+
+
+def test_table_5_names_the_first_and_the_second_parameter() -> None:
+    said = importance(grid(strong, 0.02))
+    assert [share.parameters for share in said.r2] == [["size"], ["order"]]
+    assert 0.6 < said.r2[0].share < 0.98
+    assert said.r2[1].share > 0.95
+
+
+def test_table_5_names_nothing_below_its_threshold() -> None:
+    said = importance(grid(lambda **values: 0.02 * np.log2(values["size"]), 0.1))
+    assert said.r2 == []
+
+
+def test_a_parameter_with_as_many_levels_as_runs_explains_nothing() -> None:
+    random = np.random.default_rng(1)
+    rows = [
+        row(n + 1, 100 * float(random.lognormal(0, 0.2)), "search", "search", f'{{"seed":{n}}}')
+        for n in range(14)
+    ]
+    assert importance(frame(rows)).silent is not None
+
+
+def test_an_interaction_is_told_from_main_effects() -> None:
+    def crossed(size: int, cache: str, order: str) -> float:
+        del order
+        return 0.2 * (np.log2(size) - 3) * (1 if cache == "on" else -1)
+
+    said = importance(grid(crossed, 0.05))
+    assert said.anova[0].parameters in (["size", "cache"], ["cache", "size"])
+    assert said.anova[0].share > 0.8
+    additive = importance(grid(strong, 0.05))
+    assert all(len(share.parameters) == 1 for share in additive.anova)
+    assert [share.parameters for share in additive.anova] == [["size"], ["order"]]
+    total = sum(share.share for share in additive.anova)
+    assert 0.9 < total <= 1.02
+
+
+def test_type_two_does_not_confuse_parameters_that_ran_together() -> None:
+    """Where the cache was on, large sizes ran more often; the cache does nothing."""
+    data = grid(strong, 0.03)
+    values = data["key"].map(json.loads)
+    rare = [(v["cache"] == "on") == (v["size"] >= 16) or v["order"] == "a" for v in values]
+    said = importance(data[rare])
+    assert [share.parameters for share in said.anova] == [["size"], ["order"]]
+
+
+def test_the_forest_speaks_where_it_has_skill() -> None:
+    said = importance(grid(strong, 0.05))
+    assert said.forest_skill > 0.5
+    assert said.forest[0].parameters == ["size"]
+    assert said.forest[0].low <= said.forest[0].share <= said.forest[0].high
+    assert all(share.parameters != ["cache"] for share in said.forest)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_noise_alone_explains_nothing(seed: int) -> None:
+    said = importance(grid(lambda **_: 0.0, 0.3, seed=seed))
+    assert (said.r2, said.forest) == ([], [])
+    assert said.forest_skill < 0.3
+    assert len(said.anova) <= 1
+
+
+def test_few_parametrizations_are_silence() -> None:
+    said = importance(frame(settled(100, 0.5, noise(1, 0.1))))
+    assert "2 parametrizations ran" in said.silent
+
+
+def test_a_parameter_that_does_not_exist_is_a_level_of_its_own() -> None:
+    rows = []
+    for n, (mode, buffer) in enumerate(product(["x", "y"], [1, 2, 3, 4, 5, 6])):
+        known = {"mode": mode} | ({"buffer": buffer} if mode == "x" else {"other": buffer})
+        key = json.dumps(known, sort_keys=True)
+        rows.append(row(n + 1, 100.0 + 50 * (mode == "y") + buffer, "search", "search", key))
+    known = gather(frame(rows))
+    by_name = {parameter.name: parameter for parameter in known.parameters}
+    assert by_name["buffer"].levels == (1, 2, 3, 4, 5, 6, None)
+    assert by_name["buffer"].scale[-1] == -1
+    said = importance(frame(rows))
+    assert said.r2[0].share > 0.9
+
+
+def test_surfaces_are_near_the_truth_and_surer_where_it_ran() -> None:
+    data = grid(strong, 0.03, share=0.7)
+    said = importance(data)
+    shown = surfaces(data, said)
+    pairs = [{surface.x, surface.y} for surface in shown]
+    assert {"size", "order"} in pairs
+    surface = shown[pairs.index({"size", "order"})]
+    for j, y in enumerate(surface.y_values):
+        for i, x in enumerate(surface.x_values):
+            values = {surface.x: x, surface.y: y, "cache": "on"}
+            assert surface.elapsed[j][i] == pytest.approx(100 * np.exp(strong(**values)), rel=0.25)
+    assert all(deviation > 0 for line in surface.deviation for deviation in line)
+    assert all(x in surface.x_values and y in surface.y_values for x, y, _, _ in surface.runs)
+    assert surfaces(data, Importance(silent="no")) == []
+
+
+def test_noise_is_measured_and_differences_of_it_are_found() -> None:
+    random = np.random.default_rng(2)
+    rows = []
+    for key, cv in (('{"a":1}', 0.05), ('{"a":2}', 0.05), ('{"a":3}', 0.4)):
+        for _ in range(60):
+            elapsed = 100 * float(np.exp(cv * random.standard_normal()))
+            rows.append(row(len(rows) + 1, elapsed, "search", "search", key))
+    differs, alike = scatter(frame(rows)), scatter(frame(rows[:120]))
+    assert differs.varies is True
+    assert differs.levene_p < 1e-6
+    assert differs.bartlett_p < 1e-6
+    assert alike.varies is False
+    assert alike.cv == pytest.approx(0.05, rel=0.2)
+    assert alike.outliers < 0.06
+    for slow in rows[:120:10]:
+        slow["elapsed"] *= 1.6
+    assert scatter(frame(rows[:120])).outliers >= 0.1
+
+
+def test_single_runs_tell_no_noise() -> None:
+    said = scatter(grid(strong, 0.1))
+    assert (said.cv, said.levene_p, said.outliers, said.varies) == (None, None, None, None)
+
+
+def study(runs: pd.DataFrame, phase: str = "settled") -> Study:
+    return Study(
+        study_id=12,
+        application="ocean",
+        user="u",
+        account=None,
+        accelerator="romio",
+        context={},
+        epoch=int(runs["epoch"].max()),
+        phase=phase,
+        runs=len(runs),
+        counted=len(runs),
+        failed=0,
+        gain=gain(runs),
+        node_hours=node_hours(runs),
+        parameters=[Parameter("a", 1, 2, None)],
+        chosen_since=None,
+        convergence=[],
+        points=[],
+        importance=Importance(silent=""),
+        surfaces=[],
+        noise=scatter(runs),
+    )
+
+
+def found(runs: pd.DataFrame, phase: str = "settled") -> dict[str, Finding]:
+    return {finding.kind: finding for finding in findings(study(runs, phase), runs)}
+
+
+def test_a_healthy_study_is_not_listed() -> None:
+    for seed in range(8):
+        runs = frame(
+            unsettled(noise(seed, 0.2)) + settled(400, 0.8, noise(seed + 50, 0.2), since=20)
+        )
+        assert found(runs) == {}
+
+
+def test_a_choice_that_is_slower_is_a_regression() -> None:
+    said = found(frame(settled(300, 1.4, noise(3, 0.1))))
+    assert "longer than the default" in said["regression"].what
+
+
+def test_a_choice_that_became_slower_is_a_regression_and_no_drift() -> None:
+    rows = settled(400, 0.6, noise(4, 0.1))
+    for late in [r for r in rows if r["role"] == "settled" and r["ordinal"] > 250]:
+        late["elapsed"] *= 1.3
+    said = found(frame(rows))
+    assert "2026-02-" in said["regression"].what or "2027-" in said["regression"].what
+
+
+def test_when_all_is_slower_it_is_drift_and_no_regression() -> None:
+    rows = settled(400, 0.6, noise(5, 0.1))
+    for late in [r for r in rows if r["ordinal"] > 250]:
+        late["elapsed"] *= 1.3
+    said = found(frame(rows))
+    assert set(said) == {"drift"}
+    assert "the default too" in said["drift"].what
+
+
+def test_two_works_under_one_name_are_mixed() -> None:
+    rows = settled(300, 1.0, noise(6, 0.05))
+    for other in rows[::20]:
+        other["elapsed"] *= 3
+    assert "accept 12" in found(frame(rows))["mixed"].do
+
+
+def test_a_choice_under_which_runs_fail() -> None:
+    rows = settled(200, 0.8, noise(7, 0.1))
+    for bad in [r for r in rows if r["role"] == "settled"][::2]:
+        bad.update(effect="failure")
+    assert "90 of 180 runs failed" in found(frame(rows))["quarantine"].what
+
+
+def test_a_search_that_costs_much_and_finds_nothing() -> None:
+    rows = unsettled(noise(8, 0.1))
+    for explores in rows[4:]:
+        explores["elapsed"] *= 2
+    assert "exploring runs took" in found(frame(rows), "search")["waste"].what
+    rows[10]["elapsed"] /= 4
+    assert "waste" not in found(frame(rows), "search")
+
+
+def test_where_the_default_is_best_stopping_is_a_result() -> None:
+    said = found(frame(settled(50, 1.0, noise(9, 0.1), key=DEFAULT)))
+    assert "pin 12 a=1" in said["already_best"].do
+
+
+def test_a_search_that_nobody_runs_any_more_is_quiet() -> None:
+    runs = frame(unsettled(noise(10, 0.1)))
+    end = runs["started_at"].max()
+    late, early = end + pd.Timedelta(days=QUIET_DAYS + 1), end + pd.Timedelta(days=1)
+    (finding,) = quiet(study(runs, "search"), end, late)
+    assert f"No run for {QUIET_DAYS + 1} days" in finding.what
+    assert [*quiet(study(runs, "search"), end, early)] == []
+    assert [*quiet(study(runs, "settled"), end, late)] == []
+    assert end > START
+
+
+def test_what_to_do_is_a_command_that_a_shell_understands() -> None:
+    runs = frame(settled(50, 1.0, noise(9, 0.1), key=DEFAULT))
+    odd = replace(study(runs), parameters=[Parameter("a", "x; rm -rf /", 2, None)])
+    command = findings(odd, runs)[0].do.split(" stops here")[0]
+    assert command[0] == command[-1] == "`"  # code, to the page
+    assert shlex.split(command[1:-1])[:4] == ["io-autotune", "pin", "12", "a=x; rm -rf /"]
