@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-use io_autotune_engine::{Constraint, Parameter, Space, SpaceError};
+use io_autotune_model::{Constraint, Parameter, Space, SpaceError};
 use serde::Deserialize;
 use toml::Spanned;
 

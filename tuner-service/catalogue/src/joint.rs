@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use io_autotune_engine::{Condition, Constraint, Parameter, Space, SpaceError, Value};
+use io_autotune_model::{Condition, Constraint, Parameter, Space, SpaceError, Value};
 
 use crate::{Accelerator, Part};
 
@@ -241,7 +241,7 @@ fn outer_constraints(part: &Part) -> impl Iterator<Item = Constraint> {
 mod tests {
     use std::path::Path;
 
-    use io_autotune_engine::{Parametrization, Point};
+    use io_autotune_model::{Parametrization, Point};
     use io_autotune_protocol::Delivery;
     use proptest::prelude::*;
 

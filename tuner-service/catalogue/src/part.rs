@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_engine::{Parametrization, Space, Value};
+use io_autotune_model::{Parametrization, Space, Value};
 
 use crate::{Deliveries, ReadBack};
 

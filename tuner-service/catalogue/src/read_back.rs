@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use io_autotune_engine::Parametrization;
+use io_autotune_model::Parametrization;
 use io_autotune_protocol as protocol;
 use serde::Deserialize;
 use toml::Spanned;

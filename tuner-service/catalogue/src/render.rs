@@ -1,6 +1,6 @@
 //! From a parametrization to what the job is given.
 
-use io_autotune_engine::{Parametrization, SpaceError};
+use io_autotune_model::{Parametrization, SpaceError};
 use io_autotune_protocol::{
     DeliveredCommand, DeliveredFile, DeliveredSetting, DeliveredVariable, Delivery,
 };
@@ -119,7 +119,7 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    use io_autotune_engine::Value;
+    use io_autotune_model::Value;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use io_autotune_engine::{Parametrization, Value};
+use io_autotune_model::{Parametrization, Value};
 use serde::Deserialize;
 
 /// A text with the names of parameters in braces.

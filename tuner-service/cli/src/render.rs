@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use comfy_table::{CellAlignment, Table, presets};
-use io_autotune_engine::Parametrization;
+use io_autotune_model::Parametrization;
 use io_autotune_protocol::{
     Applied, Elapsed, FinishRequest, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
 };
@@ -418,7 +418,7 @@ fn long_gain(gain: &GainSummary) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use io_autotune_engine::{Phase, Role};
+    use io_autotune_model::{Phase, Role};
     use io_autotune_protocol::Delivery;
 
     use super::*;

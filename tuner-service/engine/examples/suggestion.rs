@@ -9,8 +9,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use io_autotune_engine::{
-    Domain, History, MethodName, Parameter, Pending, Phase, Point, Role, Settings, Space, Tally,
-    Tested, Value, suggest,
+    Domain, Epoch, History, MethodName, Parameter, Pending, Phase, Point, Role, Settings, Space,
+    Tally, Tested, Value,
 };
 
 /// Each is measured so often, after seeds of their own.
@@ -152,7 +152,7 @@ fn measure(
     let mut suggestion;
     let elapsed = loop {
         let clock = Instant::now();
-        suggestion = suggest(space, &history, &pending, &settings, seed);
+        suggestion = Epoch::new(space, &settings, seed).suggest(&history, &pending);
         let elapsed = clock.elapsed().as_secs_f64() * 1e3;
         if suggestion.role != Role::Design {
             break elapsed;

@@ -12,64 +12,50 @@
 
 #![forbid(unsafe_code)]
 
-mod belief;
-mod carry;
-mod controls;
-mod design;
-mod drift;
-mod estimate;
-mod fits;
-mod heed;
-pub mod history;
-mod inherit;
-mod loss;
-mod methods;
-mod mixture;
-mod narrowed;
-mod quarantine;
-pub mod reason;
-pub mod recommend;
-mod room;
-pub mod settings;
-pub mod space;
-mod standing;
-pub mod statistics;
-mod stop;
-pub mod suggest;
+mod checks;
+mod guards;
+mod history;
+mod search;
+mod settled;
+mod study;
 mod surrogate;
 #[cfg(test)]
 mod testing;
-mod view;
 
-pub use carry::{carried, carried_parametrization};
-pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun, drift};
-pub use fits::Fits;
-pub use heed::{Heard, Heed, Heeds, Unheeded};
-pub use history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
-pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, UnknownWord};
-pub use inherit::{MOST_INHERITED, ranks};
-pub use loss::expected_loss;
-pub use methods::robert2020::table_v;
-pub use mixture::{Mixture, mixture};
-pub use narrowed::Narrowed;
-pub use quarantine::{Ends, Quarantine, Quarantined, quarantined};
-pub use reason::{BestKnownBecause, Reason, Stopped, Suggestion};
-pub use recommend::{
-    Recommendation, best_known, best_known_of, leader, phase_so_far, recommend, recommend_now,
-    recommend_remembering,
+use io_autotune_model::{reason, space};
+
+pub use checks::SettingsError;
+pub use guards::mixture::{Mixture, mixture};
+pub use guards::regret::settings::Loss;
+pub use guards::restriction::Narrowed;
+pub use history::quarantine::{Ends, Quarantine, Quarantined};
+pub use io_autotune_model::{
+    Acquisition, BestKnownBecause, Changed, Comparison, Condition, Constraint, DRIFT_RUNS, Domain,
+    Drift, Heard, Heed, Heeds, History, MOST_MEASURES, Moments, NoRoom, Parameter, Parametrization,
+    Pending, Phase, Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError, SettledRun, Space,
+    SpaceError, Stopped, Suggestion, Tally, Tested, Unheeded, UnknownWord, Value, carried,
+    carried_parametrization,
 };
-pub use room::{NoRoom, no_room};
-pub use settings::{
-    Acquisition, Alabed2021Multitask, Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling,
-    Cao2018Dqn, Cao2018Genetic, Clusters, Crossover, DefaultSettings, Distance, Distinct,
-    DriftSettings, Improvement, Loss, MethodName, Noise, NothingLeft, Regression, Resampling,
-    Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate, Robert2020, Selection,
-    Settings, SettingsError, Stop,
+pub use search::alabed2021::settings::{Alabed2021Multitask, Clusters};
+pub use search::cao2018::settings::{
+    Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic,
 };
-pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
-pub use space::{Space, SpaceError, Value};
-pub use statistics::{Gain, MeanInterval, gain, mean_interval};
-pub use suggest::{Epoch, suggest};
+pub use search::latin_hypercube::MAX_DESIGN_POINTS;
+pub use search::robert2019::settings::{
+    Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
+};
+pub use search::robert2020::settings::{
+    Crossover, Noise, Regression, Resampling, Robert2020, Selection,
+};
+pub use search::robert2020::table_v::table_v;
+pub use settled::drift::{drift, settings::DriftSettings};
+pub use settled::gain::{Gain, MeanInterval, gain, mean_interval};
+pub use study::epoch::Epoch;
+pub use study::recommend::Recommendation;
+pub use study::settings::{DefaultSettings, MethodName, Settings};
+pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
+pub use study::warm_start::MOST_INHERITED;
+pub use surrogate::cache::Fits;
 
 /// The version of the engine, stored with every suggestion: a replay needs the same one.
 pub const ENGINE_VERSION: &str = concat!("io-autotune-engine ", env!("CARGO_PKG_VERSION"));

@@ -9,11 +9,13 @@
 //! Everything is deterministic: hyperparameters are searched on a fixed grid from a fixed start in a
 //! fixed number of sweeps.
 
+pub(crate) mod cache;
 pub(crate) mod cholesky;
 pub(crate) mod coregionalisation;
 pub(crate) mod ensemble;
 mod kernel;
 pub(crate) mod multitask;
+pub(crate) mod posterior;
 #[cfg(test)]
 mod tests;
 
@@ -183,7 +185,7 @@ impl Surrogate {
     /// The process after the runs in flight have ended as it expects: their points are as well known
     /// as they will be, and what is expected of others stays (Desautels, Krause, Burdick 2014).
     /// `flights` are points with their number of runs.
-    pub(crate) fn believing(
+    pub(crate) fn fantasising(
         &self,
         observations: &[Observation],
         scatter: Scatter,

@@ -53,7 +53,7 @@ pub(crate) fn applied(
 mod tests {
     use std::collections::BTreeMap;
 
-    use io_autotune_engine::{Parametrization, Phase, Role, Value};
+    use io_autotune_model::{Parametrization, Phase, Role, Value};
     use io_autotune_protocol::{
         DeliveredFile, DeliveredSetting, DeliveredVariable, Delivery, SettingKind,
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use io_autotune_engine::{Parametrization, Phase, Role, Space};
+use io_autotune_model::{Parametrization, Phase, Role, Space};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

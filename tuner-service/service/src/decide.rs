@@ -5,8 +5,7 @@ use std::sync::{Arc, OnceLock};
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
     BestKnownBecause, ENGINE_VERSION, Epoch, Fits, History, Mixture, Narrowed, Parametrization,
-    Pending, Reason, Recommendation, Role, Settings, Space, Suggestion, Unheeded, best_known_of,
-    mixture, phase_so_far, recommend_remembering,
+    Pending, Reason, Recommendation, Role, Settings, Space, Suggestion, Unheeded, mixture,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
@@ -147,10 +146,10 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     } = *inputs;
     let narrowed = Narrowed::new(space, history, inherited, &overrides.unheeded);
     let epoch = Epoch::narrowed(&narrowed, settings, seed).remembering(fits);
-    let (history, inherited) = (narrowed.history(), narrowed.inherited());
+    let history = narrowed.history();
     let bar = overrides.bar_to_exploring();
     let phase = || match bar {
-        Some(_) => phase_so_far(&history.tally),
+        Some(_) => history.tally.phase(),
         None => epoch.phase(history, pending),
     };
     let observed = |reason| Suggestion {
@@ -175,10 +174,8 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     } else if let Some(mixed) = mixed(space, history, settings, overrides.accepts_mixed) {
         observed(mixed.into())
     } else if let Some(because) = bar {
-        let space = narrowed.space();
-        let best =
-            recommended.get_or_init(|| recommend_remembering(space, history, settings, fits));
-        best_known_of(best.as_ref(), space, history, inherited, because)
+        let best = recommended.get_or_init(|| epoch.recommend(history));
+        epoch.best_known_of(best.as_ref(), history, because)
     } else {
         #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
         let limit = overrides.limit.map(|limit| limit.seconds as f64);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_autotune_engine::{ENGINE_VERSION, Heard, Settings, drift, ranks};
+use io_autotune_engine::{ENGINE_VERSION, Epoch, Heard, Settings, drift};
 use io_autotune_store::{AwaitedRun, Inheritance, Judged, Judgement, Store, StoreError, Verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -330,7 +330,8 @@ impl Reconciler {
                 |state, drift| Inheritance {
                     inherited: {
                         let narrowed = narrowed(state);
-                        ranks(narrowed.space(), narrowed.history(), settings, drift)
+                        let epoch = Epoch::new(narrowed.space(), settings, state.seed);
+                        epoch.ranks(narrowed.history(), drift)
                     },
                     drift: json!({
                         "drift": drift,

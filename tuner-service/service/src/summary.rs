@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
     Epoch, History, MeanInterval, MethodName, Narrowed, Parametrization, Phase, Reason, Role,
-    Settings, Space, gain, mean_interval, no_room, quarantined, recommend_remembering,
+    Settings, Space, gain, mean_interval,
 };
 use io_autotune_protocol::{
     Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
@@ -47,7 +47,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
     let epoch = Epoch::narrowed(&narrowed, &service.settings, state.seed).remembering(&fits);
     let phase = epoch.phase(history, &state.pending);
     let warnings = warnings(&state, history, &service.settings, phase);
-    let recommendation = recommend_remembering(narrowed.space(), history, &service.settings, &fits);
+    let recommendation = epoch.recommend(history);
     let recommended = recommendation
         .as_ref()
         .map(|best| best.parametrization.clone());
@@ -106,7 +106,8 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
             at: pin.at,
             why: pin.why,
         }),
-        quarantined: quarantined(narrowed.space(), history)
+        quarantined: epoch
+            .quarantined(history)
             .into_iter()
             .map(|one| QuarantineSummary {
                 differs: differences(&state.space, &one.parametrization),
@@ -149,7 +150,7 @@ fn warnings(
 #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
 fn too_short(state: &StudyState, history: &History, settings: &Settings) -> Option<String> {
     let limit = state.limit_seconds? as f64;
-    let lack = no_room(&state.space, history, settings, limit)?;
+    let lack = Epoch::new(&state.space, settings, state.seed).lacks_headroom(history, limit)?;
     let minutes = (lack.needed? / 60.0).ceil();
     Some(format!(
         "{lack}; jobs like the latest one get the best known parametrization: submit with --time={minutes} (minutes) \
@@ -171,7 +172,8 @@ pub(crate) async fn runs(
     let mut why = BTreeMap::new();
     for study_id in studies {
         let state = service.store.study_state(study_id).await?;
-        for one in quarantined(&state.space, narrowed(&state).history()) {
+        let epoch = Epoch::new(&state.space, &service.settings, state.seed);
+        for one in epoch.quarantined(narrowed(&state).history()) {
             let key = (study_id, state.epoch, one.parametrization.key());
             why.insert(key, one.why.to_string());
         }

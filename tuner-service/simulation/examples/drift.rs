@@ -10,8 +10,7 @@ use std::io::Write;
 use std::path::Path;
 
 use io_autotune_engine::{
-    Changed, Drift, Epoch, History, Parametrization, Phase, Point, Settings, Tally, Tested, ranks,
-    recommend,
+    Changed, Drift, Epoch, History, Parametrization, Phase, Point, Settings, Tally, Tested,
 };
 use io_autotune_simulation::dataset::Table;
 
@@ -165,7 +164,7 @@ fn after(table: &Table, parent: &History, turned: usize, how: &str, seed: u64) -
     let mut settings = Settings::default();
     let space = &table.file.space;
     let old = World::new(table, 0, 0, 1.0);
-    let chosen = recommend(space, parent, &settings);
+    let chosen = Epoch::new(space, &settings, seed).recommend(parent);
     let chosen = chosen.map_or_else(|| space.default(), |best| best.parametrization);
 
     // Each study has another parameter turned.
@@ -187,7 +186,7 @@ fn after(table: &Table, parent: &History, turned: usize, how: &str, seed: u64) -
         statistic: 5.0,
         threshold: 4.0,
     };
-    let inherited = ranks(space, parent, &settings, &drift);
+    let inherited = Epoch::new(space, &settings, seed).ranks(parent, &drift);
     let budget = how.rsplit(' ').next().and_then(|word| word.parse().ok());
     let budget = budget.unwrap_or(settings.budget);
     settings.drift.budget = budget;
@@ -217,7 +216,7 @@ fn after(table: &Table, parent: &History, turned: usize, how: &str, seed: u64) -
             settled += f64::from(u8::from(phase != Phase::Settled));
         },
     );
-    let recommended = recommend(space, &history, &settings);
+    let recommended = epoch.recommend(&history);
     let recommended = recommended.map_or_else(|| space.default(), |best| best.parametrization);
     [sum / runs, new.truth(&recommended) / best, settled]
 }

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use io_autotune_engine::{
     Epoch, History, Parametrization, Pending, Phase, Role, Settings, Suggestion, Tally, Tested,
-    expected_loss, leader, recommend_now,
 };
 
 use crate::dataset::Table;
@@ -56,7 +55,7 @@ pub struct Trajectory {
     /// recommendation; where exploring runs alone are counted that of the one that the method holds
     /// for the best.
     pub recommended: usize,
-    /// What the runs are expected to have lost in the end, counted or not, in runs of the default ([`expected_loss`]).
+    /// What the runs are expected to have lost in the end, counted or not, in runs of the default ([`Epoch::expected_regret`]).
     pub expected_loss: f64,
     /// How long the method took to compute its suggestions, seconds. The one figure of a trajectory that is
     /// not reproducible.
@@ -145,9 +144,8 @@ impl Study<'_> {
             .and_then(|point| self.table.place(&point))
             .or_else(default)
             .unwrap_or_default();
-        let (space, settings) = (&self.table.file.space, &self.plan.settings);
         Trajectory {
-            expected_loss: expected_loss(space, &self.history, settings),
+            expected_loss: self.epoch.expected_regret(&self.history),
             runs: self.runs,
             recommended,
             computing: self.computing,
@@ -155,10 +153,9 @@ impl Study<'_> {
     }
 
     fn best(&self) -> Option<Parametrization> {
-        let (space, settings) = (&self.table.file.space, &self.plan.settings);
         match self.plan.counted {
-            Counted::All => recommend_now(space, &self.history, settings),
-            Counted::Exploring => leader(space, &self.history, settings),
+            Counted::All => self.epoch.recommend_now(&self.history),
+            Counted::Exploring => self.epoch.leader(&self.history),
         }
     }
 

@@ -10,8 +10,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use io_autotune_engine::{
-    History, Loss, MethodName, Parametrization, Pending, SampleError, Settings, Tally, Tested,
-    mean_interval, recommend_now, suggest,
+    Epoch, History, Loss, MethodName, Parametrization, Pending, SampleError, Settings, Tally,
+    Tested, mean_interval,
 };
 use serde_json::{Value as Json, json};
 
@@ -111,6 +111,10 @@ impl Session {
         answer.unwrap_or_else(|error| json!({"error": error.to_string()}))
     }
 
+    fn epoch(&self) -> Epoch<'_> {
+        Epoch::new(&self.file.space, &self.settings, self.seed)
+    }
+
     fn ask(&mut self) -> Result<Json, SessionError> {
         if self.runs.len() >= self.budget as usize {
             return Err(SessionError::Spent {
@@ -119,13 +123,7 @@ impl Session {
             });
         }
         let pending: Vec<Pending> = self.open().map(|(_, run)| run.pending.clone()).collect();
-        let suggestion = suggest(
-            &self.file.space,
-            &self.history,
-            &pending,
-            &self.settings,
-            self.seed,
-        );
+        let suggestion = self.epoch().suggest(&self.history, &pending);
         let answer = json!({
             "id": self.runs.len() + 1,
             "parametrization": self.file.spell(&suggestion.parametrization),
@@ -200,8 +198,8 @@ impl Session {
     /// The method's best so far, the default before a run has counted.
     fn recommendation(&self) -> Json {
         let space = &self.file.space;
-        let best =
-            recommend_now(space, &self.history, &self.settings).unwrap_or_else(|| space.default());
+        let best = self.epoch().recommend_now(&self.history);
+        let best = best.unwrap_or_else(|| space.default());
         let times = self.times(&best);
         let interval = mean_interval(&times);
         let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_engine::Parametrization;
+use io_autotune_model::Parametrization;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::PgConnection;

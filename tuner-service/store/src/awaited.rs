@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_engine::{Parametrization, Space};
+use io_autotune_model::{Parametrization, Space};
 use serde_json::Value;
 use sqlx::types::Json;
 

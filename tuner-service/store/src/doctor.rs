@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_engine::Tally;
+use io_autotune_model::Tally;
 
 use crate::error::{Named, StoreError};
 use crate::judgements::fold;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_engine::{DRIFT_RUNS, Drift, Parametrization, Role, SettledRun};
+use io_autotune_model::{DRIFT_RUNS, Drift, Parametrization, Role, SettledRun};
 use serde_json::Value;
 use sqlx::PgConnection;
 

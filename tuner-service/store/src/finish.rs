@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_engine::Space;
+use io_autotune_model::Space;
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use io_autotune_engine::{Heard, Heeds, Parametrization, Phase, Role, Tally, Tested};
+use io_autotune_model::{Heard, Heeds, Parametrization, Phase, Role, Tally, Tested};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_engine::{History, Parametrization, Space, Tally, Tested, carried};
+use io_autotune_model::{History, Parametrization, Space, Tally, Tested, carried};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 

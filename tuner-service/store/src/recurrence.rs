@@ -5,7 +5,7 @@
 //! for a while, or if Slurm says that it began long after that run was asked for: all nodes of one launch ask after
 //! its begin.
 
-use io_autotune_engine::Parametrization;
+use io_autotune_model::Parametrization;
 use jiff::Timestamp;
 use sqlx::PgConnection;
 use sqlx::types::Json;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_engine::{
+use io_autotune_model::{
     History, Parametrization, Phase, Role, Space, carried, carried_parametrization,
 };
 use jiff::Timestamp;

@@ -1,6 +1,6 @@
 //! What a suggestion is made from: a study's epoch, its history, its runs in flight.
 
-use io_autotune_engine::{Heeds, History, Parametrization, Pending, Space, Tally};
+use io_autotune_model::{Heeds, History, Parametrization, Pending, Space, Tally};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;

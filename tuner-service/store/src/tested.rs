@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_engine::{Moments, Parametrization, RecentRun, Tested};
+use io_autotune_model::{Moments, Parametrization, RecentRun, Tested};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 

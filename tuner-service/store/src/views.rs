@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use io_autotune_engine::{Parametrization, Phase, Role, Space};
+use io_autotune_model::{Parametrization, Phase, Role, Space};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::types::Json;

@@ -1,6 +1,6 @@
 //! Accelerators as text.
 
-use io_autotune_engine::Parameter;
+use io_autotune_model::Parameter;
 use io_autotune_protocol::{AcceleratorDetail, AcceleratorSummary};
 
 use super::table;

@@ -51,7 +51,7 @@ fn differences(given: &Suggested, recomputed: &Suggested) -> String {
 
 #[cfg(test)]
 mod tests {
-    use io_autotune_engine::{Parametrization, Phase, Role};
+    use io_autotune_model::{Parametrization, Phase, Role};
 
     use super::*;
 

@@ -58,8 +58,8 @@ impl Ensemble {
         (!members.is_empty()).then_some(Ensemble { members })
     }
 
-    /// Each process after the runs in flight have ended as it expects: [`Surrogate::believing`].
-    pub(crate) fn believing(
+    /// Each process after the runs in flight have ended as it expects: [`Surrogate::fantasising`].
+    pub(crate) fn fantasising(
         &self,
         observations: &[Observation],
         scatter: Scatter,
@@ -67,14 +67,18 @@ impl Ensemble {
     ) -> Option<Self> {
         // They believe in other times at the same points.
         let mut shared = None;
-        let believing = |(weight, member): &(f64, Surrogate)| {
+        let fantasising = |(weight, member): &(f64, Surrogate)| {
             let believed = member.believed(observations, flights);
             let shared =
                 shared.get_or_insert_with(|| Shared::new(Arc::clone(&member.space), &believed));
             let member = Surrogate::with(shared, member.hyperparameters(), &believed, scatter)?;
             Some((*weight, member))
         };
-        let members = self.members.iter().map(believing).collect::<Option<_>>()?;
+        let members = self
+            .members
+            .iter()
+            .map(fantasising)
+            .collect::<Option<_>>()?;
         Some(Ensemble { members })
     }
 

@@ -217,8 +217,8 @@ impl MultiTask {
     }
 
     /// The process after the runs in flight have taken as long as it expects, see
-    /// [`Surrogate::believing`]; nothing is believed of measures.
-    pub(crate) fn believing(self, flights: &[(Point, f64)]) -> Option<Self> {
+    /// [`Surrogate::fantasising`]; nothing is believed of measures.
+    pub(crate) fn fantasising(self, flights: &[(Point, f64)]) -> Option<Self> {
         let mut rows = self.rows.clone();
         for (point, runs) in flights {
             let known = |row: &&mut Row| row.task == 0 && row.point == *point;

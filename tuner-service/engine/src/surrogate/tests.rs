@@ -166,9 +166,9 @@ fn runs_in_flight_are_believed_and_change_no_expectation_much() {
     };
     let fitted = Surrogate::fit(&space, &known, scatter).unwrap();
     let flights = [(Point(vec![4]), 1.0)];
-    let believing = fitted.believing(&known, scatter, &flights).unwrap();
-    assert!(at(&believing, &[4]).variance < 0.5 * at(&fitted, &[4]).variance);
-    assert!((at(&believing, &[5]).mean - at(&fitted, &[5]).mean).abs() < 0.05);
+    let fantasising = fitted.fantasising(&known, scatter, &flights).unwrap();
+    assert!(at(&fantasising, &[4]).variance < 0.5 * at(&fitted, &[4]).variance);
+    assert!((at(&fantasising, &[5]).mean - at(&fitted, &[5]).mean).abs() < 0.05);
 }
 
 #[test]
@@ -343,8 +343,8 @@ fn several_processes_believe_runs_in_flight() {
     let fitted = Ensemble::fit(&space, &known, scatter).unwrap();
     let middle = Point(vec![4]);
     let flights = [(middle.clone(), 1.0)];
-    let believing = fitted.believing(&known, scatter, &flights).unwrap();
-    let (before, after) = (fitted.predict(&middle), believing.predict(&middle));
+    let fantasising = fitted.fantasising(&known, scatter, &flights).unwrap();
+    let (before, after) = (fitted.predict(&middle), fantasising.predict(&middle));
     assert!(after.variance < 0.7 * before.variance, "{after:?}");
     assert!((after.mean - before.mean).abs() < 0.01);
 }

@@ -6,7 +6,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_catalogue::canonical_name;
-use io_autotune_engine::{Parametrization, recommend};
+use io_autotune_engine::{Epoch, Parametrization};
 use io_autotune_protocol::{ErrorBody, PinRequest, StudySummary, WhyRequest};
 use io_autotune_store::{Audit, StudyFilter};
 use serde::Deserialize;
@@ -81,7 +81,8 @@ async fn parametrization(
         }
         None => {
             let narrowed = summary::narrowed(&state);
-            match recommend(narrowed.space(), narrowed.history(), &service.settings) {
+            let epoch = Epoch::new(narrowed.space(), &service.settings, state.seed);
+            match epoch.recommend(narrowed.history()) {
                 Some(recommendation) => Ok(recommendation.parametrization),
                 None => Err(ApiError::bad_request(format!(
                     "study {study_id} recommends nothing yet: name the values to pin"

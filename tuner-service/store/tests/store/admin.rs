@@ -1,6 +1,6 @@
 //! Pin, unpin and reset, and the lines they leave.
 
-use io_autotune_engine::{Phase, Role};
+use io_autotune_model::{Phase, Role};
 use io_autotune_store::{Audit, StudyFilter};
 use serde_json::json;
 use tokio::task::JoinSet;

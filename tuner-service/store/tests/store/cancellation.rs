@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use io_autotune_engine::{Phase, Role};
+use io_autotune_model::{Phase, Role};
 use io_autotune_store::{Audit, Store, StoreError, Verdict};
 use sqlx::Connection;
 

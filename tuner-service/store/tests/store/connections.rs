@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use io_autotune_engine::{Phase, Role};
+use io_autotune_model::{Phase, Role};
 use io_autotune_store::{Store, StoreError};
 use tokio::task::JoinSet;
 

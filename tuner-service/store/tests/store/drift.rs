@@ -2,7 +2,7 @@
 
 use io_autotune_engine::{
     BestKnownBecause, Changed, Drift, DriftSettings, Epoch, Phase, Role, Settings, SettledRun,
-    best_known_of, drift, ranks,
+    drift,
 };
 use io_autotune_store::{Audit, Inheritance, Judged, Store, StoreError, StudyState, Verdict};
 use serde_json::json;
@@ -42,7 +42,8 @@ fn detect(runs: &[SettledRun]) -> Option<Drift> {
 
 fn inherit(state: &StudyState, drift: &Drift) -> Inheritance {
     Inheritance {
-        inherited: ranks(&state.space, &state.history, &Settings::default(), drift),
+        inherited: Epoch::new(&state.space, &Settings::default(), state.seed)
+            .ranks(&state.history, drift),
         drift: json!({ "drift": drift, "judged": state.judged }),
         why: format!("drift: {drift}"),
     }
@@ -115,13 +116,7 @@ async fn of_eight_that_see_a_drift_one_opens_an_epoch_that_keeps_ranks() {
             (next.role, next.parametrization),
             (Role::Baseline, point(0))
         );
-        let busy = best_known_of(
-            None,
-            &state.space,
-            &state.history,
-            &state.inherited,
-            BestKnownBecause::Busy,
-        );
+        let busy = epoch.best_known_of(None, &state.history, BestKnownBecause::Busy);
         assert_eq!(busy.parametrization, point(3));
         // And what it was decided from is kept.
         let started = Start::of(1000).search(&store, point(3)).await;

@@ -1,6 +1,6 @@
 //! A finish is durable when it is acknowledged, and applies once.
 
-use io_autotune_engine::{Phase, Role};
+use io_autotune_model::{Phase, Role};
 use io_autotune_store::{AwaitedRun, RunFilter, RunRow, Store, StoreError};
 use serde_json::json;
 use tokio::task::JoinSet;

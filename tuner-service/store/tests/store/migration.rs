@@ -1,6 +1,6 @@
 //! What a database of the first release becomes.
 
-use io_autotune_engine::{Parametrization, Tally, Tested};
+use io_autotune_model::{Parametrization, Tally, Tested};
 use serde_json::{Value, json};
 use sqlx::types::Json;
 use sqlx::{Connection, PgConnection};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_engine::{Phase, Role};
+use io_autotune_model::{Phase, Role};
 use io_autotune_store::{Audit, Judged, NewRun, Source, Store, StoreError, StudyState, Verdict};
 use serde_json::json;
 use tokio::task::JoinSet;

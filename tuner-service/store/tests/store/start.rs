@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use io_autotune_engine::{Parametrization, Phase, Role, Space};
+use io_autotune_model::{Parametrization, Phase, Role, Space};
 use io_autotune_store::{
     Audit, Decision, Judged, Scarce, StartedRun, Store, StoreError, StudyFilter, StudyState,
     Verdict,

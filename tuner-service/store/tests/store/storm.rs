@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use io_autotune_engine::{
-    BestKnownBecause, Parametrization, Phase, Role, Settings, best_known, suggest,
-};
+use io_autotune_engine::{BestKnownBecause, Epoch, Parametrization, Phase, Role, Settings};
 use io_autotune_store::{Decision, StartedRun, Store, StoreError, StudyState, Verdict};
 use tokio::task::JoinSet;
 
@@ -15,13 +13,8 @@ async fn start(store: &Store, job_id: u32, settings: &Settings) -> StartedRun {
     let mut start = Start::of(job_id);
     start.lock = Lock::Wait(Duration::from_millis(700));
     let explored = |state: &StudyState| -> Decision {
-        let suggestion = suggest(
-            &state.space,
-            &state.history,
-            &state.pending,
-            settings,
-            state.seed,
-        );
+        let suggestion =
+            Epoch::new(&state.space, settings, state.seed).suggest(&state.history, &state.pending);
         decision(
             suggestion.phase,
             suggestion.role,
@@ -35,12 +28,8 @@ async fn start(store: &Store, job_id: u32, settings: &Settings) -> StartedRun {
     }
     start.lock = Lock::None;
     let plain = |state: &StudyState| -> Decision {
-        let best = best_known(
-            &state.space,
-            &state.history,
-            settings,
-            BestKnownBecause::Busy,
-        );
+        let best = Epoch::new(&state.space, settings, state.seed)
+            .best_known(&state.history, BestKnownBecause::Busy);
         decision(best.phase, best.role, best.parametrization)
     };
     loop {

@@ -1,6 +1,6 @@
 //! What status, history and explain read.
 
-use io_autotune_engine::{Phase, Role};
+use io_autotune_model::{Phase, Role};
 use io_autotune_store::{RunFilter, Store, StudyFilter, Verdict};
 use serde_json::json;
 

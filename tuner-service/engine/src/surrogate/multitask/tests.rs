@@ -101,8 +101,8 @@ fn one_task_is_the_process_alone() {
         .iter()
         .find(|point| known.iter().all(|k| k.point != **point));
     let flights = [(known[0].point.clone(), 2.0), (free.unwrap().clone(), 1.0)];
-    let alone = alone.believing(&known, scatter, &flights).unwrap();
-    let joint = joint.believing(&flights).unwrap();
+    let alone = alone.fantasising(&known, scatter, &flights).unwrap();
+    let joint = joint.fantasising(&flights).unwrap();
     let both = alone
         .predict_all(&every)
         .into_iter()

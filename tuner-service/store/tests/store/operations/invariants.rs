@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_engine::{Parametrization, RECENT_RUNS, RecentRun};
+use io_autotune_model::{Parametrization, RECENT_RUNS, RecentRun};
 use io_autotune_store::{Store, StudyFilter};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};

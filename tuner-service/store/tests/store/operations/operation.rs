@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_engine::{Parametrization, Phase, Role};
+use io_autotune_model::{Parametrization, Phase, Role};
 use io_autotune_store::{
     Audit, AwaitedRun, Failure, RunFilter, Source, Store, StudyFilter, StudyKey, Verdict, Word,
 };

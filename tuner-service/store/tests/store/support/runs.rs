@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_engine::{Parametrization, Phase, Point, Role, Space};
+use io_autotune_model::{Parametrization, Phase, Point, Role, Space};
 use io_autotune_store::{
     Decision, Finish, Finished, JobKey, Merged, NewRun, Source, StartedRun, Store, StoreError,
     StudyKey, StudyState, Word,

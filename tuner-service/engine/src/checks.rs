@@ -1,0 +1,58 @@
+//! What a setting may be.
+
+/// A setting that cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{setting} is {value}: it must be {allowed}")]
+pub struct SettingsError {
+    /// The setting, with its path.
+    pub setting: &'static str,
+    /// The value that was given.
+    pub value: String,
+    /// The values that can be used, in words.
+    pub allowed: String,
+}
+
+pub(crate) fn whole(
+    setting: &'static str,
+    value: u32,
+    min: u32,
+    max: u32,
+) -> Result<(), SettingsError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(SettingsError {
+        setting,
+        value: value.to_string(),
+        allowed: format!("from {min} to {max}"),
+    })
+}
+
+/// A number above 0 and at most `max`; `unit` says of what.
+pub(crate) fn positive(
+    setting: &'static str,
+    value: f64,
+    max: f64,
+    unit: &str,
+) -> Result<(), SettingsError> {
+    if value > 0.0 && value <= max {
+        return Ok(());
+    }
+    Err(SettingsError {
+        setting,
+        value: value.to_string(),
+        allowed: format!("above 0 and at most {max}{unit}"),
+    })
+}
+
+/// A number from 0 to 1, both included.
+pub(crate) fn probability(setting: &'static str, value: f64) -> Result<(), SettingsError> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    Err(SettingsError {
+        setting,
+        value: value.to_string(),
+        allowed: "from 0 to 1".to_owned(),
+    })
+}

@@ -1,0 +1,337 @@
+//! What exploring has cost, by what is believed now: harm is bounded.
+//!
+//! The *expected loss* is the sum, over all runs of parametrizations other than the default, those
+//! in flight included, of what each is expected to take beyond the default:
+//!
+//! ```text
+//! loss = sum of runs(x) * E[max(0, time of x / time of the default - 1)]    in runs of the default
+//! ```
+//!
+//! Times themselves are not summed: of two equal parametrizations each run is slower than the other's
+//! mean half the time, so that the sum of what raw times exceed grows with every run where nothing
+//! is wrong. What is expected of a parametrization comes from the method's [`Estimator`] instead, is
+//! shrunk to what parametrizations have in common, and is revised when more is known. Gains do not pay for losses:
+//! whoever had the slow run does not have the quick ones; so the surrogate is asked for the expectation of the excess, and not for
+//! the excess of the expectation, which is less where a parametrization is hardly known. (Of a mean that is shrunk it is
+//! the excess of the expectation: what such a mean is unsure of is mostly noise.)
+//!
+//! One run may overshoot the bound. By how much the first one did is *forgiven*: it is part of the loss, but the
+//! study is held to the bound as if the run had only just reached it.
+
+pub(crate) mod settings;
+
+use std::collections::BTreeMap;
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use crate::guards::regret::settings::Loss;
+use crate::history::by_point::{Known, View};
+use crate::reason::BestKnownBecause;
+use crate::space::Point;
+use crate::surrogate::posterior::{Modelled, Posterior};
+use crate::surrogate::{Prediction, Scatter};
+
+/// The prior of the noise: so many degrees of freedom of a spread of a tenth. It matters while only the
+/// baseline's runs tell how runs scatter.
+const NOISE_DEGREES: f64 = 2.0;
+const NOISE_VARIANCE: f64 = 0.01;
+/// The fewer degrees of freedom, the more the noise may exceed what was seen of it: a margin, because noise that is
+/// taken for differences pauses studies in which nothing is wrong. Where points differ by much more than noise it changes nothing.
+const NOISE_MARGIN: f64 = 8.0;
+/// No run counts for more than so many runs of the default, so that sums stay finite.
+const MOST_EXCESS: f64 = 1e9;
+/// A pause that would last for more than so many times the budget ends the search.
+const PATIENCE: u64 = 10;
+/// A run that may go on in a pause is expected to lose no more than so many runs of the default.
+const MOST_IN_A_PAUSE: f64 = 0.1;
+/// A loss that is short of the bound by no more than this share of it has reached it: sums are rounded.
+const ROUNDING: f64 = 1e-9;
+
+/// Who says what the runs of a parametrization take, when a study's loss is summed and where a settled choice may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Estimator {
+    /// The surrogate; but no loss is believed that the means do not show as well, because a surrogate of few
+    /// runs now and then takes noise for a slope.
+    Surrogate,
+    /// A parametrization's own mean, shrunk to that of all.
+    Shrunk,
+}
+
+/// What an epoch's runs are expected to have cost beyond the default, in runs of the default.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ExpectedLoss {
+    /// The expected loss, runs in flight included.
+    pub(crate) loss: f64,
+    /// How much of it is forgiven.
+    forgiven: f64,
+    /// What may be lost by now.
+    pub(crate) bound: f64,
+    /// What could be lost when a pause has lasted as long as one may.
+    patience: f64,
+}
+
+impl ExpectedLoss {
+    /// What may still be lost by now; less than nothing where more is lost already.
+    pub(crate) fn room(&self) -> f64 {
+        self.bound - (self.loss - self.forgiven)
+    }
+
+    /// Whether exploration pauses.
+    pub(crate) fn is_reached(&self) -> bool {
+        self.room() <= ROUNDING * self.bound
+    }
+
+    /// Whether a pause would not end in time, so that the search does.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.loss - self.forgiven >= self.patience * (1.0 - ROUNDING)
+    }
+
+    /// After so many runs of the epoch, those in flight included. Nothing is lost before a run of the default has counted.
+    /// `budget` is the epoch's.
+    pub(crate) fn of(
+        view: &Modelled<'_>,
+        estimator: Estimator,
+        settings: &Loss,
+        budget: u32,
+        runs: u64,
+    ) -> Self {
+        let later = PATIENCE.saturating_mul(u64::from(budget));
+        let Lost { loss, forgiven } = lost(view, estimator, settings);
+        ExpectedLoss {
+            loss,
+            forgiven,
+            bound: settings.bound(runs),
+            patience: settings.bound(runs.saturating_add(later)),
+        }
+    }
+}
+
+impl From<ExpectedLoss> for BestKnownBecause {
+    fn from(ExpectedLoss { loss, bound, .. }: ExpectedLoss) -> Self {
+        BestKnownBecause::LossBound { loss, bound }
+    }
+}
+
+/// Whether a point is predicted to take more than `design_most` times the default. Never before a run
+/// has counted, nor where nothing is held back: then nobody needs a surrogate for it.
+pub(crate) fn is_far(view: &Modelled<'_>, settings: &Loss, point: &Point) -> bool {
+    if settings.drops_nothing() {
+        return false;
+    }
+    let most = settings.design_most.ln();
+    view.posterior()
+        .is_some_and(|posterior| posterior.surrogate.predict(point).mean > posterior.default + most)
+}
+
+/// What a run is expected to take beyond the default, in runs of the default.
+pub(crate) fn cost(posterior: &Posterior, Prediction { mean, variance }: Prediction) -> f64 {
+    expected_excess(mean - posterior.default, variance)
+}
+
+/// Whether a run may cost more than a trifle: whether it is not expected to be quicker than the default, or is not
+/// sure enough to be. The default itself gains nothing.
+pub(crate) fn may_lose(posterior: &Posterior, prediction: Prediction) -> bool {
+    let Prediction { mean, variance } = prediction;
+    on_average(mean, variance) >= posterior.default || cost(posterior, prediction) > MOST_IN_A_PAUSE
+}
+
+/// [`may_lose`] of a point, for methods that know no surrogate. True before a run has counted.
+pub(crate) fn may_lose_at(view: &Modelled<'_>, point: &Point) -> bool {
+    let prediction = view
+        .posterior()
+        .map(|posterior| (posterior, posterior.surrogate.predict(point)));
+    prediction.is_none_or(|(posterior, prediction)| {
+        *point == view.default || may_lose(posterior, prediction)
+    })
+}
+
+/// See [`ExpectedLoss`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Lost {
+    loss: f64,
+    forgiven: f64,
+}
+
+fn lost(view: &Modelled<'_>, estimator: Estimator, settings: &Loss) -> Lost {
+    if view.default_known().mean().is_none() {
+        return Lost::default();
+    }
+    let others: Vec<(&Point, &Known)> = view
+        .iter()
+        .filter(|(point, known)| **point != view.default && ran(known) > 0)
+        .collect();
+    let of = |times: Times| {
+        let excesses = excesses(&others, &times);
+        let runs = others.iter().map(|(_, known)| ran(known) as f64);
+        Lost {
+            loss: runs
+                .zip(excesses.values())
+                .map(|(runs, one)| runs * one)
+                .sum(),
+            forgiven: forgiven(view, &excesses, settings),
+        }
+    };
+    let shrunk = of(by_shrinking(view, &others));
+    match estimator {
+        Estimator::Shrunk => shrunk,
+        Estimator::Surrogate => by_surrogate(view, &others)
+            .map(of)
+            .filter(|lost| lost.loss < shrunk.loss)
+            .unwrap_or(shrunk),
+    }
+}
+
+/// What a run of each of these points is expected to take beyond the default, in runs of the default; in their order.
+fn excesses<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Point, f64> {
+    let excess = |time: &Prediction| expected_excess(time.mean - times.default.mean, time.variance);
+    others
+        .iter()
+        .zip(&times.others)
+        .map(|((point, _), time)| (*point, excess(time)))
+        .collect()
+}
+
+/// By how much the first run that passed the bound is expected to have passed it.
+fn forgiven(view: &View<'_>, excesses: &BTreeMap<&Point, f64>, settings: &Loss) -> f64 {
+    let mut loss = 0.0;
+    for (ordinal, point) in view.sequence() {
+        let excess = excesses.get(point).copied().unwrap_or_default();
+        loss += excess;
+        let runs = u64::try_from(ordinal).unwrap_or(0).saturating_add(1);
+        let over = loss - settings.bound(runs);
+        if over > 0.0 {
+            return over.min(excess);
+        }
+    }
+    0.0
+}
+
+/// The expectation of `max(0, e^x - 1)`, x normal: `e^(m + v/2) N((m + v) / s) - N(m / s)`, the price of a call
+/// (F. Black, M. Scholes, Journal of Political Economy 81 (1973), 637-654, equation 13).
+fn expected_excess(mean: f64, variance: f64) -> f64 {
+    let deviation = variance.sqrt();
+    let excess = if deviation > 0.0 {
+        let normal = Normal::standard();
+        let above = normal.cdf((mean + variance) / deviation);
+        on_average(mean, variance).min(MOST_EXCESS.ln()).exp() * above
+            - normal.cdf(mean / deviation)
+    } else {
+        mean.exp() - 1.0
+    };
+    // Not clamp: what is no number is no loss.
+    if excess > 0.0 {
+        excess.min(MOST_EXCESS)
+    } else {
+        0.0
+    }
+}
+
+/// The runs of a point that took time: those that ended, were cut short, or are in flight. What a run
+/// that failed would have taken is not known; points that fail are quarantined instead.
+fn ran(known: &Known) -> u64 {
+    known
+        .count()
+        .saturating_add(known.censored())
+        .saturating_add(known.in_flight)
+}
+
+/// What is expected of log elapsed. Noise is left out, because it is the same for the default.
+struct Times {
+    default: Prediction,
+    others: Vec<Prediction>,
+}
+
+/// A logarithm that is known with a variance: the logarithm of what it is the logarithm of on average
+/// (the mean of a log-normal number).
+fn on_average(mean: f64, variance: f64) -> f64 {
+    mean + 0.5 * variance
+}
+
+/// What the surrogate says of each point; none where it says nothing.
+fn by_surrogate(view: &Modelled<'_>, others: &[(&Point, &Known)]) -> Option<Times> {
+    let known = &view.fitted()?.known;
+    let others = others.iter().map(|(point, _)| known.get(*point).copied());
+    Some(Times {
+        default: known.get(&view.default).copied()?,
+        others: others.collect::<Option<_>>()?,
+    })
+}
+
+/// What a point's own runs say of it.
+struct Own {
+    mean: f64,
+    runs: f64,
+}
+
+/// Each point's own mean log elapsed, weighed against the mean of all points by how well it is known:
+/// with the variance `t` between points and `s` of a run,
+///
+/// ```text
+/// weight = t / (t + s / n),   estimate = mean of all + weight * (own mean - mean of all),
+/// ```
+///
+/// and variance `t * (1 - weight)`, with which it is taken on average; the default is one of the points. That is the best linear
+/// prediction in the one-way random effects model (C. R. Henderson, Biometrics 31 (1975), 423-447);
+/// `s` is pooled over points, `t` the unweighted moment estimator (L. V. Hedges, Psychological Bulletin
+/// 93 (1983), 388-395). Where points differ by no more than runs do, `t` is 0, and nothing is lost.
+fn by_shrinking(view: &View<'_>, others: &[(&Point, &Known)]) -> Times {
+    let default = view.default_known();
+    let mut scatter = Scatter::default();
+    let default = own(&default, &mut scatter);
+    let others: Vec<Option<Own>> = others
+        .iter()
+        .map(|(_, known)| own(known, &mut scatter))
+        .collect();
+    let noise = noise(scatter);
+    let seen = || default.iter().chain(others.iter().flatten());
+    let points = seen().count() as f64;
+    let middle = seen().map(|own| own.mean).sum::<f64>() / points;
+    let squares: f64 = seen().map(|own| (own.mean - middle).powi(2)).sum();
+    let of_noise = seen().map(|own| noise / own.runs).sum::<f64>() / points;
+    let between = if points > 1.0 {
+        (squares / (points - 1.0) - of_noise).max(0.0)
+    } else {
+        0.0
+    };
+    let precision = |own: &Own| 1.0 / (between + noise / own.runs);
+    let precisions: f64 = seen().map(precision).sum();
+    let mean = seen().map(|own| precision(own) * own.mean).sum::<f64>() / precisions;
+    let estimate = |own: &Option<Own>| {
+        let weight = own.as_ref().map_or(0.0, |own| between * precision(own));
+        let own = own.as_ref().map_or(mean, |own| own.mean);
+        let estimate = mean + weight * (own - mean);
+        Prediction {
+            mean: on_average(estimate, between * (1.0 - weight)),
+            variance: 0.0,
+        }
+    };
+    Times {
+        default: estimate(&default),
+        others: others.iter().map(estimate).collect(),
+    }
+}
+
+/// The variance of a run, as far as it is known.
+fn noise(scatter: Scatter) -> f64 {
+    let degrees = scatter.degrees + NOISE_DEGREES;
+    let variance = (scatter.squares + NOISE_DEGREES * NOISE_VARIANCE) / degrees;
+    variance * (1.0 + NOISE_MARGIN / degrees)
+}
+
+/// The mean log elapsed of a point's latest runs, raised by as much as runs cut short raise its mean;
+/// none where nothing is known.
+fn own(known: &Known, scatter: &mut Scatter) -> Option<Own> {
+    let estimate = known.mean()?;
+    let logs = known.logs();
+    if known.count() == 0 || logs.is_empty() {
+        let mean = estimate.ln();
+        return Some(Own { mean, runs: 1.0 });
+    }
+    Some(Own {
+        mean: scatter.add(logs) + known.raised(),
+        runs: logs.len() as f64,
+    })
+}
+
+#[cfg(test)]
+mod tests;

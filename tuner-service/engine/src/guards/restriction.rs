@@ -1,0 +1,206 @@
+//! What is left to tune where the application does not heed some of the parameters.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use crate::history::{History, Tested};
+use crate::search::latin_hypercube::sort_nearest_first;
+use crate::space::{Comparison, Constraint, Domain, Parameter, Parametrization, Point, Space};
+use io_autotune_model::overridden::Unheeded;
+
+/// A space, what is known of it, and what its epoch inherits, with [unheeded](crate::Heeds::unheeded) parameters held at
+/// their defaults.
+///
+/// They are held by constraints, so that no method need know of it. Parametrizations that differ in them alone are
+/// one: their runs are pooled where no run ever had them as given, and otherwise those of another value than the
+/// default are left out. Where nothing is held, all is what it was.
+#[derive(Clone, Debug)]
+pub struct Narrowed<'a> {
+    whole: &'a Space,
+    history: Cow<'a, History>,
+    inherited: Cow<'a, [Parametrization]>,
+    holding: Option<Holding<'a>>,
+}
+
+#[derive(Clone, Debug)]
+struct Holding<'a> {
+    whole: &'a Space,
+    narrow: Space,
+    /// The places of what is held, and whether runs that differ there are pooled.
+    held: Vec<(usize, bool)>,
+}
+
+impl<'a> Narrowed<'a> {
+    /// Holds these parameters; names that the space does not have are ignored.
+    pub fn new(
+        space: &'a Space,
+        history: &'a History,
+        inherited: &'a [Parametrization],
+        unheeded: &[Unheeded],
+    ) -> Self {
+        let holding = Holding::new(space, unheeded);
+        let (history, inherited) = match &holding {
+            None => (Cow::Borrowed(history), Cow::Borrowed(inherited)),
+            Some(holding) => (
+                Cow::Owned(holding.history(history)),
+                Cow::Owned(holding.inherited(inherited)),
+            ),
+        };
+        Narrowed {
+            whole: space,
+            history,
+            inherited,
+            holding,
+        }
+    }
+
+    /// What may be run.
+    pub fn space(&self) -> &Space {
+        self.holding
+            .as_ref()
+            .map_or(self.whole, |holding| &holding.narrow)
+    }
+
+    /// What is known of it.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// What the epoch inherits of it, the best first.
+    pub fn inherited(&self) -> &[Parametrization] {
+        &self.inherited
+    }
+
+    /// The names of what is held, in the space's order.
+    pub fn held(&self) -> Vec<String> {
+        let places = self.holding.iter().flat_map(|holding| &holding.held);
+        places
+            .map(|(place, _)| self.whole.parameters()[*place].name.clone())
+            .collect()
+    }
+
+    /// The space before anything was held.
+    pub(crate) fn whole(&self) -> &'a Space {
+        self.whole
+    }
+
+    /// What becomes of the design of the whole space, so that an epoch goes on with the one that it began with.
+    pub(crate) fn design(&self, whole: Vec<Point>) -> Vec<Point> {
+        let Some(holding) = &self.holding else {
+            return whole;
+        };
+        let default = holding.narrow.default_point();
+        let mut led: Vec<Point> = Vec::with_capacity(whole.len());
+        for point in whole {
+            let point = holding.led(point, true);
+            led.extend(point.filter(|point| *point != default && !led.contains(point)));
+        }
+        sort_nearest_first(&holding.narrow, &mut led);
+        led
+    }
+}
+
+impl<'a> Holding<'a> {
+    /// None where nothing is held.
+    fn new(whole: &'a Space, unheeded: &[Unheeded]) -> Option<Self> {
+        let mut constraints = whole.constraints().to_vec();
+        let mut held = Vec::new();
+        for (place, parameter) in whole.parameters().iter().enumerate() {
+            let named = |one: &&Unheeded| one.parameter == parameter.name;
+            if let Some(one) = unheeded.iter().find(named)
+                && let Some(constraint) = at_default(parameter)
+            {
+                held.push((place, one.pooled));
+                constraints.push(constraint);
+            }
+        }
+        // The default breaks none of these.
+        let narrow = Space::constrained(whole.parameters().to_vec(), constraints).ok()?;
+        (!held.is_empty()).then_some(Holding {
+            whole,
+            narrow,
+            held,
+        })
+    }
+
+    /// Where a point leads: what is held goes to its default. None where its runs are not to be pooled, unless `all`
+    /// are, or a constraint forbids it there.
+    fn led(&self, mut point: Point, all: bool) -> Option<Point> {
+        let default = self.whole.default_point();
+        for (place, pooled) in &self.held {
+            if point.0[*place] != default.0[*place] {
+                if !(all || *pooled) {
+                    return None;
+                }
+                point.0[*place] = default.0[*place];
+            }
+        }
+        let point = self.whole.canonical(point);
+        self.narrow.admits(&point).then_some(point)
+    }
+
+    fn parametrization(&self, whole: &Parametrization, all: bool) -> Option<Parametrization> {
+        let point = self.led(self.whole.validate(whole).ok()?, all)?;
+        Some(self.narrow.parametrization(&point))
+    }
+
+    fn history(&self, whole: &History) -> History {
+        let mut tested = BTreeMap::<String, Tested>::new();
+        for one in &whole.tested {
+            let Some(parametrization) = self.parametrization(&one.parametrization, false) else {
+                continue;
+            };
+            let one = Tested {
+                parametrization,
+                ..one.clone()
+            };
+            match tested.entry(one.parametrization.key()) {
+                Entry::Vacant(new) => {
+                    new.insert(one);
+                }
+                Entry::Occupied(mut known) => known.get_mut().absorb(&one),
+            }
+        }
+        let mut tested: Vec<Tested> = tested.into_values().collect();
+        tested.sort_by_key(|one| one.first_ordinal);
+        History {
+            tested,
+            tally: whole.tally,
+        }
+    }
+
+    /// Ranks are no times: they lead to what is held whether runs are pooled or not.
+    fn inherited(&self, whole: &[Parametrization]) -> Vec<Parametrization> {
+        let mut led: Vec<Parametrization> = Vec::with_capacity(whole.len());
+        for one in whole {
+            let one = self.parametrization(one, true);
+            led.extend(one.filter(|one| !led.contains(one)));
+        }
+        led
+    }
+}
+
+/// That a parameter is at its default; none where it has no other value. A text would be taken for the name of a
+/// parameter in a comparison.
+fn at_default(parameter: &Parameter) -> Option<Constraint> {
+    let others = match &parameter.domain {
+        Domain::Integer { .. } => {
+            return (parameter.levels() > 1).then(|| Constraint::Compare {
+                left: parameter.name.clone(),
+                op: Comparison::Equal,
+                right: parameter.default.clone(),
+            });
+        }
+        Domain::Ordered { values } | Domain::Categories { values } => {
+            let others = values.iter().filter(|value| **value != parameter.default);
+            others.cloned().collect::<Vec<_>>()
+        }
+    };
+    (!others.is_empty()).then(|| Constraint::Forbid {
+        forbid: BTreeMap::from([(parameter.name.clone(), others)]),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Whether a job's time limit leaves room to explore.
+//!
+//! What an exploring run is given may take [`design_most`](crate::study::settings::Loss) times the default: what is predicted
+//! above that is not tried, and what is predicted below may be predicted wrongly. So a run explores only if
+//!
+//! ```text
+//! limit >= design_most * U,    U = exp(m + t(0.95, f) * s * sqrt(1 + 1 / n))
+//! ```
+//!
+//! where m is the mean log elapsed of the n latest runs of the default and s their spread: 95 of 100 runs
+//! of the default end within U (the upper end of a prediction interval for one log-normal run; G. J. Hahn, Journal of the
+//! American Statistical Association 64 (1969), 878-888). So that few runs that happen to be alike do not pass for
+//! no noise at all, s is told by two degrees of freedom of a spread of a tenth as well.
+//!
+//! The rule asks for no prediction of the point itself. Where nothing has run yet, predictions say least, and a job
+//! that its limit kills costs its user all that it did; and a limit that can be said in one number beforehand is one that a
+//! user can set.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::guards::regret::settings::Loss;
+use crate::history::by_point::View;
+use crate::reason::NoRoom;
+use crate::surrogate::Scatter;
+
+/// So many runs of the default are to end in time when they take `design_most` times as long.
+const SHARE: f64 = 0.95;
+/// What is held for the scatter of runs beforehand: so many degrees of freedom of a spread of a tenth.
+const PRIOR_DEGREES: f64 = 2.0;
+const PRIOR_VARIANCE: f64 = 0.01;
+
+/// What a time limit of so many seconds lacks for a run to explore; none if nothing.
+pub(crate) fn lacks(view: &View<'_>, settings: &Loss, limit: f64) -> Option<NoRoom> {
+    let most = settings.design_most;
+    let needed = default_at_most(view).map(|seconds| most * seconds);
+    let lacking = needed.is_none_or(|needed| limit < needed);
+    lacking.then_some(NoRoom {
+        limit,
+        needed,
+        most,
+    })
+}
+
+/// What a run of the default takes at most, but for one in twenty; none while none has counted.
+fn default_at_most(view: &View<'_>) -> Option<f64> {
+    let default = view.default_known();
+    if default.logs().is_empty() {
+        return None;
+    }
+    let mut scatter = Scatter::default();
+    let mean = scatter.add(default.logs()) + default.raised();
+    let degrees = scatter.degrees + PRIOR_DEGREES;
+    let variance = (scatter.squares + PRIOR_DEGREES * PRIOR_VARIANCE) / degrees;
+    let runs = default.logs().len() as f64;
+    let reach = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(SHARE);
+    Some((mean + reach * (variance * (1.0 + 1.0 / runs)).sqrt()).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use crate::study::settings::Settings;
+    use crate::testing::{grid, history, no_room, normal, tested};
+
+    fn needed(times: &[f64]) -> Option<f64> {
+        let space = grid(&[6]);
+        let history = history(vec![tested(&space, &[0], times, 0)], 0, 4);
+        no_room(&space, &history, &Settings::default(), 0.0)
+            .unwrap()
+            .needed
+    }
+
+    #[test]
+    fn the_upper_end_is_student_s() {
+        // By hand: t(0.95, 2 + 3) = 2.015048, spread sqrt((0 + 0.02) / 5), times sqrt(1 + 1 / 4).
+        let upper = 100.0 * (2.015_048 * 0.004_f64.sqrt() * 1.25_f64.sqrt()).exp();
+        assert!((needed(&[100.0; 4]).unwrap() / (2.0 * upper) - 1.0).abs() < 1e-6);
+        assert_eq!(needed(&[]), None);
+        assert!(needed(&[90.0, 110.0, 70.0, 140.0]) > needed(&[100.0; 4]));
+        assert!(needed(&[100.0]) > needed(&[100.0; 4]));
+    }
+
+    #[test]
+    fn room_is_what_is_allowed_times_the_default() {
+        let space = grid(&[6]);
+        let mut default = tested(&space, &[0], &[100.0; 4], 0);
+        let mut settings = Settings::default();
+        let no_room = |default: &crate::history::Tested, settings: &Settings, limit| {
+            let history = history(vec![default.clone()], 0, 4);
+            no_room(&space, &history, settings, limit)
+        };
+        let lack = no_room(&default, &settings, 200.0).unwrap();
+        assert_eq!((lack.limit, lack.most), (200.0, 2.0));
+        let enough = lack.needed.unwrap();
+        assert_eq!(no_room(&default, &settings, enough), None);
+        settings.loss.design_most = 4.0;
+        let more = no_room(&default, &settings, enough).unwrap();
+        assert!((more.needed.unwrap() / enough - 2.0).abs() < 1e-9);
+        // Runs of the default that were cut short would have taken longer.
+        default.record_censored(5, 400.0).unwrap();
+        let raised = no_room(&default, &settings, enough).unwrap();
+        assert!(raised.needed > more.needed);
+    }
+
+    #[test]
+    fn nineteen_of_twenty_default_runs_end_in_half_of_what_is_needed() {
+        let mut rng = ChaCha8Rng::seed_from_u64(11);
+        for (noise, runs) in [(0.05, 4), (0.1, 4), (0.2, 4), (0.2, 12), (0.3, 30)] {
+            let trials = 2000;
+            let mut draw = || 60.0 * (noise * normal(&mut rng)).exp();
+            let within = (0..trials)
+                .filter(|_| {
+                    let times: Vec<f64> = (0..runs).map(|_| draw()).collect();
+                    draw() <= needed(&times).unwrap() / 2.0
+                })
+                .count();
+            let share = within as f64 / f64::from(trials);
+            // The prior counts for noise that there is not, and takes a little from noise beyond it.
+            assert!((0.915..=1.0).contains(&share), "{share} at {noise}, {runs}");
+        }
+    }
+}

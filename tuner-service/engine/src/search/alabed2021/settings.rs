@@ -1,0 +1,85 @@
+//! The settings of the method of Alabed and Yoneki 2021.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{SettingsError, whole};
+use crate::search::latin_hypercube::MAX_DESIGN_POINTS;
+use io_autotune_model::reason::Acquisition;
+
+/// Beside elapsed so many measures are learnt from: work grows with the cube of their number.
+pub(crate) const MOST_TASKS: usize = 3;
+
+/// The settings of the method `alabed2021-multitask`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Alabed2021Multitask {
+    /// How many points its Latin hypercube has. The paper gives no number.
+    pub design_points: u32,
+    /// What makes a point promising. The paper gives none.
+    pub acquisition: Acquisition,
+    /// The measures that are learnt from beside elapsed, at most 3. Empty: of those that vary the
+    /// three known of most parametrizations, the first by name where that is equal.
+    pub measures: Vec<String>,
+    /// Which parameters each measure depends on.
+    pub clusters: Clusters,
+}
+
+impl Default for Alabed2021Multitask {
+    fn default() -> Self {
+        Alabed2021Multitask {
+            design_points: 15,
+            acquisition: Acquisition::default(),
+            measures: Vec::new(),
+            clusters: Clusters::default(),
+        }
+    }
+}
+
+/// Which parameters each measure depends on: "assigning a subset of parameters to each task". Elapsed
+/// depends on all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Clusters {
+    /// Each on all.
+    #[default]
+    All,
+    /// Each parameter belongs to the measure that it explains most of: "picking association with the
+    /// highest covariance values".
+    Covariance,
+    /// By hand.
+    ByHand {
+        /// By measure, the names of its parameters; one that is not named depends on all. Names that the
+        /// space does not have mean nothing.
+        parameters: BTreeMap<String, Vec<String>>,
+    },
+}
+
+impl Alabed2021Multitask {
+    pub(crate) fn validate(&self) -> Result<(), SettingsError> {
+        let setting = "alabed2021-multitask.design_points";
+        whole(setting, self.design_points, 2, MAX_DESIGN_POINTS)?;
+        if self.measures.len() > MOST_TASKS {
+            return Err(SettingsError {
+                setting: "alabed2021-multitask.measures",
+                value: format!("{} names", self.measures.len()),
+                allowed: format!("at most {MOST_TASKS} names"),
+            });
+        }
+        let Clusters::ByHand { parameters } = &self.clusters else {
+            return Ok(());
+        };
+        match parameters.iter().find(|(_, names)| names.is_empty()) {
+            Some((measure, _)) => Err(SettingsError {
+                setting: "alabed2021-multitask.clusters.parameters",
+                value: format!("empty for {measure:?}"),
+                allowed:
+                    "one parameter or more for each measure; leave out a measure that depends \
+                          on all"
+                        .to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+}

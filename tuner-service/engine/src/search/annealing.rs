@@ -1,0 +1,137 @@
+//! Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983), which robert2019 and cao2018 have with
+//! different neighbours and coolings. See [`super::replay`] for how it does without a state.
+//!
+//! Points in flight, and those that are quarantined, count as refused: the walk goes on from where it is.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::{MethodContext, Proposal, random, replay};
+use crate::history::by_point::Known;
+use crate::reason::Reason;
+use crate::space::{Point, Space};
+use crate::study::settings::Restart;
+
+/// A walk that came back to known points so often has nowhere new to go.
+const MOST_STEPS: u64 = 4096;
+/// How often a neighbour is drawn until the space admits one; of the last one as much is taken as it
+/// admits.
+const DRAWS: usize = 32;
+
+/// A neighbour of a point, drawn at random; what the space does not admit is drawn again.
+pub(crate) type Neighbour = fn(&Space, &Point, &mut ChaCha8Rng) -> Point;
+
+/// One kind of annealing.
+pub(crate) struct Annealing<'a> {
+    /// Where it may go from a point.
+    pub(crate) neighbour: Neighbour,
+    /// The temperature so many steps after the start or the last restart, seconds.
+    pub(crate) temperature: &'a dyn Fn(u64) -> f64,
+    /// When it is set back.
+    pub(crate) restart: Restart,
+}
+
+impl Annealing<'_> {
+    /// Walks from a point whose mean is known to the first one of which nothing is known.
+    pub(crate) fn propose(
+        &self,
+        context: &MethodContext<'_>,
+        start: &Point,
+        rng: &mut ChaCha8Rng,
+    ) -> Proposal {
+        let space = context.space();
+        let mean = |point: &Point| context.view.get(point).and_then(|known| known.mean());
+        let mut current = start.clone();
+        let mut since = 0;
+        for step in 0..MOST_STEPS {
+            let mut drawn = replay::generator(rng, step);
+            if self.restarts(since, &mut drawn) {
+                since = 0;
+            }
+            let temperature = (self.temperature)(since);
+            since += 1;
+            let Some(candidate) = self.draw(space, &current, &mut drawn) else {
+                continue;
+            };
+            if context.is_untested(&candidate) {
+                return Proposal::Run {
+                    reason: Reason::Step {
+                        from: space.parametrization(&current),
+                        changed: changed(space, &current, &candidate),
+                        step: step + 1,
+                        temperature,
+                    },
+                    point: candidate,
+                };
+            }
+            let known = context.view.get(&candidate);
+            if known.is_some_and(Known::is_quarantined) {
+                continue;
+            }
+            let (Some(here), Some(there)) = (mean(&current), mean(&candidate)) else {
+                continue;
+            };
+            if accepts(here, there, temperature, &mut drawn) {
+                current = candidate;
+            }
+        }
+        random::elsewhere(context, &current, rng)
+    }
+
+    fn restarts(&self, since: u64, rng: &mut ChaCha8Rng) -> bool {
+        match self.restart {
+            Restart::None => false,
+            Restart::Random { probability } => rng.random::<f64>() < probability,
+            Restart::Threshold { share } => {
+                since > 0 && (self.temperature)(since) < share * (self.temperature)(0)
+            }
+        }
+    }
+
+    fn draw(&self, space: &Space, from: &Point, rng: &mut ChaCha8Rng) -> Option<Point> {
+        let mut last = from.clone();
+        for _ in 0..DRAWS {
+            last = space.canonical((self.neighbour)(space, from, rng));
+            if last != *from && space.admits(&last) {
+                return Some(last);
+            }
+        }
+        let near = space.approach(from, &last, rng);
+        (near != *from).then_some(near)
+    }
+}
+
+/// Metropolis's rule: what is not slower always, what is slower with probability
+/// `exp(-(there - here) / temperature)`. (robert2019, section II-B-2, has the comparison with the random
+/// number the wrong way round: it would accept the worst the more readily.)
+pub(crate) fn accepts(here: f64, there: f64, temperature: f64, rng: &mut ChaCha8Rng) -> bool {
+    there <= here || rng.random::<f64>() < ((here - there) / temperature).exp()
+}
+
+/// The names of the parameters in which two points differ.
+pub(crate) fn changed(space: &Space, a: &Point, b: &Point) -> Vec<String> {
+    space
+        .parameters()
+        .iter()
+        .zip(a.0.iter().zip(&b.0))
+        .filter(|(_, (a, b))| a != b)
+        .map(|(parameter, _)| parameter.name.clone())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn what_is_slower_is_accepted_as_often_as_the_temperature_says() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        assert!(accepts(10.0, 10.0, 0.0, &mut rng) && accepts(10.0, 9.0, 0.0, &mut rng));
+        assert!((0..100).all(|_| !accepts(10.0, 11.0, 0.0, &mut rng)));
+        // exp(-1): 368 of 1000, standard deviation 15.
+        let count = (0..1000).filter(|_| accepts(10.0, 15.0, 5.0, &mut rng));
+        assert!((308..428).contains(&count.count()));
+    }
+}

@@ -1,0 +1,106 @@
+//! A deep Q-network as in Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2, 3 and 4.2): "states correspond to
+//! configurations, actions mean changing to a different configuration, and rewards are differences in
+//! evaluation results"; it starts with the default, replays its experience, and takes a random action with
+//! probability 0.2.
+//!
+//! An action gives one parameter another value, as the neighbours of the paper's annealing. The network is
+//! given state and action and answers with one number, so that it has as many inputs as the space has
+//! values and not as many outputs as there are actions: what it learns of a value is of use wherever that value
+//! is an action.
+//!
+//! Nothing is kept: at every suggestion the network is trained from the same start on what is
+//! remembered, in a fixed number of steps. The agent stands where it was last, at the point that was tested last.
+//! Coming back to a known point costs no run but a step.
+
+mod agent;
+mod network;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::reason::Reason;
+use crate::search::annealing::changed;
+use crate::search::{Method, MethodContext, Proposal, random, replay};
+use crate::space::{Point, Space};
+use crate::study::settings::Settings;
+use agent::Agent;
+use world::{Action, Encoder, Memory};
+
+/// An agent that came back to known points so often has nowhere new to go.
+const MOST_STEPS: usize = 64;
+/// The step of the program whose generator the training has.
+const TRAINING: u64 = 0;
+
+/// The method; it has no state.
+#[derive(Debug)]
+pub(crate) struct Cao2018DqnMethod;
+
+impl Method for Cao2018DqnMethod {
+    fn design_points(&self, _space: &Space, _settings: &Settings) -> u32 {
+        0
+    }
+
+    fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
+        if let Some(wait) = context.nothing_known() {
+            return wait;
+        }
+        let settings = &context.settings.cao2018_dqn;
+        let encoder = Encoder::new(context.space());
+        let memory = Memory::new(context.view, &encoder);
+        let Some(start) = memory.states.last() else {
+            return random::draw(context, rng);
+        };
+        let mut training = replay::generator(rng, TRAINING);
+        let agent = Agent::trained(&encoder, &memory, settings.discount, &mut training);
+        let mut state = start.clone();
+        let known: BTreeSet<&Point> = memory.states.iter().collect();
+        let mut visited = BTreeSet::new();
+        for _ in 0..MOST_STEPS {
+            let returned = !visited.insert(state.clone());
+            let mut actions = encoder.actions(&state, rng);
+            actions.retain(|action| {
+                context.is_untested(&action.to) || !returned && known.contains(&action.to)
+            });
+            if actions.is_empty() {
+                break;
+            }
+            let random = rng.random::<f64>() < settings.exploration;
+            let chosen = if random {
+                rng.random_range(0..actions.len())
+            } else {
+                highest(&agent.values(&encoder, &state, &actions), &actions)
+            };
+            let to = actions.swap_remove(chosen).to;
+            if context.is_untested(&to) {
+                return Proposal::Run {
+                    reason: Reason::Action {
+                        from: context.space().parametrization(&state),
+                        changed: changed(context.space(), &state, &to),
+                        random,
+                        experiences: memory.experiences.len() as u64,
+                    },
+                    point: to,
+                };
+            }
+            state = to;
+        }
+        random::elsewhere(context, &state, rng)
+    }
+}
+
+/// The action of the highest value; of equal ones that to the first point.
+fn highest(values: &[f64], actions: &[Action]) -> usize {
+    let to = |place: usize| -> &Point { &actions[place].to };
+    (0..values.len())
+        .max_by(|a, b| {
+            let higher = values[*a].total_cmp(&values[*b]);
+            higher.then_with(|| to(*b).cmp(to(*a)))
+        })
+        .unwrap_or_default()
+}

@@ -1,0 +1,289 @@
+//! The genetic algorithm of Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2 and 4.2): generations of
+//! 8, made from the one before. See [`crate::search::replay`] for how it does without a state.
+//!
+//! The paper used the library Pyevolve and gives the population and the mutation rate; the rest is as
+//! the library has it: selection by rank, crossover at one point that exchanges what is behind it and
+//! makes two children, and the best of a generation survives if no child is better. The first
+//! generation is the default and a Latin hypercube, where the paper has the defaults of seven file
+//! systems. A generation is waited for before the next is bred.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::reason::{BestKnownBecause, Reason};
+use crate::search::{Method, MethodContext, Proposal, random, replay};
+use crate::space::{Point, Space, levels_of, other_level};
+use crate::study::settings::{MAX_DESIGN_POINTS, Settings};
+
+/// So many generations of known children alone mean that nothing new is to be had by breeding.
+const MOST_GENERATIONS: u64 = 256;
+/// How often a pair is bred until the space admits both children; of the last pair as much is taken as
+/// it admits.
+const DRAWS: usize = 100;
+/// Pairs have streams by generation; no generation has more.
+const MOST_PAIRS: u64 = MAX_DESIGN_POINTS as u64;
+
+/// The method; it has no state.
+#[derive(Debug)]
+pub(crate) struct Cao2018GeneticMethod;
+
+/// A member of a generation and its mean elapsed, seconds.
+#[derive(Clone)]
+struct Member {
+    point: Point,
+    mean: f64,
+}
+
+/// A child that is to run, or that runs.
+struct Child {
+    point: Point,
+    parents: [Point; 2],
+    cut: Option<usize>,
+    mutated: Vec<String>,
+}
+
+impl Method for Cao2018GeneticMethod {
+    fn design_points(&self, _: &Space, settings: &Settings) -> u32 {
+        settings.cao2018_genetic.population.saturating_sub(1)
+    }
+
+    fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
+        let mut generation = first(context);
+        if generation.is_empty() {
+            return context
+                .nothing_known()
+                .unwrap_or_else(|| random::draw(context, rng));
+        }
+        for number in 0..MOST_GENERATIONS {
+            let children = breed(context, &generation, number, rng);
+            let untested = children
+                .iter()
+                .find(|child| context.is_untested(&child.point));
+            if let Some(child) = untested {
+                return run(context.space(), child);
+            }
+            let waits = |child: &Child| {
+                let flying = |known: &crate::history::by_point::Known| {
+                    known.in_flight > 0 && known.mean().is_none() && !known.is_quarantined()
+                };
+                context.view.get(&child.point).is_some_and(flying)
+            };
+            if children.iter().any(waits) {
+                return Proposal::Wait(BestKnownBecause::AwaitingResults);
+            }
+            generation = succeed(context, &generation, &children);
+        }
+        let best = generation.swap_remove(0).point;
+        random::elsewhere(context, &best, rng)
+    }
+}
+
+/// The default and the design, as far as they are known, the quickest first.
+fn first(context: &MethodContext<'_>) -> Vec<Member> {
+    let default = std::iter::once(&context.view.default);
+    let others = context
+        .design
+        .iter()
+        .filter(|point| **point != context.view.default);
+    let mut members: Vec<Member> = default
+        .chain(others)
+        .filter_map(|point| member(context, point))
+        .collect();
+    rank(&mut members);
+    members
+}
+
+/// A point that can be a parent: its mean is known and it is not quarantined.
+fn member(context: &MethodContext<'_>, point: &Point) -> Option<Member> {
+    let known = context.view.get(point)?;
+    let mean = known.mean().filter(|_| !known.is_quarantined())?;
+    Some(Member {
+        point: point.clone(),
+        mean,
+    })
+}
+
+fn rank(members: &mut [Member]) {
+    members.sort_by(|a, b| {
+        a.mean
+            .total_cmp(&b.mean)
+            .then_with(|| a.point.cmp(&b.point))
+    });
+}
+
+/// The children of a generation, in pairs.
+fn breed(
+    context: &MethodContext<'_>,
+    generation: &[Member],
+    number: u64,
+    rng: &ChaCha8Rng,
+) -> Vec<Child> {
+    let settings = &context.settings.cao2018_genetic;
+    let population = settings.population.clamp(2, MAX_DESIGN_POINTS);
+    let mut children: Vec<Child> = (0..u64::from(population.div_ceil(2)))
+        .flat_map(|pair| {
+            let mut drawn = replay::generator(rng, number * MOST_PAIRS + pair);
+            let rate = settings.mutation_rate;
+            couple(context.space(), generation, rate, &mut drawn)
+        })
+        .collect();
+    children.truncate(population as usize);
+    children
+}
+
+/// Two children that the space admits.
+fn couple(
+    space: &Space,
+    generation: &[Member],
+    mutation_rate: f64,
+    rng: &mut ChaCha8Rng,
+) -> [Child; 2] {
+    for _ in 1..DRAWS {
+        let children = cross(space, generation, mutation_rate, rng);
+        if children.iter().all(|child| space.admits(&child.point)) {
+            return children;
+        }
+    }
+    cross(space, generation, mutation_rate, rng).map(|mut child| {
+        child.point = space.approach(&child.parents[0], &child.point, rng);
+        child
+    })
+}
+
+/// Two children, which the space may not admit.
+fn cross(
+    space: &Space,
+    generation: &[Member],
+    mutation_rate: f64,
+    rng: &mut ChaCha8Rng,
+) -> [Child; 2] {
+    let one = by_rank(generation.len(), rng);
+    // The other is one of the others, if there are any.
+    let other = (0..DRAWS)
+        .map(|_| by_rank(generation.len(), rng))
+        .find(|drawn| *drawn != one);
+    let parents = [one, other.unwrap_or(one)].map(|index| &generation[index].point);
+    let places = space.parameters().len().saturating_sub(1);
+    let cut = (places > 0).then(|| 1 + rng.random_range(0..places));
+    let [mut first, mut second] = parents.map(Point::clone);
+    if let Some(cut) = cut {
+        first.0[cut..].swap_with_slice(&mut second.0[cut..]);
+    }
+    let mut finish = |mut point: Point, parents: [&Point; 2]| {
+        let mutated = mutate(space, &mut point, mutation_rate, rng);
+        Child {
+            point: space.canonical(point),
+            parents: parents.map(Point::clone),
+            cut,
+            mutated,
+        }
+    };
+    let first = finish(first, parents);
+    let second = finish(second, [parents[1], parents[0]]);
+    [first, second]
+}
+
+/// Selection by rank: of n the first is drawn n times as often as the last.
+fn by_rank(count: usize, rng: &mut ChaCha8Rng) -> usize {
+    let mut left = rng.random_range(0..count * (count + 1) / 2);
+    for index in 0..count {
+        let weight = count - index;
+        if left < weight {
+            return index;
+        }
+        left -= weight;
+    }
+    count - 1
+}
+
+/// Each value becomes any other with that probability, where the parameter exists. Returns the names
+/// of those that did.
+fn mutate(space: &Space, point: &mut Point, rate: f64, rng: &mut ChaCha8Rng) -> Vec<String> {
+    let mut mutated = Vec::new();
+    for (place, parameter) in space.parameters().iter().enumerate() {
+        let levels = levels_of(parameter);
+        let mobile = levels > 1 && space.existing(point).contains(place);
+        if mobile && rng.random::<f64>() < rate {
+            let level = &mut point.0[place];
+            *level = other_level(*level, levels, rng);
+            mutated.push(parameter.name.clone());
+        }
+    }
+    mutated
+}
+
+/// The next generation, the quickest first: the children, and the best of their parents' generation
+/// instead of the worst child if no child is better. One whose children are all quarantined stays.
+fn succeed(context: &MethodContext<'_>, generation: &[Member], children: &[Child]) -> Vec<Member> {
+    let mut next: Vec<Member> = children
+        .iter()
+        .filter_map(|child| member(context, &child.point))
+        .collect();
+    if next.is_empty() {
+        return generation.to_vec();
+    }
+    rank(&mut next);
+    if generation[0].mean < next[0].mean {
+        next.pop();
+        next.insert(0, generation[0].clone());
+    }
+    next
+}
+
+fn run(space: &Space, child: &Child) -> Proposal {
+    Proposal::Run {
+        point: child.point.clone(),
+        reason: Reason::Child {
+            parents: [0, 1].map(|index| space.parametrization(&child.parents[index])),
+            cuts: child.cut.into_iter().collect(),
+            mutated: child.mutated.clone(),
+            redraws: 0,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::testing::{grid, history, tested, with_context};
+
+    #[test]
+    fn the_first_is_drawn_more_often_than_the_last() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut drawn = [0_u32; 3];
+        for _ in 0..6000 {
+            drawn[by_rank(3, &mut rng)] += 1;
+        }
+        // 3/6, 2/6, 1/6; the standard deviations are below 39.
+        for (count, expected) in drawn.into_iter().zip([3000_u32, 2000, 1000]) {
+            assert!(count.abs_diff(expected) < 200, "{drawn:?}");
+        }
+    }
+
+    #[test]
+    fn the_best_survives_unless_a_child_is_better() {
+        let space = grid(&[9]);
+        let entries = [50.0, 80.0, 60.0, 40.0].into_iter().enumerate();
+        let entries = entries.map(|(level, time)| tested(&space, &[level as u32], &[time], 0));
+        let history = history(entries.collect(), 0, 0);
+        let settings = Settings::default();
+        with_context(&space, &history, &[], &settings, 1, |context| {
+            let member = |level| member(context, &Point(vec![level])).unwrap();
+            let child = |level| Child {
+                point: Point(vec![level]),
+                parents: [Point(vec![0]), Point(vec![0])],
+                cut: None,
+                mutated: Vec::new(),
+            };
+            let next = |children: &[Child]| -> Vec<u32> {
+                let next = succeed(context, &[member(0)], children);
+                next.iter().map(|member| member.point.0[0]).collect()
+            };
+            assert_eq!(next(&[child(1), child(2)]), [0, 2]);
+            assert_eq!(next(&[child(1), child(3)]), [3, 1]);
+            assert_eq!(next(&[child(8)]), [0], "of whom nothing is known");
+        });
+    }
+}

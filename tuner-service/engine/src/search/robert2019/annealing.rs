@@ -1,0 +1,100 @@
+//! Simulated annealing as in Robert, Zertal and Goret 2019 (sections II-B-2 and III-B-2).
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::search::annealing::Annealing;
+use crate::search::{Method, MethodContext, Proposal};
+use crate::space::{Point, Space, levels_of, other_level};
+use crate::study::settings::{Robert2019Annealing, Robert2019Cooling, Settings};
+
+/// The method; it has no state.
+#[derive(Debug)]
+pub(crate) struct Robert2019AnnealingMethod;
+
+impl Method for Robert2019AnnealingMethod {
+    fn design_points(&self, _: &Space, settings: &Settings) -> u32 {
+        settings.robert2019_annealing.design_points
+    }
+
+    fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
+        if let Some(wait) = context.nothing_known() {
+            return wait;
+        }
+        let settings = &context.settings.robert2019_annealing;
+        Annealing {
+            neighbour: walk,
+            temperature: &|step| temperature(settings, step),
+            restart: settings.restart,
+        }
+        .propose(context, &start(context), rng)
+    }
+}
+
+/// The quickest of the design and the default.
+fn start(context: &MethodContext<'_>) -> Point {
+    let ranked = context.view.by_mean();
+    let began = |point: &&Point| **point == context.view.default || context.in_design(point);
+    let start = ranked.iter().find(began).or(ranked.first());
+    start.unwrap_or(&context.view.default).clone()
+}
+
+/// The cooling schedules of section III-B-2, k steps after the start.
+fn temperature(settings: &Robert2019Annealing, step: u64) -> f64 {
+    let step = step as f64;
+    settings.initial_temperature
+        * match settings.cooling {
+            Robert2019Cooling::Exponential { factor } => factor.powf(step),
+            Robert2019Cooling::Multiplicative { factor } => 1.0 / (1.0 + factor * step),
+            Robert2019Cooling::Logarithmic { factor } => 1.0 / (1.0 + factor * step.ln_1p()),
+        }
+}
+
+/// "At each iteration, the algorithm can increase or decrease by one unit each possible
+/// parametrization": every parameter goes one level up or down or stays. A category, which the paper
+/// does not have, stays or becomes any other as often.
+fn walk(space: &Space, from: &Point, rng: &mut ChaCha8Rng) -> Point {
+    let moved = |(parameter, level): (&crate::space::Parameter, &u32)| {
+        let last = levels_of(parameter) - 1;
+        let way = rng.random_range(0..3);
+        if way == 2 || last == 0 {
+            return *level;
+        }
+        if !parameter.is_ordered() {
+            return other_level(*level, last + 1, rng);
+        }
+        if way == 0 {
+            level.saturating_sub(1)
+        } else {
+            level.saturating_add(1).min(last)
+        }
+    };
+    Point(space.parameters().iter().zip(&from.0).map(moved).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temperatures_by_hand() {
+        let at = |cooling, step| {
+            let settings = Robert2019Annealing {
+                cooling,
+                ..Robert2019Annealing::default()
+            };
+            temperature(&settings, step)
+        };
+        let exponential = Robert2019Cooling::Exponential { factor: 0.5 };
+        let multiplicative = Robert2019Cooling::Multiplicative { factor: 3.0 };
+        let logarithmic = Robert2019Cooling::Logarithmic { factor: 2.0 };
+        for cooling in [exponential, multiplicative, logarithmic] {
+            assert!((at(cooling, 0) - 1000.0).abs() < 1e-9);
+            assert!(at(cooling, 5000) < at(cooling, 50) && at(cooling, 5000) >= 0.0);
+        }
+        assert!((at(exponential, 3) - 125.0).abs() < 1e-9);
+        assert!((at(multiplicative, 3) - 100.0).abs() < 1e-9);
+        // ln 4 = 1.386294
+        assert!((at(logarithmic, 3) - 1000.0 / 3.772_589).abs() < 1e-3);
+    }
+}

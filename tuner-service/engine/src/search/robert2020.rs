@@ -1,0 +1,123 @@
+//! The genetic algorithms of the 2020 paper, with each of its noise reductions: none (class CGA of
+//! its table V), resampling (RGA; by default standard-error dynamic resampling), fitness regression
+//! (FGA), both (FRGA).
+//!
+//! S. Robert, S. Zertal, G. Vaumourin, "Using genetic algorithms for noisy systems' auto-tuning: an
+//! application to the case of burst buffers" (2020), cited as robert2020. The operators of section V
+//! are in [`genetics`], the resampling of section VI-A in [`resampling`], [`sedr`] and [`averaging`],
+//! the fitness regression of section VI-B in [`regression`], table V in [`table_v`].
+//!
+//! The paper runs one application after the other. With runs in flight, children wait for nothing
+//! but their own results: while one child's runs are in flight another child is drawn.
+
+mod averaging;
+pub(crate) mod genetics;
+mod regression;
+mod resampling;
+mod sedr;
+pub(crate) mod settings;
+pub(crate) mod table_v;
+#[cfg(test)]
+mod tests;
+
+use rand_chacha::ChaCha8Rng;
+
+use super::{Method, MethodContext, Proposal, neighbourhood};
+use crate::guards::regret;
+use crate::reason::{BestKnownBecause, Reason};
+use crate::space::Point;
+use crate::study::settings::Settings;
+use crate::surrogate::posterior::Modelled;
+use resampling::Rule;
+
+/// How many children are drawn before one is looked for near the last.
+const DRAWS: u32 = 100;
+
+/// The method; it has no state.
+#[derive(Debug)]
+pub(crate) struct Robert2020Method;
+
+impl Method for Robert2020Method {
+    fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
+        if let Some(wait) = context.nothing_known() {
+            return wait;
+        }
+        let Some(rule) = resampling::rule(context) else {
+            return context.nothing_to_go_by();
+        };
+        resampling::due(context, rule).unwrap_or_else(|| new_child(context, rule, rng))
+    }
+
+    fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
+        !context.settings.robert2020.drops_design_points
+            || !regret::is_far(context.view, &context.settings.loss, point)
+    }
+
+    fn wants_two_runs(&self, settings: &Settings) -> bool {
+        settings.robert2020.noise.resampling().is_some()
+    }
+
+    /// By the estimate that selection goes by: with fitness regression what that makes of the means.
+    fn ranking(&self, view: &Modelled<'_>, settings: &Settings) -> Vec<Point> {
+        let mut ranked = view.by_mean();
+        if settings.robert2020.noise.regression().is_some() {
+            let population = genetics::population(view, &settings.robert2020);
+            let estimate = |point: &Point| {
+                let found = population.iter().find(|one| one.point == point);
+                found.map_or(f64::INFINITY, |individual| individual.mean)
+            };
+            ranked.sort_by(|a, b| estimate(a).total_cmp(&estimate(b)));
+        }
+        ranked
+    }
+}
+
+/// Whether a point may be run as a new child: one of whose time nothing is known, or, where children
+/// run again, a design point that ran once. The default has its control runs, and every other tested
+/// point has run as often as it should.
+fn is_new(context: &MethodContext<'_>, rule: Rule, point: &Point) -> bool {
+    if !context.space().admits(point) || *point == context.view.default {
+        return false;
+    }
+    context.view.get(point).is_none_or(|known| {
+        let ran_once = known.count() == 1 && rule.least_runs() > 1 && context.in_design(point);
+        known.in_flight == 0 && !known.is_quarantined() && (known.mean().is_none() || ran_once)
+    })
+}
+
+fn new_child(context: &MethodContext<'_>, rule: Rule, rng: &mut ChaCha8Rng) -> Proposal {
+    let population = genetics::population(context.view, &context.settings.robert2020);
+    let is_new = |point: &Point| is_new(context, rule, point);
+    let mut last = None;
+    for redraws in 0..DRAWS {
+        let Some(child) = genetics::breed(context, &population, rng) else {
+            return Proposal::Wait(BestKnownBecause::NothingFinished);
+        };
+        if is_new(&child.point) {
+            let parents = child
+                .parents
+                .map(|parent| context.space().parametrization(&parent));
+            return Proposal::Run {
+                point: child.point,
+                reason: Reason::Child {
+                    parents,
+                    cuts: child.cuts,
+                    mutated: child.mutated,
+                    redraws,
+                },
+            };
+        }
+        last = Some(child.point);
+    }
+    match last
+        .and_then(|child| Some((neighbourhood::nearest(context, &child, is_new, rng)?, child)))
+    {
+        Some((point, child)) => Proposal::Run {
+            point,
+            reason: Reason::Neighbour {
+                of: context.space().parametrization(&child),
+            },
+        },
+        None => Proposal::Exhausted,
+    }
+}

@@ -1,0 +1,47 @@
+//! Simple averaging (robert2020, section VI-A-a, after Fitzpatrick and Grefenstette 1988): every child
+//! runs equally often.
+
+use super::resampling;
+use crate::history::by_point::Known;
+use crate::search::MethodContext;
+
+/// How often, `n = max(1, floor(s^2 / (p^2 m^2)))` (section VI-A-c), with m the mean and s^2 the
+/// unbiased variance of the design points' means; none while they are not known. The paper's formula
+/// is 0 where the design hardly varies: a child runs at least once.
+pub(super) fn runs(context: &MethodContext<'_>) -> Option<u64> {
+    let means = resampling::design_means(context)?;
+    Some(repetitions(
+        &means,
+        context.settings.robert2020.resampling_share,
+    ))
+}
+
+pub(super) fn repetitions(means: &[f64], share: f64) -> u64 {
+    let mean = resampling::mean(means);
+    // Relative to the mean, so that no square overflows.
+    let squares: f64 = means.iter().map(|one| (one / mean - 1.0).powi(2)).sum();
+    let variance = squares / means.len().saturating_sub(1).max(1) as f64;
+    // `as` turns what is not a number into 0 and what is too large into the largest count.
+    ((variance / (share * share)).floor() as u64).max(1)
+}
+
+/// Runs in flight count: how many are needed is known beforehand.
+pub(super) fn is_due(known: &Known, runs: u64) -> bool {
+    !resampling::is_out(known) && known.count().saturating_add(known.in_flight) < runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repetitions;
+
+    #[test]
+    fn repetitions_by_hand() {
+        // Mean 100, unbiased variance 625: 6.25 at p = 10 %, 1.56 at 20 %, 0.39 at 40 %.
+        let means = [75.0, 100.0, 125.0];
+        assert_eq!(repetitions(&means, 0.1), 6);
+        assert_eq!(repetitions(&means, 0.2), 1);
+        assert_eq!(repetitions(&means, 0.4), 1, "at least once");
+        assert_eq!(repetitions(&[100.0; 5], 0.1), 1);
+        assert_eq!(repetitions(&[100.0], 0.1), 1);
+    }
+}

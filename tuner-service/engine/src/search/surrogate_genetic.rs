@@ -1,0 +1,476 @@
+//! Our method: a genetic algorithm whose many possible children a surrogate ranks.
+//!
+//! The published algorithm draws one child and runs it, whatever is to be expected of it, and runs it
+//! again until its standard error is below a threshold, however bad it is. Here a few hundred
+//! children of the best known parametrizations are drawn, and the known ones stand beside them: running one of them
+//! again is worth what any other run is worth, namely what it may improve. The one with the highest value
+//! is run:
+//!
+//! ```text
+//! value = improvement * (runs left + HORIZON) - excess
+//! ```
+//!
+//! `improvement` is the augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I. Notz, N. Zeng, "Global
+//! optimization of stochastic black-box systems via sequential kriging meta-models", 2006, equation
+//! 11) and comes back in every later run; `excess` is what this run is expected to take beyond the best known,
+//! because every run is a user's job.
+//!
+//! Where that run's own expected loss would take the study past its [bound](crate::study::settings::Loss), it is not run while something
+//! cheaper is still informative; where nothing is, what improves most for what it is expected to lose.
+//!
+//! Many runs may be in flight. While nothing is known they are spread over the space, as far as that may be lost; from then on
+//! each is chosen as if those before it had ended as expected.
+
+use std::collections::BTreeMap;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{Continuous, ContinuousCDF, Normal};
+
+use super::robert2020::genetics::step;
+use super::{Method, MethodContext, Proposal, neighbourhood};
+use crate::guards::regret;
+use crate::guards::regret::Estimator;
+use crate::history::by_point::{Known, View};
+use crate::reason::Reason;
+use crate::space::{Point, Space, levels_of};
+use crate::study::settings::Settings;
+use crate::surrogate::Prediction;
+use crate::surrogate::posterior::{Modelled, Posterior};
+
+/// How many children are drawn.
+const CHILDREN: usize = 300;
+/// Every single change of so many of the best is a candidate too.
+const CLIMBED: usize = 3;
+/// The runs for which a better parametrization will still be of use once the budget is spent.
+const HORIZON: f64 = 250.0;
+
+/// Something cheaper is informative with so large a share of the improvement.
+const INFORMATIVE: f64 = 0.25;
+/// Where improvement is weighed against expected loss, this is added to the loss: what is nearly free is not worth
+/// any more than what is free.
+const NEARLY_FREE: f64 = 0.05;
+/// How many points are drawn for one that is far from all that runs.
+const SPREAD: usize = 64;
+
+/// The method; it has no state.
+#[derive(Debug)]
+pub(crate) struct DefaultMethod;
+
+impl Method for DefaultMethod {
+    fn ranking(&self, view: &Modelled<'_>, _settings: &Settings) -> Vec<Point> {
+        let eligible = |point: &&Point| view.get(point).is_some_and(Known::is_eligible);
+        let fitted = view.fitted();
+        fitted
+            .map(|fitted| fitted.ranked.iter())
+            .into_iter()
+            .flatten()
+            .filter(eligible)
+            .cloned()
+            .collect()
+    }
+
+    /// Few, because the surrogate learns from every run; but it says nothing of a category that never
+    /// ran, so there are as many as the parameter with the most categories has, up to `design_points`
+    /// of [`Settings`].
+    fn design_points(&self, space: &Space, settings: &Settings) -> u32 {
+        let parameters = space.parameters().iter();
+        let categories = parameters.filter(|parameter| !parameter.is_ordered());
+        let most = categories.map(levels_of).max().unwrap_or(0);
+        let wanted = most.min(settings.design_points);
+        settings.default.design_points.max(wanted)
+    }
+
+    fn estimator(&self) -> Estimator {
+        Estimator::Surrogate
+    }
+
+    /// Never while the default, which is a candidate like any other, has run and could run again.
+    fn is_exhausted(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> bool {
+        let can_run = |known: &Known| !known.logs().is_empty() && known.in_flight == 0;
+        let default_can = context.view.get(&context.view.default).is_some_and(can_run)
+            && context.settings.loss.design_most >= 1.0
+            && context.space().points(1).is_none();
+        !default_can && self.propose(context, rng) == Proposal::Exhausted
+    }
+
+    fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
+        let prediction = |posterior: &Posterior| posterior.surrogate.predict(point);
+        let fits = |posterior: &Posterior| fits(context, posterior, prediction(posterior));
+        context.view.posterior().is_none_or(fits)
+            && !regret::is_far(context.view, &context.settings.loss, point)
+    }
+
+    fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
+        let Some(model) = Model::new(context) else {
+            return spread(context, rng).unwrap_or_else(|| context.nothing_to_go_by());
+        };
+        let mut candidates = model.candidates(rng);
+        if candidates.len() == 1 && context.space().points(1).is_some() {
+            return Proposal::Exhausted;
+        }
+        candidates.retain(|point, _| model.is_free(point));
+        let (points, origins): (Vec<Point>, Vec<Option<Origin>>) = candidates.into_iter().unzip();
+        let predictions = model.posterior.surrogate.predict_all(&points);
+        let budget = u64::from(context.settings.budget);
+        let runs_left = budget.saturating_sub(context.explored) as f64;
+        let mut candidates: Vec<Candidate> = points
+            .into_iter()
+            .zip(origins)
+            .zip(predictions)
+            .map(|((point, origin), prediction)| Candidate {
+                point,
+                origin,
+                prediction,
+                value: model.value(prediction, runs_left),
+            })
+            .collect();
+        candidates.retain(|candidate| {
+            let loses = context.held && regret::may_lose(model.posterior, candidate.prediction);
+            !loses && !model.is_far(candidate.prediction)
+        });
+        let count = candidates.len() as u64;
+        match model.choose(context, candidates) {
+            Some(candidate) => Proposal::Run {
+                point: candidate.point.clone(),
+                reason: model.reason(candidate, count),
+            },
+            None => context.nothing_to_run(),
+        }
+    }
+}
+
+/// Whether a run keeps the study within its loss bound, as far as can be expected.
+fn fits(context: &MethodContext<'_>, posterior: &Posterior, prediction: Prediction) -> bool {
+    let costs = regret::may_lose(posterior, prediction);
+    !costs || !context.held && regret::cost(posterior, prediction) <= context.room
+}
+
+/// While nothing is known: of some random points the one farthest from all that is in flight. Each is taken to lose a run of
+/// the default until more is known, so no more are in flight than may be lost.
+fn spread(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Option<Proposal> {
+    let view = context.view;
+    let flights = view.iter().filter(|(_, known)| known.in_flight > 0);
+    let (mut running, mut lost) = (vec![&view.default], 0.0);
+    for (point, known) in flights.filter(|(point, _)| **point != view.default) {
+        running.push(point);
+        lost += known.in_flight as f64;
+    }
+    // Where nothing runs there is nothing to wait for; runs that ended and failed say that something is wrong.
+    let waits = view.iter().any(|(_, known)| known.in_flight > 0);
+    let failed = view.iter().any(|(_, known)| known.failed > 0);
+    if !waits || failed || lost + 1.0 > context.room {
+        return None;
+    }
+    let space = view.space;
+    let metric = space.metric();
+    let apart = |point: &Point| {
+        let distances = running.iter().map(|other| metric.distance(point, other));
+        distances.fold(f64::INFINITY, f64::min)
+    };
+    (0..SPREAD)
+        .map(|_| space.draw(rng))
+        .filter(|point| context.is_untested(point))
+        .map(|point| (apart(&point), point))
+        .max_by(|(a, point), (b, other)| a.total_cmp(b).then_with(|| other.cmp(point)))
+        .map(|(_, point)| Proposal::Run {
+            point,
+            reason: Reason::Drawn,
+        })
+}
+
+/// What could be run next.
+struct Candidate {
+    point: Point,
+    /// None if it is known already.
+    origin: Option<Origin>,
+    prediction: Prediction,
+    value: f64,
+}
+
+/// Where a candidate comes from.
+struct Origin {
+    parents: [Point; 2],
+    mutated: Vec<String>,
+}
+
+/// An epoch, and what is believed of it.
+#[derive(Clone, Copy)]
+struct Model<'a> {
+    view: &'a View<'a>,
+    posterior: &'a Posterior,
+    /// The highest prediction that is tried, log seconds.
+    most: f64,
+}
+
+impl<'a> Model<'a> {
+    /// None before a run has counted.
+    fn new(context: &MethodContext<'a>) -> Option<Self> {
+        let posterior = context.view.posterior()?;
+        Some(Model {
+            view: context.view,
+            posterior,
+            most: posterior.default + context.settings.loss.design_most.ln(),
+        })
+    }
+
+    /// Whether a point is predicted too far above the default.
+    fn is_far(&self, prediction: Prediction) -> bool {
+        prediction.mean > self.most
+    }
+
+    fn is_free(&self, point: &Point) -> bool {
+        let free = |known: &Known| known.in_flight == 0 && !known.is_quarantined();
+        self.view.get(point).is_none_or(free)
+    }
+
+    /// The candidate of the highest value, if it [fits]; or of those that do and are informative; or what improves most
+    /// for what it is expected to lose.
+    fn choose(&self, context: &MethodContext<'_>, candidates: Vec<Candidate>) -> Option<Candidate> {
+        let fits = |candidate: &Candidate| fits(context, self.posterior, candidate.prediction);
+        let improvement = |candidate: &Candidate| self.improvement(candidate.prediction);
+        let best = highest(candidates.iter(), |candidate| candidate.value)?;
+        let least = INFORMATIVE * improvement(best);
+        let informative = candidates
+            .iter()
+            .filter(|candidate| fits(candidate) && improvement(candidate) >= least);
+        let chosen = if fits(best) {
+            Some(best)
+        } else {
+            highest(informative, |candidate| candidate.value)
+        };
+        let chosen = chosen.or_else(|| {
+            highest(candidates.iter(), |candidate| {
+                let cost = regret::cost(self.posterior, candidate.prediction);
+                improvement(candidate) / (cost + NEARLY_FREE)
+            })
+        })?;
+        let point = chosen.point.clone();
+        candidates
+            .into_iter()
+            .find(|candidate| candidate.point == point)
+    }
+
+    /// Children, single changes of the best, and all that is known.
+    fn candidates(&self, rng: &mut ChaCha8Rng) -> BTreeMap<Point, Option<Origin>> {
+        let mut candidates = BTreeMap::new();
+        let space = self.view.space;
+        for _ in 0..CHILDREN {
+            let (child, origin) = self.child(rng);
+            let child = space.approach(&origin.parents[0], &space.canonical(child), rng);
+            candidates.entry(child).or_insert(Some(origin));
+        }
+        for best in self.posterior.ranked.iter().take(CLIMBED) {
+            for (parameter, near) in neighbourhood::single_changes(space, best, rng) {
+                let origin = Origin {
+                    parents: [best.clone(), best.clone()],
+                    mutated: vec![parameter.name.clone()],
+                };
+                candidates.entry(near).or_insert(Some(origin));
+            }
+        }
+        for known in &self.posterior.ranked {
+            candidates.insert(known.clone(), None);
+        }
+        candidates
+    }
+
+    /// A child of two parents, each the better of two drawn at random; every level is one of theirs,
+    /// and each mutates with the probability that one does on average: half the time by a step, half the
+    /// time to anywhere.
+    fn child(&self, rng: &mut ChaCha8Rng) -> (Point, Origin) {
+        let ranked = &self.posterior.ranked;
+        let pick = |rng: &mut ChaCha8Rng| {
+            let drawn = [(); 2].map(|()| rng.random_range(0..ranked.len()));
+            &ranked[drawn[0].min(drawn[1])]
+        };
+        let (one, other) = (pick(rng), pick(rng));
+        let space = self.view.space;
+        let parameters = space.parameters();
+        let mut child = Point(
+            one.0
+                .iter()
+                .zip(&other.0)
+                .map(|(a, b)| if rng.random::<bool>() { *a } else { *b })
+                .collect(),
+        );
+        let rate = 1.0 / parameters.len() as f64;
+        let mut mutated = Vec::new();
+        for (index, parameter) in parameters.iter().enumerate() {
+            if rng.random::<f64>() >= rate {
+                continue;
+            }
+            if rng.random::<bool>() {
+                child.0[index] = rng.random_range(0..levels_of(parameter));
+                mutated.push(parameter.name.clone());
+            } else if let Some(index) = step(space, &mut child, rng) {
+                mutated.push(parameters[index].name.clone());
+            }
+        }
+        let parents = [one.clone(), other.clone()];
+        (child, Origin { parents, mutated })
+    }
+
+    /// What a run of a point is worth: see the head of this module.
+    fn value(&self, prediction: Prediction, runs_left: f64) -> f64 {
+        let excess = (prediction.mean - self.posterior.incumbent).exp() - 1.0;
+        self.improvement(prediction) * (runs_left + HORIZON) - excess
+    }
+
+    /// Augmented expected improvement: what is left of it where a run's noise drowns what it can tell.
+    fn improvement(&self, Prediction { mean, variance }: Prediction) -> f64 {
+        let deviation = variance.sqrt();
+        if deviation.is_nan() || deviation <= 0.0 {
+            return 0.0;
+        }
+        let gap = self.posterior.incumbent - mean;
+        let normal = Normal::standard();
+        let z = gap / deviation;
+        let expected = gap * normal.cdf(z) + deviation * normal.pdf(z);
+        let noise = self.posterior.surrogate.noise();
+        expected * (1.0 - (noise / (variance + noise)).sqrt())
+    }
+
+    fn reason(&self, candidate: Candidate, candidates: u64) -> Reason {
+        let Candidate {
+            point,
+            origin,
+            prediction,
+            ..
+        } = candidate;
+        let predicted = prediction.mean.exp();
+        let factor = prediction.variance.sqrt().exp();
+        let best = self.posterior.incumbent.exp();
+        let space = self.view.space;
+        match origin {
+            Some(origin) => Reason::Promising {
+                parents: origin.parents.map(|parent| space.parametrization(&parent)),
+                mutated: origin.mutated,
+                candidates,
+                predicted,
+                factor,
+                best,
+            },
+            None => Reason::Repeat {
+                number: self.view.get(&point).map_or(0, Known::runs) + 1,
+                candidates,
+                predicted,
+                factor,
+                best,
+            },
+        }
+    }
+}
+
+/// The candidate that is rated highest; of equal ones the first point.
+fn highest<'a>(
+    candidates: impl Iterator<Item = &'a Candidate>,
+    rating: impl Fn(&Candidate) -> f64,
+) -> Option<&'a Candidate> {
+    candidates
+        .map(|candidate| (rating(candidate), candidate))
+        .max_by(|(a, one), (b, other)| a.total_cmp(b).then_with(|| other.point.cmp(&one.point)))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::history::{History, Pending, Role};
+    use crate::study::settings::Loss;
+    use crate::testing::{categories, grid, history, started, tested, with_context};
+    use rand::SeedableRng;
+
+    #[test]
+    fn the_design_has_as_many_points_as_there_are_categories() {
+        let settings = Settings::default();
+        let points = |space: &Space| DefaultMethod.design_points(space, &settings);
+        assert_eq!(points(&grid(&[9, 9])), 3);
+        for (count, wanted) in [(2, 3), (5, 5), (40, 15)] {
+            let mut parameters = grid(&[9]).parameters().to_vec();
+            parameters.push(categories("kind", count));
+            assert_eq!(points(&Space::new(parameters).unwrap()), wanted);
+        }
+    }
+
+    /// Parametrizations of the first so many runs, all in flight at once, and the runs.
+    fn blind(settings: &Settings, runs: usize) -> (Vec<Point>, Vec<Pending>) {
+        let space = grid(&[6, 6, 3, 4]);
+        let mut pending: Vec<Pending> = Vec::new();
+        for _ in 0..runs {
+            let next = crate::testing::suggest(&space, &History::default(), &pending, settings, 7);
+            pending.push(started(&next));
+        }
+        let point = |run: &Pending| space.validate(&run.parametrization).unwrap();
+        (pending.iter().map(point).collect(), pending)
+    }
+
+    fn outside(loss: Loss) -> Settings {
+        Settings {
+            baseline_runs: 1,
+            controls: false,
+            exploring: 50,
+            loss,
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn while_nothing_is_known_runs_are_spread_as_far_as_they_may_lose() {
+        let distinct = |points: &[Point]| points.iter().collect::<BTreeSet<_>>().len();
+        let (points, _) = blind(&outside(Loss::UNBOUNDED), 12);
+        assert_eq!(distinct(&points), 12, "{points:?}");
+        // The default, and as many new ones as runs of the default may be lost; then the default again.
+        let bounded = Loss {
+            default_runs: 5.0,
+            ..Loss::default()
+        };
+        let (points, pending) = blind(&outside(bounded), 12);
+        assert_eq!(distinct(&points), 6, "{points:?}");
+        assert!(pending[6..].iter().all(|run| run.role == Role::BestKnown));
+    }
+
+    /// What is run next while so much may be lost, and what that is expected to lose.
+    fn chosen(context: &MethodContext<'_>, room: f64) -> Option<f64> {
+        let context = MethodContext { room, ..*context };
+        let Proposal::Run { point, .. } =
+            DefaultMethod.propose(&context, &mut ChaCha8Rng::seed_from_u64(3))
+        else {
+            return None;
+        };
+        let posterior = context.view.posterior()?;
+        Some(regret::cost(posterior, posterior.surrogate.predict(&point)))
+    }
+
+    #[test]
+    fn a_run_that_would_pass_the_bound_gives_way_to_something_cheaper() {
+        let space = grid(&[6, 6, 3, 4]);
+        let settings = Settings::default();
+        let (mut passing, mut gave_way) = (0, 0);
+        for seed in 0..40 {
+            let mut world = ChaCha8Rng::seed_from_u64(seed);
+            let mut known = vec![tested(&space, &space.default_point().0, &[100.0; 4], 0)];
+            for ordinal in 4..9 {
+                let point = space.draw(&mut world);
+                let time = 100.0 * 4.0_f64.powf(world.random_range(-0.5..1.0));
+                known.push(tested(&space, &point.0, &[time], ordinal));
+            }
+            let history = history(known, 5, 9);
+            with_context(&space, &history, &[], &settings, 1, |context| {
+                let free = chosen(context, f64::INFINITY).unwrap();
+                let room = 0.9 * free;
+                if free > 0.2 {
+                    passing += 1;
+                    gave_way += u32::from(chosen(context, room).unwrap() <= room);
+                }
+                assert_eq!(chosen(context, 1.1 * free.max(0.2)), Some(free));
+            });
+        }
+        assert!(
+            passing >= 8 && gave_way * 5 >= passing * 4,
+            "{gave_way} of {passing}"
+        );
+    }
+}

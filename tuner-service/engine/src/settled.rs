@@ -1,0 +1,6 @@
+//! A settled epoch: its control runs, what was gained, and whether the application has changed.
+
+pub(crate) mod control_runs;
+pub(crate) mod drift;
+pub(crate) mod gain;
+pub(crate) mod incumbent;

@@ -1,0 +1,266 @@
+//! Whether a settled epoch still holds: its runs have to be exchangeable, and machines, file systems and
+//! inputs change.
+//!
+//! Two things are told apart. The *level* is what tuned runs take. The *advantage* is what control runs take
+//! over what the tuned runs around them take: what changes everything alike leaves it as it is. Both are
+//! series, one number for each tuned run and one for each control run, and each is watched for one
+//! change of its location by the sequential Mann-Whitney chart (D. M. Hawkins, Q. Deng, "A nonparametric change-point
+//! control chart", Journal of Quality Technology 42 (2010), 165-173; A. N. Pettitt, "A non-parametric
+//! approach to the change-point problem", Applied Statistics 28 (1979), 126-135): with the ranks `r` of
+//! n numbers,
+//!
+//! ```text
+//! z(k) = (sum of r(1 .. k) - k (n + 1) / 2) / sqrt(k (n - k) (n + 1) / 12),   change if max over k |z(k)| >= h
+//! ```
+//!
+//! (the variance less for ties). Ranks alone decide, so how often it is wrong does not depend on how runs
+//! scatter, and a slow run weighs as much as any that is slower than most. It needs no reference from before,
+//! and no estimate of the noise. Where a run is like the run before it, because the load of a machine has its hours, the
+//! statistic is made smaller by `sqrt((1 - c) / (1 + c))` with the correlation c of successive
+//! ranks about the means before and after the change, where that is more than chance.
+
+pub(crate) mod settings;
+
+use crate::settled::drift::settings::DriftSettings;
+use io_autotune_model::drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
+
+/// The fewest numbers on either side of a change.
+const LEAST: usize = 3;
+/// An advantage is told from so many settled runs before the control run and as many after it, where
+/// there are.
+const AROUND: usize = 8;
+/// One control run comes in so many, at most: a false alarm by the advantage has so much fewer occasions.
+const CONTROL_EVERY: f64 = 10.0;
+/// Of a series that does not change, so many numbers times `exp(-h^2 / 2)` is the probability that
+/// it is believed to have, from one number to the next. By simulation, which the tests repeat; it
+/// holds from 35 numbers to 700, and for h from 2.3 to 4.5.
+const LOOKS: f64 = 0.3;
+/// By so many standard errors the advantage must have changed for a change of the level to be one of
+/// it: two-sided 99 %, for a single look.
+const RESOLVED: f64 = 2.576;
+/// A correlation of successive numbers is believed from so many of its standard errors on: one-sided 95 %.
+const BY_CHANCE: f64 = 1.645;
+/// A median's standard error over that of a mean, for normal numbers.
+const OF_MEDIAN: f64 = 1.2533;
+/// A normal standard deviation over the median absolute deviation.
+const OF_MAD: f64 = 1.4826;
+
+/// The change that ends a settled epoch, if there is one.
+///
+/// `runs` are those of the settled phase that count, in their order, control runs and runs of what was
+/// recommended at the time, whatever that was: what users got. The latest [`DRIFT_RUNS`] are
+/// looked at; a time that is not finite and positive is left out. None before `rest` of them.
+///
+/// A change of the level by `level` at least is one, in either direction. So is a change of the
+/// advantage by `advantage` at least; it is seen in its own series, or, where the level has changed by less than
+/// `level`, by comparing the advantage before and after that, once three control runs came since.
+pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
+    if !settings.enabled {
+        return None;
+    }
+    let usable = |run: &&SettledRun| run.elapsed.is_finite() && run.elapsed > 0.0;
+    let runs: Vec<SettledRun> = runs.iter().filter(usable).copied().collect();
+    if runs.len() < settings.rest as usize {
+        return None;
+    }
+    let watched = Watched::new(&runs[runs.len().saturating_sub(DRIFT_RUNS)..]);
+    // Half of the false alarms may come from either series.
+    let rate = settings.false_alarms / 1000.0 / 2.0;
+    let advantage = settings.advantage.ln_1p();
+    if let Some(level) = change(&watched.tuned, threshold(rate)) {
+        let found = watched.tell(Changed::Level, watched.tuned_places[level.at], level);
+        let (before, after) = watched.advantages_around(found.since);
+        if resolved(&before, &after).is_some_and(|by| by.abs() >= advantage) {
+            return Some(Drift {
+                changed: Changed::Advantage,
+                ..found
+            });
+        }
+        if (found.tuned_after / found.tuned_before).ln().abs() >= settings.level.ln_1p() {
+            return Some(found);
+        }
+    }
+    let seen = change(&watched.advantages, threshold(rate * CONTROL_EVERY))?;
+    let (before, after) = watched.advantages.split_at(seen.at);
+    let by = median(after)? - median(before)?;
+    let found = watched.tell(Changed::Advantage, watched.control_places[seen.at], seen);
+    (by.abs() >= advantage).then_some(found)
+}
+
+/// The h at which a series that does not change is believed to have with this probability from one number to
+/// the next.
+fn threshold(rate: f64) -> f64 {
+    (2.0 * (LOOKS / rate).ln().max(0.0)).sqrt()
+}
+
+/// A change of a series' location.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    /// The place of the first number after it.
+    at: usize,
+    statistic: f64,
+    threshold: f64,
+}
+
+/// Where a series changes most, if it reaches the threshold.
+fn change(series: &[f64], threshold: f64) -> Option<Change> {
+    let n = series.len();
+    if n < 2 * LEAST {
+        return None;
+    }
+    let (ranks, tied) = ranks(series);
+    let count = n as f64;
+    let mut sum: f64 = ranks[..LEAST - 1].iter().sum();
+    let mut most: Option<Change> = None;
+    for at in LEAST..=n - LEAST {
+        sum += ranks[at - 1];
+        let (before, after) = (at as f64, (n - at) as f64);
+        let variance = before * after * (count + 1.0) / 12.0 * (1.0 - tied);
+        let statistic = (sum - before * (count + 1.0) / 2.0).abs() / variance.sqrt();
+        if most.is_none_or(|most| statistic > most.statistic) {
+            most = Some(Change {
+                at,
+                statistic,
+                threshold,
+            });
+        }
+    }
+    let mut most = most?;
+    most.statistic *= alone(&ranks, most.at);
+    (most.statistic >= threshold).then_some(most)
+}
+
+/// What is left of a statistic where successive ranks are alike, from 0 to 1.
+fn alone(ranks: &[f64], at: usize) -> f64 {
+    let (before, after) = ranks.split_at(at);
+    let residuals: Vec<f64> = [before, after]
+        .into_iter()
+        .flat_map(|part| {
+            let mean = part.iter().sum::<f64>() / part.len() as f64;
+            part.iter().map(move |rank| rank - mean)
+        })
+        .collect();
+    let squares: f64 = residuals.iter().map(|residual| residual.powi(2)).sum();
+    let products = residuals.windows(2).map(|pair| pair[0] * pair[1]);
+    let correlation = products.sum::<f64>() / squares;
+    let chance = BY_CHANCE / (ranks.len() as f64).sqrt();
+    if correlation > chance {
+        ((1.0 - correlation) / (1.0 + correlation)).sqrt()
+    } else {
+        1.0
+    }
+}
+
+/// The ranks of numbers, from 1, ties sharing the middle of theirs; and the share of the ranks' variance that ties
+/// take, `sum of (t^3 - t) / (n^3 - n)` over groups of t.
+fn ranks(series: &[f64]) -> (Vec<f64>, f64) {
+    let n = series.len();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|a, b| series[*a].total_cmp(&series[*b]));
+    let mut ranks = vec![0.0; n];
+    let mut tied = 0.0;
+    let cube = |count: usize| (count as f64).powi(3) - count as f64;
+    for group in order.chunk_by(|a, b| series[*a] == series[*b]) {
+        let first = order.partition_point(|place| series[*place] < series[group[0]]);
+        for place in group {
+            ranks[*place] = first as f64 + (group.len() as f64 + 1.0) / 2.0;
+        }
+        tied += cube(group.len());
+    }
+    (ranks, tied / cube(n))
+}
+
+/// By how much the median changed, if by more than noise does.
+fn resolved(before: &[f64], after: &[f64]) -> Option<f64> {
+    if before.len() < LEAST || after.len() < LEAST {
+        return None;
+    }
+    let (low, high) = (median(before)?, median(after)?);
+    let off = |numbers: &[f64], middle: f64| -> Vec<f64> {
+        numbers
+            .iter()
+            .map(|number| (number - middle).abs())
+            .collect()
+    };
+    let deviations = [off(before, low), off(after, high)].concat();
+    let shares = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
+    let error = OF_MEDIAN * OF_MAD * median(&deviations)? * shares.sqrt();
+    Some(high - low).filter(|by| by.abs() > RESOLVED * error)
+}
+
+fn median(numbers: &[f64]) -> Option<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted.len().checked_sub(1)? / 2, sorted.len() / 2);
+    Some(0.5 * (sorted[low] + sorted[high]))
+}
+
+/// The two series, with where in the epoch their numbers are from.
+struct Watched {
+    /// The logarithms of what tuned runs took.
+    tuned: Vec<f64>,
+    tuned_places: Vec<i64>,
+    /// The logarithms of what control runs took over what the tuned runs around them took.
+    advantages: Vec<f64>,
+    control_places: Vec<i64>,
+}
+
+impl Watched {
+    fn new(runs: &[SettledRun]) -> Self {
+        let mut watched = Watched {
+            tuned: Vec::with_capacity(runs.len()),
+            tuned_places: Vec::with_capacity(runs.len()),
+            advantages: Vec::new(),
+            control_places: Vec::new(),
+        };
+        let mut controls = Vec::new();
+        for run in runs {
+            if run.control {
+                controls.push((watched.tuned.len(), run));
+            } else {
+                watched.tuned.push(run.elapsed.ln());
+                watched.tuned_places.push(run.ordinal);
+            }
+        }
+        for (place, run) in controls {
+            let last = watched.tuned.len().min(place + AROUND);
+            if let Some(around) = median(&watched.tuned[place.saturating_sub(AROUND)..last]) {
+                watched.advantages.push(run.elapsed.ln() - around);
+                watched.control_places.push(run.ordinal);
+            }
+        }
+        watched
+    }
+
+    /// The advantages before a run, and from it on.
+    fn advantages_around(&self, since: i64) -> (Vec<f64>, Vec<f64>) {
+        let at = self.control_places.partition_point(|place| *place < since);
+        let (before, after) = self.advantages.split_at(at);
+        (before.to_vec(), after.to_vec())
+    }
+
+    fn tell(&self, changed: Changed, since: i64, change: Change) -> Drift {
+        let at = self.tuned_places.partition_point(|place| *place < since);
+        let (tuned_before, tuned_after) = self.tuned.split_at(at);
+        let (before, after) = self.advantages_around(since);
+        let middle = |numbers: &[f64]| median(numbers).map_or(f64::NAN, f64::exp);
+        let share = |numbers: &[f64]| median(numbers).map(|log| (-log).exp());
+        Drift {
+            changed,
+            since,
+            tuned_before: middle(tuned_before),
+            tuned_after: middle(tuned_after),
+            tuned_runs_before: tuned_before.len() as u64,
+            tuned_runs_after: tuned_after.len() as u64,
+            share_before: share(&before),
+            share_after: share(&after),
+            controls_before: before.len() as u64,
+            controls_after: after.len() as u64,
+            statistic: change.statistic,
+            threshold: change.threshold,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

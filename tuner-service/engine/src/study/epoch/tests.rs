@@ -1,0 +1,11 @@
+//! Whole epochs, in every phase.
+
+mod any_history;
+mod golden_answers;
+mod phases;
+mod settled_phase;
+mod simulated_studies;
+mod time_limited_runs;
+mod time_limits;
+
+use super::*;

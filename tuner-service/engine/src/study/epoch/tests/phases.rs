@@ -1,0 +1,238 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::study::settings::MAX_DESIGN_POINTS;
+use crate::testing::{Outcome, finish, grid, published, started, suggest, tested};
+
+const SEED: u64 = 42;
+
+/// Starts and ends one run after the other.
+fn live(
+    space: &Space,
+    settings: &Settings,
+    runs: usize,
+    outcome: impl Fn(&Suggestion) -> Outcome,
+) -> (Vec<Suggestion>, History) {
+    let mut history = History::default();
+    let mut all = Vec::new();
+    for _ in 0..runs {
+        let suggestion = suggest(space, &history, &[], settings, SEED);
+        finish(&mut history, &started(&suggestion), outcome(&suggestion));
+        all.push(suggestion);
+    }
+    (all, history)
+}
+
+fn count(suggestions: &[Suggestion], role: Role) -> usize {
+    suggestions.iter().filter(|s| s.role == role).count()
+}
+
+#[test]
+fn the_phases_come_in_order_with_their_numbers() {
+    let space = grid(&[6, 6, 3, 4]);
+    let settings = published();
+    let (all, history) = live(&space, &settings, 100, |_| Outcome::Elapsed(100.0));
+    assert!(all.is_sorted_by_key(|suggestion| suggestion.phase));
+    assert_eq!(count(&all, Role::Baseline), 4);
+    assert_eq!(count(&all, Role::Design), 15);
+    assert_eq!(count(&all, Role::Search), 35);
+    assert_eq!(history.tally.explored, 50);
+    for (number, suggestion) in all[..4].iter().enumerate() {
+        let number = number as u64 + 1;
+        assert_eq!(suggestion.reason, Reason::Baseline { number, of: 4 });
+        assert_eq!(suggestion.parametrization, space.default());
+    }
+    let numbers: Vec<u64> = all
+        .iter()
+        .filter_map(|suggestion| match suggestion.reason {
+            Reason::DesignPoint { number, of: 15 } => Some(number),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(numbers, (1..=15).collect::<Vec<_>>());
+    let keys: BTreeSet<String> = all
+        .iter()
+        .filter(|suggestion| suggestion.role == Role::Design)
+        .map(|suggestion| suggestion.parametrization.key())
+        .collect();
+    assert_eq!(keys.len(), 15);
+}
+
+#[test]
+fn control_runs_keep_up_with_the_root() {
+    let space = grid(&[6, 6, 3, 4]);
+    let settings = Settings {
+        budget: 500,
+        ..published()
+    };
+    let (all, _) = live(&space, &settings, 300, |_| Outcome::Elapsed(100.0));
+    let mut defaults = 0_u64;
+    for (runs, suggestion) in all.iter().enumerate() {
+        if runs >= 4 {
+            assert!(defaults >= (runs as u64).isqrt() || suggestion.role == Role::Control);
+        }
+        assert_eq!(
+            suggestion.role == Role::Control,
+            runs >= 4 && defaults < (runs as u64).isqrt(),
+            "run {runs}"
+        );
+        if suggestion.role == Role::Control {
+            let (number, runs) = (defaults + 1, runs as u64);
+            assert_eq!(suggestion.reason, Reason::Control { number, runs });
+        }
+        defaults += u64::from(suggestion.parametrization == space.default());
+    }
+    assert_eq!(defaults, 300_u64.isqrt());
+}
+
+#[test]
+fn at_most_so_many_explore_at_once() {
+    let space = grid(&[6, 6, 3, 4]);
+    let settings = Settings {
+        exploring: 3,
+        ..published()
+    };
+    let mut history = History::default();
+    let entry = tested(&space, &space.default_point().0, &[100.0; 40], 0);
+    history.tested.push(entry);
+    history.tally.total = 40;
+    let mut pending = Vec::new();
+    let mut points = BTreeSet::new();
+    for _ in 0..3 {
+        let suggestion = suggest(&space, &history, &pending, &settings, SEED);
+        assert_eq!(suggestion.role, Role::Design);
+        points.insert(suggestion.parametrization.key());
+        pending.push(started(&suggestion));
+    }
+    assert_eq!(points.len(), 3);
+    for _ in 0..20 {
+        let suggestion = suggest(&space, &history, &pending, &settings, SEED);
+        let because = BestKnownBecause::ExploringFull { exploring: 3 };
+        assert_eq!(suggestion.role, Role::BestKnown);
+        assert_eq!(
+            suggestion.reason,
+            Reason::BestKnown {
+                because,
+                mean: Some(100.0),
+                n: 40,
+                inherited: false,
+            }
+        );
+        pending.push(started(&suggestion));
+    }
+}
+
+#[test]
+fn a_thousand_at_once_are_not_a_thousand_experiments() {
+    let space = grid(&[6, 6, 3, 4]);
+    let mut pending = Vec::new();
+    for _ in 0..1000 {
+        let suggestion = suggest(&space, &History::default(), &pending, &published(), SEED);
+        pending.push(started(&suggestion));
+    }
+    let of = |role| {
+        pending
+            .iter()
+            .filter(|run: &&Pending| run.role == role)
+            .count()
+    };
+    assert_eq!(
+        (of(Role::Baseline), of(Role::Design), of(Role::Search)),
+        (4, 8, 0)
+    );
+    assert_eq!(of(Role::Control) + of(Role::BestKnown), 988);
+    let exploring: BTreeSet<String> = pending
+        .iter()
+        .filter(|run| run.role.explores())
+        .map(|run| run.parametrization.key())
+        .collect();
+    assert_eq!(exploring.len(), 8);
+}
+
+#[test]
+fn failing_design_points_are_quarantined_after_two() {
+    let space = grid(&[6, 6, 3, 4]);
+    let settings = published();
+    let (all, _) = live(&space, &settings, 60, |suggestion| {
+        if suggestion.parametrization == space.default() {
+            Outcome::Elapsed(100.0)
+        } else {
+            Outcome::Failed
+        }
+    });
+    let mut starts: BTreeMap<String, usize> = BTreeMap::new();
+    for suggestion in all.iter().filter(|s| s.role.explores()) {
+        *starts.entry(suggestion.parametrization.key()).or_default() += 1;
+    }
+    assert!(starts.values().all(|starts| *starts == 2), "{starts:?}");
+    assert_eq!(starts.len(), 25);
+    let last = all.last().unwrap();
+    assert_eq!((last.phase, last.role), (Phase::Settled, Role::Settled));
+    assert_eq!(last.parametrization, space.default());
+    assert!(matches!(
+        last.reason,
+        Reason::Settled {
+            is_default: true,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn an_application_that_always_fails_is_left_alone() {
+    let space = grid(&[6, 6, 3, 4]);
+    let (all, _) = live(&space, &published(), 200, |_| Outcome::Failed);
+    assert!(count(&all, Role::Design) <= 30);
+    assert_eq!(count(&all, Role::Search), 0);
+    assert!(
+        all[60..]
+            .iter()
+            .all(|s| s.parametrization == space.default())
+    );
+}
+
+#[test]
+fn runs_that_do_not_count_teach_nothing() {
+    let space = grid(&[6, 6, 3, 4]);
+    let (all, _) = live(&space, &published(), 50, |_| Outcome::Ignored);
+    assert_eq!(count(&all, Role::Baseline), 50);
+}
+
+#[test]
+fn one_point_is_a_whole_life() {
+    let space = grid(&[1]);
+    let (all, _) = live(&space, &published(), 30, |_| Outcome::Elapsed(3.0));
+    assert_eq!(count(&all, Role::Baseline), 4);
+    assert!(all[4..].iter().all(|s| s.phase == Phase::Settled));
+}
+
+#[test]
+fn a_huge_space_is_searched_in_no_time() {
+    let space = grid(&[1000; 20]);
+    let settings = Settings {
+        design_points: MAX_DESIGN_POINTS,
+        budget: 300,
+        ..published()
+    };
+    let (all, _) = live(&space, &published(), 80, |_| Outcome::Elapsed(3.0));
+    assert_eq!(count(&all, Role::Design), 15);
+    assert_eq!(count(&all, Role::Search), 35);
+    let mut history = History::default();
+    history.tested.push(tested(&space, &[0; 20], &[3.0; 4], 0));
+    assert_eq!(
+        suggest(&space, &history, &[], &settings, SEED).role,
+        Role::Design
+    );
+}
+
+#[test]
+fn seeds_and_ordinals_matter() {
+    let space = grid(&[60, 60, 60, 60]);
+    let (one, history) = live(&space, &published(), 25, |_| Outcome::Elapsed(100.0));
+    let other = suggest(&space, &history, &[], &published(), SEED + 1);
+    assert_ne!(one.last().unwrap().parametrization, other.parametrization);
+    let designs: BTreeSet<Vec<Point>> = (0..20)
+        .map(|seed| latin_hypercube(&space, 15, seed))
+        .collect();
+    assert_eq!(designs.len(), 20);
+}

@@ -1,0 +1,135 @@
+//! Which parametrization is the best known.
+
+use serde::{Deserialize, Serialize};
+
+use crate::guards::regret::Estimator;
+use crate::history::by_point::{Known, MIN_RUNS, View};
+use crate::history::{Phase, Role, Tally};
+use crate::reason::{BestKnownBecause, Reason, Suggestion};
+use crate::search::Method;
+use crate::settled::incumbent;
+use crate::space::{Parametrization, Point, Space};
+use crate::study::settings::Settings;
+use crate::study::warm_start;
+use crate::surrogate::posterior::Modelled;
+
+/// The best known parametrization and how well it is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recommendation {
+    /// The parametrization.
+    pub parametrization: Parametrization,
+    /// Its mean elapsed, seconds, raised by runs that were cut short.
+    pub mean: f64,
+    /// How many runs count for it, at least 2.
+    pub n: u64,
+    /// How many of its runs were cut short by their time limit.
+    pub censored: u64,
+    /// The standard error of the mean of the runs that count, seconds.
+    pub standard_error: f64,
+    /// The mean elapsed of the default, seconds, raised by runs that were cut short; none if no run of
+    /// it counted.
+    pub default_mean: Option<f64>,
+    /// How many runs of the default counted.
+    pub default_n: u64,
+    /// How many runs of the default were cut short by their time limit.
+    pub default_censored: u64,
+}
+
+/// The best by the method's ranking of those that at least two runs counted for.
+pub(crate) fn recommend(
+    view: &Modelled<'_>,
+    method: &dyn Method,
+    settings: &Settings,
+) -> Option<Recommendation> {
+    let (leader, known) = first_of(view, &method.ranking(view, settings), MIN_RUNS)?;
+    let stands = match method.estimator() {
+        Estimator::Surrogate => incumbent::retained(view, &leader),
+        Estimator::Shrunk => None,
+    };
+    let (point, known) = stands.unwrap_or((leader, known));
+    let default = view.default_known();
+    Some(Recommendation {
+        parametrization: view.space.parametrization(&point),
+        mean: known.mean()?,
+        n: known.count(),
+        censored: known.censored(),
+        standard_error: known.elapsed.standard_error()?,
+        default_mean: default.mean(),
+        default_n: default.count(),
+        default_censored: default.censored(),
+    })
+}
+
+/// The first point of a ranking that at least so many runs count for.
+pub(crate) fn first_of(view: &View<'_>, ranking: &[Point], runs: u64) -> Option<(Point, Known)> {
+    ranking.iter().find_map(|point| {
+        let known = view.get(point).filter(|known| known.count() >= runs)?;
+        Some((point.clone(), known.clone()))
+    })
+}
+
+/// What a run gets that may not explore: the best of what is inherited while that holds, then `best`, then the default.
+pub(crate) fn best_known(
+    view: &View<'_>,
+    tally: &Tally,
+    inherited: &[Parametrization],
+    best: impl FnOnce() -> Option<Recommendation>,
+    phase: Phase,
+    because: BestKnownBecause,
+) -> Suggestion {
+    match warm_start::best(view, tally, inherited) {
+        Some(point) => {
+            let known = view.get(&point).cloned().unwrap_or_default();
+            of_parent(view.space, &point, &known, phase, because)
+        }
+        None => instead_of_exploring(best(), view, phase, because),
+    }
+}
+
+/// The best of the epoch before.
+fn of_parent(
+    space: &Space,
+    point: &Point,
+    known: &Known,
+    phase: Phase,
+    because: BestKnownBecause,
+) -> Suggestion {
+    Suggestion {
+        phase,
+        role: Role::BestKnown,
+        parametrization: space.parametrization(point),
+        reason: Reason::BestKnown {
+            because,
+            mean: known.mean(),
+            n: known.count(),
+            inherited: true,
+        },
+    }
+}
+
+fn instead_of_exploring(
+    best: Option<Recommendation>,
+    view: &View<'_>,
+    phase: Phase,
+    because: BestKnownBecause,
+) -> Suggestion {
+    let (parametrization, mean, n) = match best {
+        Some(best) => (best.parametrization, Some(best.mean), best.n),
+        None => {
+            let default = view.default_known();
+            (view.space.default(), default.mean(), default.count())
+        }
+    };
+    Suggestion {
+        phase,
+        role: Role::BestKnown,
+        parametrization,
+        reason: Reason::BestKnown {
+            because,
+            mean,
+            n,
+            inherited: false,
+        },
+    }
+}

@@ -1,0 +1,89 @@
+//! When the search ends before its budget is spent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::checks::{SettingsError, positive, whole};
+
+/// When the search ends early: as soon as one of the criteria that are set holds. None is set unless
+/// the site does; the budget ends the search in any case.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stop {
+    /// The lowest mean hardly falls any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub improvement: Option<Improvement>,
+    /// The search keeps to a few parametrizations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distinct: Option<Distinct>,
+    /// The search hardly moves any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Distance>,
+    /// The surrogate expects no more from any parametrization.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nothing_left: Option<NothingLeft>,
+}
+
+/// The parametrizations of the latest runs lowered the lowest mean by less than a share of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Improvement {
+    /// Over how many runs.
+    pub runs: u32,
+    /// Above 0 and at most 1.
+    pub share: f64,
+}
+
+/// The latest runs had fewer distinct parametrizations than this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Distinct {
+    /// Over how many runs.
+    pub runs: u32,
+    /// At least so many distinct parametrizations, or the search ends.
+    pub least: u32,
+}
+
+/// The latest runs moved by less than a distance on average, from each to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Distance {
+    /// Over how many runs, at least 2.
+    pub runs: u32,
+    /// Above 0 and at most 1, as the distance of two parametrizations.
+    pub least: f64,
+}
+
+/// The most that any parametrization is expected to improve on the best known is less than a share of
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NothingLeft {
+    /// Above 0 and at most 1.
+    pub share: f64,
+}
+
+/// The longest window of runs.
+const LONGEST: u32 = 100_000;
+
+impl Stop {
+    pub(crate) fn validate(&self) -> Result<(), SettingsError> {
+        if let Some(Improvement { runs, share }) = self.improvement {
+            whole("stop.improvement.runs", runs, 1, LONGEST)?;
+            let unit = ", as a share of the lowest mean";
+            positive("stop.improvement.share", share, 1.0, unit)?;
+        }
+        if let Some(Distinct { runs, least }) = self.distinct {
+            whole("stop.distinct.runs", runs, 1, LONGEST)?;
+            whole("stop.distinct.least", least, 1, runs)?;
+        }
+        if let Some(Distance { runs, least }) = self.distance {
+            whole("stop.distance.runs", runs, 2, LONGEST)?;
+            positive("stop.distance.least", least, 1.0, "")?;
+        }
+        if let Some(NothingLeft { share }) = self.nothing_left {
+            let unit = ", as a share of the best known";
+            positive("stop.nothing_left.share", share, 1.0, unit)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! What the surrogate says of an epoch: of what is known, and of what will be once the runs in flight have ended. The
+//! method `default` goes by it.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::history::by_point::{Known, View};
+use crate::space::Point;
+use crate::surrogate::cache::{Fit, Fits};
+use crate::surrogate::ensemble::Ensemble;
+use crate::surrogate::{Observation, Prediction, Scatter, ranked};
+
+/// The surrogate is fitted to at most so many points.
+const MOST_POINTS: usize = 96;
+/// Of those, so many are the best; the others are spread over the rest.
+const BEST_POINTS: usize = 64;
+/// From so many runs on, a point's slow runs are judged by its quick ones.
+const OUTLIERS_FROM: usize = 3;
+/// A run is an outlier beyond the median by so many times the way from the quickest run to the
+/// median, and by this much in the logarithm at least.
+const OUTLIER_REACH: f64 = 2.0;
+const OUTLIER_LEAST: f64 = 0.1;
+/// Of an outlier's way beyond that, n / (n + so many) is believed where n runs are known: one of three
+/// is most likely bad luck that other points have as often, one in ten is how this point is.
+const OUTLIER_DOUBT: f64 = 4.0;
+
+/// A view with what the surrogate makes of it. The surrogate is fitted once, when it is first asked.
+#[derive(Debug)]
+pub(crate) struct Modelled<'a> {
+    view: View<'a>,
+    cache: Option<&'a Fits>,
+    fitted: OnceCell<Option<Fitted>>,
+    posterior: OnceCell<Option<Posterior>>,
+}
+
+impl<'a> Modelled<'a> {
+    /// With surrogates that were fitted before, where there is a cache.
+    pub(crate) fn new(view: View<'a>, cache: Option<&'a Fits>) -> Self {
+        Modelled {
+            view,
+            cache,
+            fitted: OnceCell::new(),
+            posterior: OnceCell::new(),
+        }
+    }
+
+    /// What the runs that ended say; none before a run has counted.
+    pub(crate) fn fitted(&self) -> Option<&Fitted> {
+        self.fitted
+            .get_or_init(|| Fitted::new(&self.view, self.cache))
+            .as_ref()
+    }
+
+    /// What they say when the runs in flight end as expected; none before a run has counted.
+    pub(crate) fn posterior(&self) -> Option<&Posterior> {
+        self.posterior
+            .get_or_init(|| Posterior::new(&self.view, self.fitted()?))
+            .as_ref()
+    }
+}
+
+impl<'a> Deref for Modelled<'a> {
+    type Target = View<'a>;
+
+    fn deref(&self) -> &View<'a> {
+        &self.view
+    }
+}
+
+/// What the surrogate says of the runs that ended: a run in flight makes nothing surer here.
+#[derive(Debug)]
+pub(crate) struct Fitted {
+    fit: Arc<Fit>,
+    observations: Vec<Observation>,
+    scatter: Scatter,
+    /// Measured points, the lowest prediction first; at least one.
+    pub(crate) ranked: Vec<Point>,
+    /// What it says of every point that ran or is in flight.
+    pub(crate) known: BTreeMap<Point, Prediction>,
+}
+
+impl Fitted {
+    /// None before a run has counted.
+    fn new(view: &View<'_>, cache: Option<&Fits>) -> Option<Self> {
+        let known: Vec<(&Point, &Known)> = view.iter().collect();
+        let (observations, scatter) = observe(&known, &view.default);
+        let fit = match cache {
+            Some(cache) => cache.of(view.space, &observations, scatter)?,
+            None => Arc::new(Fit::new(view.space, &observations, scatter)?),
+        };
+        let points = points(&observations);
+        let mut known: BTreeMap<Point, Prediction> = points
+            .iter()
+            .cloned()
+            .zip(fit.predictions.clone())
+            .collect();
+        let others: Vec<Point> = view
+            .iter()
+            .map(|(point, _)| point)
+            .filter(|point| !known.contains_key(*point))
+            .cloned()
+            .collect();
+        let of_others = fit.surrogate.predict_all(&others);
+        known.extend(others.into_iter().zip(of_others));
+        let ranked = ranked(points, fit.predictions.clone());
+        Some(Fitted {
+            ranked: ranked.into_iter().map(|(_, point)| point).collect(),
+            fit,
+            observations,
+            scatter,
+            known,
+        })
+    }
+}
+
+/// What is believed of an epoch in which the runs in flight have ended as expected: whoever chooses the next goes by it.
+#[derive(Debug)]
+pub(crate) struct Posterior {
+    pub(crate) surrogate: Arc<Ensemble>,
+    /// Measured points, the lowest prediction first; at least one.
+    pub(crate) ranked: Vec<Point>,
+    /// The lowest prediction at a measured point, log seconds.
+    pub(crate) incumbent: f64,
+    /// The prediction at the default, log seconds.
+    pub(crate) default: f64,
+}
+
+impl Posterior {
+    fn new(view: &View<'_>, fitted: &Fitted) -> Option<Self> {
+        let Fitted {
+            fit,
+            observations,
+            scatter,
+            ..
+        } = fitted;
+        let flights = view.flights(MOST_POINTS);
+        let points = points(observations);
+        let (surrogate, predictions) = if flights.is_empty() {
+            (Arc::clone(&fit.surrogate), fit.predictions.clone())
+        } else {
+            let fantasised = fit
+                .surrogate
+                .fantasising(observations, *scatter, &flights)?;
+            let predictions = fantasised.predict_all(&points);
+            (Arc::new(fantasised), predictions)
+        };
+        let ranked = ranked(points, predictions);
+        Some(Posterior {
+            incumbent: ranked.first()?.0,
+            default: surrogate.predict(&view.default).mean,
+            ranked: ranked.into_iter().map(|(_, point)| point).collect(),
+            surrogate,
+        })
+    }
+}
+
+fn points(observations: &[Observation]) -> Vec<Point> {
+    observations.iter().map(|o| o.point.clone()).collect()
+}
+
+/// The points that the surrogate is fitted to, and how their runs scatter.
+fn observe(known: &[(&Point, &Known)], default: &Point) -> (Vec<Observation>, Scatter) {
+    let mut scatter = Scatter::default();
+    let mut observations: Vec<Observation> = known
+        .iter()
+        .filter_map(|(point, known)| {
+            let (log_mean, runs) = log_mean(known, &mut scatter)?;
+            Some(Observation {
+                point: (*point).clone(),
+                log_mean,
+                runs,
+            })
+        })
+        .collect();
+    if observations.len() > MOST_POINTS {
+        observations.sort_by(|a, b| a.log_mean.total_cmp(&b.log_mean));
+        let rest = observations.split_off(BEST_POINTS);
+        let every = rest.len().div_ceil(MOST_POINTS - BEST_POINTS);
+        observations.extend(
+            rest.into_iter()
+                .enumerate()
+                .filter(|(index, o)| index % every == 0 || o.point == *default)
+                .map(|(_, o)| o),
+        );
+        observations.sort_by(|a, b| a.point.cmp(&b.point));
+    }
+    (observations, scatter)
+}
+
+/// The logarithm of the mean elapsed of a point's latest runs, and their number; none where nothing is
+/// known. Not the mean of the logarithms: users wait for the sum of the times, so of two parametrizations
+/// with one median the one that is slow now and then is slower. Slow outliers are pulled in, and runs that
+/// were cut short raise the mean by as much as they raise the estimate.
+fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
+    let estimate = known.mean()?;
+    let mut logs = known.logs().to_vec();
+    if logs.is_empty() || known.count() == 0 {
+        return (known.censored() > 0 && known.count() == 0).then_some((estimate.ln(), 1.0));
+    }
+    if logs.len() >= OUTLIERS_FROM {
+        let median = logs[logs.len() / 2];
+        let fence = median + (OUTLIER_REACH * (median - logs[0])).max(OUTLIER_LEAST);
+        let believed = logs.len() as f64 / (logs.len() as f64 + OUTLIER_DOUBT);
+        for log in logs.iter_mut().filter(|log| **log > fence) {
+            *log = fence + believed * (*log - fence);
+        }
+    }
+    let runs = logs.len() as f64;
+    scatter.add(&logs);
+    // Beside the largest, so that no time is too large for it.
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let shares: f64 = logs.iter().map(|log| (log - largest).exp()).sum();
+    let log_mean = largest + (shares / runs).ln();
+    Some((log_mean + known.raised(), runs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{grid, history, tested};
+
+    /// What is believed of a point with these times, seconds.
+    fn believed(times: &[f64]) -> f64 {
+        let space = grid(&[3]);
+        let history = history(vec![tested(&space, &[1], times, 0)], 0, 0);
+        let view = View::new(&space, &history, &[]);
+        let known = view.get(&Point(vec![1])).unwrap();
+        let (log_mean, runs) = log_mean(known, &mut Scatter::default()).unwrap();
+        assert_eq!(runs, times.len() as f64);
+        log_mean.exp()
+    }
+
+    #[test]
+    fn the_mean_is_of_times_and_not_of_their_logarithms() {
+        assert!((believed(&[10.0, 40.0]) - 25.0).abs() < 1e-9);
+        assert!((believed(&[10.0, 11.0, 12.0]) - 11.0).abs() < 1e-9);
+        let largest = believed(&[1e-300, 1e150]);
+        assert!(largest.is_finite() && largest > 1e149);
+    }
+
+    #[test]
+    fn one_slow_run_is_doubted_and_the_same_share_of_many_is_not() {
+        let with = |quick: usize, slow: usize| {
+            let quick = (0..quick).map(|run| 10.0 + 0.1 * (run % 3) as f64);
+            believed(&quick.chain((0..slow).map(|_| 30.0)).collect::<Vec<f64>>())
+        };
+        let (few, many) = (with(3, 1), with(24, 8));
+        assert!(few > 10.1 && few < 12.5, "{few}");
+        assert!(many > few + 1.0 && many < 15.1, "{many}");
+    }
+}

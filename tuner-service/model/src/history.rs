@@ -1,0 +1,483 @@
+//! What is known of an epoch: its tested parametrizations, its tally, its runs in flight.
+
+mod migration;
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Phase, Role};
+use crate::space::Parametrization;
+
+pub use migration::{carried, carried_parametrization};
+
+/// Count, mean and sum of squared deviations of a series, updated one number at a time.
+///
+/// Welford, "Note on a method for calculating corrected sums of squares and products",
+/// Technometrics 4 (1962); merging after Chan, Golub and LeVeque (1979), equation 2.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moments {
+    /// How many numbers.
+    pub count: u64,
+    /// Their arithmetic mean; 0 if there are none.
+    pub mean: f64,
+    /// The sum of their squared deviations from the mean.
+    pub m2: f64,
+}
+
+/// Why a number did not enter a history.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SampleError {
+    /// Infinite or not a number.
+    #[error("{0} is not a finite number and cannot enter a mean: record the run as not counted")]
+    NotFinite(f64),
+    /// Zero or negative, where a time in seconds was expected.
+    #[error("an elapsed time of {0} s is not positive: record the run as not counted")]
+    NotPositive(f64),
+}
+
+impl Moments {
+    /// Takes one number in.
+    ///
+    /// # Errors
+    /// [`SampleError::NotFinite`] if the number is infinite or not a number, or so large that the
+    /// moments would no longer be finite; nothing changes then.
+    pub fn push(&mut self, number: f64) -> Result<(), SampleError> {
+        let count = self.count.saturating_add(1);
+        let delta = number - self.mean;
+        let mean = self.mean + delta / count as f64;
+        let m2 = self.m2 + delta * (number - mean);
+        if !(number.is_finite() && mean.is_finite() && m2.is_finite()) {
+            return Err(SampleError::NotFinite(number));
+        }
+        *self = Moments { count, mean, m2 };
+        Ok(())
+    }
+
+    /// Takes in all the numbers of another series.
+    pub fn merge(&mut self, other: &Moments) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = *other;
+            return;
+        }
+        let count = self.count.saturating_add(other.count);
+        let delta = other.mean - self.mean;
+        let share = other.count as f64 / count as f64;
+        self.m2 += other.m2 + delta * delta * self.count as f64 * share;
+        self.mean += delta * share;
+        self.count = count;
+    }
+
+    /// The unbiased variance (divisor n - 1); none under two numbers.
+    pub fn variance(&self) -> Option<f64> {
+        (self.count >= 2).then(|| self.m2.max(0.0) / (self.count - 1) as f64)
+    }
+
+    /// The standard error of the mean, the root of variance / n; none under two numbers.
+    pub fn standard_error(&self) -> Option<f64> {
+        self.variance()
+            .map(|variance| (variance / self.count as f64).sqrt())
+    }
+}
+
+/// One of the latest runs of a parametrization.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecentRun {
+    /// The run's place in its epoch.
+    pub ordinal: i64,
+    /// Seconds.
+    pub elapsed: f64,
+}
+
+/// How many recent runs a [`Tested`] keeps.
+pub const RECENT_RUNS: usize = 32;
+
+/// Of how many measures a [`Tested`] keeps moments.
+pub const MOST_MEASURES: usize = 16;
+
+/// What is known of one parametrization in one epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tested {
+    /// The parametrization.
+    pub parametrization: Parametrization,
+    /// Moments of the elapsed seconds of the runs that count.
+    pub elapsed: Moments,
+    /// Moments of the natural logarithms of those seconds.
+    pub log_elapsed: Moments,
+    /// The latest runs that count, oldest first, at most [`RECENT_RUNS`].
+    pub recent: Vec<RecentRun>,
+    /// Runs that were cut short by their time limit, oldest first: their seconds are lower bounds of
+    /// what they would have taken. At most [`RECENT_RUNS`], those of the longest bounds: a short one
+    /// says nothing beside them, and whatever the order in which they came, the same ones stay.
+    #[serde(default)]
+    pub censored: Vec<RecentRun>,
+    /// By name, moments of the natural logarithms of what the runs that count were measured by besides elapsed. At
+    /// most [`MOST_MEASURES`], the first by name: whatever the order in which they came, the same ones
+    /// stay.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, Moments>,
+    /// How many runs failed in a way that may be the parametrization's doing.
+    pub failed: u64,
+    /// How many of them ran out of memory.
+    #[serde(default)]
+    pub out_of_memory: u64,
+    /// The ordinal of its first run.
+    pub first_ordinal: i64,
+}
+
+impl Tested {
+    /// A parametrization of which nothing is known yet.
+    pub fn new(parametrization: Parametrization, first_ordinal: i64) -> Self {
+        Tested {
+            parametrization,
+            elapsed: Moments::default(),
+            log_elapsed: Moments::default(),
+            recent: Vec::new(),
+            censored: Vec::new(),
+            measures: BTreeMap::new(),
+            failed: 0,
+            out_of_memory: 0,
+            first_ordinal,
+        }
+    }
+
+    /// Takes in a run that counts; `elapsed` in seconds.
+    ///
+    /// # Errors
+    /// If `elapsed` is not finite and positive; nothing changes then.
+    pub fn record(&mut self, ordinal: i64, elapsed: f64) -> Result<(), SampleError> {
+        if elapsed.is_finite() && elapsed <= 0.0 {
+            return Err(SampleError::NotPositive(elapsed));
+        }
+        self.elapsed.push(elapsed)?;
+        // The logarithm of a finite positive number is finite, so this cannot fail half way.
+        self.log_elapsed.push(elapsed.ln())?;
+        self.first_ordinal = self.first_ordinal.min(ordinal);
+        insert(&mut self.recent, RecentRun { ordinal, elapsed });
+        self.keep_latest();
+        Ok(())
+    }
+
+    /// Takes in the measures of a run that counts, positive numbers by name; its elapsed is taken in by
+    /// [`Tested::record`]. What is no positive finite number is left out.
+    pub fn record_measures(&mut self, measures: &BTreeMap<String, f64>) {
+        for (name, value) in measures {
+            if !(value.is_finite() && *value > 0.0) {
+                continue;
+            }
+            let moments = self.measures.entry(name.clone()).or_default();
+            // The logarithm of a positive finite number is between -745 and 710: it always enters.
+            let entered = moments.push(value.ln());
+            debug_assert!(entered.is_ok(), "{name}: {value}");
+        }
+        self.keep_first_measures();
+    }
+
+    /// Takes in a run that its time limit cut short after `elapsed` seconds.
+    ///
+    /// # Errors
+    /// If `elapsed` is not finite and positive; nothing changes then.
+    pub fn record_censored(&mut self, ordinal: i64, elapsed: f64) -> Result<(), SampleError> {
+        if !elapsed.is_finite() {
+            return Err(SampleError::NotFinite(elapsed));
+        }
+        if elapsed <= 0.0 {
+            return Err(SampleError::NotPositive(elapsed));
+        }
+        self.first_ordinal = self.first_ordinal.min(ordinal);
+        insert(&mut self.censored, RecentRun { ordinal, elapsed });
+        self.keep_longest();
+        Ok(())
+    }
+
+    /// Takes in a run that failed.
+    pub fn record_failure(&mut self, ordinal: i64) {
+        self.failed = self.failed.saturating_add(1);
+        self.first_ordinal = self.first_ordinal.min(ordinal);
+    }
+
+    /// Takes in all that is known of another parametrization, which is one and the same.
+    pub fn absorb(&mut self, other: &Tested) {
+        self.elapsed.merge(&other.elapsed);
+        self.log_elapsed.merge(&other.log_elapsed);
+        for run in &other.recent {
+            insert(&mut self.recent, *run);
+        }
+        self.keep_latest();
+        for run in &other.censored {
+            insert(&mut self.censored, *run);
+        }
+        self.keep_longest();
+        for (name, moments) in &other.measures {
+            let own = self.measures.entry(name.clone()).or_default();
+            own.merge(moments);
+        }
+        self.keep_first_measures();
+        self.failed = self.failed.saturating_add(other.failed);
+        self.out_of_memory = self.out_of_memory.saturating_add(other.out_of_memory);
+        self.first_ordinal = self.first_ordinal.min(other.first_ordinal);
+    }
+
+    fn keep_latest(&mut self) {
+        let surplus = self.recent.len().saturating_sub(RECENT_RUNS);
+        self.recent.drain(..surplus);
+    }
+
+    fn keep_longest(&mut self) {
+        while self.censored.len() > RECENT_RUNS {
+            let shortest = self
+                .censored
+                .iter()
+                .enumerate()
+                .min_by(|(_, a), (_, b)| a.elapsed.total_cmp(&b.elapsed))
+                .map(|(place, _)| place);
+            self.censored.remove(shortest.unwrap_or_default());
+        }
+    }
+
+    fn keep_first_measures(&mut self) {
+        while self.measures.len() > MOST_MEASURES {
+            self.measures.pop_last();
+        }
+    }
+
+    /// Takes in a run that failed because it ran out of memory.
+    pub fn record_out_of_memory(&mut self, ordinal: i64) {
+        self.record_failure(ordinal);
+        self.out_of_memory = self.out_of_memory.saturating_add(1);
+    }
+}
+
+/// Adds a run to a list in the order of their ordinals.
+fn insert(runs: &mut Vec<RecentRun>, run: RecentRun) {
+    let place = runs.partition_point(|other| other.ordinal <= run.ordinal);
+    runs.insert(place, run);
+}
+
+/// How many runs of the epoch ended, by role, whether they counted or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tally {
+    /// Design and search runs.
+    pub explored: u64,
+    /// Baseline runs.
+    pub baseline: u64,
+    /// Control runs before the epoch settled.
+    pub controls: u64,
+    /// Runs of the recommended parametrization once settled.
+    pub settled: u64,
+    /// Control runs once settled.
+    pub settled_controls: u64,
+    /// All runs, those of any other role included.
+    pub total: u64,
+}
+
+impl Tally {
+    /// What one run of this phase and role adds when it ends.
+    pub fn of(phase: Phase, role: Role) -> Self {
+        let settled = phase == Phase::Settled;
+        Tally {
+            explored: u64::from(role.explores()),
+            baseline: u64::from(role == Role::Baseline),
+            controls: u64::from(role == Role::Control && !settled),
+            settled: u64::from(role == Role::Settled),
+            settled_controls: u64::from(role == Role::Control && settled),
+            total: 1,
+        }
+    }
+}
+
+impl Tally {
+    /// Whether a run of the settled phase has ended.
+    pub fn has_settled(&self) -> bool {
+        self.settled > 0 || self.settled_controls > 0
+    }
+
+    /// The phase as far as the tally tells: settled once a settled run has ended, before that search once an exploring
+    /// run has, before that baseline.
+    pub fn phase(&self) -> Phase {
+        if self.has_settled() {
+            Phase::Settled
+        } else if self.explored > 0 {
+            Phase::Search
+        } else {
+            Phase::Baseline
+        }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.explored += other.explored;
+        self.baseline += other.baseline;
+        self.controls += other.controls;
+        self.settled += other.settled;
+        self.settled_controls += other.settled_controls;
+        self.total += other.total;
+    }
+}
+
+/// What is known of an epoch: all that a suggestion depends on besides its runs in flight.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct History {
+    /// One entry per parametrization that ever ran.
+    pub tested: Vec<Tested>,
+    /// The epoch's counts.
+    pub tally: Tally,
+}
+
+/// Runs in flight of this epoch, started and not ended yet, that are alike: an array of a thousand
+/// tasks is a few of these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pending {
+    /// What it was given.
+    pub parametrization: Parametrization,
+    /// The phase in which it was started.
+    pub phase: Phase,
+    /// Why it was started.
+    pub role: Role,
+    /// How many such runs there are.
+    #[serde(default = "Pending::one")]
+    pub count: u64,
+}
+
+impl Pending {
+    fn one() -> u64 {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(numbers: &[f64]) -> Moments {
+        let mut moments = Moments::default();
+        for number in numbers {
+            moments.push(*number).unwrap();
+        }
+        moments
+    }
+
+    #[test]
+    fn moments_by_hand() {
+        // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, sum of squared deviations 32.
+        let all = moments(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
+        assert_eq!(all.count, 8);
+        assert!((all.mean - 5.0).abs() < 1e-12);
+        assert!((all.variance().unwrap() - 32.0 / 7.0).abs() < 1e-12);
+        assert!((all.standard_error().unwrap() - (32.0_f64 / 7.0 / 8.0).sqrt()).abs() < 1e-12);
+
+        let mut merged = moments(&[2.0, 4.0, 4.0]);
+        merged.merge(&moments(&[4.0, 5.0, 5.0, 7.0, 9.0]));
+        merged.merge(&Moments::default());
+        assert_eq!(merged.count, 8);
+        assert!((merged.mean - 5.0).abs() < 1e-12 && (merged.m2 - 32.0).abs() < 1e-9);
+        assert_eq!(moments(&[1.0]).variance(), None);
+        assert_eq!(Moments::default().standard_error(), None);
+    }
+
+    #[test]
+    fn what_is_no_time_does_not_enter() {
+        let mut tested = Tested::new(Parametrization::default(), 7);
+        for elapsed in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let error = tested.record(1, elapsed).unwrap_err();
+            assert!(matches!(error, SampleError::NotFinite(_)), "{error}");
+        }
+        for elapsed in [0.0, -1.0] {
+            assert_eq!(
+                tested.record(1, elapsed),
+                Err(SampleError::NotPositive(elapsed))
+            );
+        }
+        assert_eq!(tested, Tested::new(Parametrization::default(), 7));
+        let mut huge = moments(&[-f64::MAX]);
+        let before = huge;
+        assert!(huge.push(f64::MAX).is_err());
+        assert_eq!(huge, before);
+    }
+
+    #[test]
+    fn recent_runs_are_the_latest_in_order() {
+        let mut tested = Tested::new(Parametrization::default(), 3);
+        for ordinal in (0..100).rev() {
+            tested.record(ordinal, 1.0 + ordinal as f64).unwrap();
+        }
+        tested.record_failure(-1);
+        let kept: Vec<i64> = tested.recent.iter().map(|run| run.ordinal).collect();
+        assert_eq!(kept, (68..100).collect::<Vec<_>>());
+        assert_eq!((tested.first_ordinal, tested.failed), (-1, 1));
+        assert_eq!(tested.elapsed.count, 100);
+        assert_eq!(tested.log_elapsed.count, 100);
+    }
+
+    #[test]
+    fn the_longest_bounds_stay_whatever_the_order() {
+        let bound = |ordinal: i64| 1.0 + (ordinal * 37 % 50) as f64;
+        let mut forwards = Tested::new(Parametrization::default(), 0);
+        let mut backwards = forwards.clone();
+        for ordinal in 0..50 {
+            forwards.record_censored(ordinal, bound(ordinal)).unwrap();
+            backwards
+                .record_censored(49 - ordinal, bound(49 - ordinal))
+                .unwrap();
+        }
+        assert_eq!(forwards, backwards);
+        assert_eq!(forwards.censored.len(), RECENT_RUNS);
+        assert!(forwards.censored.is_sorted_by_key(|run| run.ordinal));
+        assert!(forwards.censored.iter().all(|run| run.elapsed > 18.0));
+        assert_eq!((forwards.elapsed.count, forwards.recent.len()), (0, 0));
+        let before = forwards.clone();
+        assert!(forwards.record_censored(50, f64::NAN).is_err());
+        assert!(forwards.record_censored(50, 0.0).is_err());
+        assert_eq!(forwards, before);
+    }
+
+    #[test]
+    fn measures_are_kept_as_moments_of_logarithms() {
+        let mut tested = Tested::new(Parametrization::default(), 0);
+        let run = |bytes: f64, other: f64| {
+            BTreeMap::from([("bytes".to_owned(), bytes), ("other".to_owned(), other)])
+        };
+        tested.record_measures(&run(1.0, 0.0));
+        tested.record_measures(&run(4.0, f64::NAN));
+        tested.record_measures(&run(f64::MAX, f64::INFINITY));
+        tested.record_measures(&run(f64::MIN_POSITIVE, -1.0));
+        assert_eq!(tested.measures.len(), 1);
+        let of_bytes = tested.measures["bytes"];
+        assert_eq!(of_bytes.count, 4);
+        let logs = [1.0, 4.0, f64::MAX, f64::MIN_POSITIVE].map(f64::ln);
+        assert!((of_bytes.mean - logs.iter().sum::<f64>() / 4.0).abs() < 1e-9);
+        let json = serde_json::to_string(&tested).unwrap();
+        assert_eq!(serde_json::from_str::<Tested>(&json).unwrap(), tested);
+        // What was stored before there were measures has none.
+        let mut stored: serde_json::Value = serde_json::from_str(&json).unwrap();
+        stored.as_object_mut().unwrap().remove("measures");
+        let stored: Tested = serde_json::from_value(stored).unwrap();
+        assert!(stored.measures.is_empty());
+    }
+
+    #[test]
+    fn the_first_measures_by_name_stay_whatever_the_order() {
+        let name = |n: usize| format!("m{:02}", n * 7 % 40);
+        let mut forwards = Tested::new(Parametrization::default(), 0);
+        let mut backwards = forwards.clone();
+        for n in 0..40 {
+            forwards.record_measures(&BTreeMap::from([(name(n), 2.0)]));
+            backwards.record_measures(&BTreeMap::from([(name(39 - n), 2.0)]));
+        }
+        assert_eq!(forwards, backwards);
+        let kept: Vec<String> = (0..MOST_MEASURES).map(|n| format!("m{n:02}")).collect();
+        assert_eq!(forwards.measures.into_keys().collect::<Vec<_>>(), kept);
+    }
+}

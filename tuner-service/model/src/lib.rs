@@ -1,0 +1,24 @@
+//! What a study is made of, as data: spaces and parametrizations, the history of an epoch, why a run
+//! gets what it gets. Whoever only passes these on depends on this crate, and on no engine.
+
+#![forbid(unsafe_code)]
+
+pub mod drift;
+pub mod history;
+pub mod overridden;
+pub mod reason;
+pub mod run;
+pub mod space;
+#[cfg(test)]
+mod testing;
+pub mod words;
+
+pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
+pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
+pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};
+pub use overridden::{Heard, Heed, Heeds, Unheeded};
+pub use reason::{Acquisition, BestKnownBecause, NoRoom, Reason, Stopped, Suggestion};
+pub use run::{Phase, Role};
+pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
+pub use space::{Space, SpaceError, Value};
+pub use words::UnknownWord;

@@ -1,0 +1,152 @@
+//! The points that a space admits: all of a small one, some of any.
+
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::rules::Existing;
+use super::{Point, Space};
+
+/// How many levels are looked at, for each point that is asked for, before a space counts as too
+/// large to list. A space without constraints has at most one level of each of 20 parameters, and
+/// one more, for each of its points.
+const STEPS_PER_POINT: usize = 64;
+/// How many points are drawn from the whole grid before one is built parameter by parameter.
+const DRAWS: u32 = 64;
+/// How many points are begun, each built parameter by parameter.
+const BEGUN: u32 = 32;
+/// How many levels are tried before a point that was begun is given up; all of a parameter that has
+/// no more.
+const LEVELS_TRIED: u32 = 64;
+
+impl Space {
+    /// All points that may be run, in the order of the points.
+    ///
+    /// None if there are more than `most`, or if the constraints hide them so well that they are not
+    /// found in a number of steps proportional to `most`. Time and memory are proportional to
+    /// `most`, however large the space is.
+    pub fn points(&self, most: usize) -> Option<Vec<Point>> {
+        let mut walk = Walk {
+            space: self,
+            found: Vec::new(),
+            most,
+            steps: most.saturating_add(1).saturating_mul(STEPS_PER_POINT),
+            levels: Vec::with_capacity(self.parameters.len()),
+        };
+        walk.descend(Existing::NONE).then_some(walk.found)
+    }
+
+    /// A point that may be run, drawn at random. Where constraints leave enough of the grid, every
+    /// level of a parameter is drawn alike and what they forbid is drawn again; where they do not,
+    /// levels are drawn one parameter after the other, and in the end the default is changed as
+    /// far as they let it. Always ends; draws once for each parameter where there are no constraints.
+    pub fn draw(&self, rng: &mut ChaCha8Rng) -> Point {
+        let mut last = self.default.clone();
+        for _ in 0..DRAWS {
+            let levels = self.levels.iter().map(|count| rng.random_range(0..*count));
+            last = self.canonical(Point(levels.collect()));
+            if self.admits(&last) {
+                return last;
+            }
+        }
+        (0..BEGUN)
+            .find_map(|_| self.build(rng))
+            .unwrap_or_else(|| self.approach(&self.default, &last, rng))
+    }
+
+    /// A point built parameter by parameter, each level such that no constraint is broken yet; none
+    /// where a parameter has no such level.
+    fn build(&self, rng: &mut ChaCha8Rng) -> Option<Point> {
+        let mut point = self.default.clone();
+        let mut existing = Existing::NONE;
+        for (place, count) in self.levels.iter().enumerate() {
+            if !self.rules.exists(place, &point.0, existing) {
+                continue;
+            }
+            existing.insert(place);
+            let fits = |point: &mut Point, level: u32| {
+                point.0[place] = level;
+                self.rules.hold_at(place, &point.0, existing)
+            };
+            let first = rng.random_range(0..*count);
+            let found = if *count <= LEVELS_TRIED {
+                (0..*count).any(|step| fits(&mut point, (first + step) % count))
+            } else {
+                (1..LEVELS_TRIED).fold(fits(&mut point, first), |found, _| {
+                    found || fits(&mut point, rng.random_range(0..*count))
+                })
+            };
+            if !found {
+                return None;
+            }
+        }
+        Some(point)
+    }
+
+    /// From a point that may be run to another, canonical one. Where that may not be run, towards it: its levels are
+    /// taken over one by one, in random order, as far as each result may be run.
+    pub fn approach(&self, from: &Point, to: &Point, rng: &mut ChaCha8Rng) -> Point {
+        if self.admits(to) {
+            return to.clone();
+        }
+        let mut places: Vec<usize> = (0..self.parameters.len()).collect();
+        places.shuffle(rng);
+        let mut reached = from.clone();
+        // Twice, because a parameter may only exist once another's level has been taken over.
+        for place in places.iter().chain(&places) {
+            let mut nearer = reached.clone();
+            nearer.0[*place] = to.0[*place];
+            let nearer = self.canonical(nearer);
+            if self.admits(&nearer) {
+                reached = nearer;
+            }
+        }
+        reached
+    }
+}
+
+/// The search for all points, depth first.
+struct Walk<'a> {
+    space: &'a Space,
+    found: Vec<Point>,
+    most: usize,
+    steps: usize,
+    /// The levels of the first parameters.
+    levels: Vec<u32>,
+}
+
+impl Walk<'_> {
+    /// Finds all points that begin with the levels so far; false if the limit was met.
+    fn descend(&mut self, existing: Existing) -> bool {
+        let place = self.levels.len();
+        let Some(count) = self.space.levels.get(place) else {
+            if self.found.len() == self.most {
+                return false;
+            }
+            self.found.push(Point(self.levels.clone()));
+            return true;
+        };
+        let exists = self.space.rules.exists(place, &self.levels, existing);
+        let mut with = existing;
+        let range = if exists {
+            with.insert(place);
+            0..*count
+        } else {
+            let default = self.space.default.0[place];
+            default..default + 1
+        };
+        for level in range {
+            if self.steps == 0 {
+                return false;
+            }
+            self.steps -= 1;
+            self.levels.push(level);
+            let go_on = !self.space.rules.hold_at(place, &self.levels, with) || self.descend(with);
+            self.levels.pop();
+            if !go_on {
+                return false;
+            }
+        }
+        true
+    }
+}

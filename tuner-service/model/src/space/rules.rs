@@ -1,0 +1,111 @@
+//! Conditions and constraints, prepared for many points.
+
+use super::condition::Gate;
+use super::constraint::{Check, Constraint};
+use super::{MAX_PARAMETERS, Parameter, SpaceError};
+
+/// Which parameters exist at a point: bit n is that of the parameter at place n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Existing(u32);
+
+const _: () = assert!(MAX_PARAMETERS <= u32::BITS as usize);
+
+impl Existing {
+    /// None of them yet.
+    pub(super) const NONE: Existing = Existing(0);
+
+    /// Whether the parameter at this place exists.
+    pub fn contains(self, place: usize) -> bool {
+        self.0 >> place & 1 == 1
+    }
+
+    pub(super) fn insert(&mut self, place: usize) {
+        self.0 |= 1 << place;
+    }
+}
+
+/// The conditions and constraints of a space.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rules {
+    /// The condition of each parameter.
+    gates: Vec<Option<Gate>>,
+    /// The constraints by the last parameter that they name, which is when they can be checked.
+    checks: Vec<Vec<Check>>,
+}
+
+impl Rules {
+    /// The rules of parameters that are valid by themselves.
+    pub(super) fn new(
+        parameters: &[Parameter],
+        constraints: &[Constraint],
+    ) -> Result<Self, SpaceError> {
+        let gate = |(place, parameter): (usize, &Parameter)| {
+            let condition = parameter.when.as_ref();
+            condition
+                .map(|condition| Gate::new(parameter, condition, &parameters[..place]))
+                .transpose()
+        };
+        let gates = parameters.iter().enumerate().map(gate);
+        let mut rules = Rules {
+            gates: gates.collect::<Result<_, _>>()?,
+            checks: vec![Vec::new(); parameters.len()],
+        };
+        for constraint in constraints {
+            let check = Check::new(constraint, parameters)?;
+            let last = check.places().into_iter().max().unwrap_or(0);
+            rules.checks[last].push(check);
+        }
+        Ok(rules)
+    }
+
+    /// Whether there are conditions.
+    pub(super) fn has_conditions(&self) -> bool {
+        self.gates.iter().any(Option::is_some)
+    }
+
+    /// Whether there are neither conditions nor constraints.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.has_conditions() && self.checks.iter().all(Vec::is_empty)
+    }
+
+    /// Whether the parameter at this place exists, given the levels of those before it and which of
+    /// them exist.
+    pub(super) fn exists(&self, place: usize, levels: &[u32], earlier: Existing) -> bool {
+        self.gates[place].as_ref().is_none_or(|gate| {
+            earlier.contains(gate.parameter)
+                && levels
+                    .get(gate.parameter)
+                    .is_some_and(|level| gate.opens(*level))
+        })
+    }
+
+    /// Which parameters exist at these levels.
+    pub(super) fn existing(&self, levels: &[u32]) -> Existing {
+        let mut existing = Existing::NONE;
+        for place in 0..self.gates.len() {
+            if self.exists(place, levels, existing) {
+                existing.insert(place);
+            }
+        }
+        existing
+    }
+
+    /// Whether the constraints hold that name the parameter at this place and none after it.
+    pub(super) fn hold_at(&self, place: usize, levels: &[u32], existing: Existing) -> bool {
+        self.checks[place].iter().all(|check| {
+            let all_exist = || {
+                check
+                    .places()
+                    .into_iter()
+                    .all(|place| existing.contains(place))
+            };
+            check.holds(levels) || !all_exist()
+        })
+    }
+
+    /// Whether all constraints hold.
+    pub(super) fn hold(&self, levels: &[u32]) -> bool {
+        let existing = self.existing(levels);
+        (0..self.checks.len()).all(|place| self.hold_at(place, levels, existing))
+    }
+}

@@ -1,0 +1,57 @@
+//! Enums of plain words.
+
+/// A word that names no phase, role or method.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{word:?} is not a {what}: it must be one of {known}")]
+pub struct UnknownWord {
+    /// What was asked for: `phase`, `role` or `method`.
+    pub what: &'static str,
+    /// The word that was given.
+    pub word: String,
+    /// The valid words, separated by commas.
+    pub known: String,
+}
+
+/// Gives an enum of plain words its `ALL`, `Display` and `FromStr`, in serde's spelling.
+#[macro_export]
+macro_rules! words {
+    ($type:ident, $what:literal, $($variant:ident => $word:literal),+ $(,)?) => {
+        impl $type {
+            #[doc = concat!("Every ", $what, ", in order.")]
+            pub const ALL: &[$type] = &[$($type::$variant),+];
+
+            #[doc = concat!("The word for this ", $what, ", as in JSON.")]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $($type::$variant => $word),+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl ::std::str::FromStr for $type {
+            type Err = $crate::words::UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                Self::ALL
+                    .iter()
+                    .copied()
+                    .find(|known| known.as_str() == word)
+                    .ok_or_else(|| $crate::words::UnknownWord {
+                        what: $what,
+                        word: word.chars().take(64).collect(),
+                        known: Self::ALL
+                            .iter()
+                            .map(|known| known.as_str())
+                            .collect::<Vec<_>>()
+                            .join(", "),
+                    })
+            }
+        }
+    };
+}
