@@ -98,7 +98,7 @@ test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's re
 CLUSTERS ?= 3
 test-cluster: build $(VENV)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (3) side by side
 	@deploy/install-deps cluster test
-	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile
+	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile --no-loadscope-reorder
 
 test-soak: build $(VENV)/.installed ## A hundred jobs while parts are killed: a short soak
 	@deploy/install-deps cluster test

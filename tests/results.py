@@ -21,7 +21,9 @@ from xml.etree import ElementTree
 SHOWN = 10
 """How many tests are called the slowest."""
 
-_LINE = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b.*?(?:<([\d.]+)s>)?$")
+_LINE = re.compile(
+    r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b.*?(?:<([\d.]+)s>)?$"
+)
 """A line of the Rust test harness."""
 
 
@@ -60,9 +62,8 @@ def page(found: list[Result], date: str, commit: str) -> str:
         [
             "# The last complete run of the tests",
             "",
-            f"`make test-nightly` writes this page. Commit {commit} of {date}, on {os.cpu_count()}"
-            " processors.",
-            "Minutes are the sum over the tests of a part; tests run side by side.",
+            f"Commit {commit} of {date}, on {os.cpu_count()} processors; `make test-nightly` writes it.",
+            "Minutes are the sum over a part's tests, of which several run at once.",
             "",
             "| part | passed | failed | skipped | minutes | slowest test |",
             "| --- | ---: | ---: | ---: | ---: | --- |",

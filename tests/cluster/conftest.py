@@ -12,6 +12,8 @@ from lives.together import Lives
 
 WRITE_LIVES = "--write-lives"
 """The option by which docs/lives.md is renewed."""
+LONGEST_FIRST = ("test_tuning", "test_lives", "test_replicas", "test_outages", "test_truth")
+"""Modules that would keep one worker busy when the others have ended, were they not begun first."""
 RECORD: pytest.StashKey[Record] = pytest.StashKey()
 """What docs/lives.md is compared with, or renewed from."""
 
@@ -49,6 +51,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read docs/lives.md, and let the clusters say at the end where their logs are."""
     say_at_the_end(config)
     config.stash[RECORD] = Record(writes=config.getoption(WRITE_LIVES))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest modules; all else stays in its order."""
+    last = len(LONGEST_FIRST)
+    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path.stem, last))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
