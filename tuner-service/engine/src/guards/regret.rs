@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::guards::regret::settings::Loss;
+use crate::guards::regret::settings::RegretSettings;
 use crate::history::by_point::{Known, View};
 use crate::reason::BestKnownBecause;
 use crate::space::Point;
@@ -39,9 +39,9 @@ const NOISE_VARIANCE: f64 = 0.01;
 /// taken for differences pauses studies in which nothing is wrong. Where points differ by much more than noise it changes nothing.
 const NOISE_MARGIN: f64 = 8.0;
 /// No run counts for more than so many runs of the default, so that sums stay finite.
-const MOST_EXCESS: f64 = 1e9;
+const MOST_REGRET: f64 = 1e9;
 /// A pause that would last for more than so many times the budget ends the search.
-const PATIENCE: u64 = 10;
+const LONGEST_PAUSE: u64 = 10;
 /// A run that may go on in a pause is expected to lose no more than so many runs of the default.
 const MOST_IN_A_PAUSE: f64 = 0.1;
 /// A loss that is short of the bound by no more than this share of it has reached it: sums are rounded.
@@ -59,31 +59,31 @@ pub(crate) enum Estimator {
 
 /// What an epoch's runs are expected to have cost beyond the default, in runs of the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ExpectedLoss {
+pub(crate) struct ExpectedRegret {
     /// The expected loss, runs in flight included.
-    pub(crate) loss: f64,
+    pub(crate) regret: f64,
     /// How much of it is forgiven.
     forgiven: f64,
     /// What may be lost by now.
     pub(crate) bound: f64,
     /// What could be lost when a pause has lasted as long as one may.
-    patience: f64,
+    ceiling: f64,
 }
 
-impl ExpectedLoss {
+impl ExpectedRegret {
     /// What may still be lost by now; less than nothing where more is lost already.
-    pub(crate) fn room(&self) -> f64 {
-        self.bound - (self.loss - self.forgiven)
+    pub(crate) fn regret_left(&self) -> f64 {
+        self.bound - (self.regret - self.forgiven)
     }
 
     /// Whether exploration pauses.
     pub(crate) fn is_reached(&self) -> bool {
-        self.room() <= ROUNDING * self.bound
+        self.regret_left() <= ROUNDING * self.bound
     }
 
     /// Whether a pause would not end in time, so that the search does.
     pub(crate) fn is_spent(&self) -> bool {
-        self.loss - self.forgiven >= self.patience * (1.0 - ROUNDING)
+        self.regret - self.forgiven >= self.ceiling * (1.0 - ROUNDING)
     }
 
     /// After so many runs of the epoch, those in flight included. Nothing is lost before a run of the default has counted.
@@ -91,30 +91,30 @@ impl ExpectedLoss {
     pub(crate) fn of(
         view: &Modelled<'_>,
         estimator: Estimator,
-        settings: &Loss,
+        settings: &RegretSettings,
         budget: u32,
         runs: u64,
     ) -> Self {
-        let later = PATIENCE.saturating_mul(u64::from(budget));
-        let Lost { loss, forgiven } = lost(view, estimator, settings);
-        ExpectedLoss {
-            loss,
+        let later = LONGEST_PAUSE.saturating_mul(u64::from(budget));
+        let RegretSoFar { regret, forgiven } = regret_so_far(view, estimator, settings);
+        ExpectedRegret {
+            regret,
             forgiven,
             bound: settings.bound(runs),
-            patience: settings.bound(runs.saturating_add(later)),
+            ceiling: settings.bound(runs.saturating_add(later)),
         }
     }
 }
 
-impl From<ExpectedLoss> for BestKnownBecause {
-    fn from(ExpectedLoss { loss, bound, .. }: ExpectedLoss) -> Self {
-        BestKnownBecause::LossBound { loss, bound }
+impl From<ExpectedRegret> for BestKnownBecause {
+    fn from(ExpectedRegret { regret, bound, .. }: ExpectedRegret) -> Self {
+        BestKnownBecause::RegretBudget { regret, bound }
     }
 }
 
 /// Whether a point is predicted to take more than `design_most` times the default. Never before a run
 /// has counted, nor where nothing is held back: then nobody needs a surrogate for it.
-pub(crate) fn is_far(view: &Modelled<'_>, settings: &Loss, point: &Point) -> bool {
+pub(crate) fn is_far(view: &Modelled<'_>, settings: &RegretSettings, point: &Point) -> bool {
     if settings.drops_nothing() {
         return false;
     }
@@ -125,50 +125,54 @@ pub(crate) fn is_far(view: &Modelled<'_>, settings: &Loss, point: &Point) -> boo
 
 /// What a run is expected to take beyond the default, in runs of the default.
 pub(crate) fn cost(posterior: &Posterior, Prediction { mean, variance }: Prediction) -> f64 {
-    expected_excess(mean - posterior.default, variance)
+    regret_of(mean - posterior.default, variance)
 }
 
 /// Whether a run may cost more than a trifle: whether it is not expected to be quicker than the default, or is not
 /// sure enough to be. The default itself gains nothing.
-pub(crate) fn may_lose(posterior: &Posterior, prediction: Prediction) -> bool {
+pub(crate) fn may_regret(posterior: &Posterior, prediction: Prediction) -> bool {
     let Prediction { mean, variance } = prediction;
     on_average(mean, variance) >= posterior.default || cost(posterior, prediction) > MOST_IN_A_PAUSE
 }
 
 /// [`may_lose`] of a point, for methods that know no surrogate. True before a run has counted.
-pub(crate) fn may_lose_at(view: &Modelled<'_>, point: &Point) -> bool {
+pub(crate) fn may_regret_at(view: &Modelled<'_>, point: &Point) -> bool {
     let prediction = view
         .posterior()
         .map(|posterior| (posterior, posterior.surrogate.predict(point)));
     prediction.is_none_or(|(posterior, prediction)| {
-        *point == view.default || may_lose(posterior, prediction)
+        *point == view.default || may_regret(posterior, prediction)
     })
 }
 
-/// See [`ExpectedLoss`].
+/// See [`ExpectedRegret`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Lost {
-    loss: f64,
+struct RegretSoFar {
+    regret: f64,
     forgiven: f64,
 }
 
-fn lost(view: &Modelled<'_>, estimator: Estimator, settings: &Loss) -> Lost {
+fn regret_so_far(
+    view: &Modelled<'_>,
+    estimator: Estimator,
+    settings: &RegretSettings,
+) -> RegretSoFar {
     if view.default_known().mean().is_none() {
-        return Lost::default();
+        return RegretSoFar::default();
     }
     let others: Vec<(&Point, &Known)> = view
         .iter()
         .filter(|(point, known)| **point != view.default && ran(known) > 0)
         .collect();
     let of = |times: Times| {
-        let excesses = excesses(&others, &times);
+        let regrets = regrets(&others, &times);
         let runs = others.iter().map(|(_, known)| ran(known) as f64);
-        Lost {
-            loss: runs
-                .zip(excesses.values())
+        RegretSoFar {
+            regret: runs
+                .zip(regrets.values())
                 .map(|(runs, one)| runs * one)
                 .sum(),
-            forgiven: forgiven(view, &excesses, settings),
+            forgiven: forgiven(view, &regrets, settings),
         }
     };
     let shrunk = of(by_shrinking(view, &others));
@@ -176,31 +180,31 @@ fn lost(view: &Modelled<'_>, estimator: Estimator, settings: &Loss) -> Lost {
         Estimator::Shrunk => shrunk,
         Estimator::Surrogate => by_surrogate(view, &others)
             .map(of)
-            .filter(|lost| lost.loss < shrunk.loss)
+            .filter(|regret_so_far| regret_so_far.regret < shrunk.regret)
             .unwrap_or(shrunk),
     }
 }
 
 /// What a run of each of these points is expected to take beyond the default, in runs of the default; in their order.
-fn excesses<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Point, f64> {
-    let excess = |time: &Prediction| expected_excess(time.mean - times.default.mean, time.variance);
+fn regrets<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Point, f64> {
+    let regret = |time: &Prediction| regret_of(time.mean - times.default.mean, time.variance);
     others
         .iter()
         .zip(&times.others)
-        .map(|((point, _), time)| (*point, excess(time)))
+        .map(|((point, _), time)| (*point, regret(time)))
         .collect()
 }
 
 /// By how much the first run that passed the bound is expected to have passed it.
-fn forgiven(view: &View<'_>, excesses: &BTreeMap<&Point, f64>, settings: &Loss) -> f64 {
-    let mut loss = 0.0;
+fn forgiven(view: &View<'_>, regrets: &BTreeMap<&Point, f64>, settings: &RegretSettings) -> f64 {
+    let mut sum = 0.0;
     for (ordinal, point) in view.sequence() {
-        let excess = excesses.get(point).copied().unwrap_or_default();
-        loss += excess;
+        let regret = regrets.get(point).copied().unwrap_or_default();
+        sum += regret;
         let runs = u64::try_from(ordinal).unwrap_or(0).saturating_add(1);
-        let over = loss - settings.bound(runs);
+        let over = sum - settings.bound(runs);
         if over > 0.0 {
-            return over.min(excess);
+            return over.min(regret);
         }
     }
     0.0
@@ -208,19 +212,19 @@ fn forgiven(view: &View<'_>, excesses: &BTreeMap<&Point, f64>, settings: &Loss) 
 
 /// The expectation of `max(0, e^x - 1)`, x normal: `e^(m + v/2) N((m + v) / s) - N(m / s)`, the price of a call
 /// (F. Black, M. Scholes, Journal of Political Economy 81 (1973), 637-654, equation 13).
-fn expected_excess(mean: f64, variance: f64) -> f64 {
+fn regret_of(mean: f64, variance: f64) -> f64 {
     let deviation = variance.sqrt();
-    let excess = if deviation > 0.0 {
+    let regret = if deviation > 0.0 {
         let normal = Normal::standard();
         let above = normal.cdf((mean + variance) / deviation);
-        on_average(mean, variance).min(MOST_EXCESS.ln()).exp() * above
+        on_average(mean, variance).min(MOST_REGRET.ln()).exp() * above
             - normal.cdf(mean / deviation)
     } else {
         mean.exp() - 1.0
     };
     // Not clamp: what is no number is no loss.
-    if excess > 0.0 {
-        excess.min(MOST_EXCESS)
+    if regret > 0.0 {
+        regret.min(MOST_REGRET)
     } else {
         0.0
     }

@@ -114,8 +114,8 @@ mod tests {
         let order = [[2, 2], [1, 1], [3, 3], [0, 0]].map(|levels| at(&space, levels));
         assert_eq!(ranks(Some(0.8)), order);
         assert_eq!(ranks(None), order);
-        let lost = [[0, 0], [2, 2], [1, 1], [3, 3]].map(|levels| at(&space, levels));
-        assert_eq!(ranks(Some(1.0)), lost);
+        let regret_so_far = [[0, 0], [2, 2], [1, 1], [3, 3]].map(|levels| at(&space, levels));
+        assert_eq!(ranks(Some(1.0)), regret_so_far);
     }
 
     #[test]

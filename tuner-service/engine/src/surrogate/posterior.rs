@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::history::by_point::{Known, View};
 use crate::space::Point;
-use crate::surrogate::cache::{Fit, Fits};
+use crate::surrogate::cache::{Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::{Observation, Prediction, Scatter, ranked};
 
@@ -30,14 +30,14 @@ const OUTLIER_DOUBT: f64 = 4.0;
 #[derive(Debug)]
 pub(crate) struct Modelled<'a> {
     view: View<'a>,
-    cache: Option<&'a Fits>,
+    cache: Option<&'a SurrogateCache>,
     fitted: OnceCell<Option<Fitted>>,
     posterior: OnceCell<Option<Posterior>>,
 }
 
 impl<'a> Modelled<'a> {
     /// With surrogates that were fitted before, where there is a cache.
-    pub(crate) fn new(view: View<'a>, cache: Option<&'a Fits>) -> Self {
+    pub(crate) fn new(view: View<'a>, cache: Option<&'a SurrogateCache>) -> Self {
         Modelled {
             view,
             cache,
@@ -83,7 +83,7 @@ pub(crate) struct Fitted {
 
 impl Fitted {
     /// None before a run has counted.
-    fn new(view: &View<'_>, cache: Option<&Fits>) -> Option<Self> {
+    fn new(view: &View<'_>, cache: Option<&SurrogateCache>) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
         let fit = match cache {
