@@ -136,22 +136,24 @@ fuzz: ## Every fuzz target under libFuzzer, each for FUZZ_SECONDS (60)
 	$(MAKE) --no-print-directory -C spank-plugin fuzz
 	tests/fuzz
 
-lint: $(VENV)/.installed ## Formatting, clippy, C and Python checks
+lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and Python checks
 	@deploy/install-deps build lint
 	cargo fmt --all --check
 	cargo clippy $(CARGO_SELECTION) --all-targets -- -D warnings
 	$(MAKE) --no-print-directory -C spank-plugin lint
 	$(MAKE) --no-print-directory -C mpi-in-force lint
-	$(VENV)/bin/ruff check deploy tests analysis
-	$(VENV)/bin/ruff format --check deploy tests analysis
+	$(VENV)/bin/ruff check tests analysis
+	$(VENV)/bin/ruff format --check tests analysis
+	$(VENV)/bin/mypy analysis
+	$(VENV)/bin/mypy tests
 	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz .ci/run
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
 	$(MAKE) --no-print-directory -C spank-plugin format
 	$(MAKE) --no-print-directory -C mpi-in-force format
-	$(VENV)/bin/ruff format deploy tests analysis
-	$(VENV)/bin/ruff check --fix deploy tests analysis
+	$(VENV)/bin/ruff format tests analysis
+	$(VENV)/bin/ruff check --fix tests analysis
 
 $(VENV_REPORT)/.installed: $(REPORT)/requirements.txt $(REPORT)/requirements-tests.txt
 	@deploy/install-deps report test

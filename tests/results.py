@@ -21,9 +21,7 @@ from xml.etree import ElementTree
 SHOWN = 10
 """How many tests are called the slowest."""
 
-_LINE = re.compile(
-    r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b.*?(?:<([\d.]+)s>)?$"
-)
+_LINE = re.compile(r"^test (\S+)(?: - .*)? \.\.\. (ok|FAILED|ignored)\b.*?(?:<([\d.]+)s>)?$")
 """A line of the Rust test harness."""
 
 
@@ -62,7 +60,7 @@ def page(found: list[Result], date: str, commit: str) -> str:
         [
             "# The last complete run of the tests",
             "",
-            f"Commit {commit} of {date}, on {os.cpu_count()} processors; `make test-nightly` writes it.",
+            f"`make test-nightly` wrote it for {commit} of {date}; {os.cpu_count()} processors.",
             "Minutes are the sum over a part's tests, of which several run at once.",
             "",
             "| part | passed | failed | skipped | minutes | slowest test |",

@@ -10,7 +10,7 @@ from devcluster import files, process
 
 from bench.figures import Aim, Figure, median, ratio_of_pairs
 from bench.place import Place
-from bench.slurmd_log import read
+from bench.slurmd_log import Moments, read
 
 USER = "io-alice"
 NODE = "n1"
@@ -99,10 +99,10 @@ def _slurmd(place: Place, pairs: int) -> Iterator[Figure]:
             text.seek(begin)
             moments = read(text)
     for name, of in (
-        ("start, from the prolog to the script", lambda job: moments[job].start()),
-        ("end, from the script to the end of the epilog", lambda job: moments[job].end()),
+        ("start, from the prolog to the script", Moments.start),
+        ("end, from the script to the end of the epilog", Moments.end),
     ):
-        seen = [(of(plain), of(tuned)) for plain, tuned in jobs]
+        seen = [(of(moments[plain]), of(moments[tuned])) for plain, tuned in jobs]
         more = [tuned - plain for plain, tuned in seen if plain is not None and tuned is not None]
         plains = [plain for plain, _ in seen if plain is not None]
         yield Figure(

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from devcluster import process
 from devcluster.users import SERVICE_USER
@@ -135,7 +136,7 @@ def _round(
 
 def _live(
     place: Place, service: Service, name: str, lives: int, *, munge: bool
-) -> tuple[dict, float]:
+) -> tuple[dict[str, Any], float]:
     """Live so many lives; return what the client says, and the seconds until the last is judged."""
     ((last,),) = place.sql(service.database, "select coalesce(max(job_id), 0) from runs")
     summary = place.client(

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from devcluster import Cluster, ClusterError
@@ -59,14 +59,14 @@ def cluster_of_its_own(
             "tests/cluster starts a private Slurm cluster, and only root can: run it as root",
             returncode=pytest.ExitCode.USAGE_ERROR,
         )
-    options = {
+    chosen: dict[str, Any] = {
         "nodes": 2,
         "prolog_alloc": True,
         "study_settings": STUDY_SETTINGS,
         "say": lambda message: print(message, flush=True),
         **options,
     }
-    cluster = Cluster(_root(make_up), **options)
+    cluster = Cluster(_root(make_up), **chosen)
     cluster.destroy()
     failed_before = request.session.testsfailed
     try:

@@ -13,6 +13,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from devcluster import command
@@ -86,7 +87,7 @@ def sender(site: Site) -> Sender:
     return Sender(site)
 
 
-def start_of(job_id: int) -> dict[str, object]:
+def start_of(job_id: int) -> dict[str, Any]:
     """Return the body of a start, as root's helper sends it."""
     job = {
         "cluster": "attacks",
@@ -102,7 +103,7 @@ def start_of(job_id: int) -> dict[str, object]:
     return {"job": job, "request": {"app": "attacks-body", "mode": "observe"}}
 
 
-def finish_of(job_id: int) -> dict[str, object]:
+def finish_of(job_id: int) -> dict[str, Any]:
     """Return the body of a finish."""
     step = {"step_id": 0, "duration_ns": 1, "wait_status": 0, "nodes": 1, "variables": {}}
     more = {"applied": {"kind": "default"}, "steps": [step], "measures": {"bytes": 1.0}}
@@ -430,9 +431,9 @@ def test_a_body_that_says_it_is_too_long_is_refused_unread(site: Site) -> None:
     for length in (BODY_LIMIT + 1, 10**12, 2**63):
         with opened(site, f"content-length: {length}") as stream:
             assert status_of(stream) == 413, length
-    for length in ("2**4", "-1", "99999999999999999999999", "0x10"):
-        with opened(site, f"content-length: {length}") as stream:
-            assert status_of(stream) == 400, length
+    for wrong in ("2**4", "-1", "99999999999999999999999", "0x10"):
+        with opened(site, f"content-length: {wrong}") as stream:
+            assert status_of(stream) == 400, wrong
 
 
 def test_a_body_that_does_not_end_is_read_no_further_than_the_limit(site: Site) -> None:

@@ -45,13 +45,13 @@ def parse(text: str) -> list[Row]:
     rows = []
     for line in text.splitlines():
         job_id, state, restarts, began, ended, exit_code, name = line.split()
-        times = [float(at) if at.isdigit() else 0.0 for at in (began, ended)]
         rows.append(
             Row(
                 int(job_id),
                 state,
                 int(restarts),
-                *times,
+                float(began) if began.isdigit() else 0.0,
+                float(ended) if ended.isdigit() else 0.0,
                 waitstatus_to_exitcode(int(exit_code)),
                 name,
             )

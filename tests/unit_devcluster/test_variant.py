@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from devcluster import variant
@@ -37,7 +38,7 @@ def test_the_sources_are_those_asked_for_or_what_there_is(
         ({"min_job_age": -1}, "min_job_age = -1"),
     ],
 )
-def test_refuses(options: dict[str, object], reason: str) -> None:
+def test_refuses(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ClusterError, match=reason):
         Variant(**options)
 

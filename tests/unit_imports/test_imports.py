@@ -24,7 +24,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 def imported(path: Path) -> set[str]:
     """What a module names in its imports, those within functions too."""
-    names = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)

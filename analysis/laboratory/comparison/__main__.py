@@ -11,9 +11,9 @@ from peers.progress import progress
 from peers.tables import Table, TableError, named
 
 from comparison import cao2018, robert2019, robert2020
+from comparison.baselines import Baselines
 from comparison.markdown import number, table
 from comparison.prose import prose
-from comparison.rivals import Rivals
 from comparison.simulate import without_noise
 
 STAND_IN = "burst-buffer"
@@ -28,7 +28,7 @@ def main() -> int:
     try:
         tables = named(arguments.tables)
         quiet = [without_noise(on, arguments.work / "without-noise") for on in tables]
-        rivals = Rivals(
+        baselines = Baselines(
             program,
             tables,
             seeds=arguments.seeds,
@@ -41,9 +41,9 @@ def main() -> int:
         lines = [
             *_head(tables),
             "",
-            *rivals.summary(),
+            *baselines.summary(),
             "",
-            *rivals.section(),
+            *baselines.section(),
             "",
             *robert2020.section(program, stand_in, arguments.paper_seeds[0]),
             "",

@@ -56,7 +56,7 @@ def section(
 
 
 def _of_table(of: dict[str, Any], on: Table, methods: list[Method], seeds: int) -> list[str]:
-    share = 100.0 * near(on, NEAR) / len(on.points)
+    near_best = 100.0 * near(on, NEAR) / len(on.points)
     rows = []
     for method, found in zip(methods, of["methods"], strict=True):
         times = found["near_times"]
@@ -65,7 +65,7 @@ def _of_table(of: dict[str, Any], on: Table, methods: list[Method], seeds: int) 
             [method.name, *(number(s) for s in by_time), number(100.0 * len(times) / seeds)]
         )
     head = [
-        f"{on.name}: {number(share, 2)} % near-optimal",
+        f"{on.name}: {number(near_best, 2)} % near-optimal",
         *(f"t = {n}" for n in TIMES),
         "all runs",
     ]
@@ -85,15 +85,14 @@ def _compared(
             taus.append(number(ranks.tau(ends, theirs), 2))
         share = number(100.0 * near(on, NEAR) / len(on.points), 2)
         rows.append([on.name, share, ranks.order(names, ends, higher=True), *taus])
-    for system, (share, printed) in FIGURE_5.items():
+    for system, (near_best, printed) in FIGURE_5.items():
         theirs = [-float(printed[name][0]) for name in names]
-        taus = []
-        for _, other in FIGURE_5.values():
-            taus.append(number(ranks.tau(theirs, [-float(other[name][0]) for name in names]), 2))
+        others = ([-float(other[name][0]) for name in names] for _, other in FIGURE_5.values())
+        taus = [number(ranks.tau(theirs, other), 2) for other in others]
         rows.append(
             [
                 f"the paper's {system}",
-                number(share, 2),
+                number(near_best, 2),
                 ranks.order(names, theirs, higher=True),
                 *taus,
             ]

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
+
+from scipy.stats import kendalltau
 
 
 def tau(one: Sequence[float], other: Sequence[float]) -> float | None:
@@ -11,15 +13,8 @@ def tau(one: Sequence[float], other: Sequence[float]) -> float | None:
     Pairs that are tied in one column count for half a place in each direction (Kendall 1945). None
     where all of a column are tied.
     """
-    agreement, untied_in_one, untied_in_other = 0, 0, 0
-    for (a, b), (c, d) in combinations(zip(one, other, strict=True), 2):
-        first, second = _sign(c - a), _sign(d - b)
-        agreement += first * second
-        untied_in_one += first != 0
-        untied_in_other += second != 0
-    if not untied_in_one or not untied_in_other:
-        return None
-    return agreement / math.sqrt(untied_in_one * untied_in_other)
+    value = float(kendalltau(one, other).statistic)
+    return None if math.isnan(value) else value
 
 
 def rounded(figure: float | None) -> float:
@@ -36,7 +31,3 @@ def order(names: Sequence[str], column: Sequence[float], higher: bool) -> str:
     for (before, _), (value, name) in pairwise(ranked):
         text += f" {'=' if value == before else '>'} {name}"
     return text
-
-
-def _sign(number: float) -> int:
-    return (number > 0) - (number < 0)

@@ -8,36 +8,36 @@ from peers.program import Program
 from peers.tables import Sample, Table
 
 from comparison import ranks
+from comparison.interpretations import Figures, Interpretation, figures, replay, sample
 from comparison.markdown import number, table
 from comparison.prose import prose
 from comparison.published import CLASSES, TABLE_VI, TABLE_VI_NOISE
-from comparison.readings import Figures, Reading, figures, replay, sample
 from comparison.simulate import figures as simulated
 
 HIGHER = {"SuccessRate", "InferiorDefault", "ScoreOptim", "ScoreStability", "Score"}
 """The metrics of which more is better."""
 SCORES = {"ScoreOptim": "optim", "ScoreStability": "stability", "Score": "score"}
 SHARE = 0.10
-"""p of the resampling whose readings are replayed: the paper's best."""
+"""p of the resampling whose interpretations are replayed: the paper's best."""
 METRICS = {
     "success": "SuccessRate",
     "distance": "DistOptim",
     "steps": "NbrSteps",
     "average": "AvgDistOptim",
 }
-"""The figures of a reading that the paper has too."""
+"""The figures of an interpretation that the paper has too."""
 RESAMPLED = "RGA SEDR 10 %"
-READING_SEEDS = 200
-"""Studies of each reading."""
+INTERPRETATION_SEEDS = 200
+"""Studies of each interpretation."""
 QUIET = "as the engine reads it, and no noise"
 FREE = "resamples are no iterations, and no noise"
-READINGS = (
-    Reading("as the engine reads it"),
-    Reading("children may be what was tested", returns=True),
-    Reading("parents picked by 1 / (t - least t + 1 s)", picks=True),
-    Reading("65 iterations: the design comes on top", budget=65),
-    Reading("resamples are no iterations", resamples_count=False),
-    Reading("both: 65, resamples not counted", budget=65, resamples_count=False),
+INTERPRETATIONS = (
+    Interpretation("as the engine reads it"),
+    Interpretation("children may be what was tested", returns=True),
+    Interpretation("parents picked by 1 / (t - least t + 1 s)", picks=True),
+    Interpretation("65 iterations: the design comes on top", budget=65),
+    Interpretation("resamples are no iterations", resamples_count=False),
+    Interpretation("both: 65, resamples not counted", budget=65, resamples_count=False),
 )
 
 
@@ -138,22 +138,24 @@ def _hyperparameters(result: dict[str, Any]) -> list[str]:
 
 
 def _explained(on: Table, result: dict[str, Any]) -> list[str]:
-    seeds = READING_SEEDS
+    seeds = INTERPRETATION_SEEDS
     quiet = without_spread(on)
     rows, by_words = _engine(result), {}
-    for words, of_table, reading in [
-        *((reading.words, on, reading) for reading in READINGS),
-        (QUIET, quiet, READINGS[0]),
-        (FREE, quiet, READINGS[4]),
+    for words, of_table, interpretation in [
+        *((interpretation.words, on, interpretation) for interpretation in INTERPRETATIONS),
+        (QUIET, quiet, INTERPRETATIONS[0]),
+        (FREE, quiet, INTERPRETATIONS[4]),
     ]:
         for name, share in (("CGA", None), (RESAMPLED, SHARE)):
-            if share is None and not reading.resamples_count:
+            if share is None and not interpretation.resamples_count:
                 continue
-            of = figures(of_table, [replay(of_table, reading, share, s) for s in range(seeds)])
+            of = figures(
+                of_table, [replay(of_table, interpretation, share, s) for s in range(seeds)]
+            )
             by_words[words, name] = of
             rows.append([words, name, *_cells(of)])
-    for words, reading in (("50 runs", READINGS[0]), ("65 runs", READINGS[3])):
-        of = figures(on, [sample(on, reading, seed) for seed in range(seeds)])
+    for words, interpretation in (("50 runs", INTERPRETATIONS[0]), ("65 runs", INTERPRETATIONS[3])):
+        of = figures(on, [sample(on, interpretation, seed) for seed in range(seeds)])
         by_words[words, "RS"] = of
         rows.append([words, "RS", *_cells(of)])
     paper = {name: place for place, name in enumerate(CLASSES)}
@@ -162,7 +164,7 @@ def _explained(on: Table, result: dict[str, Any]) -> list[str]:
         printed = [number(cells.get(field.name), 4) for field in fields(Figures)]
         rows.append(["the paper", name, *printed])
     return [
-        *prose("readings", seeds=str(seeds)),
+        *prose("interpretations", seeds=str(seeds)),
         "",
         *table(
             [
@@ -216,7 +218,7 @@ def near(on: Table, share: float) -> int:
 
 
 def _why(on: Table, of: dict[tuple[str, str], Figures]) -> list[str]:
-    ours = of[READINGS[0].words, RESAMPLED]
+    ours = of[INTERPRETATIONS[0].words, RESAMPLED]
     random, more = of["50 runs", "RS"], of["65 runs", "RS"]
     next_best = sorted(on.truths)[1] / on.truths[on.best]
     return prose(
@@ -225,7 +227,7 @@ def _why(on: Table, of: dict[tuple[str, str], Figures]) -> list[str]:
         tried=number(ours.tried),
         quiet=number(of[QUIET, RESAMPLED].success),
         free=number(of[FREE, RESAMPLED].success),
-        free_tried=number(of[READINGS[4].words, RESAMPLED].tried),
+        free_tried=number(of[INTERPRETATIONS[4].words, RESAMPLED].tried),
         gap=number(100.0 * (next_best - 1.0), 1),
         noise=number(100.0 * on.scatter, 2),
         near=str(near(on, 0.03)),
@@ -233,10 +235,10 @@ def _why(on: Table, of: dict[tuple[str, str], Figures]) -> list[str]:
         random_levels=number(random.levels, 2),
         random_nearest=number(random.nearest, 2),
         more_nearest=number(more.nearest, 2),
-        free_nearest=number(of[READINGS[4].words, RESAMPLED].nearest, 2),
-        both_tried=number(of[READINGS[5].words, RESAMPLED].tried),
-        both_nearest=number(of[READINGS[5].words, RESAMPLED].nearest, 2),
-        conventional_tried=number(of[READINGS[0].words, "CGA"].tried),
+        free_nearest=number(of[INTERPRETATIONS[4].words, RESAMPLED].nearest, 2),
+        both_tried=number(of[INTERPRETATIONS[5].words, RESAMPLED].tried),
+        both_nearest=number(of[INTERPRETATIONS[5].words, RESAMPLED].nearest, 2),
+        conventional_tried=number(of[INTERPRETATIONS[0].words, "CGA"].tried),
         random_steps=number(random.steps),
         more_steps=number(more.steps),
     )

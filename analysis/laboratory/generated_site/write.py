@@ -237,7 +237,7 @@ class _Span:
                 "verdict",
                 "judged_at",
             ),
-            map(self._judgement, self.judged),
+            map(self._judgement, self.judged.tolist()),
         )
         yield (
             "outcomes",

@@ -53,7 +53,8 @@ def make(shape: Shape) -> Year:
     rng = np.random.default_rng(shape.seed)
     applications = plan.applications(shape, rng)
     studies = plan.studies(shape, applications, rng)
-    lives, starts, epochs, of_epoch = [], [], [], []
+    lives, starts, of_epoch = [], [], []
+    epochs: list[Epoch] = []
     for place, study in enumerate(studies):
         mine = np.random.default_rng([shape.seed, place])
         when = _starts(applications[study.application], study.runs, mine)

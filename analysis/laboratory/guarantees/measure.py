@@ -10,9 +10,9 @@ import numpy as np
 from io_autotune_report.analyse.estimators.effect import Effect, ratio_and_error
 from io_autotune_report.analyse.estimators.gain import false_discovery
 from io_autotune_report.analyse.estimators.sums import total
-from io_autotune_report.document import Gain
+from io_autotune_report.document import Gain, Verdict
 
-from guarantees.rivals import yuen_claims
+from guarantees.baselines import yuen_claims
 from guarantees.study import look
 from guarantees.worlds import Blocks, World, best_of, draw
 
@@ -259,7 +259,7 @@ def _lucky(random: np.random.Generator, world: World, studies: int) -> np.ndarra
 
 
 def _claim(sign: int, evidence: float) -> Gain:
-    verdicts = {1: "faster", -1: "slower", 0: "not_yet"}
+    verdicts: dict[int, Verdict] = {1: "faster", -1: "slower", 0: "not_yet"}
     gain = Gain("not_yet", "", 0.0, 0.0, 0.0, 0.975, 1, 1, None, None, evidence)
     return replace(gain, verdict=verdicts[sign])
 

@@ -52,15 +52,15 @@ def agreement(times: Matrix) -> Agreement:
     error = sum(
         (logs[i][j] - rows[i] - columns[j] + whole) ** 2 for i in range(n) for j in range(k)
     ) / ((n - 1) * (k - 1))
-    parts = (
-        max(0.0, (between_rows - error) / k),
-        max(0.0, (between_columns - error) / n),
-        error,
-    )
+    row_part = max(0.0, (between_rows - error) / k)
+    column_part = max(0.0, (between_columns - error) / n)
+    parts = row_part + column_part + error
     concordance = kendall_w(times)
     medians = [median(column) for column in zip(*times, strict=True)]
     return Agreement(
-        *(part / sum(parts) for part in parts),
+        parametrization=row_part / parts,
+        block=column_part / parts,
+        rest=error / parts,
         icc_run=(between_rows - error)
         / (between_rows + (k - 1) * error + k * (between_columns - error) / n),
         icc_mean=(between_rows - error) / (between_rows + (between_columns - error) / n),

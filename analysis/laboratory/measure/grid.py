@@ -1,10 +1,10 @@
 """The grid that is measured, and the job that is to feel it."""
 
-from measure.plan import Plan, Workload, parameters_of
+from measure.plan import Plan, Value, Workload, parameters_of
 
 ACCELERATOR = "romio"
 
-LEVELS = {
+LEVELS: dict[str, list[Value]] = {
     "cb_buffer_size": [1048576, 4194304, 16777216, 33554432, 67108864],
     "cb_config_list": ["*:1", "*:2", "*:4"],
     "romio_cb_write": ["automatic", "disable"],

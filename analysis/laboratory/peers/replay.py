@@ -65,7 +65,8 @@ def replay_peer(table: Table, peer: str, seed: int, budget: int) -> Timed:
 def fingerprint(table: Table, peer: str, budget: int) -> str:
     """Changes with all that a peer's studies depend on: the measurements, adapter, packages."""
     adapter = [cls for cls in PEERS[peer].__mro__ if cls.__module__ == optimizers.__name__]
-    sources = [inspect.getsource(part) for part in (*adapter, draws, replay_peer)]
+    parts_of: list[Any] = [*adapter, draws, replay_peer]
+    sources = [inspect.getsource(part) for part in parts_of]
     parts = [table.content, peer, str(budget), json.dumps(versions(peer)), *sources]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

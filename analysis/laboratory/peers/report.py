@@ -1,10 +1,10 @@
 """What the studies come to: figures with intervals, ratios, a report to read."""
 
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from statistics import fmean, geometric_mean
 from typing import Any, Self
 
 from peers.replay import Timed
@@ -127,7 +127,7 @@ class Comparison:
     def overall(self, name: str, figure: str) -> Estimate:
         """A figure over the tables: the geometric mean of times, the mean of others."""
         seeds = self.seeds[name]
-        over = _geometric if figure in FIGURES else _arithmetic
+        over = geometric_mean if figure in FIGURES else fmean
         columns = [self._resampled(table, name, figure, seeds) for table in self.names]
         return Estimate.of([over(row) for row in zip(*columns, strict=True)], len(seeds))
 
@@ -142,7 +142,7 @@ class Comparison:
             against = [self._quotients(table, name, other, figure) for other in others]
             rows.append([max(row) for row in zip(*against, strict=True)])
         fewest = min(len(self._common(name, other)) for other in others)
-        return Estimate.of([_geometric(row) for row in zip(*rows, strict=True)], fewest)
+        return Estimate.of([geometric_mean(row) for row in zip(*rows, strict=True)], fewest)
 
     def _quotients(self, table: str, name: str, other: str, figure: str) -> list[float]:
         seeds = self._common(name, other)
@@ -163,16 +163,16 @@ class Comparison:
             self._means[key] = of.means(table, [getattr(scores[s], figure) for s in seeds])
         return self._means[key]
 
-    def rivals(self, name: str) -> dict[str, list[str]]:
+    def baselines(self, name: str) -> dict[str, list[str]]:
         """What a method is divided by: each peer, the best of each table, our other methods.
 
         The best is one of those with enough seeds, if any have.
         """
-        rivals = {peer: [peer] for peer in self.peers}
+        baselines = {peer: [peer] for peer in self.peers}
         known = [p for p in self.peers if len(self._common(name, p)) >= ENOUGH_SEEDS]
         if len(self.peers) > 1:
-            rivals[BEST_PEER] = known or self.peers
-        return rivals | {other: [other] for other in self.methods if other != name}
+            baselines[BEST_PEER] = known or self.peers
+        return baselines | {other: [other] for other in self.methods if other != name}
 
     def as_json(self) -> dict[str, Any]:
         """All there is."""
@@ -185,9 +185,9 @@ class Comparison:
             "peers": self.peers,
             "overall": {n: {f: vars(self.overall(n, f)) for f in figures} for n in self.all},
             "computing_per_run": self._computing,
-            "best_of": self.rivals(first).get(BEST_PEER, []),
+            "best_of": self.baselines(first).get(BEST_PEER, []),
             "ratios": {
-                rival: {
+                baseline: {
                     figure: {
                         "all": vars(self.ratio(first, others, figure, self.names)),
                         "tables": {
@@ -196,7 +196,7 @@ class Comparison:
                     }
                     for figure in FIGURES
                 }
-                for rival, others in self.rivals(first).items()
+                for baseline, others in self.baselines(first).items()
             },
             "tables": [
                 {
@@ -265,7 +265,7 @@ def overall(result: dict[str, Any], names: list[str]) -> list[str]:
 
 def ratios(
     result: dict[str, Any],
-    rivals: list[str],
+    baselines: list[str],
     level: str = "##",
     figures: Sequence[str] = tuple(FIGURES),
 ) -> list[str]:
@@ -281,17 +281,17 @@ def ratios(
         row(["", "seeds", *(FIGURES[figure] for figure in figures)]),
         row(["---", "---:", *("---" for _ in figures)]),
     ]
-    for rival in rivals:
-        of = result["ratios"][rival]
+    for baseline in baselines:
+        of = result["ratios"][baseline]
         seeds = str(of["average"]["all"]["seeds"])
-        lines.append(row([rival, seeds, *(_judged(of[figure]["all"]) for figure in figures)]))
+        lines.append(row([baseline, seeds, *(_judged(of[figure]["all"]) for figure in figures)]))
     for figure in figures:
         lines += ["", f"{level} {first} divided by, table by table: {FIGURES[figure]}", ""]
         lines += [row(["", *(t["name"] for t in result["tables"])])]
         lines += [row(["---"] * (1 + len(result["tables"])))]
-        for rival in rivals:
-            of = result["ratios"][rival][figure]["tables"]
-            lines.append(row([rival, *(_judged(e) for e in of.values())]))
+        for baseline in baselines:
+            of = result["ratios"][baseline][figure]["tables"]
+            lines.append(row([baseline, *(_judged(e) for e in of.values())]))
     return lines
 
 
@@ -321,13 +321,5 @@ def _interval(estimate: dict[str, float]) -> str:
     return f"{estimate['value']:.3f} ({estimate['low']:.3f}-{estimate['high']:.3f})"
 
 
-def _judged(estimate: dict[str, float]) -> str:
+def _judged(estimate: dict[str, Any]) -> str:
     return f"{_interval(estimate)} {Estimate(**estimate).verdict()}".rstrip()
-
-
-def _geometric(numbers: Sequence[float]) -> float:
-    return math.exp(sum(math.log(number) for number in numbers) / len(numbers))
-
-
-def _arithmetic(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers)

@@ -134,9 +134,12 @@ class Table:
                 raise TableError(f"{path}, line 1: there is no column {name!r}: add it")
         for row in reader:
             fields = [(p, (row[p.name] or "").strip()) for p in self.parameters]
-            levels = [p.level(field) for p, field in fields]
-            if None in levels:
-                parameter, field = fields[levels.index(None)]
+            levels = []
+            for parameter, field in fields:
+                level = parameter.level(field)
+                if level is not None:
+                    levels.append(level)
+                    continue
                 raise TableError(
                     f"{path}, line {reader.line_num}, column {parameter.name!r}: {field!r} "
                     "is not among the values of the JSON file: correct one of them"

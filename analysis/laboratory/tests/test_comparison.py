@@ -1,4 +1,4 @@
-"""The comparison report: rankings, readings, tables, without the program or any peer's library."""
+"""The comparison report: rankings, interpretations, tables; without the program or a library."""
 
 import json
 import math
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from comparison import cao2018, published, robert2019, robert2020
+from comparison.baselines import METHODS
+from comparison.interpretations import Course, Interpretation, figures, replay, sample
 from comparison.markdown import number, table
 from comparison.prose import prose
 from comparison.ranks import order, tau
-from comparison.readings import Course, Reading, figures, replay, sample
-from comparison.rivals import METHODS
 from comparison.simulate import without_noise
 from peers.tables import Table, TableError, named
 
@@ -57,39 +57,39 @@ def test_numbers_and_tables_read_well() -> None:
 
 
 def test_without_noise_two_runs_suffice(tmp_path: Path) -> None:
-    course = replay(bowl(tmp_path), Reading("as is"), 0.1, 3)
+    course = replay(bowl(tmp_path), Interpretation("as is"), 0.1, 3)
     assert len(course.runs) == 50
     design, search = course.runs[:15], course.runs[15:]
     children = [place for place in search if place not in design]
     assert children[0:-1:2] == children[1::2], "each child twice in a row"
     assert all(search.count(place) <= 1 for place in design), "a design point once more"
-    once = replay(bowl(tmp_path), Reading("as is"), None, 3)
+    once = replay(bowl(tmp_path), Interpretation("as is"), None, 3)
     assert len(set(once.runs)) == len(once.runs) <= SIZE * SIZE
 
 
 def test_noise_takes_more_runs_and_the_threshold_ends_them(tmp_path: Path) -> None:
     noisy = bowl(tmp_path, 0.3)
-    tight = replay(noisy, Reading("as is"), 0.02, 1)
-    loose = replay(noisy, Reading("as is"), 10.0, 1)
+    tight = replay(noisy, Interpretation("as is"), 0.02, 1)
+    loose = replay(noisy, Interpretation("as is"), 10.0, 1)
     assert len(set(tight.runs)) < len(set(loose.runs))
     assert len(tight.runs) == len(loose.runs) == 50
 
 
 def test_what_counts_as_an_iteration(tmp_path: Path) -> None:
     wide = bowl(tmp_path)
-    free = replay(wide, Reading("free", budget=25, resamples_count=False), 0.1, 2)
+    free = replay(wide, Interpretation("free", budget=25, resamples_count=False), 0.1, 2)
     # Ten children; some may be design points, which run once more.
     design = set(free.runs[:15])
     assert len(free.runs) > 25 >= len(set(free.runs)) > 15
     assert all(free.runs.count(place) == 2 for place in set(free.runs) - design), "the last too"
-    picked = replay(wide, Reading("picked", picks=True), None, 2)
+    picked = replay(wide, Interpretation("picked", picks=True), None, 2)
     assert len(set(picked.runs)) == 50
-    back = replay(wide, Reading("back", budget=200, returns=True), None, 2)
+    back = replay(wide, Interpretation("back", budget=200, returns=True), None, 2)
     assert len(back.runs) == 200
 
 
 def test_a_search_that_has_run_everything_ends(tmp_path: Path) -> None:
-    course = replay(bowl(tmp_path), Reading("all", budget=1000), None, 2)
+    course = replay(bowl(tmp_path), Interpretation("all", budget=1000), None, 2)
     assert sorted(course.runs) == list(range(SIZE * SIZE))
 
 
@@ -107,7 +107,7 @@ def test_figures_of_readings_by_hand(tmp_path: Path) -> None:
 
 
 def test_the_random_sampler_repeats_nothing(tmp_path: Path) -> None:
-    runs = sample(bowl(tmp_path), Reading("few", budget=20), 5).runs
+    runs = sample(bowl(tmp_path), Interpretation("few", budget=20), 5).runs
     assert len(set(runs)) == len(runs) == 20
 
 

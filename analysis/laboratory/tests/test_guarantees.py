@@ -12,7 +12,7 @@ from guarantees.measure import (
 )
 from guarantees.study import look
 from guarantees.worlds import World, draw
-from histories import CHOSEN, DEFAULT, frame, row
+from histories import CHOSEN, DEFAULT, Rows, frame, row
 from io_autotune_report.analyse.estimators import gain
 
 HARD = [World(0.05, drift=0.1), World(0.17, drift=0.1), World(0.30, drift=0.1)]
@@ -61,7 +61,7 @@ def test_the_simulation_says_what_the_report_says() -> None:
     blocks = draw(random, World(0.1), truth, 30, 9)
     said = look(blocks, truth)
     for study in range(truth.size):
-        rows = []
+        rows: Rows = []
         for control, tuned in zip(blocks.control[study], blocks.tuned[study], strict=True):
             for place, log in enumerate(np.insert(tuned, 4, control)):
                 role, key = ("control", DEFAULT) if place == 4 else ("settled", CHOSEN)

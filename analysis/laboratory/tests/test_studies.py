@@ -170,7 +170,7 @@ def test_methods_are_compared_on_the_seeds_that_both_have(tmp_path: Path) -> Non
         ratio = comparison.ratio("good", [peer], "average", comparison.names)
         assert (ratio.value, ratio.low, ratio.high, ratio.seeds) == (1.0, 1.0, 1.0, seeds)
     # The best peer is one of those with enough seeds.
-    assert comparison.rivals("good")[BEST_PEER] == ["bad"]
+    assert comparison.baselines("good")[BEST_PEER] == ["bad"]
 
 
 def test_what_was_kept_of_something_else_is_set_aside(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from io_autotune_report.analyse.assembly import Occasion, assemble
 from io_autotune_report.load import DatabaseError, Mirror, MirrorError, connect
 from io_autotune_report.progress import Bar
-from io_autotune_report.render.archive import Nights, NightsError, Span
+from io_autotune_report.render.archive import Archive, ArchiveError, Span
 from io_autotune_report.settings import Settings, SettingsError, read, settings
 
 FAILED = 1
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(str(error), MISUSED)
     try:
         print(report(chosen, span) / "index.html")
-    except (DatabaseError, MirrorError, NightsError) as error:
+    except (DatabaseError, MirrorError, ArchiveError) as error:
         return _fail(str(error), FAILED)
     return 0
 
@@ -42,9 +42,9 @@ def report(chosen: Settings, span: Span) -> Path:
     """Read what is new, evaluate, write the folder; return it.
 
     Raises:
-        DatabaseError, MirrorError, NightsError: what cannot be read or written.
+        DatabaseError, MirrorError, ArchiveError: what cannot be read or written.
     """
-    nights = Nights(chosen.nights)
+    archive = Archive(chosen.nights)
     with Mirror.open(chosen.state) as mirror:
         with connect(chosen.database) as connection:
             mirror.absorb(connection, Bar("reading", "verdicts"))
@@ -53,14 +53,14 @@ def report(chosen: Settings, span: Span) -> Path:
             first=_midnight(span.first),
             last=_midnight(span.last + timedelta(days=1)),
             night=span.last,
-            before=nights.before(span.first),
+            before=archive.before(span.first),
             generated_at=datetime.now(UTC),
         )
         document = assemble(
             mirror, chosen.state, occasion, chosen.processes, Bar("evaluating", "verdicts")
         )
-    folder = nights.write(document, span)
-    nights.forget(chosen.keep_nights)
+    folder = archive.write(document, span)
+    archive.forget(chosen.keep_nights)
     return folder
 
 

@@ -3,7 +3,7 @@
 One :class:`Report` a night. Everything that is shown anywhere is a field here, so that the page and
 the files cannot differ. Shares are fractions (0.12 is 12 %), times are seconds, node-hours are
 elapsed times nodes over 3600, instants are ISO 8601 in UTC. A field that is ``None`` is not known,
-and whoever shows it says so. The JSON is :func:`dataclasses.asdict` of it; ``SCHEMA`` changes its
+and whoever shows it says so. The JSON has the same fields; ``SCHEMA`` changes its
 number when a field changes its meaning or goes.
 """
 

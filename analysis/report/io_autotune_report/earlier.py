@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from io_autotune_report.decoding import dumps
 from io_autotune_report.document import Night, Study
+from io_autotune_report.json_text import dumps
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet would take a cell for a formula by: names are their users' to choose."""

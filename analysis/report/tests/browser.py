@@ -7,7 +7,7 @@ import json
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
@@ -48,11 +48,11 @@ class Browser:
         )
         self.driver.get(page.as_uri())
 
-    def command(self, name: str, **parameters: object) -> dict:
+    def command(self, name: str, **parameters: object) -> dict[str, Any]:
         """A command of the DevTools protocol."""
         return self.driver.execute_cdp_cmd(name, parameters)
 
-    def run(self, script: str, *arguments: object) -> object:
+    def run(self, script: str, *arguments: object) -> Any:  # noqa: ANN401 - what JavaScript has
         """What a script returns that runs in the page."""
         return self.driver.execute_script(script, *arguments)
 
@@ -69,15 +69,16 @@ class Browser:
             self.command("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"]
         )
 
+    def _log(self, kind: str) -> list[dict[str, str]]:
+        return self.driver.get_log(kind)  # type: ignore[no-untyped-call]
+
     def complaints(self) -> list[str]:
         """The console's errors and warnings since the last call."""
-        return [entry["message"] for entry in self.driver.get_log("browser")]
+        return [entry["message"] for entry in self._log("browser")]
 
     def fetched(self) -> list[str]:
         """The addresses asked for since the last call."""
-        messages = [
-            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
-        ]
+        messages = [json.loads(entry["message"])["message"] for entry in self._log("performance")]
         return [
             message["params"]["request"]["url"]
             for message in messages

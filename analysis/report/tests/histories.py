@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pandas as pd
 DEFAULT, CHOSEN = '{"a":1}', '{"a":2}'
 START = pd.Timestamp("2026-01-01", tz="UTC")
 
-Rows = list[dict[str, object]]
+Rows = list[dict[str, Any]]
 
 
 def noise(seed: int, cv: float, outliers: float = 1 / 16) -> Callable[[], float]:
@@ -61,7 +62,7 @@ def unsettled(factor: Callable[[], float], epoch: int = 1) -> Rows:
 
 def row(
     ordinal: int, elapsed: float, role: str, phase: str, key: str, epoch: int = 1
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """One run that counted, an hour after the one before."""
     return {
         "run_id": epoch * 100_000 + ordinal,

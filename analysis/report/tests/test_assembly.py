@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -90,22 +92,10 @@ def test_outliers_are_those_beyond_the_fences_of_their_parametrization() -> None
     assert outlying == [21]
 
 
-def _earlier(**told: object) -> Earlier:
+def _earlier(**told: Any) -> Earlier:  # noqa: ANN401 - fields of several types
     hours = NodeHours(1.0, 5.0, 1.0, 9.0, 5.0, 0.0, 0.0, None)
     night = Night("2026-01-01", "x", "", "", 1, 1, 100, gain(runs()), hours, 0, 0)
-    kept = Kept(
-        **{
-            "study_id": 7,
-            "application": "a",
-            "epoch": 1,
-            "phase": "search",
-            "runs": 9,
-            "verdict": "not_yet",
-            "gain": None,
-            "chosen": "",
-            **told,
-        }
-    )  # type: ignore[arg-type]
+    kept = replace(Kept(7, "a", 1, "search", 9, "not_yet", None, ""), **told)
     return Earlier(night, [], {kept.study_id: kept})
 
 

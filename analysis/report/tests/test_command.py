@@ -8,15 +8,18 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from generated_site import Shape, Year, make, write
 from generated_site.plan import DAY
 from io_autotune_report import command, settings
-from io_autotune_report.decoding import decode
+from io_autotune_report.analyse import assembly
 from io_autotune_report.document import Report
 from io_autotune_report.render import schema
 from jsonschema import Draft202012Validator
@@ -53,7 +56,7 @@ def night(url: str, directory: Path, day: date, *more: str) -> Path:
 
 
 def document(folder: Path) -> Report:
-    return decode(Report, json.loads((folder / "report.json").read_text()))
+    return msgspec.json.decode((folder / "report.json").read_text(), type=Report)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -151,16 +154,16 @@ def test_only_studies_with_news_are_evaluated(
     evening = SHAPE.last - timedelta(days=1)
     night(database, tmp_path, evening)
     seen: list[int] = []
-    plain = command.assemble
+    plain: Callable[..., Report] = assembly.assemble
 
-    def watched(*arguments: object) -> Report:
+    def watched(*arguments: Any) -> Report:  # noqa: ANN401 - as assemble has them
         progress = arguments[-1]
 
         def note(done: int, total: int) -> None:
             seen.append(total)
-            progress(done, total)  # type: ignore[operator]
+            progress(done, total)
 
-        return plain(*arguments[:-1], note)  # type: ignore[arg-type]
+        return plain(*arguments[:-1], note)
 
     monkeypatch.setattr(command, "assemble", watched)
     night(database, tmp_path, SHAPE.last)

@@ -1,9 +1,11 @@
 """What may be claimed of one study: each rule on a history that would break it."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
-from histories import CHOSEN, DEFAULT, frame, noise, row, settled, unsettled
+from histories import CHOSEN, DEFAULT, Rows, frame, noise, row, settled, unsettled
 from io_autotune_report.analyse.estimators import (
     false_discovery,
     gain,
@@ -14,7 +16,7 @@ from io_autotune_report.analyse.estimators import (
 from io_autotune_report.document import Gain
 
 
-def with_column(rows: list[dict[str, object]], name: str, values: object) -> pd.DataFrame:
+def with_column(rows: Rows, name: str, values: Any) -> pd.DataFrame:  # noqa: ANN401
     runs = frame(rows)
     runs[name] = values
     return runs

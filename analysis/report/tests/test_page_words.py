@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import sample_report
@@ -34,7 +35,8 @@ def test_slower_is_more_time_without_a_minus() -> None:
 def test_a_gain_whose_interval_is_not_known_is_not_stated(
     missing: str, unknown: float | None
 ) -> None:
-    gain = replace(FASTER, **{missing: unknown})
+    told: dict[str, Any] = {missing: unknown}
+    gain = replace(FASTER, **told)
     assert not words.claims(gain)
     assert "14.2" not in words.gain_sentence(gain)
 

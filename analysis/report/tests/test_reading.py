@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -143,7 +143,7 @@ def _read_and_die(url: str, state: Path, batches: int, at: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     def deadly(
-        connection: psycopg.Connection, wanted: list[reading_database.Wanted]
+        connection: psycopg.Connection, wanted: Sequence[reading_database.Wanted]
     ) -> Iterator[reading_database.Judgement]:
         for number, row in enumerate(plain(connection, wanted)):
             if done == batches and at == str(number):

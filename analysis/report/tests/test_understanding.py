@@ -5,18 +5,23 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from histories import DEFAULT, START, frame, noise, row, settled, unsettled
+from histories import DEFAULT, START, Rows, frame, noise, row, settled, unsettled
 from io_autotune_report.analyse.estimators import gain, node_hours
 from io_autotune_report.analyse.understanding import findings, gather, importance, quiet, surfaces
 from io_autotune_report.analyse.understanding import noise as scatter
 from io_autotune_report.analyse.understanding.findings import QUIET_DAYS
 from io_autotune_report.document import Finding, Importance, Parameter, Study
 
-LEVELS = {"size": [1, 4, 16, 64], "cache": ["off", "on"], "order": ["a", "b", "c"]}
+LEVELS: dict[str, list[Any]] = {
+    "size": [1, 4, 16, 64],
+    "cache": ["off", "on"],
+    "order": ["a", "b", "c"],
+}
 
 
 def grid(
@@ -24,7 +29,7 @@ def grid(
 ) -> pd.DataFrame:
     """A share of all parametrizations, once each; ``effect`` of the values is on log elapsed."""
     random = np.random.default_rng(seed)
-    rows = []
+    rows: Rows = []
     for values in product(*LEVELS.values()):
         known = dict(zip(LEVELS, values, strict=True))
         if random.random() < share:
@@ -107,10 +112,10 @@ def test_few_parametrizations_are_silence() -> None:
 
 
 def test_a_parameter_that_does_not_exist_is_a_level_of_its_own() -> None:
-    rows = []
+    rows: Rows = []
     for n, (mode, buffer) in enumerate(product(["x", "y"], [1, 2, 3, 4, 5, 6])):
-        known = {"mode": mode} | ({"buffer": buffer} if mode == "x" else {"other": buffer})
-        key = json.dumps(known, sort_keys=True)
+        values = {"mode": mode, "buffer" if mode == "x" else "other": buffer}
+        key = json.dumps(values, sort_keys=True)
         rows.append(row(n + 1, 100.0 + 50 * (mode == "y") + buffer, "search", "search", key))
     known = gather(frame(rows))
     by_name = {parameter.name: parameter for parameter in known.parameters}
@@ -129,7 +134,7 @@ def test_surfaces_are_near_the_truth_and_surer_where_it_ran() -> None:
     surface = shown[pairs.index({"size", "order"})]
     for j, y in enumerate(surface.y_values):
         for i, x in enumerate(surface.x_values):
-            values = {surface.x: x, surface.y: y, "cache": "on"}
+            values: dict[str, Any] = {surface.x: x, surface.y: y, "cache": "on"}
             assert surface.elapsed[j][i] == pytest.approx(100 * np.exp(strong(**values)), rel=0.25)
     assert all(deviation > 0 for line in surface.deviation for deviation in line)
     assert all(x in surface.x_values and y in surface.y_values for x, y, _, _ in surface.runs)
@@ -138,7 +143,7 @@ def test_surfaces_are_near_the_truth_and_surer_where_it_ran() -> None:
 
 def test_noise_is_measured_and_differences_of_it_are_found() -> None:
     random = np.random.default_rng(2)
-    rows = []
+    rows: Rows = []
     for key, cv in (('{"a":1}', 0.05), ('{"a":2}', 0.05), ('{"a":3}', 0.4)):
         for _ in range(60):
             elapsed = 100 * float(np.exp(cv * random.standard_normal()))

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from devcluster import control
 from harness import (
@@ -143,11 +144,15 @@ def _cancel_in_prolog(site: Site, cell: Cell) -> None:
     _cancel(site, cell)
     # slurmd 22.05, req.c, _rpc_terminate_job, at debug.
     revoked = f"credential for job {cell.job_id} revoked"
-    for node in nodes:
+
+    def known(node: str) -> bool:
         log = site.paths.log_of(f"slurmd-{node}")
+        return revoked in log.read_text(encoding="utf-8", errors="replace")
+
+    for node in nodes:
         await_true(
             f"{node} to know that job {cell.job_id} is cancelled",
-            lambda log=log: revoked in log.read_text(encoding="utf-8", errors="replace"),
+            partial(known, node),
             cell.end.seconds,
         )
 
@@ -256,7 +261,7 @@ _NEVER_EXPLORES = _words("best_known", "settled", "control", "pinned", "observe"
 _RESTARTED = replace(_COMPLETED, roles=_NEVER_EXPLORES)
 
 
-def _bad(word: str, *more: str, **changes: object) -> Launch:
+def _bad(word: str, *more: str, **changes: Any) -> Launch:  # noqa: ANN401 - Launch's fields
     words = _words(word, *more)
     launch = Launch(words, "not_counted", r"\b(" + "|".join(sorted(words)) + r")\b")
     return replace(launch, **changes)

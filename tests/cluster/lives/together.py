@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from lives.cell import Cell, live
 from lives.record import Record
 from lives.table import Entry
 
 if TYPE_CHECKING:
-    import pytest
     from harness import Site
 
 
@@ -26,7 +27,7 @@ class Lives:
         cells = [
             Cell(entry.kind, entry.end, site.make_up, _runs_in(item), site)
             for item in request.session.items
-            if item.module is request.module
+            if isinstance(item, pytest.Function) and item.module is request.module
             for entry in [_entry_of(item, site.make_up)]
             if entry is not None
         ]

@@ -60,6 +60,7 @@ def _verdicts(was: Kept, now: Kept) -> Iterator[str]:
     # That the same is not known of a new choice is no news of its own.
     if now.verdict == "not_yet" and was.verdict not in ("faster", "slower"):
         return
-    told = now.gain is not None and now.verdict != "no_effect"
-    gain = f" ({100 * now.gain:.1f} %)" if told else ""
+    gain = ""
+    if now.gain is not None and now.verdict != "no_effect":
+        gain = f" ({100 * now.gain:.1f} %)"
     yield CLAIMS[now.verdict] + gain

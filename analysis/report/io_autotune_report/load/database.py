@@ -191,10 +191,16 @@ def judgements(connection: psycopg.Connection, wanted: Sequence[Wanted]) -> Iter
 
 
 def _judgement(row: Sequence[str | None]) -> Judgement:
-    whole = [int(text or 0) for text in row[:7]]
-    effect, elapsed, parametrization, nodes, role, phase = row[7:]
+    epoch_id, ordinal, study_id, epoch, run_id, started_at, judged_at, *others = row
+    effect, elapsed, parametrization, nodes, role, phase = others
     return Judgement(
-        *whole,
+        epoch_id=int(epoch_id or 0),
+        ordinal=int(ordinal or 0),
+        study_id=int(study_id or 0),
+        epoch=int(epoch or 0),
+        run_id=int(run_id or 0),
+        started_at=int(started_at or 0),
+        judged_at=int(judged_at or 0),
         effect=str(effect),
         elapsed=None if elapsed is None else float(elapsed),
         parametrization=parametrization,

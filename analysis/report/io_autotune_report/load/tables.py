@@ -43,9 +43,9 @@ ROW = (
 
 _TEXT = pd.StringDtype(na_value=np.nan)
 _CATEGORIES = {
-    "role": pd.CategoricalDtype(ROLES),
-    "phase": pd.CategoricalDtype(PHASES),
-    "effect": pd.CategoricalDtype(EFFECTS),
+    "role": pd.CategoricalDtype(list(ROLES)),
+    "phase": pd.CategoricalDtype(list(PHASES)),
+    "effect": pd.CategoricalDtype(list(EFFECTS)),
 }
 
 
@@ -87,7 +87,7 @@ def studies(rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
     """The frame of studies, from rows with the columns of ``STUDIES`` in their order."""
     listed = list(rows)
     columns = list(zip(*listed, strict=True)) if listed else [()] * len(STUDIES)
-    data = {}
+    data: dict[str, Any] = {}
     for (name, kind), values in zip(STUDIES.items(), columns, strict=True):
         if kind == "str":
             data[name] = pd.array(np.asarray(values, dtype=object), dtype=_TEXT)

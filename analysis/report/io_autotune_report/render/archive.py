@@ -6,17 +6,18 @@ night that was killed has left is removed by the next one.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from io_autotune_report.decoding import decode, dumps
+import msgspec
+
 from io_autotune_report.document import Night, Report, Study
 from io_autotune_report.earlier import Earlier
+from io_autotune_report.json_text import dumps
 from io_autotune_report.render import mail, page, tables
 
 UNFINISHED = ".unfinished-"
@@ -24,7 +25,7 @@ REPLACED = ".replaced-"
 LATEST = "latest"
 
 
-class NightsError(Exception):
+class ArchiveError(Exception):
     """The directory cannot be used; the message says what to do."""
 
 
@@ -43,7 +44,15 @@ class Span:
         return f"{self.first.isoformat()}_{self.last.isoformat()}"
 
 
-class Nights:
+@dataclass(frozen=True)
+class _Told:
+    """``night.json``."""
+
+    night: Night
+    history: list[tuple[str, float]]
+
+
+class Archive:
     """The directory, as far as it has come."""
 
     def __init__(self, directory: Path) -> None:
@@ -56,13 +65,10 @@ class Nights:
             if date.fromisoformat(folder) < first:
                 try:
                     text = (self._directory / folder / "night.json").read_text(encoding="utf-8")
-                    told = json.loads(text)
-                    return Earlier(
-                        decode(Night, told["night"]),
-                        [(night, saved) for night, saved in told["history"]],
-                        tables.read(self._directory / folder / "studies.csv"),
-                    )
-                except (OSError, KeyError, TypeError, ValueError):
+                    told = msgspec.json.decode(text, type=_Told)
+                    studies = tables.read(self._directory / folder / "studies.csv")
+                    return Earlier(told.night, told.history, studies)
+                except (OSError, KeyError, ValueError):
                     # Written by another version, or not ours: an older one will do.
                     continue
         return None
@@ -71,7 +77,7 @@ class Nights:
         """Write a report's folder, then the index and the link; return the folder.
 
         Raises:
-            NightsError: the directory cannot be written.
+            ArchiveError: the directory cannot be written.
         """
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -84,7 +90,7 @@ class Nights:
             self._link_latest()
             self._write_index()
         except OSError as error:
-            raise NightsError(
+            raise ArchiveError(
                 f"the night cannot be written to {self._directory}: {error}; --nights must be"
                 " a directory that io-autotune-report may write, with room"
             ) from error
@@ -94,7 +100,7 @@ class Nights:
         """Remove the folders of all but the latest ``keep`` single nights; 0 removes none.
 
         Raises:
-            NightsError: they cannot be removed.
+            ArchiveError: they cannot be removed.
         """
         gone = self._single()[:-keep] if keep else []
         if not gone:
@@ -104,7 +110,7 @@ class Nights:
                 shutil.rmtree(self._directory / folder)
             self._write_index()
         except OSError as error:
-            raise NightsError(
+            raise ArchiveError(
                 f"old nights cannot be removed from {self._directory}: {error}"
             ) from error
 
@@ -139,15 +145,14 @@ class Nights:
     def _nights(self) -> Iterator[Night]:
         for path in self._directory.glob("[0-9]*/night.json"):
             try:
-                yield decode(Night, json.loads(path.read_text(encoding="utf-8"))["night"])
-            except (KeyError, TypeError, ValueError):
+                yield msgspec.json.decode(path.read_text(encoding="utf-8"), type=_Told).night
+            except ValueError:
                 # Of another version: its page is still there, and the index has no line for it.
                 continue
 
 
 def _write_files(report: Report, night: Night, directory: Path) -> None:
-    told = {"night": asdict(night), "history": report.history}
-    _write_text(directory / "night.json", dumps(told) + "\n")
+    _write_text(directory / "night.json", dumps(_Told(night, report.history)) + "\n")
     tables.write(report, directory)
     _write_text(directory / "mail.txt", mail.body(report))
     with (directory / "report.json").open("w", encoding="utf-8") as file:
@@ -158,7 +163,7 @@ def _write_files(report: Report, night: Night, directory: Path) -> None:
 def json_parts(report: Report) -> Iterator[str]:
     """The report's JSON in parts, a study each: in one piece a large site's would take memory."""
     without = {name: value for name, value in vars(report).items() if name != "studies"}
-    parts = {name: dumps(_plain(value)) for name, value in without.items()}
+    parts = {name: dumps(value) for name, value in without.items()}
     yield "{"
     for name, text in parts.items():
         yield f'"{name}":{text},\n'
@@ -170,13 +175,7 @@ def json_parts(report: Report) -> Iterator[str]:
 
 def study_json(study: Study) -> str:
     """A study's JSON, in one line."""
-    return dumps(asdict(study))
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+    return dumps(study)
 
 
 def _put(unfinished: Path, folder: Path, aside: Path) -> None:

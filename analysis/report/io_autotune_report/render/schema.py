@@ -9,97 +9,52 @@ import ast
 import inspect
 import json
 import sys
-import types
-from dataclasses import fields, is_dataclass
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any
+
+import msgspec
 
 from io_autotune_report import document
 
-_PLAIN = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    type(None): {"type": "null"},
-}
-
 
 def schema() -> dict[str, Any]:
-    """The schema; it allows no field that the document does not have."""
-    definitions: dict[str, Any] = {}
-    top = _of_class(document.Report, definitions)
+    """The schema; it asks for all fields of the document and allows no others."""
+    top = document.Report.__name__
+    _, definitions = msgspec.json.schema_components(
+        [document.Report], ref_template="#/$defs/{name}"
+    )
+    for kind in _classes(ast.parse(inspect.getsource(document))):
+        if (known := definitions.get(kind.name)) is not None:
+            known["description"] = ast.get_docstring(kind)
+            known["required"] = list(known["properties"])
+            known["additionalProperties"] = False
+            for name, said in _said_of_fields(kind).items():
+                known["properties"][name] = {"description": said, **known["properties"][name]}
+            for each in known["properties"].values():
+                each.pop("default", None)
+    definitions[top]["properties"]["schema"] = {"const": document.SCHEMA}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **definitions.pop(top),
         "title": document.SCHEMA,
-        "description": inspect.getdoc(document),
-        **top,
         "$defs": dict(sorted(definitions.items())),
     }
 
 
-def _of_class(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
-    said = _said_of_fields(kind)
-    hints = get_type_hints(kind, localns=dict(vars(kind)))
-    properties = {}
-    for each in fields(kind):
-        known = _of(hints[each.name], definitions)
-        if each.name in said:
-            known = {"description": said[each.name], **known}
-        properties[each.name] = known
-    if kind is document.Report:
-        properties["schema"] = {"const": document.SCHEMA}
-    return {
-        "description": inspect.getdoc(kind),
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+def _classes(source: ast.Module) -> list[ast.ClassDef]:
+    return [node for node in ast.walk(source) if isinstance(node, ast.ClassDef)]
 
 
-def _of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401, PLR0911 - a type
-    origin, arguments = get_origin(kind), get_args(kind)
-    if kind in _PLAIN:
-        return dict(_PLAIN[kind])
-    if is_dataclass(kind):
-        name = kind.__qualname__
-        if name not in definitions:
-            definitions[name] = {}
-            definitions[name] = _of_class(kind, definitions)
-        return {"$ref": f"#/$defs/{name}"}
-    if origin is list:
-        return {"type": "array", "items": _of(arguments[0], definitions)}
-    if origin is tuple:
-        return {
-            "type": "array",
-            "prefixItems": [_of(argument, definitions) for argument in arguments],
-            "minItems": len(arguments),
-            "maxItems": len(arguments),
-        }
-    if origin is dict:
-        return {"type": "object", "additionalProperties": _of(arguments[1], definitions)}
-    if origin is Literal:
-        return {"enum": list(arguments)}
-    if origin in (Union, types.UnionType):
-        return {"anyOf": [_of(argument, definitions) for argument in arguments]}
-    raise TypeError(f"the document has a field of {kind}, which the schema cannot say")
-
-
-def _said_of_fields(kind: type) -> dict[str, str]:
+def _said_of_fields(kind: ast.ClassDef) -> dict[str, str]:
     """The texts that stand below fields."""
-    (source,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(kind))).body
-    if not isinstance(source, ast.ClassDef):
-        raise TypeError(f"{kind} is no class")
-    said = {}
-    for one, following in zip(source.body, source.body[1:], strict=False):
-        if (
-            isinstance(one, ast.AnnAssign)
-            and isinstance(one.target, ast.Name)
-            and isinstance(following, ast.Expr)
-            and isinstance(following.value, ast.Constant)
-        ):
-            said[one.target.id] = inspect.cleandoc(str(following.value.value))
-    return said
+    return {
+        one.target.id: inspect.cleandoc(following.value.value)
+        for one, following in zip(kind.body, kind.body[1:], strict=False)
+        if isinstance(one, ast.AnnAssign)
+        and isinstance(one.target, ast.Name)
+        and isinstance(following, ast.Expr)
+        and isinstance(following.value, ast.Constant)
+        and isinstance(following.value.value, str)
+    }
 
 
 def main() -> None:

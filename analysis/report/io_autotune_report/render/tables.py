@@ -6,9 +6,9 @@ import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from io_autotune_report.decoding import dumps
 from io_autotune_report.document import Gain, Group, NodeHours, Report, Study
 from io_autotune_report.earlier import Kept, chosen, text
+from io_autotune_report.json_text import dumps
 
 Cell = str | int | float | None
 

@@ -215,7 +215,8 @@ def _comparison(
         control_started=epoch.started[controls],
         control_seconds=epoch.elapsed[controls],
         tuned_seconds=np.bincount(block, weights=epoch.elapsed[ranked]) / count,
-        chosen_nodes=np.bincount(
+        # numpy's types know no weights.
+        chosen_nodes=np.bincount(  # type: ignore[arg-type]
             np.searchsorted(controls, owner[vouched]),
             weights=epoch.nodes[vouched],
             minlength=controls.size,

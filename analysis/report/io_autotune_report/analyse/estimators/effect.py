@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -141,7 +142,7 @@ def _blocks_needed(
     return int(blocks[enough[0]]) if enough.size else None
 
 
-def _hours(comparison: Comparison) -> dict[str, float | None]:
+def _hours(comparison: Comparison) -> dict[str, Any]:
     apart = (comparison.control_seconds - comparison.tuned_seconds) / 3600
     weights = comparison.chosen_nodes
     saved = float(np.sum(weights * apart))

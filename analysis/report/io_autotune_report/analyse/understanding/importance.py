@@ -115,7 +115,9 @@ def variance_shares(known: Tested) -> list[Share]:
     """
     weights = np.sqrt(known.weights)
     y = (known.logs - np.average(known.logs, weights=known.weights)) * weights
-    mains = {(each.name,): _columns(each) for each in known.parameters}
+    mains: dict[tuple[str, ...], Array] = {
+        (each.name,): _columns(each) for each in known.parameters
+    }
     base = _left(y, weights, list(mains.values()))
     drop = {
         term: _left(y, weights, [c for other, c in mains.items() if other != term])[0] - base[0]

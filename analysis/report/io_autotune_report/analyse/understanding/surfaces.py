@@ -119,8 +119,8 @@ def _surface(known: Tested, model: _Model, centre: int, first: int, second: int)
     return Surface(
         x=x.name,
         y=y.name,
-        x_values=[x.levels[code] for code in across],
-        y_values=[y.levels[code] for code in down],
+        x_values=[level for code in across if (level := x.levels[code]) is not ABSENT],
+        y_values=[level for code in down if (level := y.levels[code]) is not ABSENT],
         elapsed=elapsed.reshape(shape).tolist(),
         deviation=deviation.reshape(shape).tolist(),
         runs=[

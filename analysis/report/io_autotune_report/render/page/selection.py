@@ -7,12 +7,14 @@ stays below 5 MB however many studies a site has.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from io_autotune_report.render.page import words
 
 if TYPE_CHECKING:
     from io_autotune_report.document import Finding, Group, Report, Study
+
+Item = TypeVar("Item")
 
 DETAILS = 100
 """Studies that are shown with their figures: those with news, then those with a claim, then those
@@ -32,10 +34,10 @@ CHANGES = 100
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(Generic[Item]):
     """What is shown of something, and how much there is."""
 
-    shown: list
+    shown: list[Item]
     total: int
 
     @property
@@ -60,14 +62,14 @@ def detailed(report: Report) -> list[Study]:
     return sorted(chosen, key=lambda study: (study.application, study.study_id))
 
 
-def rows(report: Report) -> Part:
+def rows(report: Report) -> Part[Study]:
     """The studies of the table, those that use most node-hours first."""
     kept = {study.study_id for study in detailed(report)}
     by_use = sorted(report.studies, key=lambda study: (study.study_id not in kept, -_used(study)))
     return Part(sorted(by_use[:ROWS], key=_used, reverse=True), len(report.studies))
 
 
-def groups(all_groups: list[Group]) -> Part:
+def groups(all_groups: list[Group]) -> Part[Group]:
     """A table of groups, those that use most node-hours first."""
     return Part(sorted(all_groups, key=_used, reverse=True)[:GROUPS], len(all_groups))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from io_autotune_report.render.page import selection, words
 
 if TYPE_CHECKING:
-    from io_autotune_report.document import Importance, Report
+    from io_autotune_report.document import Group, Importance, Parameter, Report
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class GroupTable:
     key: str
     title: str
     head: str
-    part: selection.Part
+    part: selection.Part[Group]
 
 
 def groups(report: Report) -> list[GroupTable]:
@@ -69,7 +69,7 @@ def importance(said: Importance) -> list[ImportanceRow]:
     return sorted(table, key=lambda row: -max(share or 0.0 for share in row.shares))
 
 
-def differs(study_parameters: list) -> int:
+def differs(study_parameters: list[Parameter]) -> int:
     """How many parameters were chosen other than their default."""
     return sum(
         parameter.chosen is not None and parameter.chosen != parameter.default

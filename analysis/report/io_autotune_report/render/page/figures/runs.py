@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from typing import TYPE_CHECKING
 
 from io_autotune_report.render.page import words
@@ -82,7 +82,7 @@ def describe(points: list[RunPoint]) -> str:
     ):
         times = sorted(point.elapsed for point in points if kind(point) == name)
         if times:
-            middle = math.exp(sum(math.log(time) for time in times) / len(times))
+            middle = statistics.geometric_mean(times)
             said.append(
                 f"{words.count(len(times))} {word}, {words.time(times[0])} to "
                 f"{words.seconds(times[-1])}, geometric mean {words.seconds(middle)}"

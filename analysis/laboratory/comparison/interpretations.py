@@ -1,8 +1,8 @@
-"""The 2020 paper's algorithm once more, in Python, under other readings of what the paper says.
+"""The 2020 paper's algorithm once more, in Python, under other readings of the paper.
 
 It shares the tables and their draws with the engine and nothing else. Read as the engine reads it,
 it has to come to the engine's figures; read otherwise, it says how much of the distance from the
-paper's figures a reading explains.
+paper's figures an interpretation explains.
 """
 
 import math
@@ -19,7 +19,7 @@ DRAWS = 100
 
 
 @dataclass(frozen=True)
-class Reading:
+class Interpretation:
     """What the paper leaves open."""
 
     words: str
@@ -61,18 +61,18 @@ class Figures:
     """From the recommended parametrization to the optimum, each parameter scaled to 0..1."""
 
 
-def replay(table: Table, reading: Reading, share: float | None, seed: int) -> Course:
+def replay(table: Table, interpretation: Interpretation, share: float | None, seed: int) -> Course:
     """A study of the conventional genetic algorithm; with `share`, of resampling by standard error.
 
     `share` is p of th_se = p * mean of the design (section VI-A-c).
     """
-    return _Study(table, reading, seed).run(share)
+    return _Study(table, interpretation, seed).run(share)
 
 
-def sample(table: Table, reading: Reading, seed: int) -> Course:
+def sample(table: Table, interpretation: Interpretation, seed: int) -> Course:
     """A study of the random sampler, without replacement."""
-    study = _Study(table, reading, seed)
-    for place in study.random.sample(range(len(table.points)), reading.budget):
+    study = _Study(table, interpretation, seed)
+    for place in study.random.sample(range(len(table.points)), interpretation.budget):
         study.measure(place)
     return study.course()
 
@@ -104,8 +104,8 @@ def _levels(table: Table, place: int) -> float:
 
 
 class _Study:
-    def __init__(self, table: Table, reading: Reading, seed: int) -> None:
-        self.table, self.reading, self.seed = table, reading, seed
+    def __init__(self, table: Table, interpretation: Interpretation, seed: int) -> None:
+        self.table, self.interpretation, self.seed = table, interpretation, seed
         self.random = random.Random(seed)
         self.seen: dict[int, list[float]] = defaultdict(list)
         self.design: list[int] = []
@@ -125,14 +125,14 @@ class _Study:
         for place in self.design:
             self.measure(place)
         threshold = None if share is None else share * _mean([self._mean(p) for p in self.seen])
-        counts = self.reading.resamples_count
-        while self.iterations < self.reading.budget:
+        counts = self.interpretation.resamples_count
+        while self.iterations < self.interpretation.budget:
             child = self._child(share is not None)
             if child is None:
                 break
             self.measure(child)
             while threshold is not None and not self._suffices(child, threshold):
-                if counts and self.iterations >= self.reading.budget:
+                if counts and self.iterations >= self.interpretation.budget:
                     break
                 self.measure(child, counts)
         return self.course()
@@ -166,7 +166,7 @@ class _Study:
                 continue
             # As the engine has it: a design point may become a child where children run again.
             again = resampled and child in self.design and len(self.seen[child]) == 1
-            if self.reading.returns or again or child not in self.seen:
+            if self.interpretation.returns or again or child not in self.seen:
                 return child
         untested = [place for place in range(len(self.table.points)) if place not in self.seen]
         return self.random.choice(untested) if untested else None
@@ -181,7 +181,7 @@ class _Study:
 
     def _parents(self) -> list[int]:
         tested = sorted(self.seen)
-        if not self.reading.picks:
+        if not self.interpretation.picks:
             pools = self.random.sample(tested, min(2 * POOL, len(tested) // 2 * 2))
             half = len(pools) // 2
             return [min(pool, key=self._mean) for pool in (pools[:half], pools[half:])]

@@ -85,7 +85,7 @@ METHODS = [
 """The methods of the papers; what else the program has is added by its name."""
 
 
-class Rivals:
+class Baselines:
     """The comparison, and its parts of the report."""
 
     def __init__(
