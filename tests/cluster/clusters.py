@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from devcluster import Cluster, ClusterError
 from harness import Site
 
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
 ROOT_DIRECTORY = Path(os.environ.get("IO_AUTOTUNE_TEST_ROOT", "/var/lib/io-autotune-test"))
 """Where the shared cluster lies while the tests run; those of another make-up lie beside it."""
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+"""Which of pytest's workers this is, where several run side by side, each on its own clusters."""
 KEPT_LOGS = Path(__file__).resolve().parents[2] / "build" / "test-cluster-logs"
 """Where the logs go when a test has failed, a directory for each cluster."""
 KEEP = "IO_AUTOTUNE_KEEP"
@@ -79,11 +85,38 @@ def say(config: pytest.Config, message: str) -> None:
     config.stash.setdefault(MESSAGES, []).append(message)
 
 
+def say_at_the_end(config: pytest.Config) -> None:
+    """Have this module's hooks print what was said."""
+    if not config.pluginmanager.is_registered(sys.modules[__name__]):
+        config.pluginmanager.register(sys.modules[__name__])
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand a worker's messages over to the process that prints."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["messages"] = session.config.stash.get(MESSAGES, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: WorkerController) -> None:
+    """Take a worker's messages; one that died has none."""
+    for message in getattr(node, "workeroutput", {}).get("messages", []):
+        say(node.config, message)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say where the clusters' logs are, past what pytest captures."""
+    for message in config.stash.get(MESSAGES, []):
+        terminalreporter.write_line(message)
+
+
 def _root(make_up: str) -> Path:
-    if make_up == SHARED:
-        return ROOT_DIRECTORY
-    suffix = "-".join(re.findall(r"[a-z0-9]+", make_up.lower()))
-    return ROOT_DIRECTORY.with_name(f"{ROOT_DIRECTORY.name}-{suffix}")
+    words = [] if make_up == SHARED else re.findall(r"[a-z0-9]+", make_up.lower())
+    name = "-".join([ROOT_DIRECTORY.name, *([WORKER] if WORKER else []), *words])
+    return ROOT_DIRECTORY.with_name(name)
 
 
 def _leave(config: pytest.Config, cluster: Cluster, *, failed: bool) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from clusters import MESSAGES, SHARED, cluster_of_its_own, say
+from clusters import SHARED, cluster_of_its_own, say, say_at_the_end
 from harness import Site
 from lives.record import Record
 from lives.together import Lives
 
 WRITE_LIVES = "--write-lives"
 """The option by which lives.md is renewed."""
+LONGEST_FIRST = ("test_tuning", "test_lives", "test_replicas", "test_outages", "test_truth")
+"""Modules that would keep one worker busy when the others have ended, were they not begun first."""
 RECORD: pytest.StashKey[Record] = pytest.StashKey()
 """What lives.md is compared with, or renewed from."""
 
@@ -44,19 +46,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read lives.md."""
+    """Read lives.md, and let the clusters say at the end where their logs are."""
+    say_at_the_end(config)
     config.stash[RECORD] = Record(writes=config.getoption(WRITE_LIVES))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest modules; all else stays in its order."""
+    last = len(LONGEST_FIRST)
+    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path.stem, last))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write lives.md, where that was asked for."""
     if session.config.stash[RECORD].write():
         say(session.config, "lives.md is renewed: look at what has changed in it")
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Say where the clusters' logs are, past what pytest captures."""
-    for message in config.stash.get(MESSAGES, []):
-        terminalreporter.write_line(message)

@@ -1,10 +1,12 @@
 """The page cache's settings, as the tests of settings have them changed and see them put back.
 
-The kernel is this host's own. Both nodes of the cluster share it, so jobs here have one node.
+The kernel is this host's own. Both nodes of the cluster share it, so jobs here have one node, and
+tests on clusters that run side by side take turns.
 """
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,8 @@ from pathlib import Path
 from harness import Site, await_true
 
 VM = Path("/proc/sys/vm")
+LOCK = Path("/run/lock/io-autotune-test-sysctl")
+"""Held by the test that has the kernel's settings changed."""
 NAMES = (
     "dirty_bytes",
     "dirty_ratio",
@@ -54,8 +58,22 @@ def pinned_values(before: list[str]) -> list[str]:
 
 
 @contextmanager
+def _held() -> Iterator[None]:
+    """Hold this kernel's settings: one test of this host at a time changes them."""
+    with LOCK.open("a", encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def allowed(site: Site) -> Iterator[list[str]]:
     """Let the nodes change settings; in the end all are as they were, and nothing is saved."""
+    with _held(), _allowed(site) as found:
+        yield found
+
+
+@contextmanager
+def _allowed(site: Site) -> Iterator[list[str]]:
     found = values()
     try:
         with site.nodes_configured(NODE_TOML):

@@ -98,7 +98,7 @@ def end_leftovers(paths: Paths) -> int:
     Only this cluster's: a slurmstepd is known as ours by its environment or its open files (its
     title is written over its environment, so that either may be all there is).
     """
-    found = [pid for pid in process.all_pids() if _is_our_stepd(paths, pid)]
+    found = [pid for pid in process.all_pids() if is_our_stepd(paths, pid)]
     doomed = [process.identify(pid) for pid in (*found, *process.descendants(found))]
     for identity in doomed:
         if identity is not None:
@@ -106,7 +106,8 @@ def end_leftovers(paths: Paths) -> int:
     return len(found)
 
 
-def _is_our_stepd(paths: Paths, pid: int) -> bool:
+def is_our_stepd(paths: Paths, pid: int) -> bool:
+    """Return whether a process is a slurmstepd of this cluster."""
     entry = Path("/proc") / str(pid)
     ours = f"SLURM_CONF={paths.slurm_conf}".encode()
     try:

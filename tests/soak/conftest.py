@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from clusters import MESSAGES, cluster_of_its_own
+from clusters import cluster_of_its_own, say_at_the_end
 from devcluster import Variant
 from harness import Site
 
@@ -32,9 +32,6 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         yield site
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Say where the cluster's logs are, past what pytest captures."""
-    for message in config.stash.get(MESSAGES, []):
-        terminalreporter.write_line(message)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the cluster say at the end where its logs are."""
+    say_at_the_end(config)

@@ -16,6 +16,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from devcluster import control
 from harness import (
     ALICE,
     BATCH_START_SECONDS,
@@ -176,7 +177,7 @@ def _suspend(site: Site, cell: Cell) -> None:
 def _kill_stepd(site: Site, cell: Cell) -> None:
     """Kill the batch step's slurmstepd, let the orphan go, and have the node tell slurmctld."""
     job = cell.job()
-    _kill(pid for pid, line in command_lines() if f"slurmstepd: [{job.job_id}.batch]" in line)
+    _kill_stepds(site, f"slurmstepd: [{job.job_id}.batch]")
     cell.release.touch()
     await_seconds(BATCH_START_SECONDS)
     site.reconfigure_slurm()
@@ -188,8 +189,7 @@ def _node_lost(site: Site, cells: Sequence[Cell], **changes: str) -> Iterator[No
     node = NODE
     changes = {"SlurmdTimeout": "5", **changes}
     with site.slurm_conf_changed(**changes), site.parts_stopped(f"slurmd-{node}"):
-        titles = tuple(f"slurmstepd: [{cell.job_id}." for cell in cells)
-        _kill(pid for pid, line in command_lines() if line.startswith(titles))
+        _kill_stepds(site, *(f"slurmstepd: [{cell.job_id}." for cell in cells))
         for cell in cells:
             cell.release.touch()
         await_true(
@@ -207,9 +207,11 @@ def _lose_node(site: Site, cells: Sequence[Cell]) -> None:
                 _let_slurmd_forget(site, cell)
 
 
-def _kill(pids: Iterator[int]) -> None:
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+def _kill_stepds(site: Site, *titles: str) -> None:
+    """Kill the slurmstepds of these titles; another cluster of this host may have the same."""
+    for pid, line in command_lines():
+        if line.startswith(titles) and control.is_our_stepd(site.paths, pid):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _preempt(site: Site, cells: Sequence[Cell]) -> None:
