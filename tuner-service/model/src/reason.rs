@@ -760,4 +760,60 @@ mod tests {
         let read = serde_json::from_str::<Reason>(earlier).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), earlier);
     }
+
+    /// The names in code may change, those that are stored may not.
+    #[test]
+    fn stored_reasons_keep_their_words() {
+        let budget = (3.5, 3.0);
+        for (reason, stored) in [
+            (
+                Reason::Restricted {
+                    reason: Box::new(Reason::Drawn),
+                    frozen: vec!["p".to_owned()],
+                },
+                r#"{"kind":"holding","reason":{"kind":"drawn"},"held":["p"]}"#,
+            ),
+            (
+                Reason::BestKnown {
+                    because: BestKnownBecause::RegretBudget {
+                        regret: budget.0,
+                        bound: budget.1,
+                    },
+                    mean: Some(1.5),
+                    n: 2,
+                    inherited: false,
+                },
+                r#"{"kind":"best_known","because":{"kind":"loss_bound","loss":3.5,"bound":3.0},"mean":1.5,"n":2}"#,
+            ),
+            (
+                Reason::BestKnown {
+                    because: BestKnownBecause::NoHeadroom(NoHeadroom {
+                        limit: 60.0,
+                        needed: Some(90.0),
+                        most: 1.5,
+                    }),
+                    mean: None,
+                    n: 0,
+                    inherited: true,
+                },
+                r#"{"kind":"best_known","because":{"kind":"no_room","limit":60.0,"needed":90.0,"most":1.5},"mean":null,"n":0,"inherited":true}"#,
+            ),
+            (
+                Reason::Settled {
+                    mean: Some(1.0),
+                    n: 2,
+                    default_mean: None,
+                    is_default: false,
+                    stopped: Some(Stopped::RegretBudget {
+                        regret: budget.0,
+                        bound: budget.1,
+                    }),
+                },
+                r#"{"kind":"settled","mean":1.0,"n":2,"default_mean":null,"is_default":false,"stopped":{"kind":"loss_bound","loss":3.5,"bound":3.0}}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&reason).unwrap(), stored);
+            assert_eq!(serde_json::from_str::<Reason>(stored).unwrap(), reason);
+        }
+    }
 }
