@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{ApiError, Service};
-use crate::decide::{mixed, unheeded};
+use crate::decide::{is_observed, mixed, unheeded};
 use crate::ineffective;
 
 /// Comparisons are made of the newest so many runs.
@@ -136,8 +136,13 @@ fn warnings(
     settings: &Settings,
     phase: Phase,
 ) -> Vec<String> {
-    let mixed = mixed(&state.space, history, settings, state.accepts_mixed)
-        .map(|mixture| Reason::from(mixture).to_string());
+    let mixed = mixed(&state.space, history, settings, state.accepts_mixed).map(|mixture| {
+        if state.pin.is_none() && is_observed(&mixture, history, phase) {
+            Reason::from(mixture).to_string()
+        } else {
+            mixture.to_string()
+        }
+    });
     let explores = state.pin.is_none() && matches!(phase, Phase::Design | Phase::Search);
     let short = explores
         .then(|| too_short(state, history, settings))
