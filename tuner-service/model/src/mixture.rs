@@ -16,8 +16,8 @@ pub struct Mixture {
     /// The geometric means of the two groups that they fall into, in seconds of the default, the
     /// quicker first; none if they only vary.
     pub modes: Option<(f64, f64)>,
-    /// Whether quick and slow runs take turns: then they are different work. Otherwise the slow ones
-    /// may as well have run on a busy machine.
+    /// Whether quick and slow runs take turns: then they are different work. Otherwise the slow
+    /// ones may as well have run on a busy machine.
     pub in_turn: bool,
 }
 

@@ -103,6 +103,7 @@ fn assessment(
     let facts = StudyFacts {
         study_id: state.study_id,
         accepts_mixed: state.accepts_mixed,
+        pinned: state.pin.is_some(),
         observed: &state.effects,
         drift: drift.map(|_| state.opened.why.as_str()),
     };
