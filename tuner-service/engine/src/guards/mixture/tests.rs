@@ -257,9 +257,9 @@ fn the_power_is_as_documented() {
     }
 }
 
-/// A tenth of the studies of docs/mixture.md: what, hours between starts, whether these are even,
-/// runs, and the percentages of studies that look like two works and are called different work.
-/// With them the default's share of the runs. The noise is 0.10.
+/// A tenth of the studies of docs/measurements/mixture.md: what, hours between starts, whether these
+/// are even, runs, and the percentages of studies that look like two works and are called different
+/// work. With them the default's share of the runs. The noise is 0.10.
 #[test]
 fn the_measured_rates_hold() {
     const STUDIES: u64 = 100;
