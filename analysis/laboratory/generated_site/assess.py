@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 CONFIG = """
 [listen]
+unix = "/nowhere"
 [database]
 url = {url}
 [accelerators]

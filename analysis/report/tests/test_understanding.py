@@ -32,8 +32,10 @@ from io_autotune_report.analyse.understanding import (
 )
 from io_autotune_report.analyse.understanding import noise as scatter
 from io_autotune_report.analyse.understanding.findings import QUIET_DAYS
+from io_autotune_report.analyse.understanding.importance import tree
 from io_autotune_report.document import Finding, Importance, NodeHours, Parameter, Study
 from io_autotune_report.load.assessment import Found
+from sklearn.tree import DecisionTreeRegressor
 
 HOURS = NodeHours(9.0, 5.0, 1.0, 9.0, 6.0, 0.5, 0.5, None)
 
@@ -124,6 +126,17 @@ def test_noise_alone_explains_nothing(seed: int) -> None:
     assert (said.r2, said.forest) == ([], [])
     assert said.forest_skill < 0.3
     assert len(said.anova) <= 1
+
+
+def test_the_forests_trees_are_those_of_scikit_learn() -> None:
+    random = np.random.default_rng(3)
+    for seed in range(50):
+        count, columns = int(random.integers(8, 60)), int(random.integers(1, 12))
+        x = random.integers(0, 4, (count, columns)).astype(np.float32)
+        y, weights = random.standard_normal(count), random.integers(1, 5, count).astype(np.float64)
+        known = DecisionTreeRegressor(min_samples_leaf=2, max_features=0.7, random_state=seed)
+        expected = known.fit(x, y, sample_weight=weights).predict(x)
+        assert np.array_equal(tree(x, y, weights, seed).predict(x)[:, 0], expected)
 
 
 def test_few_parametrizations_are_silence() -> None:

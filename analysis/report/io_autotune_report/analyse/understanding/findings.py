@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from io_autotune_report.document import Finding, Study
@@ -37,14 +38,17 @@ class Explored:
 
 def explored(here: pd.DataFrame) -> Explored | None:
     """Of one epoch's runs (columns: ``frames.RUNS``); nothing where there is nothing to compare."""
-    counted = here[(here["effect"] == "sample") & here["key"].notna() & (here["elapsed"] > 0)]
-    tried = counted[counted["role"].isin(EXPLORING_ROLES)]
-    default = counted.loc[counted["default"], "elapsed"]
-    if tried.empty or default.empty:
+    elapsed = here["elapsed"].to_numpy(dtype=np.float64)
+    keys = here["key"].to_numpy(dtype=object)
+    counted = (here["effect"].to_numpy(dtype=object) == "sample") & (elapsed > 0) & ~pd.isna(keys)
+    default = counted & here["default"].to_numpy(dtype=bool)
+    tried = counted & np.isin(here["role"].to_numpy(dtype=object), EXPLORING_ROLES)
+    if not tried.any() or not default.any():
         return None
-    best = tried.groupby("key", observed=True)["elapsed"].mean().min()
-    mean = float(default.mean())
-    return Explored(len(tried), float(tried["elapsed"].mean()) / mean, float(best) / mean)
+    codes, _ = pd.factorize(keys[tried])
+    means = np.bincount(codes, weights=elapsed[tried]) / np.bincount(codes)
+    mean = float(elapsed[default].mean())
+    return Explored(int(tried.sum()), float(elapsed[tried].mean()) / mean, float(means.min()) / mean)
 
 
 def findings(study: Study, found: tuple[Found, ...], search: Explored | None) -> list[Finding]:
