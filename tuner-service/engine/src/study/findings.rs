@@ -32,8 +32,8 @@ impl Epoch<'_> {
             .then(|| mixture(self.space(), history, self.settings()))
             .flatten()
             .map(|mixture| {
-                let observed = !facts.pinned
-                    && is_observed(&mixture, history, self.phase(history, &[]));
+                let observed =
+                    !facts.pinned && is_observed(&mixture, history, self.phase(history, &[]));
                 let what = if observed {
                     Reason::from(mixture).to_string()
                 } else {

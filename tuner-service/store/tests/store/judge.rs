@@ -1,8 +1,6 @@
 //! A verdict enters an epoch's caches once, only where it fits the run, and can be revised.
 
-use io_autotune_model::{
-    ObservedValue, Parametrization, Phase, RecentRun, Role, Tally, Tested,
-};
+use io_autotune_model::{ObservedValue, Parametrization, Phase, RecentRun, Role, Tally, Tested};
 use io_autotune_store::{Audit, Failure, Judged, Judgement, Source, StoreError, Verdict};
 use tokio::task::JoinSet;
 

@@ -8,6 +8,8 @@ use crate::testing::normal;
 
 const SECOND: i64 = 1_000_000;
 
+mod rules;
+
 /// Runs and what the same rules say of them when nothing is summed on a grid (numpy and scipy, every
 /// shift at which the sum of scores changes).
 const EXACT: &str = include_str!("exact.json");

@@ -1,0 +1,38 @@
+"""Has the service's own code assess a generated site, as it does with each verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+CONFIG = """
+[listen]
+unix = "/nowhere"
+[database]
+url = {url}
+[accelerators]
+directory = {accelerators}
+default = "romio"
+[slurm]
+cluster = "site"
+sources = []
+"""
+
+
+def assess(url: str) -> None:
+    """Assess the studies that have no assessment; ``IO_AUTOTUNED`` is the program.
+
+    Raises:
+        OSError, CalledProcessError: it is not built (``cargo build --release -p io-autotuned``), or
+            it fails, and has said why.
+    """
+    program = os.environ.get("IO_AUTOTUNED", str(ROOT / "target/release/io-autotuned"))
+    accelerators = json.dumps(str(ROOT / "deploy/accelerators.d"))
+    with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as config:
+        config.write(CONFIG.format(url=json.dumps(url), accelerators=accelerators))
+        config.flush()
+        subprocess.run([program, "--config", config.name, "--assess"], check=True)
