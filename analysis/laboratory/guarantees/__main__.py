@@ -49,7 +49,10 @@ all nights together.
 
 | world | hold the truth at the end | at each look | claimed falsely, ever |
 | --- | ---: | ---: | ---: |
-{rows}"""
+{rows}
+
+A default with twice the noise is at the edge of the promise in all sites at once; workflows break
+it, as in single studies."""
 
 
 if __name__ == "__main__":
