@@ -130,6 +130,10 @@ fn coverages(
     for (place, world) in worlds {
         row(out, world, &coverage(world, studies, seed + 100 * place))?;
     }
+    writeln!(
+        out,
+        "\nUnequal noise is corrected for, yet no theorem covers it. Workflows break this promise too."
+    )?;
     Ok(())
 }
 
