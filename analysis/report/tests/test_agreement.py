@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -58,20 +59,32 @@ def same_findings(shown: list[Finding], said: list[dict[str, Any]]) -> None:
     assert sorted(found) == sorted(expected)
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
 def test_gains_and_findings_are_those_that_status_shows(
-    database: str, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+    database: str, other_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Runs that end well, fail, run out of memory, are cut short; revisions, resets, pins.
 
     Between the nights random studies are accepted as one application's.
     """
     monkeypatch.setitem(os.environ, "TZ", "UTC")
+    kinds, verdicts = set(), set()
+    for seed, url in ((1, database), (2, other_database)):
+        for said, shown in lived(url, tmp_path / str(seed), seed):
+            same_findings(shown, said["findings"])
+            kinds |= {each["kind"] for each in said["findings"]}
+            verdicts.add(said["gain"]["verdict"])
+    # What is never said is never compared.
+    assert {"quarantine", "mixed"} <= kinds
+    assert {"faster", "not_yet"} <= verdicts
+
+
+def lived(url: str, directory: Path, seed: int) -> Iterator[tuple[dict[str, Any], list[Finding]]]:
+    """At each night each study, what the service says of it, and the findings that are listed."""
     random = np.random.default_rng(seed)
     shape = Shape(seed=seed, applications=8, studies=40, runs=4000, days=SPANS[-1])
     year = make(shape)
-    after, kinds, verdicts = float("-inf"), set(), set()
-    with psycopg.connect(database, autocommit=True) as connection:
+    after = float("-inf")
+    with psycopg.connect(url, autocommit=True) as connection:
         for days in SPANS:
             write(connection, year, after, days * DAY)
             after = days * DAY
@@ -84,18 +97,11 @@ def test_gains_and_findings_are_those_that_status_shows(
             connection.execute(
                 "update epochs set evidence = null where study_id = any(%s)", [some.tolist()]
             )
-            assess(database)
+            assess(url)
             known = served(connection)
-            told = report(database, tmp_path, (shape.first + timedelta(days=days - 1)).isoformat())
-            assert {study.study_id for study in told.studies} <= set(known)
+            told = report(url, directory, (shape.first + timedelta(days=days - 1)).isoformat())
             compared = sum(each["gain"]["control_runs"] > 0 for each in known.values())
             for study in told.studies:
                 said = known[study.study_id]
                 same_gain(study, said["gain"], told.false_discovery_rate, compared)
-                shown = [each for each in told.findings if each.study_id == study.study_id]
-                same_findings(shown, said["findings"])
-                kinds |= {each["kind"] for each in said["findings"]}
-                verdicts.add(said["gain"]["verdict"])
-    # What is never said is never compared.
-    assert {"quarantine"} <= kinds
-    assert {"faster", "not_yet"} <= verdicts
+                yield said, [each for each in told.findings if each.study_id == study.study_id]
