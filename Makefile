@@ -195,7 +195,8 @@ report-demo: build $(VENV_REPORT)/.installed ## The nightly report of the demo's
 		--nights $(REPORT_DEMO) --python $(abspath $(VENV_REPORT))/bin/python
 
 bench-report: $(VENV_REPORT)/.installed ## The nightly report's time and memory, of 10^6 runs in 10^4 studies
-	@deploy/install-deps cluster report
+	@deploy/install-deps build cluster report
+	cargo build --release --locked --package io-autotuned
 	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) tests/with-postgres $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
 
 report-schema: $(VENV_REPORT)/.installed ## Renew docs/report.schema.json

@@ -18,7 +18,7 @@ from io_autotune_report.load.assessment import UNKNOWN, Assessment, decode
 
 def part(*effects: object, **known: object) -> Part:
     runs = frame(unsettled(noise(1, 0.1)))
-    return Part(spent(runs), assessment(*effects, **known))  # type: ignore[arg-type]
+    return Part(spent(runs), assessment(*effects, **known))
 
 
 def test_what_the_service_keeps_is_read_as_it_is() -> None:

@@ -199,7 +199,10 @@ def test_single_runs_tell_no_noise() -> None:
 
 
 def study(
-    runs: pd.DataFrame, phase: str = "settled", hours: NodeHours = HOURS, **gain: Any
+    runs: pd.DataFrame,
+    phase: str = "settled",
+    hours: NodeHours = HOURS,
+    **gain: Any,  # noqa: ANN401 - fields of several types
 ) -> Study:
     return Study(
         study_id=12,
@@ -226,7 +229,10 @@ def study(
 
 
 def listed(
-    runs: pd.DataFrame, *found: Found, phase: str = "settled", **known: Any
+    runs: pd.DataFrame,
+    *found: Found,
+    phase: str = "settled",
+    **known: Any,  # noqa: ANN401 - likewise
 ) -> dict[str, Finding]:
     said = findings(study(runs, phase, **known), found, explored(runs))
     return {finding.kind: finding for finding in said}
@@ -258,7 +264,10 @@ def test_what_the_service_finds_is_rendered_in_its_words() -> None:
         Found("ineffective", "a has no effect here.", "Leave it out."),
     )
     assert list(said) == ["mixed", "quarantine", "drift", "ineffective"]
-    assert (said["mixed"].what, said["mixed"].do) == ("The runs differ.", "`io-autotune accept 12`.")
+    assert (said["mixed"].what, said["mixed"].do) == (
+        "The runs differ.",
+        "`io-autotune accept 12`.",
+    )
     assert said["quarantine"].what == '{"a":"x","b":2}: 3 of 3 runs failed'
 
 

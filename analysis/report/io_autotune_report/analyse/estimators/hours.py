@@ -31,9 +31,7 @@ def node_hours(runs: pd.DataFrame, assessment: Assessment) -> NodeHours:
 def node_hours_of(studies: Sequence[Part]) -> NodeHours:
     """Of one study or the sum over several."""
     effects = [effect for study in studies for effect in study.assessment.effects]
-    explored = [
-        study.spent.exploring for study in studies if study.spent.exploring is not None
-    ]
+    explored = [study.spent.exploring for study in studies if study.spent.exploring is not None]
     exploring = math.fsum(explored) if explored else None
     used = math.fsum(study.spent.used for study in studies)
     if not effects:

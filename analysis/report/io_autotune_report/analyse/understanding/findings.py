@@ -48,7 +48,9 @@ def explored(here: pd.DataFrame) -> Explored | None:
     codes, _ = pd.factorize(keys[tried])
     means = np.bincount(codes, weights=elapsed[tried]) / np.bincount(codes)
     mean = float(elapsed[default].mean())
-    return Explored(int(tried.sum()), float(elapsed[tried].mean()) / mean, float(means.min()) / mean)
+    return Explored(
+        int(tried.sum()), float(elapsed[tried].mean()) / mean, float(means.min()) / mean
+    )
 
 
 def findings(study: Study, found: tuple[Found, ...], search: Explored | None) -> list[Finding]:

@@ -37,7 +37,7 @@ LEAST_SKILL = 0.3
 MOST = 500
 """Parametrizations that are looked at: the latest."""
 
-_FOLDS, _TREES, _SHUFFLES = 5, 20, 4
+_FOLDS, _TREES, _SHUFFLES = 5, 10, 4
 _FEATURES, _LEAST_IN_LEAF = 0.7, 2
 _LEVEL = 0.05
 _LEAST_IN_GROUP = 4
