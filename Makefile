@@ -120,12 +120,12 @@ test-array: build $(VENV)/.installed ## An array of a thousand tasks, a thousand
 NIGHTLY_TIMES := build/nightly-times
 test-nightly: export TEST_TIMES := $(NIGHTLY_TIMES)
 test-nightly: export IO_AUTOTUNE_CALIBRATION := complete
-test-nightly: build $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/nightly.md
+test-nightly: build $(VENV)/.installed ## Everything: complete calibration, every life, time limits, arrays, a longer soak; renews docs/measurements/nightly.md
 	@deploy/install-deps cluster test accounting
 	@rm -rf $(NIGHTLY_TIMES)
 	@status=0; $(MAKE) --no-print-directory --keep-going test-rust test-unit test-store test-cluster test-slow test-array test-soak \
 		TEST_SOAK_ARGS="--jobs=500" TEST_TIMES=$(NIGHTLY_TIMES) || status=$$?; \
-	python3 tests/results.py page $(NIGHTLY_TIMES) docs/nightly.md; exit $$status
+	python3 tests/results.py page $(NIGHTLY_TIMES) docs/measurements/nightly.md; exit $$status
 
 lives: build $(VENV)/.installed ## Renew docs/lives.md: every kind of job, every kind of end
 	@deploy/install-deps cluster test accounting
