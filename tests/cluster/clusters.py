@@ -27,7 +27,7 @@ KEPT_LOGS = Path(__file__).resolve().parents[2] / "build" / "test-cluster-logs"
 KEEP = "IO_AUTOTUNE_KEEP"
 """Set this variable to 1 to keep a cluster when a test has failed on it."""
 SHARED = "squeue"
-"""What docs/lives.md calls the make-up of the cluster that most tests share."""
+"""What lives.md calls the make-up of the cluster that most tests share."""
 
 MESSAGES: pytest.StashKey[list[str]] = pytest.StashKey()
 """What is to be said at the very end."""
@@ -51,7 +51,7 @@ def cluster_of_its_own(
 ) -> Iterator[Site]:
     """Bring up a cluster; at the end, check that nothing was left behind, and destroy it.
 
-    ``make_up`` is what docs/lives.md calls it; ``options`` are those of Cluster that are to differ
+    ``make_up`` is what lives.md calls it; ``options`` are those of Cluster that are to differ
     from the shared cluster's.
     """
     if os.geteuid() != 0:

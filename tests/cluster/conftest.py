@@ -1,4 +1,4 @@
-"""Fixtures of the tests on a real cluster, and what renews docs/lives.md."""
+"""Fixtures of the tests on a real cluster, and what renews lives.md."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lives.record import Record
 from lives.together import Lives
 
 WRITE_LIVES = "--write-lives"
-"""The option by which docs/lives.md is renewed."""
+"""The option by which lives.md is renewed."""
 LONGEST_FIRST = ("test_tuning", "test_lives", "test_replicas", "test_outages", "test_truth")
 """Modules that would keep one worker busy when the others have ended, were they not begun first."""
 RECORD: pytest.StashKey[Record] = pytest.StashKey()
-"""What docs/lives.md is compared with, or renewed from."""
+"""What lives.md is compared with, or renewed from."""
 
 
 @pytest.fixture(scope="session")
@@ -41,14 +41,12 @@ def lives(request: pytest.FixtureRequest, site: Site) -> Lives:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that renews docs/lives.md."""
-    parser.addoption(
-        WRITE_LIVES, action="store_true", help="write what was recorded into docs/lives.md"
-    )
+    """Add the option that renews lives.md."""
+    parser.addoption(WRITE_LIVES, action="store_true", help="write what was recorded into lives.md")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read docs/lives.md, and let the clusters say at the end where their logs are."""
+    """Read lives.md, and let the clusters say at the end where their logs are."""
     say_at_the_end(config)
     config.stash[RECORD] = Record(writes=config.getoption(WRITE_LIVES))
 
@@ -61,6 +59,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write docs/lives.md, where that was asked for."""
+    """Write lives.md, where that was asked for."""
     if session.config.stash[RECORD].write():
-        say(session.config, "docs/lives.md is renewed: look at what has changed in it")
+        say(session.config, "lives.md is renewed: look at what has changed in it")

@@ -124,7 +124,7 @@ class Site:
     """A cluster with the service, its users and its admin."""
 
     def __init__(self, cluster: Cluster, make_up: str) -> None:
-        """Work with a cluster that is up; ``make_up`` is what docs/lives.md calls its like."""
+        """Work with a cluster that is up; ``make_up`` is what lives.md calls its like."""
         self.cluster = cluster
         self.make_up = make_up
         self.paths = cluster.paths

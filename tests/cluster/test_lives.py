@@ -1,4 +1,4 @@
-"""Every kind of job, every kind of end: what takes seconds. See docs/lives.md."""
+"""Every kind of job, every kind of end: what takes seconds. See lives.md."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add how long the soak is to be, and under which seed."""
     parser.addoption("--jobs", type=int, default=JOBS, help=f"so many jobs (default: {JOBS})")
     parser.addoption("--seed", type=int, default=SEED, help=f"of the operations (default: {SEED})")
-    parser.addoption("--write-soak", action="store_true", help="write docs/soak.md")
+    parser.addoption("--write-soak", action="store_true", help="write docs/measurements/soak.md")
 
 
 @pytest.fixture(scope="module")

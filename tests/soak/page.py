@@ -1,4 +1,4 @@
-"""docs/soak.md: what a soak did and what came of it. Pure: text from numbers."""
+"""docs/measurements/soak.md: what a soak did and what came of it. Pure: text from numbers."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from harness import Site
 from soak import page
 from soak.soak import Soak
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "soak.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "soak.md"
 """The report of the long one."""
 
 

@@ -1,4 +1,4 @@
-"""docs/lives.md: what is written is read back, and what differs is told."""
+"""lives.md: what is written is read back, and what differs is told."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_job_that_ran_again_gives_its_rows_anew_and_others_stay() -> None:
 def test_a_difference_names_the_row_and_both_sides() -> None:
     assert page.differences([ROW], [ROW]) == []
     (told,) = page.differences([ROW], [replace(ROW, state="censored")])
-    assert told.startswith("batch, COMPLETED, squeue, 1: docs/lives.md has ")
+    assert told.startswith("batch, COMPLETED, squeue, 1: lives.md has ")
     assert "counted" in told
     assert "censored" in told
     (told,) = page.differences([], [ROW])

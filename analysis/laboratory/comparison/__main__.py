@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--work", type=Path, default=Path("build/comparison"), help="for what is in between"
     )
-    parser.add_argument("--output", type=Path, default=Path("docs/comparison.md"))
+    parser.add_argument("--output", type=Path, default=Path("docs/measurements/comparison.md"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument(
         "--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"), help="our program"

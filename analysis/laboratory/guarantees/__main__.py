@@ -1,6 +1,6 @@
-"""Measures what the report promises and writes docs/report-guarantees.md.
+"""Measures what the report promises and writes docs/measurements/report-guarantees.md.
 
-    OMP_NUM_THREADS=1 python -m guarantees --output docs/report-guarantees.md
+    make report-guarantees GUARANTEES_ARGS="--studies 1000 --seed 1"
 
 with analysis/report and analysis/laboratory in PYTHONPATH. The figures depend on --studies and
 --seed alone.
@@ -171,12 +171,9 @@ def _row(name: str, *rates: Rate) -> str:
 _HEAD = """\
 # What the report promises, measured
 
-What the report claims, and how: [report-statistics.md](report-statistics.md). Made by
-
-    PYTHONPATH=analysis/report:analysis/laboratory python -m guarantees \\
-        --studies {studies} --seed {seed} --output docs/report-guarantees.md
-
-from simulated studies with the report's own code; a test repeats them with fewer. Noise is
+Written by `make report-guarantees GUARANTEES_ARGS="--studies {studies} --seed {seed}"`; do not
+edit. What the report claims, and how: [statistics](../derivation/report-statistics.md). The studies
+are simulated, the code is the report's own; a test repeats them with fewer. Noise is
 log-normal; one run in 16 is an outlier, 30 to 60 % slower; drift makes everything slower over 700
 runs."""
 

@@ -1,4 +1,4 @@
-"""The figures of docs/report-guarantees.md, each from a simulation of its own."""
+"""The figures of docs/measurements/report-guarantees.md, each from a simulation of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report promises, by simulation under fixed seeds: docs/report-guarantees.md in small."""
+"""What the report promises, by simulation under fixed seeds: report-guarantees.md in small."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
 """Kinds of ends: what the work does, and what is done to the job from outside.
 
 An end is added by an entry of ENDS. What is expected of a run is written here from what the product
-promises; what was recorded is in docs/lives.md, and both are checked.
+promises; what was recorded is in lives.md, and both are checked.
 """
 
 from __future__ import annotations

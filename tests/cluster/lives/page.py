@@ -1,4 +1,4 @@
-"""docs/lives.md: what was recorded of every kind of job and every kind of end. Pure: text and rows.
+"""lives.md: what was recorded of every kind of job and every kind of end. Pure: text and rows.
 
 The page is written by the tests alone, and read back by them: its tables are the expectation that
 a later run is compared with.
@@ -120,7 +120,7 @@ def parse(text: str) -> list[Row]:
             if cells == _HEADER or set(cells) == {"---"}:
                 continue
             if len(cells) != len(_TABLED):
-                raise ValueError(f"docs/lives.md has a row that is not one: {line}")
+                raise ValueError(f"lives.md has a row that is not one: {line}")
             rows.append(Row(end=end, **dict(zip(_TABLED, cells, strict=True))))
     return rows
 
@@ -144,7 +144,7 @@ def differences(committed: Iterable[Row], recorded: Iterable[Row]) -> list[str]:
     for key in sorted(old.keys() | new.keys()):
         before, now = old.get(key), new.get(key)
         if before != now:
-            told.append(f"{', '.join(key)}: docs/lives.md has {_shown(before)}, now {_shown(now)}")
+            told.append(f"{', '.join(key)}: lives.md has {_shown(before)}, now {_shown(now)}")
     return told
 
 

@@ -1,4 +1,4 @@
-"""What a session of tests recorded, compared with docs/lives.md or written into it."""
+"""What a session of tests recorded, compared with lives.md or written into it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from devcluster import command, files
 from lives import ends, kinds, page
 from lives.page import Legend, Row
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "lives.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "measurements" / "lives.md"
 """The page."""
 
 CLUSTERS = {

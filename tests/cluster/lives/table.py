@@ -1,4 +1,4 @@
-"""Which combinations are run, and where: the table of docs/lives.md."""
+"""Which combinations are run, and where: the table of lives.md."""
 
 from __future__ import annotations
 

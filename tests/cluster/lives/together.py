@@ -34,7 +34,7 @@ class Lives:
         self._results = live(site, cells)
 
     def check(self, entry: Entry) -> None:
-        """Fail with what went wrong for one job, or where docs/lives.md says otherwise."""
+        """Fail with what went wrong for one job, or where lives.md says otherwise."""
         key = (entry.kind.name, entry.end.name, self._make_up)
         result = self._results[key]
         if isinstance(result, Exception):

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use comfy_table::{CellAlignment, Table, presets};
-use io_autotune_model::Parametrization;
+use io_autotune_model::{Gain, GainVerdict, Parametrization};
 use io_autotune_protocol::{
     Applied, Elapsed, FinishRequest, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
 };
@@ -128,9 +128,9 @@ pub(crate) fn study(study: &StudySummary) -> String {
     }
     text.push_str(&format!(
         "gain         {}\nchosen       {}\nwhy          {}\n",
-        study.gain.as_ref().map_or_else(
-            || "not yet known: it takes two tuned runs and two control runs".to_owned(),
-            long_gain
+        study.assessment.as_ref().map_or_else(
+            || "not said: the service is older than this command".to_owned(),
+            |assessment| long_gain(&assessment.gain)
         ),
         match &study.recommended {
             None => "nothing yet".to_owned(),
@@ -395,22 +395,37 @@ fn short_gain(gain: &GainSummary) -> String {
     }
 }
 
-fn long_gain(gain: &GainSummary) -> String {
-    let (low, high) = gain.interval;
-    let interval = format!("95 % interval {:.1} .. {:.1} %", low * 100.0, high * 100.0);
-    match (gain.resolved, gain.gain >= 0.0) {
-        (false, _) => format!(
-            "none that can be told from noise ({:.1} %, {interval})",
-            gain.gain * 100.0
+fn long_gain(gain: &Gain) -> String {
+    let percent = |share: f64| format!("{:.1}", share * 100.0);
+    let interval = match gain.low.zip(gain.high) {
+        Some((low, high)) => format!(
+            "{:.1} % interval {} .. {} %",
+            gain.level * 100.0,
+            percent(low),
+            percent(high)
         ),
-        (true, true) => format!(
-            "{:.1} % less time than the default ({interval})",
-            gain.gain * 100.0
+        None => "no interval yet".to_owned(),
+    };
+    let estimate = gain.share.map(percent);
+    match (gain.verdict, estimate, gain.share) {
+        (GainVerdict::Faster, Some(estimate), _) => {
+            format!("{estimate} % less time than the default ({interval})")
+        }
+        (GainVerdict::Slower, _, Some(share)) => format!(
+            "a loss: {} % more time than the default ({interval})",
+            percent(-share)
         ),
-        (true, false) => format!(
-            "a loss: {:.1} % more time than the default ({interval})",
-            -gain.gain * 100.0
-        ),
+        (GainVerdict::NoEffect, ..) => format!("none: {}", gain.reason),
+        (GainVerdict::Unclear, Some(estimate), _) => {
+            format!("{estimate} % ({interval}). {}", gain.reason)
+        }
+        (_, Some(estimate), _) => {
+            let more = gain.runs_needed.map_or_else(String::new, |runs| {
+                format!("; about {runs} more runs would show such a gain")
+            });
+            format!("none that can be told from noise ({estimate} %, {interval}{more})")
+        }
+        (_, None, _) => format!("not yet known: {}", gain.reason),
     }
 }
 
@@ -423,23 +438,48 @@ mod tests {
 
     use super::*;
 
-    fn gain(gain: f64, low: f64, high: f64) -> GainSummary {
-        GainSummary {
-            gain,
-            interval: (low, high),
-            resolved: low > 0.0 || high < 0.0,
+    fn gain(verdict: GainVerdict, share: f64, low: f64, high: f64) -> Gain {
+        Gain {
+            verdict,
+            reason: "The interval includes no effect.".to_owned(),
+            share: Some(share),
+            low: Some(low),
+            high: Some(high),
+            level: 0.975,
+            tuned_runs: 90,
+            control_runs: 10,
+            detectable: None,
+            runs_needed: Some(50),
+            evidence: 1.0,
         }
     }
 
     #[test]
-    fn a_gain_is_claimed_only_if_its_interval_excludes_zero() {
+    fn a_gain_is_said_as_the_evidence_has_it() {
         assert_eq!(
-            long_gain(&gain(0.25, 0.2, 0.3)),
-            "25.0 % less time than the default (95 % interval 20.0 .. 30.0 %)"
+            long_gain(&gain(GainVerdict::Faster, 0.25, 0.2, 0.3)),
+            "25.0 % less time than the default (97.5 % interval 20.0 .. 30.0 %)"
         );
-        assert!(long_gain(&gain(0.05, -0.1, 0.2)).starts_with("none that can be told from noise"));
-        assert!(long_gain(&gain(-0.2, -0.3, -0.1)).starts_with("a loss: 20.0 % more time"));
-        assert_eq!(short_gain(&gain(0.05, -0.1, 0.2)), "(5.0 %)");
+        let unsure = gain(GainVerdict::NotYet, 0.05, -0.1, 0.2);
+        assert_eq!(
+            long_gain(&unsure),
+            "none that can be told from noise (5.0 %, 97.5 % interval -10.0 .. 20.0 %; about 50 more runs would \
+             show such a gain)"
+        );
+        let loss = gain(GainVerdict::Slower, -0.2, -0.3, -0.1);
+        assert!(long_gain(&loss).starts_with("a loss: 20.0 % more time"));
+        let short = |gain: &Gain| short_gain(&GainSummary::of(gain).unwrap());
+        assert_eq!(short(&unsure), "(5.0 %)");
+        assert_eq!(short(&loss), "-20.0 %");
+        let unknown = Gain {
+            share: None,
+            ..unsure
+        };
+        assert_eq!(GainSummary::of(&unknown), None);
+        assert_eq!(
+            long_gain(&unknown),
+            "not yet known: The interval includes no effect."
+        );
     }
 
     fn run(state: RunState) -> RunSummary {

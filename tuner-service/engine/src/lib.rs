@@ -25,16 +25,16 @@ mod testing;
 use io_autotune_model::{reason, space};
 
 pub use checks::{MAX_DESIGN_POINTS, SettingsError};
-pub use guards::mixture::{Mixture, mixture};
+pub use guards::mixture::mixture;
 pub use guards::regret::settings::RegretSettings;
 pub use guards::restriction::RestrictedSpace;
 pub use history::quarantine::{Ends, Quarantine, Quarantined};
 pub use io_autotune_model::{
     Acquisition, BestKnownBecause, Changed, Comparison, Condition, Constraint, DRIFT_RUNS, Domain,
-    Drift, History, IneffectiveParameter, MOST_MEASURES, Moments, NoHeadroom, ObservedValue,
-    Parameter, ParameterEffect, ParameterEffects, Parametrization, Pending, Phase, Point,
-    RECENT_RUNS, Reason, RecentRun, Role, SampleError, SettledRun, Space, SpaceError, Stopped,
-    Suggestion, Tally, Tested, UnknownWord, Value, carried, carried_parametrization,
+    Drift, History, IneffectiveParameter, MOST_MEASURES, Mixture, Moments, NoHeadroom,
+    ObservedValue, Parameter, ParameterEffect, ParameterEffects, Parametrization, Pending, Phase,
+    Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError, SettledRun, Space, SpaceError,
+    Stopped, Suggestion, Tally, Tested, UnknownWord, Value, carried, carried_parametrization,
 };
 pub use search::alabed2021::settings::{Alabed2021Multitask, Clusters};
 pub use search::cao2018::settings::{
@@ -48,8 +48,10 @@ pub use search::robert2020::settings::{
 };
 pub use search::robert2020::table_v::table_v;
 pub use settled::drift::{drift, settings::DriftSettings};
+pub use settled::evidence;
 pub use settled::gain::{Gain, MeanInterval, gain, mean_interval};
 pub use study::epoch::Epoch;
+pub use study::findings::StudyFacts;
 pub use study::recommend::Recommendation;
 pub use study::settings::{MethodName, Settings, SurrogateGeneticSettings};
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};

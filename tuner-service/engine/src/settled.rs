@@ -2,5 +2,6 @@
 
 pub(crate) mod control_runs;
 pub(crate) mod drift;
+pub mod evidence;
 pub(crate) mod gain;
 pub(crate) mod incumbent;

@@ -1,6 +1,7 @@
 //! A study's epoch: what its next run gets, and what is recommended.
 
 pub(crate) mod epoch;
+pub(crate) mod findings;
 pub(crate) mod recommend;
 pub(crate) mod settings;
 pub(crate) mod stopping;

@@ -94,6 +94,28 @@ pub struct RecentRun {
     pub ordinal: i64,
     /// Seconds.
     pub elapsed: f64,
+    /// When it started, in seconds since 1970; none where that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<i64>,
+}
+
+impl RecentRun {
+    /// A run whose start is not known.
+    pub fn new(ordinal: i64, elapsed: f64) -> Self {
+        RecentRun {
+            ordinal,
+            elapsed,
+            started: None,
+        }
+    }
+
+    /// The same run, which started so many seconds after 1970 began.
+    pub fn started_at(self, started: i64) -> Self {
+        RecentRun {
+            started: Some(started),
+            ..self
+        }
+    }
 }
 
 /// How many recent runs a [`Tested`] keeps.
@@ -149,19 +171,28 @@ impl Tested {
         }
     }
 
-    /// Takes in a run that counts; `elapsed` in seconds.
+    /// Takes in a run that counts and whose start is not known; `elapsed` in seconds.
     ///
     /// # Errors
     /// If `elapsed` is not finite and positive; nothing changes then.
     pub fn record(&mut self, ordinal: i64, elapsed: f64) -> Result<(), SampleError> {
+        self.record_run(RecentRun::new(ordinal, elapsed))
+    }
+
+    /// Takes in a run that counts.
+    ///
+    /// # Errors
+    /// If its seconds are not finite and positive; nothing changes then.
+    pub fn record_run(&mut self, run: RecentRun) -> Result<(), SampleError> {
+        let elapsed = run.elapsed;
         if elapsed.is_finite() && elapsed <= 0.0 {
             return Err(SampleError::NotPositive(elapsed));
         }
         self.elapsed.push(elapsed)?;
         // The logarithm of a finite positive number is finite, so this cannot fail half way.
         self.log_elapsed.push(elapsed.ln())?;
-        self.first_ordinal = self.first_ordinal.min(ordinal);
-        insert(&mut self.recent, RecentRun { ordinal, elapsed });
+        self.first_ordinal = self.first_ordinal.min(run.ordinal);
+        insert(&mut self.recent, run);
         self.keep_latest();
         Ok(())
     }
@@ -193,7 +224,7 @@ impl Tested {
             return Err(SampleError::NotPositive(elapsed));
         }
         self.first_ordinal = self.first_ordinal.min(ordinal);
-        insert(&mut self.censored, RecentRun { ordinal, elapsed });
+        insert(&mut self.censored, RecentRun::new(ordinal, elapsed));
         self.keep_longest();
         Ok(())
     }
@@ -419,6 +450,21 @@ mod tests {
         assert_eq!((tested.first_ordinal, tested.failed), (-1, 1));
         assert_eq!(tested.elapsed.count, 100);
         assert_eq!(tested.log_elapsed.count, 100);
+    }
+
+    #[test]
+    fn a_start_is_kept_and_what_was_stored_without_one_is_read() {
+        let mut tested = Tested::new(Parametrization::default(), 1);
+        let run = RecentRun::new(1, 2.5).started_at(7);
+        tested.record_run(run).unwrap();
+        tested.record(2, 2.5).unwrap();
+        let json = serde_json::to_string(&tested.recent).unwrap();
+        assert_eq!(
+            json,
+            r#"[{"ordinal":1,"elapsed":2.5,"started":7},{"ordinal":2,"elapsed":2.5}]"#
+        );
+        let read: Vec<RecentRun> = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, tested.recent);
     }
 
     #[test]

@@ -3,8 +3,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod assessment;
 pub mod drift;
 pub mod history;
+pub mod mixture;
 pub mod overridden;
 pub mod reason;
 pub mod run;
@@ -13,9 +15,11 @@ pub mod space;
 mod testing;
 pub mod words;
 
+pub use assessment::{Assessment, Effect, Finding, FindingKind, Gain, GainVerdict};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
 pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};
+pub use mixture::Mixture;
 pub use overridden::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
 pub use reason::{Acquisition, BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
 pub use run::{Phase, Role};

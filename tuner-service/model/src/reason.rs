@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mixture::different;
 use crate::run::{Phase, Role};
 use crate::space::Parametrization;
 
@@ -228,9 +229,20 @@ pub enum Reason {
         cv: f64,
         /// How many they are.
         runs: u64,
-        /// The two times they gather around, if they do.
+        /// How many runs of another parametrization were looked at beside them.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        tuned: u64,
+        /// The two times they gather around, in seconds of the default, if they do.
         modes: Option<(f64, f64)>,
     },
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What ended a search before its budget was spent: a criterion of `[study.stop]`, and how it was met,
@@ -588,26 +600,21 @@ impl fmt::Display for Reason {
             }
             Reason::Pinned => f.write_str("the study is pinned to this parametrization"),
             Reason::Observe => f.write_str("observed only: nothing is applied"),
-            Reason::Mixed { cv, runs, modes } => mixed(f, *cv, *runs, *modes),
+            Reason::Mixed {
+                cv,
+                runs,
+                tuned,
+                modes,
+            } => {
+                f.write_str("observed only: ")?;
+                different(f, *cv, *runs, *tuned, *modes)?;
+                f.write_str(
+                    ", which looks like different work under one name: give each its own with \
+                     app=NAME, or confirm that they are one application with `io-autotune accept APP`",
+                )
+            }
         }
     }
-}
-
-fn mixed(f: &mut fmt::Formatter<'_>, cv: f64, runs: u64, modes: Option<(f64, f64)>) -> fmt::Result {
-    write!(f, "observed only: the last {runs} runs of the default ")?;
-    match modes {
-        Some((quick, slow)) => write!(
-            f,
-            "gather around two times, {} and {}",
-            seconds(quick),
-            seconds(slow)
-        )?,
-        None => write!(f, "vary by {:.0} %", 100.0 * cv)?,
-    }
-    f.write_str(
-        ", which looks like different work under one name: give each its own with app=NAME, \
-         or confirm that they are one application with `io-autotune accept APP`",
-    )
 }
 
 fn settled(
@@ -720,16 +727,21 @@ mod tests {
         );
         let json = serde_json::to_string(&full).unwrap();
         assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), full);
-        for (modes, words) in [
+        let two = Some((10.0, 21.5));
+        for (tuned, modes, words) in [
+            (0, two, "gather around two times, 10 s and 21.5 s"),
             (
-                Some((10.0, 21.5)),
-                "gather around two times, 10 s and 21.5 s",
+                9,
+                two,
+                "and 9 of another parametrization, brought to its level, gather around two times, \
+                 10 s and 21.5 s",
             ),
-            (None, "vary by 83 %"),
+            (9, None, "vary by 83 %"),
         ] {
             let mixed = Reason::Mixed {
                 cv: 0.83,
                 runs: 8,
+                tuned,
                 modes,
             };
             let text = mixed.to_string();
@@ -743,5 +755,9 @@ mod tests {
             let json = serde_json::to_string(&mixed).unwrap();
             assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), mixed);
         }
+        // As it was stored while only the default was looked at.
+        let earlier = r#"{"kind":"mixed","cv":0.83,"runs":8,"modes":null}"#;
+        let read = serde_json::from_str::<Reason>(earlier).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), earlier);
     }
 }

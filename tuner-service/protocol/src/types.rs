@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use io_autotune_model::{Parametrization, Phase, Role, Space};
+use io_autotune_model::{Assessment, Gain, GainVerdict, Parametrization, Phase, Role, Space};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -560,15 +560,27 @@ pub struct Elapsed {
     pub interval: Option<(f64, f64)>,
 }
 
-/// The gain of runs made after the choice against the control runs interleaved with them.
+/// The gain as clients before 0.2 read it. Newer ones read [`Assessment::gain`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GainSummary {
-    /// 1 - tuned/default, as a ratio of geometric means: 0.25 says a quarter of the time is saved.
+    /// 1 - tuned/default: 0.25 says a quarter of the time is saved.
     pub gain: f64,
-    /// Ends of its 95 % interval (Welch's t on log elapsed).
+    /// Ends of its interval, which holds for all looks at the study together.
     pub interval: (f64, f64),
-    /// Whether the interval excludes zero.
+    /// Whether a gain or a loss is claimed.
     pub resolved: bool,
+}
+
+impl GainSummary {
+    /// A gain that has an interval.
+    #[must_use]
+    pub fn of(gain: &Gain) -> Option<Self> {
+        Some(Self {
+            gain: gain.share?,
+            interval: gain.low.zip(gain.high)?,
+            resolved: matches!(gain.verdict, GainVerdict::Faster | GainVerdict::Slower),
+        })
+    }
 }
 
 /// A parametrization that an admin, or the study's owner, has fixed.
@@ -650,8 +662,11 @@ pub struct StudySummary {
     pub control: Option<Elapsed>,
     /// Counted runs since the study settled that were given the recommended parametrization.
     pub tuned: Option<Elapsed>,
-    /// What the tuned runs gain against the control runs.
+    /// What the tuned runs gain against the control runs, as clients before 0.2 read it.
     pub gain: Option<GainSummary>,
+    /// The gain with its evidence, and the findings. Absent from a service before 0.2.
+    #[serde(default)]
+    pub assessment: Option<Assessment>,
     /// The parametrization recommended now.
     #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
     pub recommended: Option<Parametrization>,

@@ -1,9 +1,7 @@
 //! Parameters without effect: the application, or the library, has another value in force than runs are given, whatever
 //! that is.
 
-use std::collections::BTreeSet;
-
-use io_autotune_engine::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
+use io_autotune_model::ObservedValue;
 use io_autotune_protocol::Told;
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,24 +20,6 @@ pub(crate) fn observed_values(reports: &[Value]) -> Vec<ObservedValue> {
             as_given: told.as_asked,
         })
         .collect()
-}
-
-/// The parameters that the application does not heed, each in a sentence.
-pub(crate) fn sentences(effects: &ParameterEffects) -> Vec<String> {
-    let list = |values: &BTreeSet<String>| values.iter().cloned().collect::<Vec<_>>().join(", ");
-    let sentence = |(ineffective, effect): (IneffectiveParameter, &ParameterEffect)| {
-        format!(
-            "{} has no effect here: {} of the latest runs were given {}, and {} was in force; such runs do not count. It is \
-             held at its default, and no longer tuned. Does the program set it itself? Then it has to leave {} to \
-             io-autotune, or the parameter out of the accelerator",
-            ineffective.parameter,
-            effect.against,
-            list(&effect.given),
-            list(&effect.instead),
-            effect.name
-        )
-    };
-    effects.ineffective().map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -64,25 +44,14 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_is_never_as_given_has_no_effect() {
-        let mut effects = ParameterEffects::default();
-        effects.record(&observed_values(&[report("enable")]));
-        assert!(sentences(&effects).is_empty(), "one run is an accident");
-        effects.record(&observed_values(&[
-            report("automatic"),
-            json!("not a report"),
-        ]));
-        let [only] = &sentences(&effects)[..] else {
-            panic!("one sentence")
+    fn what_nodes_were_told_is_read_and_what_is_no_report_is_passed_over() {
+        let values = observed_values(&[report("enable"), json!("not a report")]);
+        let [sieve, nodes] = &values[..] else {
+            panic!("two parameters: {values:?}")
         };
-        assert!(
-            only.starts_with("sieve has no effect here: 2 of the latest runs"),
-            "{only}"
-        );
-        assert!(
-            only.contains("given automatic, enable, and disable was in force"),
-            "{only}"
-        );
-        assert!(only.contains("leave romio_sieve to"), "{only}");
+        assert_eq!((sieve.parameter.as_str(), sieve.as_given), ("sieve", false));
+        assert_eq!(sieve.given.as_deref(), Some("enable"));
+        assert_eq!(sieve.in_force, "disable");
+        assert!(nodes.as_given);
     }
 }

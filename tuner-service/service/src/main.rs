@@ -5,6 +5,7 @@
 mod access;
 mod admission;
 mod api;
+mod assess;
 mod config;
 mod decide;
 mod ineffective;

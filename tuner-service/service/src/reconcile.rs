@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::assess;
 use crate::decide::restricted;
 use crate::ineffective;
 use crate::limits::Limits;
@@ -72,6 +73,9 @@ impl ReconcileConfig {
 /// No round takes more runs; the next one takes the rest.
 const RUNS_PER_ROUND: i64 = 5000;
 
+/// So many studies whose verdicts are older than assessments are assessed in one sweep.
+const STUDIES_PER_SWEEP: i64 = 100;
+
 /// So many runs of one epoch are judged in one transaction.
 const RUNS_PER_BATCH: usize = 100;
 
@@ -125,6 +129,10 @@ impl Reconciler {
     async fn round(self: &Arc<Self>, sweeping: bool) -> Result<(), StoreError> {
         if sweeping {
             self.store.forget_unclaimed(self.timeouts.lost).await?;
+            for study_id in self.store.unassessed(STUDIES_PER_SWEEP).await? {
+                let assessing = self.store.assess(study_id).await?;
+                assess::renew(assessing, &self.settings).await?;
+            }
         }
         self.store.claim_outcomes(&self.sources.cluster).await?;
         let runs = self.awaited(sweeping).await?;
@@ -299,7 +307,10 @@ impl Reconciler {
                 observed_values: &one.observed_values,
             })
             .collect();
-        let judged = self.store.judge_runs(&judgements).await?;
+        let (judged, assessing) = self.store.judge_runs(&judgements).await?;
+        if let Some(assessing) = assessing {
+            assess::renew(assessing, &self.settings).await?;
+        }
         let mut changed = Vec::new();
         for (Judging { run, verdict, .. }, judged) in verdicts.iter().zip(judged) {
             let (run_id, job_id) = (run.run_id, run.job.job_id);

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::assess::Assessing;
 use crate::error::{Named, StoreError};
 use crate::judgements::{Effect, fold};
 use crate::pool::{Store, one_row};
@@ -161,15 +162,19 @@ impl Store {
             verdict,
             observed_values: &[],
         };
-        let judged = self.judge_runs(&[judgement]).await?;
+        let (judged, assessing) = self.judge_runs(&[judgement]).await?;
+        if let Some(assessing) = assessing {
+            assessing.commit().await?;
+        }
         judged.first().copied().ok_or(StoreError::Invariant {
             transaction: NAME,
             problem: "a run has no verdict".into(),
         })
     }
 
-    /// Gives runs of one epoch their verdicts, in this order, and enters them into its caches, or puts them in the
-    /// place of those they have: all of them in one transaction, or none. Returns what became of each.
+    /// Gives runs of one epoch their verdicts, in this order, and enters them into its caches, or puts
+    /// them in the place of those they have: all of them in one transaction, or none. Returns what became of each, and
+    /// the transaction, in which the study is to be assessed before it is committed.
     ///
     /// # Errors
     ///
@@ -177,13 +182,13 @@ impl Store {
     pub async fn judge_runs(
         &self,
         judgements: &[Judgement<'_>],
-    ) -> Result<Vec<Judged>, StoreError> {
+    ) -> Result<(Vec<Judged>, Option<Assessing>), StoreError> {
         let run_ids: Vec<i64> = judgements.iter().map(|one| one.run_id).collect();
         if run_ids.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
-        let epoch_id = lock_epoch(&mut transaction, &run_ids).await?;
+        let (epoch_id, study_id) = lock_epoch(&mut transaction, &run_ids).await?;
         let mut runs = lock_runs(&mut transaction, &run_ids).await?;
         let mut standings = standings(&mut transaction, &run_ids).await?;
         let (mut judged, mut added) = (Vec::new(), Vec::new());
@@ -270,15 +275,19 @@ impl Store {
         if !first_heard.is_empty() {
             hear(&mut transaction, epoch_id, &first_heard).await?;
         }
-        transaction.commit().await.named(NAME)?;
-        Ok(judged)
+        let first = added.iter().map(|one| one.run_id).min();
+        let assessing = Assessing::of(transaction, study_id, epoch_id, first);
+        Ok((judged, Some(assessing)))
     }
 }
 
 const NAME: &str = "judge_run";
 
-/// Locks the study of some runs, which must be of one epoch; returns the epoch.
-async fn lock_epoch(connection: &mut PgConnection, run_ids: &[i64]) -> Result<i64, StoreError> {
+/// Locks the study of some runs, which must be of one epoch; returns the epoch and the study.
+async fn lock_epoch(
+    connection: &mut PgConnection,
+    run_ids: &[i64],
+) -> Result<(i64, i64), StoreError> {
     let epochs = sqlx::query!(
         "select distinct e.id, e.study_id from runs r join epochs e on e.id = r.epoch_id where r.id = any($1)",
         run_ids
@@ -296,7 +305,7 @@ async fn lock_epoch(connection: &mut PgConnection, run_ids: &[i64]) -> Result<i6
         });
     };
     lock_study(connection, NAME, epoch.study_id).await?;
-    Ok(epoch.id)
+    Ok((epoch.id, epoch.study_id))
 }
 
 /// Locks runs, in the order of their ids, and reads them.

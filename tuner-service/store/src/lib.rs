@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod assess;
 mod awaited;
 mod clock;
 mod doctor;
@@ -27,6 +28,7 @@ mod tested;
 mod views;
 
 pub use admin::{Audit, AuditEntry};
+pub use assess::{Assessing, EvidenceRow, KeptEvidence};
 pub use awaited::AwaitedRun;
 pub use doctor::{CacheFault, StuckRun};
 pub use drift::Inheritance;

@@ -35,8 +35,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _applications(report)
     yield from _wrapped(
         f"Of the gains claimed, {per_cent(report.false_discovery_rate, 1)} may be false. What may"
-        " be claimed, and how: docs/report-statistics.md. All figures: index.html, report.json,"
-        " studies.csv and groups.csv of this night."
+        " be claimed, and how: docs/derivation/report-statistics.md. All figures: index.html,"
+        " report.json, studies.csv and groups.csv of this night."
     )
 
 

@@ -120,7 +120,7 @@ fn log_moments(times: &[f64]) -> Option<Moments> {
 /// The incomplete beta function loses digits as the degrees of freedom grow. Beyond ten thousand the
 /// first term of the expansion about the normal quantile z is right to nine digits:
 /// `z + (z^3 + z) / (4 df)` (Abramowitz and Stegun 1964, 26.7.5).
-fn quantile(freedom: f64) -> Option<f64> {
+pub(crate) fn quantile(freedom: f64) -> Option<f64> {
     const LARGE: f64 = 1e4;
     const Z: f64 = 1.959_963_984_540_054;
     if freedom > LARGE {

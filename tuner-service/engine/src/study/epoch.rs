@@ -87,6 +87,10 @@ impl<'a> Epoch<'a> {
         self
     }
 
+    pub(crate) fn space(&self) -> &'a Space {
+        self.space
+    }
+
     /// The settings that hold in it.
     pub fn settings(&self) -> &Settings {
         &self.settings

@@ -15,6 +15,7 @@ use utoipa::IntoParams;
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
+use crate::assess;
 use crate::decide::restricted;
 
 /// Which studies to show.
@@ -149,6 +150,7 @@ pub(super) async fn accept(
     let Json(body) = body?;
     let audit = steering(&service, caller, study_id, &body.why).await?;
     service.store.accept_mixed(study_id, audit).await?;
+    assess::renew(service.store.assess(study_id).await?, &service.settings).await?;
     service.admissions.forget_snapshots().await;
     tracing::info!(
         study_id,

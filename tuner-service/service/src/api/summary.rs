@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, History, MeanInterval, MethodName, Parametrization, Phase, Reason, Role, Settings,
-    Space, gain, mean_interval,
+    Epoch, History, MeanInterval, MethodName, Parametrization, Phase, Role, Space, mean_interval,
 };
+use io_autotune_model::{Assessment, FindingKind};
 use io_autotune_protocol::{
     Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
     StudySummary,
@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{ApiError, Service};
-use crate::decide::{mixed, restricted};
-use crate::ineffective;
+use crate::assess;
+use crate::decide::restricted;
 
 /// Comparisons are made of the newest so many runs.
 const COMPARED_RUNS: i64 = 5000;
@@ -47,7 +47,8 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
     let epoch =
         Epoch::restricted(&restricted, &service.settings, state.seed).with_cache(&surrogates);
     let phase = epoch.phase(history, &state.pending);
-    let warnings = warnings(&state, history, &service.settings, phase);
+    let assessment = assess::of(&service.store, &service.settings, &state).await?;
+    let warnings = warnings(&state, &epoch, history, &assessment, phase);
     let recommendation = epoch.recommend(history);
     let recommended = recommendation
         .as_ref()
@@ -94,7 +95,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         default: comparison.default,
         control: comparison.control,
         tuned: comparison.tuned,
-        gain: comparison.gain,
+        gain: GainSummary::of(&assessment.gain),
         differs: recommended
             .as_ref()
             .map(|best| differences(&state.space, best))
@@ -107,15 +108,8 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
             at: pin.at,
             why: pin.why,
         }),
-        quarantined: epoch
-            .quarantined(history)
-            .into_iter()
-            .map(|one| QuarantineSummary {
-                differs: differences(&state.space, &one.parametrization),
-                parametrization: one.parametrization,
-                why: one.why.to_string(),
-            })
-            .collect(),
+        quarantined: quarantined(&state.space, &assessment),
+        assessment: Some(assessment),
         warnings,
     })
 }
@@ -123,30 +117,51 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
 /// What is wrong with a study as a whole.
 fn warnings(
     state: &StudyState,
+    epoch: &Epoch<'_>,
     history: &History,
-    settings: &Settings,
+    assessment: &Assessment,
     phase: Phase,
 ) -> Vec<String> {
-    let mixed = mixed(&state.space, history, settings, state.accepts_mixed)
-        .map(|mixture| Reason::from(mixture).to_string());
+    let of = |kind| {
+        assessment
+            .findings
+            .iter()
+            .filter(move |one| one.kind == kind)
+    };
+    let mixed = of(FindingKind::Mixed).map(|one| one.what.clone());
     let explores = state.pin.is_none() && matches!(phase, Phase::Design | Phase::Search);
-    let short = explores
-        .then(|| too_short(state, history, settings))
-        .flatten();
-    let ineffective = ineffective::sentences(&state.effects);
-    mixed.into_iter().chain(short).chain(ineffective).collect()
+    let short = explores.then(|| too_short(state, epoch, history)).flatten();
+    let ineffective =
+        of(FindingKind::Ineffective).map(|one| format!("{} {}", one.what, one.action));
+    mixed.chain(short).chain(ineffective).collect()
 }
 
 /// That the study's jobs have no room to explore, and what to do.
 #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
-fn too_short(state: &StudyState, history: &History, settings: &Settings) -> Option<String> {
+fn too_short(state: &StudyState, epoch: &Epoch<'_>, history: &History) -> Option<String> {
     let limit = state.limit_seconds? as f64;
-    let lack = Epoch::new(&state.space, settings, state.seed).lacks_headroom(history, limit)?;
+    let lack = epoch.lacks_headroom(history, limit)?;
     let minutes = (lack.needed? / 60.0).ceil();
     Some(format!(
         "{lack}; jobs like the latest one get the best known parametrization: submit with --time={minutes} (minutes) \
          or more and the study goes on"
     ))
+}
+
+/// The findings that are about a quarantine.
+fn quarantined(space: &Space, assessment: &Assessment) -> Vec<QuarantineSummary> {
+    let findings = assessment.findings.iter();
+    let quarantined = findings.filter(|one| one.kind == FindingKind::Quarantine);
+    quarantined
+        .filter_map(|one| {
+            let parametrization = one.parametrization.clone()?;
+            Some(QuarantineSummary {
+                differs: differences(space, &parametrization),
+                parametrization,
+                why: one.what.clone(),
+            })
+        })
+        .collect()
 }
 
 /// Runs as `history` shows them; those of few studies with what is quarantined now.
@@ -163,10 +178,12 @@ pub(crate) async fn runs(
     let mut why = BTreeMap::new();
     for study_id in studies {
         let state = service.store.study_state(study_id).await?;
-        let epoch = Epoch::new(&state.space, &service.settings, state.seed);
-        for one in epoch.quarantined(restricted(&state).history()) {
+        for one in quarantined(
+            &state.space,
+            &assess::of(&service.store, &service.settings, &state).await?,
+        ) {
             let key = (study_id, state.epoch, one.parametrization.key());
-            why.insert(key, one.why.to_string());
+            why.insert(key, one.why);
         }
     }
     rows.into_iter()
@@ -187,7 +204,6 @@ struct Comparison {
     default: Option<Elapsed>,
     control: Option<Elapsed>,
     tuned: Option<Elapsed>,
-    gain: Option<GainSummary>,
 }
 
 impl Comparison {
@@ -205,11 +221,6 @@ impl Comparison {
             default: elapsed(&default),
             control: elapsed(&control),
             tuned: elapsed(&tuned),
-            gain: gain(&tuned, &control).map(|gain| GainSummary {
-                gain: gain.gain,
-                interval: (gain.low, gain.high),
-                resolved: gain.low > 0.0 || gain.high < 0.0,
-            }),
         }
     }
 }

@@ -536,7 +536,11 @@ async fn verdicts_given_together_are_what_they_are_one_by_one() {
                     observed_values: &[],
                 })
                 .collect();
-            store.judge_runs(&judgements).await
+            let (judged, assessing) = store.judge_runs(&judgements).await?;
+            if let Some(assessing) = assessing {
+                assessing.commit().await?;
+            }
+            Ok::<_, StoreError>(judged)
         };
         assert_eq!(together(&[]).await.unwrap(), []);
         let first = together(&verdicts[..8]).await.unwrap();
@@ -621,7 +625,9 @@ async fn what_a_run_was_told_enters_its_epoch_once() {
                 verdict,
                 observed_values: &observed_values,
             };
-            store.judge_runs(&[judgement]).await.unwrap()
+            let (judged, assessing) = store.judge_runs(&[judgement]).await.unwrap();
+            assessing.unwrap().commit().await.unwrap();
+            judged
         };
         let state = async || {
             let start = Start::of(99);

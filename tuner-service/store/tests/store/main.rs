@@ -10,6 +10,7 @@
 )]
 
 mod admin;
+mod assess;
 mod cancellation;
 mod connections;
 mod doctor;

@@ -54,8 +54,8 @@ prop_compose! {
         first_ordinal: i64,
         level in prop::option::of(any::<u32>()),
     ) -> (Tested, Option<u32>) {
-        let recent = vec![RecentRun { ordinal: first_ordinal, elapsed: elapsed.mean }];
-        let censored = vec![RecentRun { ordinal: first_ordinal, elapsed: log_elapsed.mean }];
+        let recent = vec![RecentRun::new(first_ordinal, elapsed.mean)];
+        let censored = vec![RecentRun::new(first_ordinal, log_elapsed.mean)];
         (Tested { parametrization, elapsed, log_elapsed, recent, censored, measures, failed, out_of_memory, first_ordinal }, level)
     }
 }

@@ -1,0 +1,113 @@
+"""The pages: every link leads somewhere, lines are short, and each page is where its kind is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from unit_docs.links import anchor, anchors, dead, dead_in_site, relative
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+COLUMNS = 100
+EXEMPT = re.compile(r"/prose/|^docs/measurements/")
+"""Pages that a program writes or puts together."""
+
+
+def pages() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    files = [ROOT / name for name in listed.stdout.splitlines()]
+    return [file for file in files if file.exists()]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def written_by_hand(page: Path) -> bool:
+    return not EXEMPT.search(name(page))
+
+
+def whole(page: Path) -> bool:
+    return "/prose/" not in name(page)
+
+
+def book() -> list[Path]:
+    return [page for page in pages() if page.is_relative_to(DOCS) and page.name != "SUMMARY.md"]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in pages() if "/prose/" not in name(page)], ids=name
+)
+def test_each_link_leads_somewhere(page: Path) -> None:
+    assert not list(dead(page))
+
+
+@pytest.mark.parametrize("page", book(), ids=name)
+def test_a_page_of_the_site_links_to_pages_of_the_site(page: Path) -> None:
+    outside = [path for _, path, _ in relative(page) if path.startswith("../" * len(depth(page)))]
+    assert not outside, "name other files as code: the site does not have them"
+
+
+def depth(page: Path) -> tuple[str, ...]:
+    return page.relative_to(DOCS).parts
+
+
+def test_each_page_has_its_place_in_the_summary() -> None:
+    listed = {path for _, path, _ in relative(DOCS / "SUMMARY.md")}
+    assert listed == {str(page.relative_to(DOCS)) for page in book()}
+
+
+@pytest.mark.parametrize("page", list(filter(written_by_hand, pages())), ids=name)
+def test_lines_are_short(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    long = [
+        f"{number}: {line}"
+        for number, line in enumerate(lines, 1)
+        if len(line) > COLUMNS and not line.lstrip().startswith("|") and "](" not in line
+    ]
+    assert not long
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def test_a_measurement_says_what_renews_it() -> None:
+    targets = make_targets()
+    measurements = sorted((DOCS / "measurements").glob("*.md"))
+    assert measurements
+    for page in measurements:
+        head = "\n".join(page.read_text(encoding="utf-8").splitlines()[:12])
+        named = set(re.findall(r"make ([a-z-]+)", head))
+        assert named or "cargo run " in head, f"{name(page)} does not say what renews it"
+        assert named <= targets, f"{name(page)}: the Makefile lacks {named - targets}"
+
+
+def test_the_readme_is_short_and_its_commands_exist() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    targets = make_targets()
+    shown = set(re.findall(r"^ {4}make ([a-z-]+)", text, re.MULTILINE))
+    assert {"demo", "test"} <= shown <= targets
+
+
+def test_dead_links_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A `b`: c\n\n[a](#a-b-c) [b](#b) [c](none.md) `[d](none.md)` [e](http://e)\n")
+    assert anchors(page) == {"a-b-c"}
+    assert anchor("What's *left*, once?") == "whats-left-once"
+    assert list(dead(page)) == [
+        f"{page}:3: page.md has no heading #b",
+        f"{page}:3: there is no none.md",
+    ]
+    (tmp_path / "index.html").write_text('<a id="x" href="#y">y</a><img src="no.png"><a href="#x">')
+    assert len(list(dead_in_site(tmp_path))) == 2

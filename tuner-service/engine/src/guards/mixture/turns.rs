@@ -1,0 +1,140 @@
+//! Whether quick and slow runs take turns, or come in stretches.
+
+use super::Alignment;
+use super::groups::Groups;
+use crate::history::RecentRun;
+
+/// The logarithm of a likelihood ratio from which on runs are believed to take turns.
+pub(super) const LEAST_RATIO_OF_TURNS: f64 = 2.0;
+/// How long stretches last, in hours: from the median time between two starts, but at least 20 s and
+/// at most an hour, to 64 h, doubling.
+const SHORTEST_STRETCH: (f64, f64) = (20.0 / 3600.0, 1.0);
+const LONGEST_STRETCH: f64 = 64.0;
+/// Starts at the same moment do not make the same state certain: another node may be busy.
+const MOST_ALIKE: f64 = 0.98;
+/// One run in so many is an outlier, about so many logarithms of seconds slower, give or take.
+const OUTLIERS: f64 = 1.0 / 16.0;
+const OUTLIER: f64 = 0.37;
+const OUTLIER_SPREAD: f64 = 0.08;
+/// The least spread within a group, so that equal times do not make every other time impossible.
+const LEAST_SPREAD: f64 = 0.02;
+/// The least density of a run: none is impossible.
+const LEAST_DENSITY: f64 = 1e-12;
+/// Hours between two runs whose starts are not known.
+const UNKNOWN_GAP: f64 = 1.0;
+
+/// By how much turns explain the runs better than stretches: the logarithm of a likelihood ratio.
+///
+/// In both explanations a run is quick or slow, with its group's mean and the groups' spread, and one
+/// in sixteen is an outlier. If works take turns, each run is slow with the share of the slow group,
+/// whatever the others were. If the machine was busy, the state lasts: a run `dt` hours after another
+/// has its state with probability `q + (1 - q) share`, `q = exp(-dt / tau)`, a hidden Markov model
+/// (Rabiner 1989, Proceedings of the IEEE 77, 257-286, equations 18-21). Each explanation may choose
+/// among the shifts and the groups, and stretches among their lengths `tau`.
+///
+/// `runs` are the default's and the tuned, these marked. Where the start of any is not known, they
+/// count as an hour apart in the order of their ordinals.
+pub(super) fn ratio(runs: &[(RecentRun, bool)], aligned: &[Alignment]) -> f64 {
+    let runs = in_time(runs);
+    let gaps: Vec<f64> = runs
+        .windows(2)
+        .map(|two| two[1].hour - two[0].hour)
+        .collect();
+    let stretches = stretches(&gaps);
+    let is_shifted = runs.iter().any(|run| run.is_tuned);
+    let (mut turns, mut lasting) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for one in aligned {
+        for groups in [&one.groups, &one.any_groups] {
+            let densities = densities(&runs, one.shift, groups, groups.spread(is_shifted));
+            turns = turns.max(log_likelihood(
+                &densities,
+                groups.high_share,
+                gaps.iter().map(|_| 0.0),
+            ));
+            for tau in &stretches {
+                let alike = gaps.iter().map(|gap| (-gap / tau).exp().min(MOST_ALIKE));
+                lasting = lasting.max(log_likelihood(&densities, groups.high_share, alike));
+            }
+        }
+    }
+    turns - lasting
+}
+
+/// A run in time.
+struct Timed {
+    hour: f64,
+    log: f64,
+    is_tuned: bool,
+}
+
+fn in_time(runs: &[(RecentRun, bool)]) -> Vec<Timed> {
+    let mut runs = runs.to_vec();
+    let all_known = runs.iter().all(|(run, _)| run.started.is_some());
+    runs.sort_by_key(|(run, _)| (run.started.filter(|_| all_known), run.ordinal));
+    let first = runs
+        .first()
+        .and_then(|(run, _)| run.started)
+        .unwrap_or_default();
+    let hour = |place: usize, run: &RecentRun| match run.started.filter(|_| all_known) {
+        Some(started) => started.saturating_sub(first) as f64 / 3600.0,
+        None => place as f64 * UNKNOWN_GAP,
+    };
+    runs.iter()
+        .enumerate()
+        .map(|(place, (run, is_tuned))| Timed {
+            hour: hour(place, run),
+            log: run.elapsed.ln(),
+            is_tuned: *is_tuned,
+        })
+        .collect()
+}
+
+fn stretches(gaps: &[f64]) -> Vec<f64> {
+    let mut ascending = gaps.to_vec();
+    ascending.sort_by(f64::total_cmp);
+    let median = ascending
+        .get(ascending.len() / 2)
+        .copied()
+        .unwrap_or_default();
+    let shortest = median.clamp(SHORTEST_STRETCH.0, SHORTEST_STRETCH.1);
+    std::iter::successors(Some(shortest), |tau| Some(2.0 * tau))
+        .take_while(|tau| *tau <= LONGEST_STRETCH)
+        .collect()
+}
+
+/// How likely each run's time is, for a quick and for a slow one.
+fn densities(runs: &[Timed], shift: f64, groups: &Groups, spread: f64) -> Vec<[f64; 2]> {
+    let spread = spread.max(LEAST_SPREAD);
+    let wide = spread.hypot(OUTLIER_SPREAD);
+    // Without the constant factor, which all have.
+    let normal = |distance: f64, spread: f64| (-0.5 * (distance / spread).powi(2)).exp() / spread;
+    runs.iter()
+        .map(|run| {
+            let log = if run.is_tuned {
+                run.log + shift
+            } else {
+                run.log
+            };
+            [groups.low, groups.high].map(|mean| {
+                (1.0 - OUTLIERS) * normal(log - mean, spread)
+                    + OUTLIERS * normal(log - mean - OUTLIER, wide)
+                    + LEAST_DENSITY
+            })
+        })
+        .collect()
+}
+
+/// The forward algorithm: `alike` says of each run but the first how much of its state it has from the
+/// run before it.
+fn log_likelihood(densities: &[[f64; 2]], slow: f64, alike: impl Iterator<Item = f64>) -> f64 {
+    let share = [1.0 - slow, slow];
+    let mut state = share;
+    let mut sum = 0.0;
+    for (density, alike) in densities.iter().zip(std::iter::once(0.0).chain(alike)) {
+        let each = [0, 1].map(|k| (alike * state[k] + (1.0 - alike) * share[k]) * density[k]);
+        let both = each[0] + each[1];
+        sum += both.ln();
+        state = each.map(|one| one / both);
+    }
+    sum
+}

@@ -1,0 +1,172 @@
+//! What a person should know of a study, and what to do about it.
+
+use std::collections::BTreeSet;
+
+use io_autotune_model::{
+    Finding, FindingKind, History, IneffectiveParameter, ParameterEffect, ParameterEffects, Reason,
+};
+
+use crate::guards::mixture::mixture;
+use crate::study::epoch::Epoch;
+
+/// What is known of a study besides its history.
+#[derive(Clone, Copy, Debug)]
+pub struct StudyFacts<'a> {
+    /// The study, as commands name it.
+    pub study_id: i64,
+    /// An admin or the owner has said that its runs are one application's, however much they differ.
+    pub accepts_mixed: bool,
+    /// The values that runs had in force.
+    pub observed: &'a ParameterEffects,
+    /// The sentence that says which change opened the epoch, if one did.
+    pub drift: Option<&'a str>,
+}
+
+impl Epoch<'_> {
+    /// What a person should know of the epoch: mixed work, quarantined parametrizations, a change that
+    /// opened it, parameters without effect. In this order.
+    pub fn findings(&self, history: &History, facts: StudyFacts<'_>) -> Vec<Finding> {
+        let mixed = (!facts.accepts_mixed)
+            .then(|| mixture(self.space(), history, self.settings()))
+            .flatten()
+            .map(|mixture| mixed(&Reason::from(mixture), facts.study_id));
+        let quarantined = self.quarantined(history).into_iter().map(|one| Finding {
+            parametrization: Some(one.parametrization.clone()),
+            ..quarantine(one.why.to_string(), facts.study_id)
+        });
+        let drift = facts.drift.map(|why| drift(why, facts.study_id));
+        let ineffective = facts
+            .observed
+            .ineffective()
+            .map(|(one, effect)| ineffective(&one, effect));
+        mixed
+            .into_iter()
+            .chain(quarantined)
+            .chain(drift)
+            .chain(ineffective)
+            .collect()
+    }
+}
+
+fn finding(kind: FindingKind, what: String, action: String) -> Finding {
+    Finding {
+        kind,
+        what,
+        action,
+        parametrization: None,
+    }
+}
+
+fn mixed(reason: &Reason, study_id: i64) -> Finding {
+    let action = format!(
+        "Give each kind of work a name of its own (sbatch --io-autotune=app=NAME). If it is one \
+         application's all the same: `io-autotune accept {study_id}`."
+    );
+    finding(FindingKind::Mixed, reason.to_string(), action)
+}
+
+fn quarantine(why: String, study_id: i64) -> Finding {
+    let action = format!(
+        "`io-autotune history --study {study_id}` shows the runs. The search goes on without it."
+    );
+    finding(FindingKind::Quarantine, why, action)
+}
+
+fn drift(why: &str, study_id: i64) -> Finding {
+    let action = format!(
+        "Nothing: the search goes on from what was best before. If the work has changed, \
+         `io-autotune reset {study_id} --why \"other work\"` forgets it."
+    );
+    finding(FindingKind::Drift, format!("{why}."), action)
+}
+
+fn ineffective(one: &IneffectiveParameter, effect: &ParameterEffect) -> Finding {
+    let list = |values: &BTreeSet<String>| values.iter().cloned().collect::<Vec<_>>().join(", ");
+    let what = format!(
+        "{} has no effect here: {} of the latest runs were given {}, and {} was in force; such runs do not count. It is \
+         held at its default, and no longer tuned.",
+        one.parameter,
+        effect.against,
+        list(&effect.given),
+        list(&effect.instead)
+    );
+    let action = format!(
+        "Does the program set it itself? Then it has to leave {} to io-autotune, or the parameter out of the \
+         accelerator.",
+        effect.name
+    );
+    finding(FindingKind::Ineffective, what, action)
+}
+
+#[cfg(test)]
+mod tests {
+    use io_autotune_model::ObservedValue;
+
+    use super::*;
+    use crate::study::settings::Settings;
+    use crate::testing::{grid, history, tested};
+
+    fn told(given: &str) -> ObservedValue {
+        ObservedValue {
+            parameter: "sieve".to_owned(),
+            name: "romio_sieve".to_owned(),
+            given: Some(given.to_owned()),
+            in_force: "disable".to_owned(),
+            as_given: false,
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_is_never_as_given_has_no_effect() {
+        let (space, settings) = (grid(&[6, 6]), Settings::default());
+        let epoch = Epoch::new(&space, &settings, 1);
+        let mut observed = ParameterEffects::default();
+        let found = |observed: &ParameterEffects| {
+            let facts = StudyFacts {
+                study_id: 7,
+                accepts_mixed: false,
+                observed,
+                drift: None,
+            };
+            epoch.findings(&History::default(), facts)
+        };
+        observed.record(&[told("enable")]);
+        assert!(found(&observed).is_empty(), "one run is an accident");
+        observed.record(&[told("automatic")]);
+        let [only] = &found(&observed)[..] else {
+            panic!("one finding")
+        };
+        assert_eq!(only.kind, FindingKind::Ineffective);
+        assert!(
+            only.what
+                .starts_with("sieve has no effect here: 2 of the latest runs"),
+            "{only:?}"
+        );
+        assert!(
+            only.what
+                .contains("given automatic, enable, and disable was in force"),
+            "{only:?}"
+        );
+        assert!(only.action.contains("leave romio_sieve to"), "{only:?}");
+    }
+
+    #[test]
+    fn mixed_work_is_found_until_it_is_accepted() {
+        let (space, settings) = (grid(&[6, 6]), Settings::default());
+        let epoch = Epoch::new(&space, &settings, 1);
+        let times = [10.0, 20.0, 10.2, 19.8, 10.1, 20.1, 9.9, 20.0];
+        let history = history(vec![tested(&space, &[0, 0], &times, 0)], 8, 0);
+        let found = |accepts_mixed| {
+            let facts = StudyFacts {
+                study_id: 7,
+                accepts_mixed,
+                observed: &ParameterEffects::default(),
+                drift: Some("drift: tuned runs took 10 s and take 20 s since"),
+            };
+            let findings = epoch.findings(&history, facts);
+            findings.into_iter().map(|one| one.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(found(false), [FindingKind::Mixed, FindingKind::Drift]);
+        assert_eq!(found(true), [FindingKind::Drift]);
+    }
+}

@@ -1,0 +1,102 @@
+//! Runs that are too different to be one application's, as data.
+
+use std::fmt;
+
+use crate::reason::{Reason, seconds};
+
+/// Runs that are too different to be one application's on a quiet machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mixture {
+    /// The coefficient of variation of the default's runs: standard deviation over mean.
+    pub cv: f64,
+    /// How many runs of the default were looked at.
+    pub runs: u64,
+    /// How many runs of another parametrization were looked at beside them.
+    pub tuned: u64,
+    /// The geometric means of the two groups that they fall into, in seconds of the default, the
+    /// quicker first; none if they only vary.
+    pub modes: Option<(f64, f64)>,
+    /// Whether quick and slow runs take turns: then they are different work. Otherwise the slow ones
+    /// may as well have run on a busy machine.
+    pub in_turn: bool,
+}
+
+impl From<Mixture> for Reason {
+    fn from(mixture: Mixture) -> Self {
+        Reason::Mixed {
+            cv: mixture.cv,
+            runs: mixture.runs,
+            tuned: mixture.tuned,
+            modes: mixture.modes,
+        }
+    }
+}
+
+/// The finding, of a study that goes on being tuned.
+impl fmt::Display for Mixture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        different(f, self.cv, self.runs, self.tuned, self.modes)?;
+        f.write_str(if self.in_turn {
+            " in turn, which looks like two works under one name: give each its own with \
+             app=NAME, or confirm that they are one application with `io-autotune accept APP`; \
+             tuning goes on meanwhile"
+        } else {
+            ", but it cannot be told whether the work differs or the machine was busy for a while: \
+             tuning goes on; if it is different work, give each its own name with app=NAME, \
+             otherwise say so with `io-autotune accept APP`"
+        })
+    }
+}
+
+/// How runs differ that are too different to be one application's.
+pub(crate) fn different(
+    f: &mut fmt::Formatter<'_>,
+    cv: f64,
+    runs: u64,
+    tuned: u64,
+    modes: Option<(f64, f64)>,
+) -> fmt::Result {
+    write!(f, "the last {runs} runs of the default ")?;
+    match modes {
+        Some((quick, slow)) => {
+            if tuned > 0 {
+                write!(
+                    f,
+                    "and {tuned} of another parametrization, brought to its level, "
+                )?;
+            }
+            write!(
+                f,
+                "gather around two times, {} and {}",
+                seconds(quick),
+                seconds(slow)
+            )
+        }
+        None => write!(f, "vary by {:.0} %", 100.0 * cv),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_says_what_to_do() {
+        let mixture = Mixture {
+            cv: 0.4,
+            runs: 8,
+            tuned: 0,
+            modes: Some((10.0, 20.0)),
+            in_turn: true,
+        };
+        for in_turn in [true, false] {
+            let text = Mixture { in_turn, ..mixture }.to_string();
+            let start = "the last 8 runs of the default gather around two times, 10 s and 20 s";
+            assert!(text.starts_with(start), "{text}");
+            assert_eq!(text.contains("two works under one name"), in_turn);
+            for what in ["app=NAME", "`io-autotune accept APP`", "tuning goes on"] {
+                assert!(text.contains(what), "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What is to be said of a study is decided by the engine, and kept with it.
+
+use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
+use io_autotune_engine::{Epoch, Settings, StudyFacts};
+use io_autotune_model::{Assessment, Effect, Gain};
+use io_autotune_store::{Assessing, EvidenceRow, KeptEvidence, Store, StoreError, StudyState};
+use serde_json::{Value, json};
+
+use crate::decide::restricted;
+
+/// Renews what is said of a study, and commits the transaction.
+pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Result<(), StoreError> {
+    let state = assessing.state().await?;
+    let kept = assessing.evidence().await?;
+    let mut evidence = begun(&kept);
+    let default = state.space.default().key();
+    loop {
+        let runs = assessing.runs_after(evidence.through).await?;
+        if runs.is_empty() {
+            break;
+        }
+        for run in &runs {
+            evidence.record(&judged(run, &default));
+        }
+    }
+    // Late truth about an earlier epoch says nothing of the present one.
+    let gain = match &kept.assessment {
+        _ if kept.is_current => evidence.gain(state.epoch),
+        Some(one) if one.epoch == state.epoch => one.gain.clone(),
+        _ => Evidence::default().gain(state.epoch),
+    };
+    let assessment = assessment(&state, gain, effects(&kept, &evidence), settings);
+    assessing.write(&json!(evidence), &assessment).await?;
+    assessing.commit().await
+}
+
+/// What is said of a study: what was kept, if that is about its current epoch.
+pub(crate) async fn of(
+    store: &Store,
+    settings: &Settings,
+    state: &StudyState,
+) -> Result<Assessment, StoreError> {
+    let kept = store.assessment(state.study_id).await?;
+    Ok(match kept {
+        Some(kept) if kept.epoch == state.epoch => kept,
+        kept => {
+            let effects = kept.map(|one| one.effects).unwrap_or_default();
+            let gain = Evidence::default().gain(state.epoch);
+            assessment(state, gain, effects, settings)
+        }
+    })
+}
+
+/// The evidence to go on with. Where a run that had entered got another verdict, all runs enter anew: a
+/// mean cannot be taken back without rounding.
+fn begun(kept: &KeptEvidence) -> Evidence {
+    let read = |value: &Option<Value>| {
+        let value = value.clone()?;
+        serde_json::from_value::<Evidence>(value).ok()
+    };
+    match read(&kept.own) {
+        Some(own) if kept.judged.is_some_and(|run_id| run_id <= own.through) => own.anew(),
+        Some(own) => own,
+        None => read(&kept.parent).unwrap_or_default().next_epoch(),
+    }
+}
+
+fn judged<'a>(run: &'a EvidenceRow, default: &str) -> JudgedRun<'a> {
+    JudgedRun {
+        ordinal: run.run_id,
+        started: run.started,
+        phase: run.phase,
+        role: run.role,
+        counts: run.counts.as_ref().map(|(key, elapsed, cut_short)| Counts {
+            key,
+            is_default: key == default,
+            elapsed: *elapsed,
+            cut_short: *cut_short,
+        }),
+        nodes: run.nodes,
+    }
+}
+
+/// The effects of all epochs, those of this one as they are now.
+fn effects(kept: &KeptEvidence, evidence: &Evidence) -> Vec<Effect> {
+    let earlier = kept.assessment.as_ref().map(|one| one.effects.as_slice());
+    let others = earlier.unwrap_or_default().iter();
+    let others = others.filter(|effect| effect.epoch != kept.epoch).cloned();
+    let mut effects: Vec<Effect> = others.chain(evidence.effects(kept.epoch)).collect();
+    effects.sort_by_key(|effect| (effect.epoch, effect.number));
+    effects
+}
+
+fn assessment(
+    state: &StudyState,
+    gain: Gain,
+    effects: Vec<Effect>,
+    settings: &Settings,
+) -> Assessment {
+    let restricted = restricted(state);
+    let epoch = Epoch::restricted(&restricted, settings, state.seed);
+    let drift = state.opened.drift.as_ref();
+    let facts = StudyFacts {
+        study_id: state.study_id,
+        accepts_mixed: state.accepts_mixed,
+        observed: &state.effects,
+        drift: drift.map(|_| state.opened.why.as_str()),
+    };
+    Assessment {
+        epoch: state.epoch,
+        gain,
+        effects,
+        findings: epoch.findings(restricted.history(), facts),
+    }
+}

@@ -1,0 +1,146 @@
+//! The assessment of a study is kept with it, and its runs come in the order of their starts.
+
+use io_autotune_model::{Assessment, Gain, GainVerdict, Parametrization, Phase, Role};
+use io_autotune_store::{Store, Verdict};
+use serde_json::json;
+
+use crate::support::{Report, Start, decision, in_database, point, say};
+
+/// Starts a settled run, and reports it.
+async fn run(store: &Store, job_id: u32, given: &Parametrization) -> i64 {
+    let started = Start::of(job_id)
+        .ask(store, |_| {
+            decision(Phase::Settled, Role::Settled, given.clone())
+        })
+        .await
+        .unwrap();
+    let mut report = Report::of(job_id);
+    report.elapsed = Some(f64::from(job_id));
+    report.applied = Some(given.clone());
+    report.deliver(store).await.unwrap();
+    say(store, job_id, "COMPLETED").await;
+    started.run_id
+}
+
+fn counted(parametrization: Parametrization) -> Verdict {
+    Verdict::Counted {
+        parametrization,
+        why: "Slurm says COMPLETED".into(),
+    }
+}
+
+fn said(epoch: i32, reason: &str) -> Assessment {
+    Assessment {
+        epoch,
+        gain: Gain {
+            verdict: GainVerdict::NotYet,
+            reason: reason.to_owned(),
+            share: Some(0.1),
+            low: None,
+            high: None,
+            level: 0.95,
+            tuned_runs: 1,
+            control_runs: 0,
+            detectable: None,
+            runs_needed: None,
+            evidence: 1.0,
+        },
+        effects: Vec::new(),
+        findings: Vec::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_judged() {
+    in_database(|database| async move {
+        let store = database.store(4);
+        let mut runs = Vec::new();
+        for job_id in 1..=3 {
+            runs.push(run(&store, job_id, &point(3)).await);
+        }
+        let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
+        let entered = async || {
+            let mut assessing = store.assess(study_id).await.unwrap();
+            let runs = assessing.runs_after(0).await.unwrap();
+            runs.into_iter()
+                .map(|run| (run.run_id, run.counts.map(|(_, elapsed, _)| elapsed)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(entered().await, []);
+        // The second one ended first: it waits for the first one.
+        store
+            .judge_run(runs[1], 2, &counted(point(3)))
+            .await
+            .unwrap();
+        assert_eq!(entered().await, []);
+        store
+            .judge_run(runs[0], 2, &counted(point(3)))
+            .await
+            .unwrap();
+        let two = [(runs[0], Some(1.0)), (runs[1], Some(2.0))];
+        assert_eq!(entered().await, two);
+        // What gave up its place holds nothing back, and counts for nothing before it is judged.
+        store.release_run(runs[2]).await.unwrap();
+        assert_eq!(entered().await[2], (runs[2], None));
+        let mut assessing = store.assess(study_id).await.unwrap();
+        let rest = assessing.runs_after(runs[1]).await.unwrap();
+        assert_eq!(rest.len(), 1);
+        assert_eq!(
+            (rest[0].role, rest[0].phase),
+            (Role::Settled, Phase::Settled)
+        );
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
+    in_database(|database| async move {
+        let store = database.store(4);
+        let run_id = run(&store, 1, &point(3)).await;
+        let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
+        assert_eq!(store.assessment(study_id).await.unwrap(), None);
+        assert_eq!(store.unassessed(10).await.unwrap(), Vec::<i64>::new());
+        store
+            .judge_run(run_id, 2, &counted(point(3)))
+            .await
+            .unwrap();
+        // A verdict of before assessments were kept.
+        assert_eq!(store.unassessed(10).await.unwrap(), [study_id]);
+
+        let mut assessing = store.assess(study_id).await.unwrap();
+        let kept = assessing.evidence().await.unwrap();
+        assert!(kept.is_current && kept.own.is_none() && kept.assessment.is_none());
+        let evidence = json!({ "through": run_id });
+        assessing
+            .write(&evidence, &said(1, "dropped"))
+            .await
+            .unwrap();
+        drop(assessing);
+        assert_eq!(store.assessment(study_id).await.unwrap(), None);
+
+        let mut assessing = store.assess(study_id).await.unwrap();
+        assessing.write(&evidence, &said(1, "kept")).await.unwrap();
+        assessing.commit().await.unwrap();
+        assert_eq!(
+            store.assessment(study_id).await.unwrap(),
+            Some(said(1, "kept"))
+        );
+        assert_eq!(store.unassessed(10).await.unwrap(), Vec::<i64>::new());
+
+        // The next epoch begins with nothing of its own, and knows its parent's.
+        let audit = io_autotune_store::Audit {
+            uid: 0,
+            why: "test",
+        };
+        store.reset(study_id, audit).await.unwrap();
+        let mut assessing = store.assess(study_id).await.unwrap();
+        let kept = assessing.evidence().await.unwrap();
+        assert_eq!(
+            (kept.epoch, kept.own, kept.parent),
+            (2, None, Some(evidence))
+        );
+        assert_eq!(kept.assessment, Some(said(1, "kept")));
+    })
+    .await;
+}
