@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mixture::different;
 use crate::run::{Phase, Role};
 use crate::space::Parametrization;
+use crate::text::{different, seconds};
 
 /// What the next run gets, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -652,41 +652,9 @@ fn default_runs(value: f64) -> String {
     format!("{value:.1} default runs")
 }
 
-/// Seconds with four significant digits and no idle zeros.
-pub fn seconds(value: f64) -> String {
-    let magnitude = if value == 0.0 || !value.is_finite() {
-        0
-    } else {
-        value.abs().log10().floor() as i32
-    };
-    let decimals = usize::try_from((3 - magnitude).clamp(0, 12)).unwrap_or(0);
-    let text = format!("{value:.decimals$}");
-    let text = if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        &text
-    };
-    format!("{text} s")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn seconds_are_short() {
-        for (value, text) in [
-            (19.7, "19.7 s"),
-            (0.0, "0 s"),
-            (2.10004, "2.1 s"),
-            (1234.56, "1235 s"),
-            (100.0, "100 s"),
-            (0.001_234_56, "0.001235 s"),
-            (172.69, "172.7 s"),
-        ] {
-            assert_eq!(seconds(value), text);
-        }
-    }
 
     #[test]
     fn sentences_and_data() {

@@ -75,7 +75,7 @@ fn what_is_kept_says_what_all_the_runs_say() {
             near(found.net_variance, &exact["net_variance"], 1e-5);
             // Days are counted whole here.
             near(found.a_month, &exact["a_month"], 0.05);
-            // The grid only widens the interval.
+            // The grid only widens the interval; with few blocks the curve is flat over long ways.
             for (end, exact, outwards) in [
                 (found.low, &exact["low"], -1.0),
                 (found.high, &exact["high"], 1.0),
@@ -84,7 +84,7 @@ fn what_is_kept_says_what_all_the_runs_say() {
                     .zip(number(exact))
                     .map(|(end, exact)| outwards * (end - exact));
                 assert!(
-                    wider.is_none_or(|wider| (-0.003..0.06).contains(&wider)),
+                    wider.is_none_or(|wider| (-0.003..0.15).contains(&wider)),
                     "{wider:?}"
                 );
                 assert_eq!(end.is_some(), number(exact).is_some());
