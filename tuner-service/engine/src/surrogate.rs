@@ -19,6 +19,7 @@ pub(crate) mod posterior;
 #[cfg(test)]
 mod tests;
 
+use crate::math::Portable;
 use std::array;
 use std::sync::Arc;
 
@@ -333,10 +334,10 @@ impl State {
         let variance = squares / degrees;
         // The variance is integrated out, so its logarithm stands where RW equation 5.8 has the
         // quadratic form; what scatters within points is noise alone.
-        let log_likelihood = -0.5 * degrees * variance.ln()
+        let log_likelihood = -0.5 * degrees * variance.logarithm()
             - factor.half_log_determinant()
-            - 0.5 * information.ln()
-            - 0.5 * scatter.degrees * noise.ln();
+            - 0.5 * information.logarithm()
+            - 0.5 * scatter.degrees * noise.logarithm();
         Some(State {
             factor,
             ones,

@@ -3,6 +3,7 @@
 #[path = "../../model/src/testing.rs"]
 mod spaces;
 
+use crate::math::Portable;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -96,7 +97,7 @@ pub(crate) enum Outcome {
 
 /// A standard normal number (Box and Muller 1958).
 pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).logarithm()).sqrt();
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }
 

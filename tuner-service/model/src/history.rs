@@ -190,7 +190,7 @@ impl Tested {
         }
         self.elapsed.push(elapsed)?;
         // The logarithm of a finite positive number is finite, so this cannot fail half way.
-        self.log_elapsed.push(elapsed.ln())?;
+        self.log_elapsed.push(libm::log(elapsed))?;
         self.first_ordinal = self.first_ordinal.min(run.ordinal);
         insert(&mut self.recent, run);
         self.keep_latest();
@@ -206,7 +206,7 @@ impl Tested {
             }
             let moments = self.measures.entry(name.clone()).or_default();
             // The logarithm of a positive finite number is between -745 and 710: it always enters.
-            let entered = moments.push(value.ln());
+            let entered = moments.push(libm::log(*value));
             debug_assert!(entered.is_ok(), "{name}: {value}");
         }
         self.keep_first_measures();

@@ -9,6 +9,7 @@ mod groups;
 mod tests;
 mod turns;
 
+use crate::math::Portable;
 use io_autotune_model::{Mixture, Phase};
 
 use crate::history::{History, RECENT_RUNS, RecentRun};
@@ -103,8 +104,9 @@ struct Alignment {
 
 /// The shifts that bring a tuned run upon a run of the default, and the groups that each leaves.
 fn alignments(default: &[RecentRun], tuned: &[RecentRun]) -> Vec<Alignment> {
-    let logs =
-        |runs: &[RecentRun]| -> Vec<f64> { runs.iter().map(|run| run.elapsed.ln()).collect() };
+    let logs = |runs: &[RecentRun]| -> Vec<f64> {
+        runs.iter().map(|run| run.elapsed.logarithm()).collect()
+    };
     let (default, tuned) = (logs(default), logs(tuned));
     let mut shifts: Vec<f64> = default
         .iter()
@@ -187,7 +189,7 @@ fn variation(ascending: &[f64]) -> f64 {
 fn two_modes(groups: &Groups, is_shifted: bool) -> Option<(f64, f64)> {
     let distance = groups.high - groups.low;
     let far = (2.8 + 32.0 / groups.runs as f64) * groups.spread(is_shifted);
-    let (low, high) = (groups.low.exp(), groups.high.exp());
-    (distance >= LEAST_RATIO.ln() && distance >= far && high - low >= LEAST_SPAN)
+    let (low, high) = (groups.low.exponential(), groups.high.exponential());
+    (distance >= LEAST_RATIO.logarithm() && distance >= far && high - low >= LEAST_SPAN)
         .then_some((low, high))
 }

@@ -19,9 +19,8 @@
 
 pub(crate) mod settings;
 
+use crate::math::{Portable, normal_cdf};
 use std::collections::BTreeMap;
-
-use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::guards::regret::settings::RegretSettings;
 use crate::history::by_point::{Known, View};
@@ -115,7 +114,7 @@ pub(crate) fn is_far(view: &Modelled<'_>, settings: &RegretSettings, point: &Poi
     if settings.drops_nothing() {
         return false;
     }
-    let most = settings.design_most.ln();
+    let most = settings.design_most.logarithm();
     view.posterior()
         .is_some_and(|posterior| posterior.surrogate.predict(point).mean > posterior.default + most)
 }
@@ -211,12 +210,14 @@ fn forgiven(view: &View<'_>, regrets: &BTreeMap<&Point, f64>, settings: &RegretS
 fn regret_of(mean: f64, variance: f64) -> f64 {
     let deviation = variance.sqrt();
     let regret = if deviation > 0.0 {
-        let normal = Normal::standard();
-        let above = normal.cdf((mean + variance) / deviation);
-        on_average(mean, variance).min(MOST_REGRET.ln()).exp() * above
-            - normal.cdf(mean / deviation)
+        let above = normal_cdf((mean + variance) / deviation);
+        on_average(mean, variance)
+            .min(MOST_REGRET.logarithm())
+            .exponential()
+            * above
+            - normal_cdf(mean / deviation)
     } else {
-        mean.exp() - 1.0
+        mean.exponential() - 1.0
     };
     // Not clamp: what is no number is no loss.
     if regret > 0.0 {
@@ -324,7 +325,7 @@ fn own(known: &Known, scatter: &mut Scatter) -> Option<Own> {
     let estimate = known.mean()?;
     let logs = known.logs();
     if known.count() == 0 || logs.is_empty() {
-        let mean = estimate.ln();
+        let mean = estimate.logarithm();
         return Some(Own { mean, runs: 1.0 });
     }
     Some(Own {

@@ -16,6 +16,7 @@
 //! that its limit kills costs its user all that it did; and a limit that can be said in one number beforehand is one that a
 //! user can set.
 
+use crate::math::Portable;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::guards::regret::settings::RegretSettings;
@@ -53,11 +54,12 @@ fn default_at_most(view: &View<'_>) -> Option<f64> {
     let variance = (scatter.squares + PRIOR_DEGREES * PRIOR_VARIANCE) / degrees;
     let runs = default.logs().len() as f64;
     let reach = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(SHARE);
-    Some((mean + reach * (variance * (1.0 + 1.0 / runs)).sqrt()).exp())
+    Some((mean + reach * (variance * (1.0 + 1.0 / runs)).sqrt()).exponential())
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::math::Portable;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
@@ -75,7 +77,7 @@ mod tests {
     #[test]
     fn the_upper_end_is_student_s() {
         // By hand: t(0.95, 2 + 3) = 2.015048, spread sqrt((0 + 0.02) / 5), times sqrt(1 + 1 / 4).
-        let upper = 100.0 * (2.015_048 * 0.004_f64.sqrt() * 1.25_f64.sqrt()).exp();
+        let upper = 100.0 * (2.015_048 * 0.004_f64.sqrt() * 1.25_f64.sqrt()).exponential();
         assert!((needed(&[100.0; 4]).unwrap() / (2.0 * upper) - 1.0).abs() < 1e-6);
         assert_eq!(needed(&[]), None);
         assert!(needed(&[90.0, 110.0, 70.0, 140.0]) > needed(&[100.0; 4]));
@@ -109,7 +111,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(11);
         for (noise, runs) in [(0.05, 4), (0.1, 4), (0.2, 4), (0.2, 12), (0.3, 30)] {
             let trials = 2000;
-            let mut draw = || 60.0 * (noise * normal(&mut rng)).exp();
+            let mut draw = || 60.0 * (noise * normal(&mut rng)).exponential();
             let within = (0..trials)
                 .filter(|_| {
                     let times: Vec<f64> = (0..runs).map(|_| draw()).collect();

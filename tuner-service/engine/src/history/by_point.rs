@@ -1,5 +1,6 @@
 //! History and runs in flight, seen as points of the space.
 
+use crate::math::Portable;
 use std::collections::BTreeMap;
 
 use crate::history::censoring::with_bounds;
@@ -84,7 +85,7 @@ impl Known {
     /// By how much runs that were cut short raise the logarithm of the mean; asked where runs count.
     pub(crate) fn raised(&self) -> f64 {
         let ratio = self.mean.map(|mean| mean / self.elapsed.mean);
-        ratio.map_or(0.0, |ratio| ratio.ln().max(0.0))
+        ratio.map_or(0.0, |ratio| ratio.logarithm().max(0.0))
     }
 
     /// Runs that count, that were cut short, that failed, and that are in flight.
@@ -160,7 +161,7 @@ impl<'a> View<'a> {
             if sound(&tested.elapsed) && sound(&merged) {
                 known.elapsed = merged;
             }
-            let logs = tested.recent.iter().map(|run| run.elapsed.ln());
+            let logs = tested.recent.iter().map(|run| run.elapsed.logarithm());
             known.logs.extend(logs.filter(|log| log.is_finite()));
             let ordinals = tested.recent.iter().map(|run| run.ordinal);
             known.ordinals.extend(ordinals);

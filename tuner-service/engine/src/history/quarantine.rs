@@ -14,6 +14,7 @@
 //! either way. The default is never quarantined: it is what the job would have had without us.
 //! A quarantine follows from the history, and ends when later runs speak against it.
 
+use crate::math::Portable;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -133,7 +134,8 @@ fn doubt(ends: Ends, default: Ends) -> f64 {
     let mut sum = 0.0;
     let mut i = 0.0;
     while i < c {
-        sum += (ln_beta(a + i, b + d) - (d + i).ln() - ln_beta(1.0 + i, d) - ln_beta(a, b)).exp();
+        sum += (ln_beta(a + i, b + d) - (d + i).logarithm() - ln_beta(1.0 + i, d) - ln_beta(a, b))
+            .exponential();
         i += 1.0;
     }
     sum

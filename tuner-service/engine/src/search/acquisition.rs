@@ -6,8 +6,8 @@
 //! below are in seconds, as the paper's. The best known is the lowest that the process expects at
 //! a point that ran; on the paper's systems without noise that is the lowest time.
 
+use crate::math::{Portable, normal_cdf};
 use rand_chacha::ChaCha8Rng;
-use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{MethodContext, Proposal, neighbourhood, random};
 use crate::history::by_point::{Known, View};
@@ -66,9 +66,9 @@ pub(crate) fn propose_by<P: Process>(
         reason: Reason::Acquired {
             acquisition,
             candidates: count,
-            predicted: prediction.mean.exp(),
-            factor: prediction.variance.sqrt().exp(),
-            best: model.best.exp(),
+            predicted: prediction.mean.exponential(),
+            factor: prediction.variance.sqrt().exponential(),
+            best: model.best.exponential(),
             measures: model.process.measures(),
         },
     }
@@ -185,7 +185,7 @@ impl<P: Process> Model<P> {
 
     /// Maximum probability of improvement, `P(T < best) = Phi(z)`, `z = (ln best - m) / s`.
     fn probability(&self, prediction: Prediction) -> f64 {
-        Normal::standard().cdf(self.deviations(prediction))
+        normal_cdf(self.deviations(prediction))
     }
 
     /// Expected improvement `E max(best - T, 0)` as a share of the best, for `ln T` normal with mean m
@@ -193,10 +193,9 @@ impl<P: Process> Model<P> {
     fn improvement(&self, prediction: Prediction) -> f64 {
         let z = self.deviations(prediction);
         let Prediction { mean, variance } = prediction;
-        let normal = Normal::standard();
-        let ratio = (mean + variance / 2.0 - self.best).exp();
+        let ratio = (mean + variance / 2.0 - self.best).exponential();
         // Where both are infinitely small this is not a number; nothing is expected there.
-        (normal.cdf(z) - ratio * normal.cdf(z - variance.sqrt())).max(0.0)
+        (normal_cdf(z) - ratio * normal_cdf(z - variance.sqrt())).max(0.0)
     }
 }
 
@@ -221,7 +220,7 @@ pub(crate) fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatte
             let runs = logs.len().max(1) as f64;
             // What was cut short raises the logarithm by as much as the mean.
             let log_mean = if logs.is_empty() {
-                mean.ln()
+                mean.logarithm()
             } else {
                 scatter.add(logs) + known.raised()
             };
@@ -262,7 +261,7 @@ mod tests {
             let draws = 200_000;
             let (mut improvement, mut probability) = (0.0, 0.0);
             for _ in 0..draws {
-                let ratio = (mean + deviation * normal(&mut rng)).exp();
+                let ratio = (mean + deviation * normal(&mut rng)).exponential();
                 improvement += (1.0 - ratio).max(0.0) / f64::from(draws);
                 probability += f64::from(u8::from(ratio < 1.0)) / f64::from(draws);
             }
@@ -279,7 +278,7 @@ mod tests {
             mean: model.best + mean,
             variance: 0.0,
         };
-        assert!((model.improvement(sure(-0.1)) - (1.0 - (-0.1_f64).exp())).abs() < 1e-9);
+        assert!((model.improvement(sure(-0.1)) - (1.0 - (-0.1_f64).exponential())).abs() < 1e-9);
         assert!(model.improvement(sure(0.1)) < 1e-12);
         assert_eq!(model.probability(sure(-0.1)), 1.0);
         assert_eq!(model.probability(sure(0.1)), 0.0);

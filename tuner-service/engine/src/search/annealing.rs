@@ -3,6 +3,7 @@
 //!
 //! Points in flight, and those that are quarantined, count as refused: the walk goes on from where it is.
 
+use crate::math::Portable;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -105,7 +106,7 @@ impl Annealing<'_> {
 /// `exp(-(there - here) / temperature)`. (robert2019, section II-B-2, has the comparison with the random
 /// number the wrong way round: it would accept the worst the more readily.)
 pub(crate) fn accepts(here: f64, there: f64, temperature: f64, rng: &mut ChaCha8Rng) -> bool {
-    there <= here || rng.random::<f64>() < ((here - there) / temperature).exp()
+    there <= here || rng.random::<f64>() < ((here - there) / temperature).exponential()
 }
 
 /// The names of the parameters in which two points differ.

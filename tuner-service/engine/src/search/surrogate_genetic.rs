@@ -21,11 +21,11 @@
 //! Many runs may be in flight. While nothing is known they are spread over the space, as far as that may be lost; from then on
 //! each is chosen as if those before it had ended as expected.
 
+use crate::math::{Portable, normal_cdf, normal_pdf};
 use std::collections::BTreeMap;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use super::{
     Method, MethodContext, Proposal,
@@ -212,7 +212,7 @@ impl<'a> Model<'a> {
         Some(Model {
             view: context.view,
             posterior,
-            most: posterior.default + context.settings.regret.design_most.ln(),
+            most: posterior.default + context.settings.regret.design_most.logarithm(),
         })
     }
 
@@ -315,7 +315,7 @@ impl<'a> Model<'a> {
 
     /// What a run of a point is worth: see the head of this module.
     fn value(&self, prediction: Prediction, runs_left: f64) -> f64 {
-        let regret = (prediction.mean - self.posterior.incumbent).exp() - 1.0;
+        let regret = (prediction.mean - self.posterior.incumbent).exponential() - 1.0;
         self.improvement(prediction) * (runs_left + HORIZON) - regret
     }
 
@@ -326,9 +326,8 @@ impl<'a> Model<'a> {
             return 0.0;
         }
         let gap = self.posterior.incumbent - mean;
-        let normal = Normal::standard();
         let z = gap / deviation;
-        let expected = gap * normal.cdf(z) + deviation * normal.pdf(z);
+        let expected = gap * normal_cdf(z) + deviation * normal_pdf(z);
         let noise = self.posterior.surrogate.noise();
         expected * (1.0 - (noise / (variance + noise)).sqrt())
     }
@@ -340,9 +339,9 @@ impl<'a> Model<'a> {
             prediction,
             ..
         } = candidate;
-        let predicted = prediction.mean.exp();
-        let factor = prediction.variance.sqrt().exp();
-        let best = self.posterior.incumbent.exp();
+        let predicted = prediction.mean.exponential();
+        let factor = prediction.variance.sqrt().exponential();
+        let best = self.posterior.incumbent.exponential();
         let space = self.view.space;
         match origin {
             Some(origin) => Reason::Promising {
@@ -459,7 +458,7 @@ mod tests {
             let mut known = vec![tested(&space, &space.default_point().0, &[100.0; 4], 0)];
             for ordinal in 4..9 {
                 let point = space.draw(&mut world);
-                let time = 100.0 * 4.0_f64.powf(world.random_range(-0.5..1.0));
+                let time = 100.0 * 4.0_f64.power(world.random_range(-0.5..1.0));
                 known.push(tested(&space, &point.0, &[time], ordinal));
             }
             let history = history(known, 5, 9);

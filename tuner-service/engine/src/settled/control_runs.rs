@@ -106,6 +106,7 @@ fn since_default(space: &Space, history: &History) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use crate::math::Portable;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
@@ -140,7 +141,7 @@ mod tests {
                 count: 1,
             };
             let mean = if control { 100.0 } else { 100.0 * ratio };
-            let elapsed = Outcome::Elapsed(mean * (0.05 * normal(&mut world)).exp());
+            let elapsed = Outcome::Elapsed(mean * (0.05 * normal(&mut world)).exponential());
             finish(
                 &mut history,
                 &run,

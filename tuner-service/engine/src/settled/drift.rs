@@ -21,6 +21,7 @@
 
 pub(crate) mod settings;
 
+use crate::math::Portable;
 use crate::settled::drift::settings::DriftSettings;
 use io_autotune_model::drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
 
@@ -66,7 +67,7 @@ pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
     let watched = Watched::new(&runs[runs.len().saturating_sub(DRIFT_RUNS)..]);
     // Half of the false alarms may come from either series.
     let rate = settings.false_alarms / 1000.0 / 2.0;
-    let advantage = settings.advantage.ln_1p();
+    let advantage = settings.advantage.logarithm_1p();
     if let Some(level) = change(&watched.tuned, threshold(rate)) {
         let found = watched.tell(Changed::Level, watched.tuned_places[level.at], level);
         let (before, after) = watched.advantages_around(found.since);
@@ -76,7 +77,9 @@ pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
                 ..found
             });
         }
-        if (found.tuned_after / found.tuned_before).ln().abs() >= settings.level.ln_1p() {
+        if (found.tuned_after / found.tuned_before).logarithm().abs()
+            >= settings.level.logarithm_1p()
+        {
             return Some(found);
         }
     }
@@ -90,7 +93,7 @@ pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
 /// The h at which a series that does not change is believed to have with this probability from one number to
 /// the next.
 fn threshold(rate: f64) -> f64 {
-    (2.0 * (LOOKS / rate).ln().max(0.0)).sqrt()
+    (2.0 * (LOOKS / rate).logarithm().max(0.0)).sqrt()
 }
 
 /// A change of a series' location.
@@ -218,14 +221,14 @@ impl Watched {
             if run.control {
                 controls.push((watched.tuned.len(), run));
             } else {
-                watched.tuned.push(run.elapsed.ln());
+                watched.tuned.push(run.elapsed.logarithm());
                 watched.tuned_places.push(run.ordinal);
             }
         }
         for (place, run) in controls {
             let last = watched.tuned.len().min(place + AROUND);
             if let Some(around) = median(&watched.tuned[place.saturating_sub(AROUND)..last]) {
-                watched.advantages.push(run.elapsed.ln() - around);
+                watched.advantages.push(run.elapsed.logarithm() - around);
                 watched.control_places.push(run.ordinal);
             }
         }
@@ -243,8 +246,8 @@ impl Watched {
         let at = self.tuned_places.partition_point(|place| *place < since);
         let (tuned_before, tuned_after) = self.tuned.split_at(at);
         let (before, after) = self.advantages_around(since);
-        let middle = |numbers: &[f64]| median(numbers).map_or(f64::NAN, f64::exp);
-        let share = |numbers: &[f64]| median(numbers).map(|log| (-log).exp());
+        let middle = |numbers: &[f64]| median(numbers).map_or(f64::NAN, Portable::exponential);
+        let share = |numbers: &[f64]| median(numbers).map(|log| (-log).exponential());
         Drift {
             changed,
             since,

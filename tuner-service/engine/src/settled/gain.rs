@@ -3,6 +3,7 @@
 //! Both intervals are two-sided and hold 95 % of the time, under the usual assumption that the
 //! numbers are independent and near enough to normal (for the gain: their logarithms).
 
+use crate::math::Portable;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -90,12 +91,12 @@ pub fn gain(tuned: &[f64], control: &[f64]) -> Option<Gain> {
     } else {
         0.0
     };
-    let ratio = difference.exp();
+    let ratio = difference.exponential();
     let gain = Gain {
         ratio,
         gain: 1.0 - ratio,
-        low: 1.0 - (difference + half).exp(),
-        high: 1.0 - (difference - half).exp(),
+        low: 1.0 - (difference + half).exponential(),
+        high: 1.0 - (difference - half).exponential(),
         tuned_n: a.count,
         control_n: b.count,
     };
@@ -112,7 +113,7 @@ fn moments(numbers: impl Iterator<Item = f64>) -> Option<Moments> {
 
 fn log_moments(times: &[f64]) -> Option<Moments> {
     let positive = times.iter().all(|time| time.is_finite() && *time > 0.0);
-    positive.then(|| moments(times.iter().map(|time| time.ln())))?
+    positive.then(|| moments(times.iter().map(|time| time.logarithm())))?
 }
 
 /// The 97.5 % quantile of Student's t.
@@ -185,8 +186,8 @@ mod tests {
         assert_eq!((gain.tuned_n, gain.control_n), (3, 5));
         close(gain.ratio, 0.125, 1e-12);
         close(gain.gain, 0.875, 1e-12);
-        close(gain.low, 1.0 - 2.0_f64.powf(-3.0 + half), 1e-5);
-        close(gain.high, 1.0 - 2.0_f64.powf(-3.0 - half), 1e-5);
+        close(gain.low, 1.0 - 2.0_f64.power(-3.0 + half), 1e-5);
+        close(gain.high, 1.0 - 2.0_f64.power(-3.0 - half), 1e-5);
     }
 
     #[test]
@@ -220,7 +221,7 @@ mod tests {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let mut draw = |n: u32, mean: f64, spread: f64| -> Vec<f64> {
                 (0..n)
-                    .map(|_| mean * (spread * normal(&mut rng)).exp())
+                    .map(|_| mean * (spread * normal(&mut rng)).exponential())
                     .collect()
             };
             let mut covered = 0;

@@ -1,5 +1,7 @@
 //! The Cholesky factor of a symmetric positive definite matrix (Golub and Van Loan, algorithm 4.2.1).
 
+use crate::math::Portable;
+
 /// So many rows are factored side by side.
 const BLOCK: usize = 8;
 
@@ -102,7 +104,9 @@ impl Cholesky {
 
     /// Half the logarithm of A's determinant.
     pub(super) fn half_log_determinant(&self) -> f64 {
-        (0..self.0.size).map(|row| self.row(row)[row].ln()).sum()
+        (0..self.0.size)
+            .map(|row| self.row(row)[row].logarithm())
+            .sum()
     }
 
     fn row(&self, row: usize) -> &[f64] {

@@ -6,6 +6,7 @@
 //! "Practical Bayesian optimization of machine learning algorithms", 2012, section 3.2). Here the
 //! integral is a sum over what the search for the mode came across anyway.
 
+use crate::math::Portable;
 use std::sync::Arc;
 
 use super::{Observation, Prediction, Scatter, Shared, Surrogate};
@@ -44,7 +45,7 @@ impl Ensemble {
         let mut members: Vec<(f64, Surrogate)> = tried
             .into_iter()
             .take(most)
-            .map(|(score, tried)| (((score - highest) / TEMPERATURE).exp(), tried))
+            .map(|(score, tried)| (((score - highest) / TEMPERATURE).exponential(), tried))
             .take_while(|(weight, _)| *weight >= LEAST_WEIGHT)
             .filter_map(|(weight, tried)| {
                 let member = Surrogate::with(&mut shared, tried, observations, scatter)?;

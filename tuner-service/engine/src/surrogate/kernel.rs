@@ -6,6 +6,7 @@
 //! kernels; Duvenaud, Nickisch, Rasmussen 2011). A small part belongs to the point alone: real
 //! systems have spots that no smooth function has.
 
+use crate::math::Portable;
 use std::array;
 
 use super::cholesky::Symmetric;
@@ -101,7 +102,7 @@ impl Hyperparameters {
     /// the whole range, a noise of a sixth of the process's deviation, little that is a point's own.
     pub(super) fn log_prior(&self) -> f64 {
         let normal = |value: f64, median: f64, spread: f64| {
-            let z = (value / median).ln() / spread;
+            let z = (value / median).logarithm() / spread;
             -0.5 * z * z
         };
         let lengths: f64 = self
@@ -147,9 +148,9 @@ fn correlation(scale: Scale, a: u32, b: u32, length: f64) -> f64 {
                 f64::from(a.abs_diff(b))
             };
             let r = 5_f64.sqrt() * apart / steps / length;
-            (1.0 + r + r * r / 3.0) * (-r).exp()
+            (1.0 + r + r * r / 3.0) * (-r).exponential()
         }
-        None => (-1.0 / length).exp(),
+        None => (-1.0 / length).exponential(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The surrogate's posterior of an epoch: of the runs that ended, and with the runs in flight fantasised.
 
+use crate::math::Portable;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -196,7 +197,7 @@ fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
     let estimate = known.mean()?;
     let mut logs = known.logs().to_vec();
     if logs.is_empty() || known.count() == 0 {
-        return (known.censored() > 0 && known.count() == 0).then_some((estimate.ln(), 1.0));
+        return (known.censored() > 0 && known.count() == 0).then_some((estimate.logarithm(), 1.0));
     }
     if logs.len() >= OUTLIERS_FROM {
         let median = logs[logs.len() / 2];
@@ -210,8 +211,8 @@ fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
     scatter.add(&logs);
     // Beside the largest, so that no time is too large for it.
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let shares: f64 = logs.iter().map(|log| (log - largest).exp()).sum();
-    let log_mean = largest + (shares / runs).ln();
+    let shares: f64 = logs.iter().map(|log| (log - largest).exponential()).sum();
+    let log_mean = largest + (shares / runs).logarithm();
     Some((log_mean + known.raised(), runs))
 }
 
@@ -228,7 +229,7 @@ mod tests {
         let known = view.get(&Point(vec![1])).unwrap();
         let (log_mean, runs) = log_mean(known, &mut Scatter::default()).unwrap();
         assert_eq!(runs, times.len() as f64);
-        log_mean.exp()
+        log_mean.exponential()
     }
 
     #[test]

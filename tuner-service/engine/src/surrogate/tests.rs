@@ -1,13 +1,14 @@
 use super::cholesky::Symmetric;
 use super::ensemble::Ensemble;
 use super::*;
+use crate::math::Portable;
 use crate::space::ABSENT;
 use crate::testing::{categories, grid, integers};
 
 fn seen(levels: &[u32], seconds: f64, runs: f64) -> Observation {
     Observation {
         point: Point(levels.to_vec()),
-        log_mean: seconds.ln(),
+        log_mean: seconds.logarithm(),
         runs,
     }
 }
@@ -35,7 +36,7 @@ fn the_factor_solves_what_it_factors() {
     }
     // 4 (5*3 - 1) - 2 (2*3 + 0.4) + 0.4 (-2 - 2)
     let determinant: f64 = 41.6;
-    assert!((2.0 * factor.half_log_determinant() - determinant.ln()).abs() < 1e-12);
+    assert!((2.0 * factor.half_log_determinant() - determinant.logarithm()).abs() < 1e-12);
 }
 
 /// More rows than are factored side by side, and not a multiple of them.
@@ -44,7 +45,7 @@ fn a_larger_factor_is_one_too() {
     let size = 29;
     let entry = |row: usize, column: usize| {
         let apart = row.abs_diff(column) as f64;
-        (-0.1 * apart).exp() + if row == column { 0.1 } else { 0.0 }
+        (-0.1 * apart).exponential() + if row == column { 0.1 } else { 0.0 }
     };
     let factor = Cholesky::new(Symmetric::from_fn(size, entry)).unwrap();
     let wanted: Vec<f64> = (0..size).map(|n| (n as f64).sin()).collect();
@@ -131,7 +132,7 @@ fn a_point_that_ran_often_is_known_and_one_that_never_ran_is_guessed_between_its
         assert!((here.mean - known.log_mean).abs() < 0.03, "{here:?}");
     }
     let (between, here) = (at(&surrogate, &[6]), at(&surrogate, &[4]));
-    assert!(between.mean > 20_f64.ln() && between.mean < 80_f64.ln());
+    assert!(between.mean > 20_f64.logarithm() && between.mean < 80_f64.logarithm());
     assert!(between.variance > 10.0 * here.variance);
 }
 
@@ -175,7 +176,7 @@ fn runs_in_flight_are_believed_and_change_no_expectation_much() {
 fn the_noise_is_what_runs_of_the_same_parametrization_scatter_by() {
     let space = grid(&[20]);
     let known: Vec<Observation> = (0..20)
-        .map(|level| seen(&[level], 10.0 * (0.2 * f64::from(level)).exp(), 5.0))
+        .map(|level| seen(&[level], 10.0 * (0.2 * f64::from(level)).exponential(), 5.0))
         .collect();
     for deviation in [0.05_f64, 0.2] {
         let scatter = Scatter {
@@ -203,7 +204,7 @@ fn a_parameter_without_effect_is_seen_through() {
         .collect();
     let surrogate = Surrogate::fit(&space, &known, Scatter::default()).unwrap();
     let known_elsewhere = at(&surrogate, &[0, 2]);
-    assert!((known_elsewhere.mean - 30_f64.ln()).abs() < 0.05);
+    assert!((known_elsewhere.mean - 30_f64.logarithm()).abs() < 0.05);
     let spread: Vec<f64> = (0..4).map(|c| at(&surrogate, &[c, 4]).mean).collect();
     assert!(
         spread.iter().all(|mean| (mean - spread[0]).abs() < 0.05),
@@ -219,10 +220,10 @@ fn nothing_and_nonsense_have_no_process_and_the_same_times_have_one() {
     assert!(Surrogate::fit(&space, &[seen(&[1], f64::NAN, 1.0)], scatter).is_none());
     assert!(Surrogate::fit(&space, &[seen(&[1], 1.0, 0.0)], scatter).is_none());
     let one = Surrogate::fit(&space, &[seen(&[1], 3.0, 1.0)], scatter).unwrap();
-    assert!((at(&one, &[7]).mean - 3_f64.ln()).abs() < 1e-9);
+    assert!((at(&one, &[7]).mean - 3_f64.logarithm()).abs() < 1e-9);
     let same = [seen(&[1], 3.0, 2.0), seen(&[5], 3.0, 2.0)];
     let same = Surrogate::fit(&space, &same, scatter).unwrap();
-    assert!((at(&same, &[3]).mean - 3_f64.ln()).abs() < 1e-9);
+    assert!((at(&same, &[3]).mean - 3_f64.logarithm()).abs() < 1e-9);
     assert!(at(&same, &[3]).variance.is_finite());
 }
 

@@ -1,3 +1,4 @@
+use crate::math::Portable;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -218,7 +219,7 @@ fn noise_is_no_mixture() {
         for runs in 4..=RECENT_RUNS {
             for one_in in [f64::INFINITY, 16.0] {
                 let found = share(runs, 1, |rng| {
-                    let noise = (spread * normal(rng)).exp();
+                    let noise = (spread * normal(rng)).exponential();
                     if rng.random::<f64>() < 1.0 / one_in {
                         noise * rng.random_range(1.3..1.6)
                     } else {
@@ -248,7 +249,7 @@ fn the_power_is_as_documented() {
     ] {
         let found = share(runs, 2, |rng| {
             let work = if rng.random::<bool>() { ratio } else { 1.0 };
-            work * (spread * normal(rng)).exp()
+            work * (spread * normal(rng)).exponential()
         });
         assert!(
             (found - expected).abs() < 0.03,

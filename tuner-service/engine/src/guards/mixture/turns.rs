@@ -3,6 +3,7 @@
 use super::Alignment;
 use super::groups::Groups;
 use crate::history::RecentRun;
+use crate::math::Portable;
 
 /// The logarithm of a likelihood ratio from which on runs are believed to take turns.
 pub(super) const LEAST_RATIO_OF_TURNS: f64 = 2.0;
@@ -52,7 +53,9 @@ pub(super) fn ratio(runs: &[(RecentRun, bool)], aligned: &[Alignment]) -> f64 {
                 gaps.iter().map(|_| 0.0),
             ));
             for tau in &stretches {
-                let alike = gaps.iter().map(|gap| (-gap / tau).exp().min(MOST_ALIKE));
+                let alike = gaps
+                    .iter()
+                    .map(|gap| (-gap / tau).exponential().min(MOST_ALIKE));
                 lasting = lasting.max(log_likelihood(&densities, groups.high_share, alike));
             }
         }
@@ -83,7 +86,7 @@ fn in_time(runs: &[(RecentRun, bool)]) -> Vec<Timed> {
         .enumerate()
         .map(|(place, (run, is_tuned))| Timed {
             hour: hour(place, run),
-            log: run.elapsed.ln(),
+            log: run.elapsed.logarithm(),
             is_tuned: *is_tuned,
         })
         .collect()
@@ -107,7 +110,8 @@ fn densities(runs: &[Timed], shift: f64, groups: &Groups, spread: f64) -> Vec<[f
     let spread = spread.max(LEAST_SPREAD);
     let wide = spread.hypot(OUTLIER_SPREAD);
     // Without the constant factor, which all have.
-    let normal = |distance: f64, spread: f64| (-0.5 * (distance / spread).powi(2)).exp() / spread;
+    let normal =
+        |distance: f64, spread: f64| (-0.5 * (distance / spread).powi(2)).exponential() / spread;
     runs.iter()
         .map(|run| {
             let log = if run.is_tuned {
@@ -133,7 +137,7 @@ fn log_likelihood(densities: &[[f64; 2]], slow: f64, alike: impl Iterator<Item =
     for (density, alike) in densities.iter().zip(std::iter::once(0.0).chain(alike)) {
         let each = [0, 1].map(|k| (alike * state[k] + (1.0 - alike) * share[k]) * density[k]);
         let both = each[0] + each[1];
-        sum += both.ln();
+        sum += both.logarithm();
         state = each.map(|one| one / both);
     }
     sum

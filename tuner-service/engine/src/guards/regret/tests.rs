@@ -1,3 +1,4 @@
+use crate::math::Portable;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -72,9 +73,9 @@ fn by_hand() {
     // Noise of log elapsed: (0 + 2 * 0.01) / (9 + 2) * (1 + 8 / 11) = 0.00314. Means 0, ln 2, ln 2 over ln
     // 100: 0.16015 - 0.00079 between points, so each is weighed by 0.15936 / 0.16015 = 0.99510.
     let slow = known(&[(0, &[100.0; 4]), (1, &[200.0; 4]), (2, &[200.0; 4])]);
-    let times = |shrunk: f64| 8.0 * (shrunk.exp() - 1.0);
+    let times = |shrunk: f64| 8.0 * (shrunk.exponential() - 1.0);
     let weight = 0.99510;
-    let expected = times(weight * 2.0_f64.ln());
+    let expected = times(weight * 2.0_f64.logarithm());
     let all = regret(&slow);
     assert!((all.regret - expected).abs() < 1e-3, "{all:?}, {expected}");
     assert_eq!((all.bound, all.is_reached()), (3.0, true));
@@ -154,7 +155,7 @@ fn where_nothing_is_wrong_nothing_pauses() {
                 } else {
                     1.0
                 };
-                let ratio = slow * (spread * normal(&mut world)).exp();
+                let ratio = slow * (spread * normal(&mut world)).exponential();
                 regret_so_far += f64::max(0.0, ratio - 1.0);
                 100.0 * ratio
             };
@@ -257,7 +258,7 @@ fn a_loss_that_cannot_be_waited_out_ends_the_search() {
 fn points_of_the_design_that_must_be_slow_are_left_out() {
     let space = grid(&[40]);
     // Ten times the default from a quarter of the range on, which the surrogate soon sees.
-    let time = |point: &Point| 100.0 * (0.2 * f64::from(point.0[0])).exp();
+    let time = |point: &Point| 100.0 * (0.2 * f64::from(point.0[0])).exponential();
     let slowest = |method: MethodName, design_most: f64| {
         let mut settings = settings(method);
         settings.regret = RegretSettings {
@@ -298,8 +299,8 @@ fn the_expected_excess_is_the_integral() {
         let (step, mut integral) = (1e-4, 0.0);
         for place in -80_000..80_000 {
             let z = step * (f64::from(place) + 0.5);
-            let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
-            integral += step * density * ((mean + deviation * z).exp() - 1.0).max(0.0);
+            let density = (-0.5 * z * z).exponential() / std::f64::consts::TAU.sqrt();
+            integral += step * density * ((mean + deviation * z).exponential() - 1.0).max(0.0);
         }
         let closed = regret_of(mean, variance);
         assert!(
@@ -307,7 +308,7 @@ fn the_expected_excess_is_the_integral() {
             "{mean} {variance}: {closed} {integral}"
         );
     }
-    assert_eq!(regret_of(2.0_f64.ln(), 0.0), 1.0);
+    assert_eq!(regret_of(2.0_f64.logarithm(), 0.0), 1.0);
     assert_eq!(regret_of(-1.0, 0.0), 0.0);
     assert!(regret_of(1e6, 0.1) > 0.999 * MOST_REGRET);
     assert_eq!(regret_of(1e6, 0.0), MOST_REGRET);
@@ -355,7 +356,7 @@ fn slopes(seed: u64, spread: f64) -> impl Fn(&Point) -> f64 {
     move |point: &Point| {
         let levels = point.0.iter().zip(&slope);
         let log: f64 = levels.map(|(level, slope)| f64::from(*level) * slope).sum();
-        100.0 * log.exp()
+        100.0 * log.exponential()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is held stays at its default, and pooled runs tell what they would have told as runs of one parametrization.
 
+use crate::math::Portable;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -197,7 +198,7 @@ fn study(seed: u64, settings: &Settings, holds: bool) -> (u32, f64) {
             Epoch::restricted(&restricted, settings, seed).suggest(restricted.history(), &[]);
         let point = space.validate(&suggestion.parametrization).unwrap();
         let outcome = if point.0[1] == 0 {
-            Outcome::Elapsed(truth(&point) * (0.1 * normal(&mut rng)).exp())
+            Outcome::Elapsed(truth(&point) * (0.1 * normal(&mut rng)).exponential())
         } else {
             regret_so_far += 1;
             Outcome::Ignored
@@ -217,8 +218,8 @@ fn a_study_that_holds_it_loses_two_runs_and_ends_better() {
             let of_all: Vec<(u32, f64)> =
                 (0..20).map(|seed| study(seed, &settings, holds)).collect();
             let regret_so_far: u32 = of_all.iter().map(|(regret_so_far, _)| regret_so_far).sum();
-            let over: f64 = of_all.iter().map(|(_, over)| over.ln()).sum();
-            (f64::from(regret_so_far) / 20.0, (over / 20.0).exp())
+            let over: f64 = of_all.iter().map(|(_, over)| over.logarithm()).sum();
+            (f64::from(regret_so_far) / 20.0, (over / 20.0).exponential())
         };
         let (varied, held) = (studies(false), studies(true));
         let found = format!(

@@ -271,6 +271,7 @@ fn explained(space: &Space, place: usize, observations: &[Observation]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use crate::math::Portable;
     use rand::{RngExt, SeedableRng};
 
     use super::*;
@@ -303,17 +304,17 @@ mod tests {
         while entries.len() < points {
             let point = space.draw(&mut rng);
             let (bytes, calls) = parts(&point);
-            let elapsed = (bytes + calls + 0.1 * normal(&mut rng)).exp();
+            let elapsed = (bytes + calls + 0.1 * normal(&mut rng)).exponential();
             let ordinal = entries.len() as i64;
             let mut entry = tested(space, &point.0, &[elapsed], ordinal);
             entry.record_measures(&BTreeMap::from([
                 (
                     "bytes".to_owned(),
-                    1e6 * (3.0 * bytes + 0.02 * normal(&mut rng)).exp(),
+                    1e6 * (3.0 * bytes + 0.02 * normal(&mut rng)).exponential(),
                 ),
                 (
                     "calls".to_owned(),
-                    40.0 * (calls + 0.02 * normal(&mut rng)).exp(),
+                    40.0 * (calls + 0.02 * normal(&mut rng)).exponential(),
                 ),
                 ("constant".to_owned(), 4096.0),
                 ("noise".to_owned(), rng.random_range(1.0..2.0)),

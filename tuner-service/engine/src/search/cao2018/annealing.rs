@@ -1,6 +1,7 @@
 //! Simulated annealing as in Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2, 3 and 4.2): it starts
 //! with the default, changes one parameter at a time, and cools linearly or geometrically.
 
+use crate::math::Portable;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -49,7 +50,7 @@ fn cooled(settings: &Settings, step: u64) -> f64 {
             let budget = f64::from(settings.budget.max(1));
             (1.0 - step / budget).max(0.0)
         }
-        Cao2018Cooling::Geometric { factor } => factor.powf(step),
+        Cao2018Cooling::Geometric { factor } => factor.power(step),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Simulated annealing as in Robert, Zertal and Goret 2019 (sections II-B-2 and III-B-2).
 
+use crate::math::Portable;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -44,9 +45,9 @@ fn temperature(settings: &Robert2019Annealing, step: u64) -> f64 {
     let step = step as f64;
     settings.initial_temperature
         * match settings.cooling {
-            Robert2019Cooling::Exponential { factor } => factor.powf(step),
+            Robert2019Cooling::Exponential { factor } => factor.power(step),
             Robert2019Cooling::Multiplicative { factor } => 1.0 / (1.0 + factor * step),
-            Robert2019Cooling::Logarithmic { factor } => 1.0 / (1.0 + factor * step.ln_1p()),
+            Robert2019Cooling::Logarithmic { factor } => 1.0 / (1.0 + factor * step.logarithm_1p()),
         }
 }
 

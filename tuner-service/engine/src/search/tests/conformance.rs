@@ -1,5 +1,6 @@
 //! What every method must do, whatever its idea. A new method is covered by being named.
 
+use crate::math::Portable;
 use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
@@ -129,8 +130,8 @@ fn conforms(settings: &Settings, spaces: impl IntoIterator<Item = Space>) {
             match world.random_range(0..10) {
                 0 => Outcome::Failed,
                 1 => Outcome::Ignored,
-                2 => Outcome::Censored(12.0 * (0.4 * normal(world)).exp()),
-                _ => Outcome::Elapsed(10.0 * (0.4 * normal(world)).exp()),
+                2 => Outcome::Censored(12.0 * (0.4 * normal(world)).exponential()),
+                _ => Outcome::Elapsed(10.0 * (0.4 * normal(world)).exponential()),
             }
         });
         random_life(method, &space, settings, 9, |_| Outcome::Elapsed(10.0));
@@ -227,8 +228,11 @@ fn random_life(
 /// Measures that go with elapsed, that say nothing of it, that never change, and that are nonsense.
 fn measure(history: &mut History, run: &Pending, elapsed: f64, world: &mut ChaCha8Rng) {
     let mut measures = BTreeMap::from([
-        ("m0".to_owned(), elapsed * (0.1 * normal(world)).exp()),
-        ("m1".to_owned(), (0.3 * normal(world)).exp()),
+        (
+            "m0".to_owned(),
+            elapsed * (0.1 * normal(world)).exponential(),
+        ),
+        ("m1".to_owned(), (0.3 * normal(world)).exponential()),
         ("m2".to_owned(), 4096.0),
         ("m3".to_owned(), f64::NAN),
     ]);

@@ -1,5 +1,6 @@
 //! What the blocks of one chosen parametrization add up to, and the effect they show.
 
+use crate::math::Portable;
 use std::collections::BTreeMap;
 
 use io_autotune_model::Effect;
@@ -54,7 +55,7 @@ impl Timed {
         if self.cut_short {
             f64::INFINITY
         } else {
-            self.seconds.ln()
+            self.seconds.logarithm()
         }
     }
 }
@@ -163,7 +164,7 @@ impl Sums {
         let deviation = self.variance.sqrt() * excess;
         let standard_error = self.standard_error(deviation);
         let total = self.total.abs() / excess;
-        let evidence = ranks::log_evidence(total, &self.log_moment) - bound - ERROR.ln();
+        let evidence = ranks::log_evidence(total, &self.log_moment) - bound - ERROR.logarithm();
         let (mean, blocks) = (total / self.blocks as f64, self.blocks as f64);
         Some(Effect {
             epoch: 0,
@@ -177,7 +178,7 @@ impl Sums {
             standard_error,
             log_evidence: evidence,
             detectable: critical.zip(standard_error).map(|(critical, error)| {
-                1.0 - (-error * (critical / deviation + power_quantile())).exp()
+                1.0 - (-error * (critical / deviation + power_quantile())).exponential()
             }),
             blocks_needed: self.blocks_needed(mean, bound),
             default_hours: self.hours.nodes * self.hours.control_hours / blocks,
@@ -217,7 +218,7 @@ impl Sums {
         (0..STEPS)
             .map(|step| {
                 MOST_BLOCKS
-                    .powf(f64::from(step) / f64::from(STEPS - 1))
+                    .power(f64::from(step) / f64::from(STEPS - 1))
                     .floor()
             })
             .find(|blocks| {
@@ -264,7 +265,7 @@ impl Hours {
 /// What the log evidence of one direction has to reach in a study's comparison `number`.
 fn log_bound(number: u64) -> f64 {
     let number = number as f64;
-    (2.0 / ERROR * number * (number + 1.0)).ln()
+    (2.0 / ERROR * number * (number + 1.0)).logarithm()
 }
 
 fn power_quantile() -> f64 {

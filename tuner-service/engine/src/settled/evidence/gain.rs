@@ -1,5 +1,6 @@
 //! What may be said of a study's gain.
 
+use crate::math::Portable;
 use io_autotune_model::{Effect, Gain, GainVerdict};
 
 use super::comparison::ERROR;
@@ -40,7 +41,7 @@ pub(super) fn of_default(tuned_runs: u64) -> Gain {
 
 /// The gain that an effect shows.
 pub(super) fn of(effect: &Effect) -> Gain {
-    let share = |log: f64| 1.0 - (-log).exp();
+    let share = |log: f64| 1.0 - (-log).exponential();
     let bounds = effect.low.zip(effect.high);
     let estimate = effect.log_ratio.map(share);
     let (low, high) = (
@@ -60,7 +61,7 @@ pub(super) fn of(effect: &Effect) -> Gain {
         runs_needed: (verdict == GainVerdict::NotYet)
             .then(|| runs_needed(effect))
             .flatten(),
-        evidence: effect.log_evidence.min(MOST_LOG).exp(),
+        evidence: effect.log_evidence.min(MOST_LOG).exponential(),
         ..unknown(reason, effect.tuned_runs)
     }
 }

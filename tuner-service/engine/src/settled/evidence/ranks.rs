@@ -14,6 +14,7 @@
 //! `alpha` (Ville 1939), however often one looks (Ramdas et al. 2023, "Game-theoretic statistics and
 //! safe anytime-valid inference"). E- is the same with `-eta`.
 
+use crate::math::Portable;
 use std::sync::LazyLock;
 
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -58,7 +59,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
             .push(row.iter().map(|score| score * score).sum::<f64>() / ranks);
         tables.log_moment.push(ETAS.map(|eta| {
             let exponents = row.iter().map(|score| eta * score);
-            log_sum_exp(exponents) - ranks.ln()
+            log_sum_exp(exponents) - ranks.logarithm()
         }));
         tables.scores.push(row);
     }
@@ -82,7 +83,7 @@ pub(super) fn log_moment(tuned: usize) -> &'static LogMoment {
 
 /// The logarithm of E+ from the sums of scores and of [`log_moment`] over the blocks.
 pub(super) fn log_evidence(total: f64, log_moment: &LogMoment) -> f64 {
-    let exponents = (0..EFFECTS).map(|i| total * ETAS[i] - log_moment[i] + WEIGHTS[i].ln());
+    let exponents = (0..EFFECTS).map(|i| total * ETAS[i] - log_moment[i] + WEIGHTS[i].logarithm());
     log_sum_exp(exponents)
 }
 
@@ -106,9 +107,9 @@ pub(super) fn critical(most: f64, log_moment: &LogMoment, log_bound: f64) -> Opt
 fn log_sum_exp(exponents: impl Iterator<Item = f64> + Clone) -> f64 {
     let most = exponents.clone().fold(f64::NEG_INFINITY, f64::max);
     most + exponents
-        .map(|exponent| (exponent - most).exp())
+        .map(|exponent| (exponent - most).exponential())
         .sum::<f64>()
-        .ln()
+        .logarithm()
 }
 
 #[cfg(test)]
@@ -119,8 +120,9 @@ mod tests {
     fn each_factor_of_the_evidence_has_expectation_one_under_no_effect() {
         for tuned in 1..=MOST_TUNED {
             let mean = |sign: f64| {
-                let factors = (0..=tuned)
-                    .map(|below| log_evidence(sign * score(tuned, below), log_moment(tuned)).exp());
+                let factors = (0..=tuned).map(|below| {
+                    log_evidence(sign * score(tuned, below), log_moment(tuned)).exponential()
+                });
                 factors.sum::<f64>() / (tuned as f64 + 1.0)
             };
             assert!((mean(1.0) - 1.0).abs() < 1e-12, "{tuned} tuned runs");
@@ -132,10 +134,10 @@ mod tests {
     fn the_critical_sum_is_where_the_evidence_reaches_the_bound() {
         let moment = log_moment(9).map(|one| one * 30.0);
         let most = score(9, 9) * 30.0;
-        let critical = critical(most, &moment, 80.0_f64.ln()).unwrap();
-        assert!((log_evidence(critical, &moment) - 80.0_f64.ln()).abs() < 1e-6);
+        let critical = critical(most, &moment, 80.0_f64.logarithm()).unwrap();
+        assert!((log_evidence(critical, &moment) - 80.0_f64.logarithm()).abs() < 1e-6);
         assert_eq!(
-            super::critical(score(9, 9), log_moment(9), 80.0_f64.ln()),
+            super::critical(score(9, 9), log_moment(9), 80.0_f64.logarithm()),
             None
         );
     }

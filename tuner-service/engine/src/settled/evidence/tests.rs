@@ -1,3 +1,4 @@
+use crate::math::Portable;
 use io_autotune_model::GainVerdict;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -100,7 +101,7 @@ fn what_is_kept_says_what_all_the_runs_say() {
         assert_eq!(gain.tuned_runs, exact["tuned_runs"].as_u64().unwrap());
         near(gain.share, &exact["share"], 0.005);
         near(Some(gain.level), &exact["level"], 1e-9);
-        near(Some(gain.evidence.ln()), &exact["evidence"], 0.02);
+        near(Some(gain.evidence.logarithm()), &exact["evidence"], 0.02);
     }
 }
 
@@ -150,7 +151,7 @@ impl Life {
                 counts: Some(Counts {
                     key: if control { "default" } else { "chosen" },
                     is_default: control,
-                    elapsed: 100.0 * log.exp(),
+                    elapsed: 100.0 * log.exponential(),
                     cut_short: false,
                 }),
                 nodes: 2,
@@ -177,7 +178,7 @@ fn a_gain_is_claimed_and_the_interval_holds_it() {
     for _ in 0..50 {
         let gain = life.lived(&mut rng, |_| {}).gain(1);
         claimed += u32::from(gain.verdict == GainVerdict::Faster);
-        let truth = 1.0 - (-0.25_f64).exp();
+        let truth = 1.0 - (-0.25_f64).exponential();
         covered += u32::from(gain.low.unwrap() <= truth && truth <= gain.high.unwrap());
     }
     assert_eq!((claimed, covered), (50, 50));

@@ -122,6 +122,7 @@ impl Agent {
 
 #[cfg(test)]
 mod tests {
+    use crate::math::Portable;
     use rand::SeedableRng;
 
     use super::*;
@@ -133,7 +134,7 @@ mod tests {
     #[test]
     fn the_value_of_an_action_is_its_reward_and_what_comes_after() {
         let space = grid(&[2]);
-        let times = [(0, 1_f64.exp()), (1, 1.0)];
+        let times = [(0, 1_f64.exponential()), (1, 1.0)];
         let entries = times.map(|(level, time)| tested(&space, &[level], &[time], level.into()));
         let history = history(entries.to_vec(), 2, 2);
         let encoder = Encoder::new(&space);

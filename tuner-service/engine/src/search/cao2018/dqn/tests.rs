@@ -1,4 +1,5 @@
 use crate::history::{History, Role};
+use crate::math::Portable;
 use crate::reason::Reason;
 use crate::space::{Point, Space};
 use crate::study::settings::{MethodName, Settings};
@@ -22,7 +23,7 @@ fn truth(point: &Point) -> f64 {
         .sum();
     let modes = [0.8, 0.0, 0.5, 0.9, 0.3][point.0[4] as usize];
     let layouts = [0.15, 0.6, 0.0, 0.3][point.0[5] as usize];
-    (0.15 * f64::from(far) + modes + layouts).exp()
+    (0.15 * f64::from(far) + modes + layouts).exponential()
 }
 
 /// The means of the search runs' log seconds and of the logarithm of the quickest, over seeds.
@@ -44,7 +45,7 @@ fn lives(method: MethodName) -> (f64, f64) {
             let point = space.validate(&suggestion.parametrization).unwrap();
             let elapsed = truth(&point);
             if suggestion.role == Role::Search {
-                times.push(elapsed.ln());
+                times.push(elapsed.logarithm());
             }
             finish(
                 &mut history,

@@ -1,5 +1,6 @@
 //! The network's world: states, actions, and what was experienced, in numbers.
 
+use crate::math::Portable;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -184,7 +185,9 @@ impl Memory {
     pub(super) fn new(view: &View<'_>, encoder: &Encoder<'_>) -> Self {
         let mut known: Vec<(i64, &Point, f64)> = view
             .iter()
-            .filter_map(|(point, known)| Some((known.first_ordinal, point, known.mean()?.ln())))
+            .filter_map(|(point, known)| {
+                Some((known.first_ordinal, point, known.mean()?.logarithm()))
+            })
             .collect();
         known.sort_by(|(a, point, _), (b, other, _)| a.cmp(b).then_with(|| point.cmp(other)));
         known.drain(..known.len().saturating_sub(MOST_STATES));

@@ -1,5 +1,6 @@
 //! Each rule on a history that would break it.
 
+use crate::math::Portable;
 use io_autotune_model::GainVerdict::{Faster, NoEffect, NotYet, Slower, Unclear};
 
 use super::*;
@@ -38,7 +39,7 @@ fn noise(seed: u64, cv: f64) -> impl FnMut() -> f64 {
         } else {
             1.0
         };
-        (cv * normal(&mut rng)).exp() * slow
+        (cv * normal(&mut rng)).exponential() * slow
     }
 }
 
@@ -191,7 +192,7 @@ fn where_the_default_is_chosen_there_is_nothing_to_gain() {
 #[test]
 fn typical_runs_and_node_hours_that_disagree_claim_nothing() {
     let mut rng = ChaCha8Rng::seed_from_u64(18);
-    let mut runs = settled(400, 0.9, CHOSEN, || (0.03 * normal(&mut rng)).exp());
+    let mut runs = settled(400, 0.9, CHOSEN, || (0.03 * normal(&mut rng)).exponential());
     let tuned = runs.iter_mut().filter(|one| one.role == Role::Settled);
     for slow in tuned.step_by(5) {
         slow.elapsed *= 3.0;
@@ -204,7 +205,9 @@ fn typical_runs_and_node_hours_that_disagree_claim_nothing() {
 #[test]
 fn runs_that_were_cut_short_are_slow_runs() {
     let mut rng = ChaCha8Rng::seed_from_u64(19);
-    let mut runs = settled(400, 0.95, CHOSEN, || (0.02 * normal(&mut rng)).exp());
+    let mut runs = settled(400, 0.95, CHOSEN, || {
+        (0.02 * normal(&mut rng)).exponential()
+    });
     let tuned = runs.iter_mut().filter(|one| one.role == Role::Settled);
     for cut in tuned.step_by(3) {
         (cut.cut_short, cut.elapsed) = (true, 120.0);

@@ -1,5 +1,6 @@
 //! Whole studies on a made-up application with a planted optimum.
 
+use crate::math::Portable;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -87,7 +88,7 @@ fn live(
                 life.settled_on_one_run |= entry.is_none_or(|tested| tested.elapsed.count < 2);
             }
             let point = space.validate(&suggestion.parametrization).unwrap();
-            let elapsed = truth(&point) * (spread * normal(&mut world)).exp();
+            let elapsed = truth(&point) * (spread * normal(&mut world)).exponential();
             flights.push(Flight {
                 run: started(&suggestion),
                 elapsed,

@@ -1,6 +1,7 @@
 //! Jobs whose time limit leaves no room to explore.
 
 use super::*;
+use crate::math::Portable;
 use crate::study::settings::MethodName;
 use crate::testing::{Outcome, finish, grid, lacks_headroom, normal, published, started, suggest};
 
@@ -11,7 +12,7 @@ fn takes(space: &Space, suggestion: &Suggestion, world: &mut ChaCha8Rng) -> Outc
     let point = space.validate(&suggestion.parametrization).unwrap();
     let levels: u32 = point.0.iter().sum();
     let mean = 100.0 - 40.0 * f64::from(levels) / 15.0;
-    Outcome::Elapsed(mean * (0.03 * normal(world)).exp())
+    Outcome::Elapsed(mean * (0.03 * normal(world)).exponential())
 }
 
 /// What runs one after the other get whose limits are told by their number.
