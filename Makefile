@@ -196,7 +196,8 @@ report-demo: build $(VENV_REPORT)/.installed ## The nightly report of the demo's
 		--nights $(REPORT_DEMO) --python $(abspath $(VENV_REPORT))/bin/python
 
 bench-report: $(VENV_REPORT)/.installed ## The nightly report's time and memory, of 10^6 runs in 10^4 studies
-	@deploy/install-deps cluster report
+	@deploy/install-deps build cluster report
+	cargo build --release --locked --package io-autotuned
 	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) tests/with-postgres $(VENV_REPORT)/bin/python -m bench_report $(BENCH_ARGS)
 
 report-schema: $(VENV_REPORT)/.installed ## Renew docs/report.schema.json
@@ -235,10 +236,13 @@ browser: ## Install chromium, which the tests of the report's page need
 
 test-unit: browser
 
-GUARANTEES_ARGS ?= --studies 1000 --seed 1
+GUARANTEES_ARGS ?= --studies 600 --seed 1
+GUARANTEES      := target/release/examples/guarantees
 report-guarantees: $(VENV_REPORT)/.installed ## Renew docs/measurements/report-guarantees.md: what the report promises
-	$(REPORT_ENV) PYTHONPATH=$(REPORT):$(LABORATORY) $(VENV_REPORT)/bin/python -m guarantees \
-		--output docs/measurements/report-guarantees.md $(GUARANTEES_ARGS)
+	cargo build --release --locked --package io-autotune-simulation --example guarantees
+	{ $(GUARANTEES) $(GUARANTEES_ARGS); $(GUARANTEES) --sites $(GUARANTEES_ARGS) | \
+		PYTHONPATH=$(REPORT):$(LABORATORY) $(VENV_REPORT)/bin/python -m guarantees; } > build/report-guarantees.md
+	mv build/report-guarantees.md docs/measurements/report-guarantees.md
 
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images

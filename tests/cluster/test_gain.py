@@ -6,9 +6,9 @@ from harness import Json, Site, asked
 
 WORK = "read up _ </proc/uptime; echo $up; sleep 1; read up _ </proc/uptime; echo $up"
 """Takes as long under any hints, and tells how long."""
-TOLD_RUNS = 4
-"""Runs of the settled phase until a gain is told: two of the default among them."""
-MOST_RUNS = 40
+TOLD_RUNS = 20
+"""Runs of the settled phase: half of them of the default, enough for a claim if all ranks agree."""
+MOST_RUNS = 60
 ALIKE = 0.15
 """What a loaded machine may make of a difference that is none."""
 CLOCK = 0.05

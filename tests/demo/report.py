@@ -71,8 +71,12 @@ def _of_a_year(python: Path, nights: Path) -> None:
         psql = ["psql", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
         _run([*psql, f"--dbname={url}", f"--file={migration}"])
     module = ["-m", "generated_site", "--database", url, "--last", LAST.isoformat()]
-    print(_run([str(python), *module]), end="")
+    after: list[str] = []
     for night in NIGHTS:
+        # What the service says of a study is kept as of now, so that each night is lived through.
+        day = night.isoformat()
+        print(_run([str(python), *module, *after, "--until", day]), end="")
+        after = ["--after", day]
         _report(python, url, nights, "a generated site", night)
 
 

@@ -20,7 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import psycopg
-from generated_site import Shape, make, write
+from generated_site import Shape, assess, make, write
 from generated_site.plan import DAY
 
 ROOT = Path(__file__).parents[3]
@@ -57,11 +57,13 @@ def main() -> int:
             with connection.transaction():
                 connection.execute(migration.read_text())
         before = write(connection, year, before=last)
+        _assess(url)
         counts = f"{len(year.studies):,} studies, {before:,} verdicts until the last night"
         print(f"{counts}\n", flush=True)
         print(f"{'':22}{'time':>10}{'processors':>14}{'memory':>12}")
         say("from nothing", report(url, Path(directory), shape.last - timedelta(days=1)))
         night = write(connection, year, last, shape.days * DAY)
+        _assess(url)
         say(f"a night, {night:,} new", report(url, Path(directory), shape.last))
         say("the same night again", report(url, Path(directory), shape.last))
         nights = Path(directory) / "nights" / "latest"
@@ -69,6 +71,13 @@ def main() -> int:
         for path in sorted(nights.iterdir()):
             print(f"{path.name:16}{path.stat().st_size / 1e6:10.1f} MB")
     return 0
+
+
+def _assess(url: str) -> None:
+    """The service has done so with each verdict."""
+    began = time.monotonic()
+    assess(url)
+    print(f"assessed by the service's code in {time.monotonic() - began:,.1f} s", flush=True)
 
 
 def report(url: str, directory: Path, day: object) -> Cost:

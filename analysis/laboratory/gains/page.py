@@ -20,7 +20,7 @@ has a weakness: these are proofs that delivery and tuning work, and no promise f
 machines. Slow storage is a file system on a loop device whose rate the blkio cgroup throttles.
 
 The gain is of the runs made after the choice against control runs of the default interleaved with
-them, by the estimator of the [nightly report](../derivation/report-statistics.md), whose interval
+them, as the [nightly report](../derivation/report-statistics.md) says it: the interval
 holds for all looks of a study's life. *faster* is a claim; anything else is no gain here.
 """
 TABLE = """

@@ -208,14 +208,16 @@ def _outcome(
     for parameter, effects in enumerate(truth.effects):
         logs += np.asarray(effects)[points[:, parameter]]
     elapsed = truth.elapsed * np.exp(logs) * factor
-    failing = np.full(factor.size, truth.failing)
+    deadly = np.zeros(factor.size, dtype=bool)
     if truth.deadly is not None:
         parameter, level = truth.deadly
-        failing[points[:, parameter] == level] = 0.5
+        deadly = points[:, parameter] == level
+    failing = np.where(deadly, 0.5, truth.failing)
     limit = truth.elapsed * truth.limit
     late = elapsed > limit
     effect = np.where(late, EFFECT["censored"], EFFECT["sample"])
     effect = np.where(luck < failing, EFFECT["failure"], effect)
+    effect = np.where(deadly & (luck < failing), EFFECT["out_of_memory"], effect)
     # Cancelled, preempted, or on a node that died: nobody's doing.
     effect = np.where(luck > 0.985, EFFECT["nothing"], effect)
     return effect, np.minimum(elapsed, limit)

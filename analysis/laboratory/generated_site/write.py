@@ -23,18 +23,21 @@ STATE = {
     "sample": "counted",
     "censored": "censored",
     "failure": "not_counted",
+    "out_of_memory": "not_counted",
     "nothing": "not_counted",
 }
 OUTCOME = {
     "sample": "COMPLETED",
     "censored": "TIMEOUT",
     "failure": "FAILED",
+    "out_of_memory": "OUT_OF_MEMORY",
     "nothing": "CANCELLED",
 }
 VERDICT = {
     "sample": "Slurm says COMPLETED and the parametrization was applied",
     "censored": "its time limit ended it: a lower bound",
     "failure": "Slurm says FAILED",
+    "out_of_memory": "Slurm says OUT_OF_MEMORY",
     "nothing": "Slurm says CANCELLED",
 }
 
@@ -359,6 +362,15 @@ class _Span:
                     )
                     for epoch in np.unique(year.run_epoch[year.judged_run[self.judged]])
                 ],
+            )
+            # A run may be judged before one that started earlier: they are assessed anew.
+            cursor.execute(
+                "with studied as (select distinct e.study_id from judgements j"
+                " join epochs e on e.id = j.epoch_id where j.id = any(%s)),"
+                " forgotten as (update epochs set evidence = null from studied"
+                " where epochs.study_id = studied.study_id)"
+                " update studies set assessment = null from studied where id = study_id",
+                [(self.judged + 1).tolist()],
             )
             cursor.executemany(
                 "update runs set outcome = %s, state = %s, verdict = %s, judged_at = %s,"

@@ -1,1 +1,1 @@
-"""What the report promises, shown by simulation: ``python -m guarantees``."""
+"""What the report promises of many studies: ``python -m guarantees``."""

@@ -197,7 +197,16 @@ class Group:
 class Finding:
     """Something that a person should look at, or may stop looking at."""
 
-    kind: Literal["regression", "drift", "waste", "already_best", "mixed", "quarantine", "quiet"]
+    kind: Literal[
+        "regression",
+        "drift",
+        "waste",
+        "already_best",
+        "mixed",
+        "quarantine",
+        "ineffective",
+        "quiet",
+    ]
     study_id: int
     application: str
     what: str

@@ -15,7 +15,7 @@ RUNS: dict[str, str] = {
     "nodes": "int64",
     "role": "category",  # as the store names them; see below
     "phase": "category",  # baseline, design, search, settled
-    "effect": "category",  # sample, censored, failure, nothing
+    "effect": "category",  # sample, censored, failure, out_of_memory, nothing
     "key": "str",  # the parametrization it counts for, as sorted JSON; missing for none
     "default": "bool",  # whether that is the epoch's default
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
+from io_autotune_report.load.assessment import UNKNOWN, Assessment, Effect
 
 DEFAULT, CHOSEN = '{"a":1}', '{"a":2}'
 START = pd.Timestamp("2026-01-01", tz="UTC")
@@ -86,3 +89,32 @@ def frame(rows: Rows) -> pd.DataFrame:
     for column in ("role", "phase", "effect"):
         runs[column] = runs[column].astype("category")
     return runs
+
+
+_EFFECT = Effect(
+    epoch=1,
+    parametrization=CHOSEN,
+    number=1,
+    blocks=20,
+    tuned_runs=180,
+    log_ratio=0.3,
+    standard_error=0.05,
+    default_hours=20.0,
+    saved=5.0,
+    controls=0.5,
+    net_variance=0.5,
+    a_month=10.0,
+    last=0,
+)
+
+
+def effect(**known: Any) -> Effect:  # noqa: ANN401 - fields of several types
+    """An effect as the service has it."""
+    return msgspec.structs.replace(_EFFECT, **known)
+
+
+def assessment(*effects: Effect, **gain: Any) -> Assessment:  # noqa: ANN401 - likewise
+    """What the service says of a study in its first epoch."""
+    controls = effects[-1].blocks if effects else 0
+    known = {"control_runs": controls, "reason": "Its runs show it.", **gain}
+    return Assessment(1, replace(UNKNOWN, **known), effects)

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from io_autotune_report.analyse import life
 from io_autotune_report.analyse.changes import changes
-from io_autotune_report.analyse.estimators import gain
 from io_autotune_report.document import Group, Night, NodeHours
 from io_autotune_report.earlier import Earlier, Kept
 from io_autotune_report.load import tables
+from io_autotune_report.load.assessment import UNKNOWN
 
 DEFAULT, QUICK, SLOW = (json.dumps({"a": value}) for value in (1, 2, 3))
 HOUR = 3_600_000_000
@@ -94,7 +94,7 @@ def test_outliers_are_those_beyond_the_fences_of_their_parametrization() -> None
 
 def _earlier(**told: Any) -> Earlier:  # noqa: ANN401 - fields of several types
     hours = NodeHours(1.0, 5.0, 1.0, 9.0, 5.0, 0.0, 0.0, None)
-    night = Night("2026-01-01", "x", "", "", 1, 1, 100, gain(runs()), hours, 0, 0)
+    night = Night("2026-01-01", "x", "", "", 1, 1, 100, UNKNOWN, hours, 0, 0)
     kept = replace(Kept(7, "a", 1, "search", 9, "not_yet", None, ""), **told)
     return Earlier(night, [], {kept.study_id: kept})
 
@@ -102,7 +102,7 @@ def _earlier(**told: Any) -> Earlier:  # noqa: ANN401 - fields of several types
 @pytest.fixture
 def total() -> Group:
     hours = NodeHours(1.0, 3.5, 1.0, 9.0, 5.0, 0.0, 0.0, None)
-    return Group("x", 1, 1, 120, gain(runs()), hours)
+    return Group("x", 1, 1, 120, UNKNOWN, hours)
 
 
 def test_the_first_night_has_no_changes(total: Group) -> None:

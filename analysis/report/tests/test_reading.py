@@ -14,13 +14,14 @@ from pathlib import Path
 import pandas as pd
 import psycopg
 import pytest
-from generated_site import Shape, Year, make, write
+from generated_site import Shape, Year, assess, make, write
 from generated_site.plan import DAY
 from io_autotune_report.load import (
     DatabaseError,
     Mirror,
     MirrorError,
     connect,
+    read_assessments,
     read_runs,
     read_studies,
     tables,
@@ -31,6 +32,7 @@ from io_autotune_report.load import (
 from io_autotune_report.load import (
     mirror as reading_mirror,
 )
+from io_autotune_report.load.assessment import UNKNOWN
 
 pytestmark = pytest.mark.store
 
@@ -225,7 +227,7 @@ def test_what_cannot_be_read_says_what_to_do(
     with pytest.raises(DatabaseError, match="cannot be reached"), connect(f"host={tmp_path}"):
         pass
     with (
-        pytest.raises(DatabaseError, match=r"no schema `report`.*io-autotuned"),
+        pytest.raises(DatabaseError, match=r"no schema `report` of this release.*io-autotuned"),
         connect(bare_database),
     ):
         pass
@@ -237,11 +239,15 @@ def test_what_cannot_be_read_says_what_to_do(
 
 def test_the_role_of_the_sample_suffices(database: str, year: Year) -> None:
     fill(database, year)
+    assess(database)
     role = Path(__file__).parents[3] / "deploy" / "sql" / "report-role.sql"
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(role.read_text())
     url = psycopg.conninfo.make_conninfo(database, user="io-autotune-report")
     assert len(read_runs(url)) == year.started_at.size
+    assessments = read_assessments(url)
+    assert len(assessments) == len(year.studies)
+    assert UNKNOWN not in [each.gain for each in assessments.values()]
     with (
         psycopg.connect(url) as connection,
         pytest.raises(psycopg.errors.InsufficientPrivilege),

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import psycopg
 import pytest
-from generated_site import Shape, make, write
+from generated_site import Shape, assess, make, write
 from io_autotune_report.frames import RUNS, STUDIES
 
 DOCS = Path(__file__).parents[3] / "docs" / "researchers.md"
@@ -21,6 +21,7 @@ def test_the_examples_run_and_give_what_they_say(database: str) -> None:
     year = make(Shape(applications=8, studies=12, runs=4000, days=90))
     with psycopg.connect(database, autocommit=True) as connection:
         write(connection, year)
+    assess(database)
     text = DOCS.read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(blocks) == text.count("```python") == 5

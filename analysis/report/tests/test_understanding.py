@@ -10,12 +10,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from histories import DEFAULT, START, Rows, frame, noise, row, settled, unsettled
-from io_autotune_report.analyse.estimators import gain, node_hours
-from io_autotune_report.analyse.understanding import findings, gather, importance, quiet, surfaces
+from histories import (
+    DEFAULT,
+    START,
+    Rows,
+    assessment,
+    effect,
+    frame,
+    noise,
+    row,
+    settled,
+    unsettled,
+)
+from io_autotune_report.analyse.understanding import (
+    explored,
+    findings,
+    gather,
+    importance,
+    quiet,
+    surfaces,
+)
 from io_autotune_report.analyse.understanding import noise as scatter
 from io_autotune_report.analyse.understanding.findings import QUIET_DAYS
-from io_autotune_report.document import Finding, Importance, Parameter, Study
+from io_autotune_report.analyse.understanding.importance import tree
+from io_autotune_report.document import Finding, Importance, NodeHours, Parameter, Study
+from io_autotune_report.load.assessment import Found
+from sklearn.tree import DecisionTreeRegressor
+
+HOURS = NodeHours(9.0, 5.0, 1.0, 9.0, 6.0, 0.5, 0.5, None)
 
 LEVELS: dict[str, list[Any]] = {
     "size": [1, 4, 16, 64],
@@ -106,6 +128,17 @@ def test_noise_alone_explains_nothing(seed: int) -> None:
     assert len(said.anova) <= 1
 
 
+def test_the_forests_trees_are_those_of_scikit_learn() -> None:
+    random = np.random.default_rng(3)
+    for seed in range(50):
+        count, columns = int(random.integers(8, 60)), int(random.integers(1, 12))
+        x = random.integers(0, 4, (count, columns)).astype(np.float32)
+        y, weights = random.standard_normal(count), random.integers(1, 5, count).astype(np.float64)
+        known = DecisionTreeRegressor(min_samples_leaf=2, max_features=0.7, random_state=seed)
+        expected = known.fit(x, y, sample_weight=weights).predict(x)
+        assert np.array_equal(tree(x, y, weights, seed).predict(x)[:, 0], expected)
+
+
 def test_few_parametrizations_are_silence() -> None:
     said = importance(frame(settled(100, 0.5, noise(1, 0.1))))
     assert "2 parametrizations ran" in said.silent
@@ -165,7 +198,12 @@ def test_single_runs_tell_no_noise() -> None:
     assert (said.cv, said.levene_p, said.outliers, said.varies) == (None, None, None, None)
 
 
-def study(runs: pd.DataFrame, phase: str = "settled") -> Study:
+def study(
+    runs: pd.DataFrame,
+    phase: str = "settled",
+    hours: NodeHours = HOURS,
+    **gain: Any,  # noqa: ANN401 - fields of several types
+) -> Study:
     return Study(
         study_id=12,
         application="ocean",
@@ -178,8 +216,8 @@ def study(runs: pd.DataFrame, phase: str = "settled") -> Study:
         runs=len(runs),
         counted=len(runs),
         failed=0,
-        gain=gain(runs),
-        node_hours=node_hours(runs),
+        gain=assessment(effect(), **gain).gain,
+        node_hours=hours,
         parameters=[Parameter("a", 1, 2, None)],
         chosen_since=None,
         convergence=[],
@@ -190,8 +228,14 @@ def study(runs: pd.DataFrame, phase: str = "settled") -> Study:
     )
 
 
-def found(runs: pd.DataFrame, phase: str = "settled") -> dict[str, Finding]:
-    return {finding.kind: finding for finding in findings(study(runs, phase), runs)}
+def listed(
+    runs: pd.DataFrame,
+    *found: Found,
+    phase: str = "settled",
+    **known: Any,  # noqa: ANN401 - likewise
+) -> dict[str, Finding]:
+    said = findings(study(runs, phase, **known), found, explored(runs))
+    return {finding.kind: finding for finding in said}
 
 
 def test_a_healthy_study_is_not_listed() -> None:
@@ -199,57 +243,53 @@ def test_a_healthy_study_is_not_listed() -> None:
         runs = frame(
             unsettled(noise(seed, 0.2)) + settled(400, 0.8, noise(seed + 50, 0.2), since=20)
         )
-        assert found(runs) == {}
+        assert listed(runs, verdict="faster", share=0.2) == {}
 
 
 def test_a_choice_that_is_slower_is_a_regression() -> None:
-    said = found(frame(settled(300, 1.4, noise(3, 0.1))))
-    assert "longer than the default" in said["regression"].what
+    runs = frame(settled(30, 1.4, noise(3, 0.1)))
+    said = listed(runs, verdict="slower", share=-0.4, low=-0.5, high=-0.3)
+    assert said["regression"].what.startswith(
+        "What is chosen takes 40 % longer than the default (30 % at least)"
+    )
 
 
-def test_a_choice_that_became_slower_is_a_regression_and_no_drift() -> None:
-    rows = settled(400, 0.6, noise(4, 0.1))
-    for late in [r for r in rows if r["role"] == "settled" and r["ordinal"] > 250]:
-        late["elapsed"] *= 1.3
-    said = found(frame(rows))
-    assert "2026-02-" in said["regression"].what or "2027-" in said["regression"].what
-
-
-def test_when_all_is_slower_it_is_drift_and_no_regression() -> None:
-    rows = settled(400, 0.6, noise(5, 0.1))
-    for late in [r for r in rows if r["ordinal"] > 250]:
-        late["elapsed"] *= 1.3
-    said = found(frame(rows))
-    assert set(said) == {"drift"}
-    assert "the default too" in said["drift"].what
-
-
-def test_two_works_under_one_name_are_mixed() -> None:
-    rows = settled(300, 1.0, noise(6, 0.05))
-    for other in rows[::20]:
-        other["elapsed"] *= 3
-    assert "accept 12" in found(frame(rows))["mixed"].do
-
-
-def test_a_choice_under_which_runs_fail() -> None:
-    rows = settled(200, 0.8, noise(7, 0.1))
-    for bad in [r for r in rows if r["role"] == "settled"][::2]:
-        bad.update(effect="failure")
-    assert "90 of 180 runs failed" in found(frame(rows))["quarantine"].what
+def test_what_the_service_finds_is_rendered_in_its_words() -> None:
+    runs = frame(settled(30, 1.0, noise(3, 0.1)))
+    said = listed(
+        runs,
+        Found("mixed", "The runs differ.", "`io-autotune accept 12`."),
+        Found("quarantine", "3 of 3 runs failed", "Look at them.", {"b": 2, "a": "x"}),
+        Found("drift", "It changed.", "Nothing."),
+        Found("ineffective", "a has no effect here.", "Leave it out."),
+    )
+    assert list(said) == ["mixed", "quarantine", "drift", "ineffective"]
+    assert (said["mixed"].what, said["mixed"].do) == (
+        "The runs differ.",
+        "`io-autotune accept 12`.",
+    )
+    assert said["quarantine"].what == '{"a":"x","b":2}: 3 of 3 runs failed'
 
 
 def test_a_search_that_costs_much_and_finds_nothing() -> None:
     rows = unsettled(noise(8, 0.1))
     for explores in rows[4:]:
         explores["elapsed"] *= 2
-    assert "exploring runs took" in found(frame(rows), "search")["waste"].what
+    assert "exploring runs took" in listed(frame(rows), phase="search")["waste"].what
     rows[10]["elapsed"] /= 4
-    assert "waste" not in found(frame(rows), "search")
+    assert "waste" not in listed(frame(rows), phase="search")
+
+
+def test_tuning_that_surely_cost_more_than_it_saved_is_waste() -> None:
+    runs = frame(settled(30, 1.0, noise(9, 0.1)))
+    lost = replace(HOURS, saved=-7.0, low=-9.0, high=-5.0)
+    assert "cost 7.0 node-hours more" in listed(runs, hours=lost)["waste"].what
+    assert listed(runs, hours=replace(lost, high=1.0)) == {}
 
 
 def test_where_the_default_is_best_stopping_is_a_result() -> None:
-    said = found(frame(settled(50, 1.0, noise(9, 0.1), key=DEFAULT)))
-    assert "pin 12 a=1" in said["already_best"].do
+    runs = frame(settled(50, 1.0, noise(9, 0.1), key=DEFAULT))
+    assert "pin 12 a=1" in listed(runs, verdict="no_effect", share=0.0)["already_best"].do
 
 
 def test_a_search_that_nobody_runs_any_more_is_quiet() -> None:
@@ -265,7 +305,8 @@ def test_a_search_that_nobody_runs_any_more_is_quiet() -> None:
 
 def test_what_to_do_is_a_command_that_a_shell_understands() -> None:
     runs = frame(settled(50, 1.0, noise(9, 0.1), key=DEFAULT))
-    odd = replace(study(runs), parameters=[Parameter("a", "x; rm -rf /", 2, None)])
-    command = findings(odd, runs)[0].do.split(" stops here")[0]
+    plain = study(runs, verdict="no_effect", share=0.0)
+    odd = replace(plain, parameters=[Parameter("a", "x; rm -rf /", 2, None)])
+    command = findings(odd, (), None)[0].do.split(" stops here")[0]
     assert command[0] == command[-1] == "`"  # code, to the page
     assert shlex.split(command[1:-1])[:4] == ["io-autotune", "pin", "12", "a=x; rm -rf /"]

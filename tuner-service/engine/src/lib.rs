@@ -25,7 +25,7 @@ mod testing;
 use io_autotune_model::{reason, space};
 
 pub use checks::{MAX_DESIGN_POINTS, SettingsError};
-pub use guards::mixture::mixture;
+pub use guards::mixture::{is_observed, mixture};
 pub use guards::regret::settings::RegretSettings;
 pub use guards::restriction::RestrictedSpace;
 pub use history::quarantine::{Ends, Quarantine, Quarantined};

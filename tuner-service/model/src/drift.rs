@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::reason::seconds;
+use crate::text::seconds;
 
 /// How many of the latest runs of the settled phase are looked at, at most.
 pub const DRIFT_RUNS: usize = 1000;

@@ -13,6 +13,7 @@ pub mod run;
 pub mod space;
 #[cfg(test)]
 mod testing;
+pub mod text;
 pub mod words;
 
 pub use assessment::{Assessment, Effect, Finding, FindingKind, Gain, GainVerdict};

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::reason::{Reason, seconds};
+use crate::reason::Reason;
+use crate::text::different;
 
 /// Runs that are too different to be one application's on a quiet machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,8 +17,8 @@ pub struct Mixture {
     /// The geometric means of the two groups that they fall into, in seconds of the default, the
     /// quicker first; none if they only vary.
     pub modes: Option<(f64, f64)>,
-    /// Whether quick and slow runs take turns: then they are different work. Otherwise the slow ones
-    /// may as well have run on a busy machine.
+    /// Whether quick and slow runs take turns: then they are different work. Otherwise the slow
+    /// ones may as well have run on a busy machine.
     pub in_turn: bool,
 }
 
@@ -45,34 +46,6 @@ impl fmt::Display for Mixture {
              tuning goes on; if it is different work, give each its own name with app=NAME, \
              otherwise say so with `io-autotune accept APP`"
         })
-    }
-}
-
-/// How runs differ that are too different to be one application's.
-pub(crate) fn different(
-    f: &mut fmt::Formatter<'_>,
-    cv: f64,
-    runs: u64,
-    tuned: u64,
-    modes: Option<(f64, f64)>,
-) -> fmt::Result {
-    write!(f, "the last {runs} runs of the default ")?;
-    match modes {
-        Some((quick, slow)) => {
-            if tuned > 0 {
-                write!(
-                    f,
-                    "and {tuned} of another parametrization, brought to its level, "
-                )?;
-            }
-            write!(
-                f,
-                "gather around two times, {} and {}",
-                seconds(quick),
-                seconds(slow)
-            )
-        }
-        None => write!(f, "vary by {:.0} %", 100.0 * cv),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which parameters an application does not heed: it, or its library, has a value of its own in force.
+//! Parameters that are overridden: the application, or its library, puts a value of its own in force.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::space::MAX_PARAMETERS;
 
-/// So many runs have to have had another value in force than the one given, where no run ever had the one given.
+/// A parameter is ineffective after this many runs with another value in force, where no run ever had the given one;
 const RUNS: u32 = 2;
-/// So many, one after the other, where some run did have what it was given.
+/// after this many in a row, where some run did.
 const RUNS_AFTER_EFFECT: u32 = 12;
-/// So many different values of each kind are remembered.
+/// At most this many values of each kind are remembered.
 const MOST_VALUES: usize = 8;
 
-/// What one node of a run was told of one parameter.
+/// The value of one parameter that one node of a run observed in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedValue {
     /// The parameter.
@@ -28,7 +28,7 @@ pub struct ObservedValue {
     pub as_given: bool,
 }
 
-/// What the runs of an epoch were told of one parameter.
+/// What the runs of an epoch show of one parameter's effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParameterEffect {
@@ -47,7 +47,7 @@ pub struct ParameterEffect {
     pub effective: BTreeSet<String>,
 }
 
-/// A parameter that is held at its default, because the application does not heed it.
+/// A parameter without effect; it is frozen at its default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IneffectiveParameter {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mixture::different;
 use crate::run::{Phase, Role};
 use crate::space::Parametrization;
+use crate::text::{different, seconds};
 
 /// What the next run gets, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -652,41 +652,9 @@ fn default_runs(value: f64) -> String {
     format!("{value:.1} default runs")
 }
 
-/// Seconds with four significant digits and no idle zeros.
-pub fn seconds(value: f64) -> String {
-    let magnitude = if value == 0.0 || !value.is_finite() {
-        0
-    } else {
-        value.abs().log10().floor() as i32
-    };
-    let decimals = usize::try_from((3 - magnitude).clamp(0, 12)).unwrap_or(0);
-    let text = format!("{value:.decimals$}");
-    let text = if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        &text
-    };
-    format!("{text} s")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn seconds_are_short() {
-        for (value, text) in [
-            (19.7, "19.7 s"),
-            (0.0, "0 s"),
-            (2.10004, "2.1 s"),
-            (1234.56, "1235 s"),
-            (100.0, "100 s"),
-            (0.001_234_56, "0.001235 s"),
-            (172.69, "172.7 s"),
-        ] {
-            assert_eq!(seconds(value), text);
-        }
-    }
 
     #[test]
     fn sentences_and_data() {
@@ -759,5 +727,61 @@ mod tests {
         let earlier = r#"{"kind":"mixed","cv":0.83,"runs":8,"modes":null}"#;
         let read = serde_json::from_str::<Reason>(earlier).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), earlier);
+    }
+
+    /// The names in code may change, those that are stored may not.
+    #[test]
+    fn stored_reasons_keep_their_words() {
+        let budget = (3.5, 3.0);
+        for (reason, stored) in [
+            (
+                Reason::Restricted {
+                    reason: Box::new(Reason::Drawn),
+                    frozen: vec!["p".to_owned()],
+                },
+                r#"{"kind":"holding","reason":{"kind":"drawn"},"held":["p"]}"#,
+            ),
+            (
+                Reason::BestKnown {
+                    because: BestKnownBecause::RegretBudget {
+                        regret: budget.0,
+                        bound: budget.1,
+                    },
+                    mean: Some(1.5),
+                    n: 2,
+                    inherited: false,
+                },
+                r#"{"kind":"best_known","because":{"kind":"loss_bound","loss":3.5,"bound":3.0},"mean":1.5,"n":2}"#,
+            ),
+            (
+                Reason::BestKnown {
+                    because: BestKnownBecause::NoHeadroom(NoHeadroom {
+                        limit: 60.0,
+                        needed: Some(90.0),
+                        most: 1.5,
+                    }),
+                    mean: None,
+                    n: 0,
+                    inherited: true,
+                },
+                r#"{"kind":"best_known","because":{"kind":"no_room","limit":60.0,"needed":90.0,"most":1.5},"mean":null,"n":0,"inherited":true}"#,
+            ),
+            (
+                Reason::Settled {
+                    mean: Some(1.0),
+                    n: 2,
+                    default_mean: None,
+                    is_default: false,
+                    stopped: Some(Stopped::RegretBudget {
+                        regret: budget.0,
+                        bound: budget.1,
+                    }),
+                },
+                r#"{"kind":"settled","mean":1.0,"n":2,"default_mean":null,"is_default":false,"stopped":{"kind":"loss_bound","loss":3.5,"bound":3.0}}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&reason).unwrap(), stored);
+            assert_eq!(serde_json::from_str::<Reason>(stored).unwrap(), reason);
+        }
     }
 }

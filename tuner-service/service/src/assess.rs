@@ -8,6 +8,28 @@ use serde_json::{Value, json};
 
 use crate::decide::restricted;
 
+/// Assesses some epochs whose verdicts are older than evidence is kept.
+pub(crate) async fn overdue(
+    store: &Store,
+    settings: &Settings,
+    limit: i64,
+) -> Result<(), StoreError> {
+    for epoch in store.unassessed(limit).await? {
+        renew(store.assess_epoch(epoch).await?, settings).await?;
+    }
+    Ok(())
+}
+
+/// Assesses all of them, after building their caches from their judgements.
+pub(crate) async fn all(store: &Store, settings: &Settings) -> Result<(), StoreError> {
+    for epoch in store.unassessed(i64::MAX).await? {
+        let mut assessing = store.assess_epoch(epoch).await?;
+        assessing.fold_caches().await?;
+        renew(assessing, settings).await?;
+    }
+    Ok(())
+}
+
 /// Renews what is said of a study, and commits the transaction.
 pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Result<(), StoreError> {
     let state = assessing.state().await?;
@@ -103,6 +125,7 @@ fn assessment(
     let facts = StudyFacts {
         study_id: state.study_id,
         accepts_mixed: state.accepts_mixed,
+        pinned: state.pin.is_some(),
         observed: &state.effects,
         drift: drift.map(|_| state.opened.why.as_str()),
     };

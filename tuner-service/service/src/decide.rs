@@ -6,7 +6,7 @@ use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
     BestKnownBecause, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture,
     Parametrization, Pending, Reason, Recommendation, RestrictedSpace, Role, Settings, Space,
-    Suggestion, SurrogateCache, mixture,
+    Suggestion, SurrogateCache, is_observed, mixture,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
@@ -172,7 +172,9 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
             parametrization: pin.clone(),
             reason: Reason::Pinned,
         }
-    } else if let Some(mixed) = mixed(space, history, settings, overrides.accepts_mixed) {
+    } else if let Some(mixed) = mixed(space, history, settings, overrides.accepts_mixed)
+        .filter(|mixed| is_observed(mixed, history, phase()))
+    {
         observed(mixed.into())
     } else if let Some(because) = bar {
         let best = recommended.get_or_init(|| epoch.recommend(history));
@@ -278,7 +280,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
 mod tests {
     use std::collections::BTreeMap;
 
-    use io_autotune_engine::{ObservedValue, ParameterEffects, Phase, Value};
+    use io_autotune_engine::{ObservedValue, ParameterEffects, Phase, RecentRun, Value};
     use io_autotune_protocol::Delivery;
 
     use super::*;
@@ -496,6 +498,59 @@ mod tests {
         mixed.pin = None;
         mixed.accepts_mixed = true;
         assert_ne!(decided("app=ocean", 0, false, &mixed).role, Role::Observe);
+    }
+
+    /// The state, after eight runs of the default, ten minutes apart, and as many tuned ones between
+    /// them. Each takes 1 s, or 4 s where `is_slow` says so of its place.
+    fn slow_at_times(mut state: StudyState, is_slow: impl Fn(i64) -> bool) -> StudyState {
+        let mut default = io_autotune_engine::Tested::new(point(2), 1);
+        let mut tuned = io_autotune_engine::Tested::new(point(8), 2);
+        for run in 0..16 {
+            let (tested, usual) = match run % 2 {
+                0 => (&mut default, 1.0),
+                _ => (&mut tuned, 0.8),
+            };
+            let elapsed = usual * if is_slow(run) { 4.0 } else { 1.0 };
+            let run = RecentRun::new(run + 1, elapsed).started_at(300 * run);
+            tested.record_run(run).unwrap();
+        }
+        state.history.tested = vec![default, tuned];
+        state
+    }
+
+    #[test]
+    fn a_busy_hour_stops_no_tuning() {
+        let busy = slow_at_times(state(None), |run| (4..12).contains(&run));
+        let decision = decided("app=ocean", 0, false, &busy);
+        assert_eq!(decision.role, Role::Design, "{}", decision.reason);
+        let found = mixed(&busy.space, &busy.history, &Settings::default(), false).unwrap();
+        assert!(!found.in_turn && found.modes.is_some(), "{found:?}");
+        assert!(found.to_string().contains("tuning goes on"), "{found}");
+        assert_eq!(
+            mixed(&busy.space, &busy.history, &Settings::default(), true),
+            None
+        );
+    }
+
+    #[test]
+    fn a_settled_study_is_never_observed_and_its_two_works_are_a_finding() {
+        let mut works = slow_at_times(state(None), |run| run.count_ones() % 2 == 0);
+        works.history.tally.explored = 50;
+        works.history.tally.total = 54;
+        for (settled, busy, restarts) in [(0, false, 0), (1, false, 0), (1, true, 0), (1, false, 1)]
+        {
+            works.history.tally.settled = settled;
+            let decision = decided("app=ocean", restarts, busy, &works);
+            assert_ne!(decision.role, Role::Observe, "{}", decision.reason);
+            assert_eq!(decision.phase, Phase::Settled);
+        }
+        let found = mixed(&works.space, &works.history, &Settings::default(), false).unwrap();
+        assert!(found.in_turn, "{found:?}");
+        assert!(found.to_string().contains("two works under one name"));
+        // The same runs before it has settled.
+        works.history.tally = state(None).history.tally;
+        let decision = decided("app=ocean", 0, false, &works);
+        assert_eq!(decision.role, Role::Observe, "{}", decision.reason);
     }
 
     #[test]

@@ -59,6 +59,10 @@ struct Arguments {
     /// Check the configuration and the catalogue, and exit.
     #[arg(long)]
     check: bool,
+    /// Assess all studies without an assessment, from their verdicts alone, and exit. After an upgrade the
+    /// running service does so by itself, 100 epochs a sweep.
+    #[arg(long)]
+    assess: bool,
 }
 
 #[tokio::main]
@@ -118,6 +122,9 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     }
     has_default(&catalogue.current(), &config.accelerators.default)?;
     let store = Store::open(&config.database.url, config.database.connections)?;
+    if arguments.assess {
+        return Ok(assess::all(&store, &config.study).await?);
+    }
     if !migrated(&store).await? {
         return Ok(());
     }

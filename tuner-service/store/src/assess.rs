@@ -9,10 +9,12 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Postgres, Transaction};
 
 use crate::error::{Named, StoreError};
+use crate::judgements;
 use crate::pool::{Store, one_row};
 use crate::records::{number, word};
 use crate::state::{self, StudyState};
 use crate::studies::lock_study;
+use crate::tested;
 
 const NAME: &str = "assess";
 
@@ -25,6 +27,15 @@ pub struct Assessing {
     epoch_id: i64,
     /// The first of the runs that were judged.
     judged: Option<i64>,
+}
+
+/// An epoch, and its study.
+#[derive(Clone, Copy, Debug)]
+pub struct EpochOfStudy {
+    /// The study.
+    pub study_id: i64,
+    /// Its epoch.
+    pub epoch_id: i64,
 }
 
 /// What is kept of an epoch's evidence.
@@ -80,6 +91,22 @@ impl Store {
         Ok(Assessing::of(transaction, study_id, epoch_id, None))
     }
 
+    /// Locks a study, so that an epoch's evidence can be made where it has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`assess`](Self::assess).
+    pub async fn assess_epoch(&self, epoch: EpochOfStudy) -> Result<Assessing, StoreError> {
+        let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
+        lock_study(&mut transaction, NAME, epoch.study_id).await?;
+        Ok(Assessing::of(
+            transaction,
+            epoch.study_id,
+            epoch.epoch_id,
+            None,
+        ))
+    }
+
     /// What the engine said of a study at its last verdict; none before its first.
     ///
     /// # Errors
@@ -96,17 +123,19 @@ impl Store {
         Ok(row.flatten().map(|json| json.0))
     }
 
-    /// Some studies with verdicts that were given before assessments were kept.
+    /// Some epochs without evidence, of studies with verdicts: those were given before evidence was
+    /// kept. A study's come in their order, in which they are to be assessed.
     ///
     /// # Errors
     ///
     /// When the database fails.
-    pub async fn unassessed(&self, limit: i64) -> Result<Vec<i64>, StoreError> {
-        sqlx::query_scalar!(
-            "select s.id from studies s
-             where s.assessment is null
-               and exists (select from epochs e where e.study_id = s.id and e.judgements > 0)
-             order by s.id limit $1",
+    pub async fn unassessed(&self, limit: i64) -> Result<Vec<EpochOfStudy>, StoreError> {
+        sqlx::query_as!(
+            EpochOfStudy,
+            "select e.study_id, e.id as epoch_id from epochs e
+             where e.evidence is null
+               and exists (select from epochs judged where judged.study_id = e.study_id and judged.judgements > 0)
+             order by e.study_id, e.ordinal limit $1",
             limit
         )
         .fetch_all(&self.pool)
@@ -137,6 +166,17 @@ impl Assessing {
     /// When the database fails.
     pub async fn state(&mut self) -> Result<StudyState, StoreError> {
         state::load(&mut self.transaction, NAME, self.study_id).await
+    }
+
+    /// Builds the epoch's caches from its judgements, for a database that holds the truth alone.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn fold_caches(&mut self) -> Result<(), StoreError> {
+        let connection = &mut *self.transaction;
+        let fold = judgements::fold(connection, NAME, self.epoch_id, i64::MAX).await?;
+        tested::replace(connection, NAME, self.epoch_id, &fold.tested).await
     }
 
     /// What was kept last time.

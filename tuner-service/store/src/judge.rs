@@ -130,6 +130,7 @@ struct Standing {
 struct Added {
     ordinal: i64,
     run_id: i64,
+    started: i64,
     state: &'static str,
     judgement: Standing,
 }
@@ -138,6 +139,8 @@ struct Added {
 struct Judging {
     phase: Phase,
     role: Role,
+    /// When it started, in seconds since 1970.
+    started: i64,
     elapsed: Option<f64>,
     measures: BTreeMap<String, f64>,
     changes: i64,
@@ -236,6 +239,7 @@ impl Store {
                     added.push(Added {
                         ordinal: 0,
                         run_id,
+                        started: run.started,
                         state: verdict.state(),
                         judgement,
                     });
@@ -314,7 +318,8 @@ async fn lock_runs(
     run_ids: &[i64],
 ) -> Result<HashMap<i64, Judging>, StoreError> {
     let rows = sqlx::query!(
-        r#"select id, phase, role, elapsed, news, unmerged, measures as "measures: Json<BTreeMap<String, f64>>"
+        r#"select id, phase, role, floor(extract(epoch from started_at))::bigint as "started!", elapsed, news,
+                  unmerged, measures as "measures: Json<BTreeMap<String, f64>>"
            from runs where id = any($1) order by id for no key update"#,
         run_ids
     )
@@ -326,6 +331,7 @@ async fn lock_runs(
             let judging = Judging {
                 phase: word(NAME, &row.phase)?,
                 role: word(NAME, &row.role)?,
+                started: row.started,
                 elapsed: row.elapsed,
                 measures: row.measures.0,
                 changes: row.news,
@@ -485,9 +491,9 @@ async fn enter(
     epoch_id: i64,
     added: &[Added],
 ) -> Result<(), StoreError> {
-    let effects = || added.iter().map(|one| (one.run_id, &one.judgement.effect));
-    let keys: BTreeSet<String> = effects()
-        .filter_map(|(_, effect)| effect.parametrization())
+    let keys: BTreeSet<String> = added
+        .iter()
+        .filter_map(|one| one.judgement.effect.parametrization())
         .map(Parametrization::key)
         .collect();
     let keys: Vec<String> = keys.into_iter().collect();
@@ -496,12 +502,13 @@ async fn enter(
         .into_iter()
         .map(|entry| (entry.parametrization.key(), entry))
         .collect();
-    for (run_id, effect) in effects() {
+    for one in added {
+        let effect = &one.judgement.effect;
         if let Some(parametrization) = effect.parametrization() {
             let entry = entries
                 .entry(parametrization.key())
-                .or_insert_with(|| Tested::new(parametrization.clone(), run_id));
-            effect.enter(NAME, entry, run_id)?;
+                .or_insert_with(|| Tested::new(parametrization.clone(), one.run_id));
+            effect.enter(NAME, entry, one.run_id, one.started)?;
         }
     }
     for entry in entries.values() {

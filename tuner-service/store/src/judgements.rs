@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_model::{History, Parametrization, Space, Tally, Tested, carried};
+use io_autotune_model::{History, Parametrization, RecentRun, Space, Tally, Tested, carried};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -94,17 +94,19 @@ impl Effect {
         }
     }
 
-    /// Enters a run into what is known of the parametrization that the effect speaks of.
+    /// Enters a run, which started at a second since 1970, into what is known of the parametrization that the
+    /// effect speaks of.
     pub(crate) fn enter(
         &self,
         name: &'static str,
         tested: &mut Tested,
         run_id: i64,
+        started: i64,
     ) -> Result<(), StoreError> {
         let entered = match self {
             Self::Sample(_, elapsed, measures) => {
                 tested.record_measures(measures);
-                tested.record(run_id, *elapsed)
+                tested.record_run(RecentRun::new(run_id, *elapsed).started_at(started))
             }
             Self::Censored(_, elapsed) => tested.record_censored(run_id, *elapsed),
             Self::Failure(_) => {
@@ -221,6 +223,7 @@ async fn add(
     loop {
         let rows = sqlx::query!(
             r#"select j.ordinal, j.run_id, j.effect, j.elapsed, r.phase, r.role,
+                      floor(extract(epoch from r.started_at))::bigint as "started!",
                       j.parametrization as "parametrization: Json<Parametrization>",
                       j.measures as "measures: Json<BTreeMap<String, f64>>"
                from judgements j join runs r on r.id = j.run_id
@@ -255,7 +258,7 @@ async fn add(
                     .tested
                     .entry(parametrization.key())
                     .or_insert_with(|| Tested::new(parametrization.clone(), row.run_id));
-                effect.enter(name, tested, row.run_id)?;
+                effect.enter(name, tested, row.run_id, row.started)?;
             }
         }
     }

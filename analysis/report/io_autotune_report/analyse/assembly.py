@@ -1,7 +1,8 @@
 """The document of a night: every study by what is known of it, anew only where there is news.
 
-A study's evaluation depends on its own judgements and on nothing else, so that it is kept until
-there are more of them (or another release evaluates them). What is said of many studies together
+What a study's runs say depends on its own judgements and on nothing else, so that it is kept until
+there are more of them (or another release evaluates them). What the service has decided of a study
+(its gain, its findings) is rendered as it was read last. What is said of many studies together
 (sums, the rate of false discoveries, changes) is made anew every night, which is cheap.
 """
 
@@ -13,25 +14,31 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from io_autotune_report.analyse import estimators, understanding
+from io_autotune_report.analyse import estimators
 from io_autotune_report.analyse.changes import changes
 from io_autotune_report.analyse.estimators.gain import FALSE_DISCOVERY_RATE
-from io_autotune_report.analyse.evaluation import Evaluation, evaluate
+from io_autotune_report.analyse.evaluation import Assessed, Evaluation, assessed, evaluate
 from io_autotune_report.document import SCHEMA, Finding, Gain, Group, Report, Study
 from io_autotune_report.earlier import Earlier
 from io_autotune_report.load.mirror import Mirror, Progress, Standing
 
-URGENCY = ("regression", "quarantine", "drift", "mixed", "waste", "already_best", "quiet")
+URGENCY = (
+    "regression",
+    "quarantine",
+    "drift",
+    "mixed",
+    "ineffective",
+    "waste",
+    "already_best",
+    "quiet",
+)
 """Kinds of findings, those first that cost most while nobody looks."""
-MONTH = timedelta(days=30)
 CHUNK = 2_000
 """Judgements whose studies are evaluated by a process in one go; kept as soon as it is through."""
 
@@ -77,11 +84,16 @@ def assemble(
         mirror.keep((study_id, grounds[study_id], result) for study_id, result in results)
         done += sum(sizes[study_id] for study_id, _ in results)
         progress(done, total)
-    evaluations = [
-        _as_of(_kept(mirror.result(each.study_id, grounds[each.study_id])), occasion.last)
+    assessments = mirror.assessments()
+    studies = [
+        assessed(
+            _kept(mirror.result(each.study_id, grounds[each.study_id])),
+            assessments[each.study_id],
+            occasion.last,
+        )
         for each in standings
     ]
-    return _document(occasion, mirror.first_judged(), evaluations)
+    return _document(occasion, mirror.first_judged(), studies)
 
 
 def _chunks(standings: Iterable[Standing], size: int) -> Iterator[list[Standing]]:
@@ -151,23 +163,8 @@ def _kept(result: bytes | None) -> Evaluation:
     return pickle.loads(result)
 
 
-def _as_of(evaluation: Evaluation, now: datetime) -> Evaluation:
-    """What changes by itself: a study that has not run for a month saves nothing a month."""
-    silent = [*understanding.quiet(evaluation.study, evaluation.last_run, pd.Timestamp(now))]
-    evaluation = replace(evaluation, findings=[*evaluation.findings, *silent])
-    if now - evaluation.last_run <= MONTH:
-        return evaluation
-    effects = tuple(replace(effect, a_month=None) for effect in evaluation.part.effects)
-    hours = replace(evaluation.study.node_hours, a_month=None)
-    return replace(
-        evaluation,
-        part=replace(evaluation.part, effects=effects),
-        study=replace(evaluation.study, node_hours=hours),
-    )
-
-
 def _document(
-    occasion: Occasion, first_judged: datetime | None, evaluations: list[Evaluation]
+    occasion: Occasion, first_judged: datetime | None, evaluations: list[Assessed]
 ) -> Report:
     rate = FALSE_DISCOVERY_RATE
     gains = estimators.false_discovery([each.study.gain for each in evaluations], rate)
@@ -211,7 +208,7 @@ def _looks(first_judged: datetime | None, last: datetime) -> int:
 
 
 def _groups(
-    evaluations: list[Evaluation], gains: list[Gain], name: Callable[[Study], str | None]
+    evaluations: list[Assessed], gains: list[Gain], name: Callable[[Study], str | None]
 ) -> list[Group]:
     """By name, what was saved most first."""
     members: dict[str, list[int]] = {}
@@ -226,7 +223,7 @@ def _groups(
     return sorted(groups, key=lambda group: (-(group.node_hours.saved or 0.0), group.name))
 
 
-def _group(name: str, evaluations: list[Evaluation], gains: list[Gain]) -> Group:
+def _group(name: str, evaluations: list[Assessed], gains: list[Gain]) -> Group:
     gain, hours = estimators.group([each.part for each in evaluations])
     if len(evaluations) == 1:
         # It says what its study says, once that was held against all others.
@@ -241,7 +238,7 @@ def _group(name: str, evaluations: list[Evaluation], gains: list[Gain]) -> Group
     )
 
 
-def _findings(evaluations: list[Evaluation], gains: list[Gain]) -> list[Finding]:
+def _findings(evaluations: list[Assessed], gains: list[Gain]) -> list[Finding]:
     """The most urgent kind first, then where most node-hours are used."""
     listed = [
         (URGENCY.index(finding.kind), -each.study.node_hours.used, place, finding)

@@ -1,29 +1,70 @@
-"""One study's evaluation: everything that the document says of it but for what others decide."""
+"""One study's evaluation: what its runs say, and then what the service says of it.
+
+The first is long work, and kept until there are more verdicts. The second is rendered anew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from io_autotune_report.analyse import estimators, life, understanding
-from io_autotune_report.document import Finding, Importance, Parameter, Study
+from io_autotune_report.document import Finding, Importance, NodeHours, Parameter, Study
 from io_autotune_report.load import tables
+from io_autotune_report.load.assessment import UNKNOWN, Assessment
 from io_autotune_report.load.mirror import Epoch, Mirror
 
 
 @dataclass(frozen=True)
 class Evaluation:
+    """What a study's runs say."""
+
+    study: Study
+    """But for its gain and its node-hours."""
+    spent: estimators.Spent
+    explored: understanding.Explored | None
+    settled: bool
+    last_run: pd.Timestamp
+
+
+@dataclass(frozen=True)
+class Assessed:
     """A study as the night has it, and what sums over studies need of it."""
 
     study: Study
     part: estimators.Part
     findings: list[Finding]
     settled: bool
-    last_run: pd.Timestamp
+
+
+MONTH = timedelta(days=30)
+FAILED = ("failure", "out_of_memory")
+"""Effects of runs that speak against their parametrization."""
+_NO_HOURS = NodeHours(0.0, None, None, None, None, None, None, None)
+
+
+def assessed(evaluation: Evaluation, assessment: Assessment, now: datetime) -> Assessed:
+    """Joins what the runs say with what the service says, at an instant."""
+    if now - evaluation.last_run > MONTH:
+        # It saves nothing a month.
+        effects = tuple(msgspec.structs.replace(each, a_month=None) for each in assessment.effects)
+        assessment = replace(assessment, effects=effects)
+    part = estimators.Part(evaluation.spent, assessment)
+    study = replace(
+        evaluation.study,
+        gain=assessment.gain,
+        node_hours=estimators.node_hours_of([part]),
+    )
+    findings = [
+        *understanding.findings(study, assessment.findings, evaluation.explored),
+        *understanding.quiet(study, evaluation.last_run, pd.Timestamp(now)),
+    ]
+    return Assessed(study, part, findings, evaluation.settled)
 
 
 def evaluate(mirror: Mirror, row: Sequence[Any], before: datetime) -> Evaluation:
@@ -45,7 +86,6 @@ def _evaluated(
     epoch = epochs[-1]
     here = runs[runs["epoch"] == epoch.epoch]
     chosen = life.choice(runs, epoch.epoch)
-    part = estimators.part(runs)
     counted = int((runs["effect"] == "sample").sum())
     phase = "pinned" if pin is not None else str(here["phase"].iloc[-1])
     importance = understanding.importance(here)
@@ -60,9 +100,9 @@ def _evaluated(
         phase=phase,
         runs=len(runs),
         counted=counted,
-        failed=int((runs["effect"] == "failure").sum()),
-        gain=estimators.gain_of(part),
-        node_hours=estimators.node_hours_of([part]),
+        failed=int(runs["effect"].isin(FAILED).sum()),
+        gain=UNKNOWN,
+        node_hours=_NO_HOURS,
         parameters=_parameters(epoch, chosen, importance),
         chosen_since=None if chosen is None else chosen.since,
         convergence=life.convergence(runs, epoch.epoch),
@@ -73,7 +113,11 @@ def _evaluated(
     )
     settled = bool((here["phase"] == "settled").any())
     return Evaluation(
-        study, part, understanding.findings(study, runs), settled, runs["started_at"].max()
+        study,
+        estimators.spent(runs),
+        understanding.explored(here),
+        settled,
+        runs["started_at"].max(),
     )
 
 

@@ -25,7 +25,7 @@ class DatabaseError(Exception):
 
 @dataclass(frozen=True)
 class StudyRow:
-    """A row of ``report.studies``."""
+    """A row of ``report.studies``, with the study's of ``report.assessments``."""
 
     study_id: int
     application: str
@@ -35,6 +35,8 @@ class StudyRow:
     context: dict[str, str]
     pinned: bool
     pin: dict[str, Any] | None
+    assessment: str | None
+    """As the database writes JSON; none before the service has assessed the study."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,12 @@ def _check(connection: psycopg.Connection) -> None:
     """Refuse a database that io-autotuned has not brought to the schema that is read here."""
     known = connection.execute(
         "select count(*) from pg_views where schemaname = 'report'"
-        " and viewname in ('studies', 'epochs', 'judgements')"
+        " and viewname in ('studies', 'epochs', 'judgements', 'assessments')"
     ).fetchone()
-    if known is None or known[0] < 3:  # noqa: PLR2004 - as many as are named above
+    if known is None or known[0] < 4:  # noqa: PLR2004 - as many as are named above
         raise DatabaseError(
-            f"the database {connection.info.dbname!r} has no schema `report`: start this release's"
-            " io-autotuned on it once, which migrates it, or correct the URL"
+            f"the database {connection.info.dbname!r} has no schema `report` of this release: start"
+            " its io-autotuned on it once, which migrates it, or correct the URL"
         )
     # Sorting and joining a year takes longer than a site's roles may be given by default.
     connection.execute("set local statement_timeout = 0")
@@ -128,8 +130,9 @@ def studies(connection: psycopg.Connection) -> list[StudyRow]:
     """All studies."""
     with connection.cursor(row_factory=class_row(StudyRow)) as cursor:
         return cursor.execute(
-            'select study_id, application, owner_uid, "user", accelerator, context, pinned, pin'
-            " from report.studies order by study_id"
+            'select study_id, application, owner_uid, "user", accelerator, context, pinned, pin,'
+            " assessment::text from report.studies left join report.assessments using (study_id)"
+            " order by study_id"
         ).fetchall()
 
 

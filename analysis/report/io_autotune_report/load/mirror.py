@@ -30,9 +30,10 @@ from typing import Any
 import psycopg
 
 from io_autotune_report.document import Value
-from io_autotune_report.load import database, parametrizations
+from io_autotune_report.load import assessment, database, parametrizations
+from io_autotune_report.load.assessment import Assessment
 
-VERSION = 1
+VERSION = 2
 """Of the tables below and of what stands in them."""
 BATCH = 50_000
 """Judgements are read and committed so many at a time."""
@@ -43,7 +44,8 @@ Progress = Callable[[int, int], None]
 _TABLES = f"""
     create table studies (study_id integer primary key, application text not null,
         owner_uid integer not null, user text not null, accelerator text not null,
-        context text not null, pinned integer not null, pin text, account text);
+        context text not null, pinned integer not null, pin text, account text,
+        assessment text);
     create table epochs (epoch_id integer primary key, study_id integer not null,
         epoch integer not null, objective text not null, opened_at integer not null,
         opened_why text not null, space_id integer not null, default_id integer not null,
@@ -172,7 +174,7 @@ class Mirror:
         with self._sqlite:
             self._sqlite.execute("delete from studies")
             self._sqlite.executemany(
-                "insert into studies values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "insert into studies values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     (
                         study.study_id,
@@ -184,6 +186,7 @@ class Mirror:
                         study.pinned,
                         study.pin and parametrizations.key(study.pin),
                         accounts.get(study.study_id),
+                        study.assessment,
                     )
                     for study in studies
                 ),
@@ -283,6 +286,11 @@ class Mirror:
             " from studies order by study_id"
         )
         return [(*row[:6], json.loads(row[6]), bool(row[7])) for row in rows]
+
+    def assessments(self) -> dict[int, Assessment]:
+        """What the service has decided of each study, as it was when it was read."""
+        rows = self._sqlite.execute("select study_id, assessment from studies")
+        return {study_id: assessment.decode(text) for study_id, text in rows}
 
     def pin(self, study_id: int) -> str | None:
         """The key of the parametrization that a study is pinned to."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from io_autotune_report.load import database, parametrizations, tables
+from io_autotune_report.load import assessment, database, parametrizations, tables
+from io_autotune_report.load.assessment import Assessment
 
 CHUNK = 50_000
 """Judgements in memory at a time as Python's objects; a frame is much smaller."""
@@ -36,6 +37,19 @@ def read_studies(url: str) -> pd.DataFrame:
             )
             for study in database.studies(connection)
         )
+
+
+def read_assessments(url: str) -> dict[int, Assessment]:
+    """What the service has decided of each study, by id: its gain, effects and findings.
+
+    Raises:
+        DatabaseError: the database cannot be read; the message says what to do.
+    """
+    with database.connect(url) as connection:
+        return {
+            study.study_id: assessment.decode(study.assessment)
+            for study in database.studies(connection)
+        }
 
 
 def read_runs(url: str, studies: Sequence[int] | None = None) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from io_autotune_report.frames import RUNS, STUDIES
 
-EFFECTS = ("sample", "censored", "failure", "nothing")
+EFFECTS = ("sample", "censored", "failure", "out_of_memory", "nothing")
 PHASES = ("baseline", "design", "search", "settled")
 ROLES = (
     "baseline",

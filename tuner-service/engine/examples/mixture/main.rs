@@ -1,5 +1,5 @@
 //! How often busy machines are taken for different work, and different work is found: `cargo run
-//! --release -p io-autotune-engine --example mixture > docs/mixture.md`.
+//! --release -p io-autotune-engine --example mixture > docs/measurements/mixture.md`.
 
 mod world;
 
@@ -19,8 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     writeln!(
         out,
         "# Different work, or a busy machine: measured\n\n\
-         Renewed by `cargo run --release -p io-autotune-engine --example mixture > docs/mixture.md`.\n\
-         The rule is in [engine.md](engine.md#same-name-different-work).\n\n\
+         Renewed by `cargo run --release -p io-autotune-engine --example mixture > docs/measurements/mixture.md`.\n\
+         The rule is in [engine](../engine.md#mixed-work).\n\n\
          - Each cell is the share of {STUDIES} studies, in percent: *looks like two works / is called different work*.\n  \
          The first number is the rule without the order in time. Only the second one stops tuning.\n\
          - The binomial standard error is 0.3 points at 1 %, and 1.6 points at 50 %.\n\

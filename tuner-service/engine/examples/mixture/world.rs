@@ -12,8 +12,8 @@ type Failure = Box<dyn std::error::Error>;
 pub(crate) enum What {
     /// Nothing.
     Nothing,
-    /// The machine is busy now and then: 30 % of the time, for so many hours on average, and runs take so
-    /// many times as long.
+    /// The machine is busy now and then: 30 % of the time, for so many hours on average, and runs
+    /// take so many times as long.
     Episodes(f64, f64),
     /// The machine is busy once, for so many hours, and runs take so many times as long.
     Once(f64, f64),
@@ -37,7 +37,8 @@ pub(crate) struct World {
     pub(crate) is_even: bool,
     /// The standard deviation of log elapsed. One run in sixteen takes 1.3 to 1.6 times as long.
     pub(crate) noise: f64,
-    /// How many of the runs are the default's, 1 without tuned runs. The others take 0.2 log seconds less.
+    /// How many of the runs are the default's, 1 without tuned runs. The others take 0.2 log
+    /// seconds less.
     pub(crate) default_share: f64,
 }
 

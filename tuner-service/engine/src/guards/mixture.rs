@@ -1,14 +1,15 @@
 //! Whether a study's runs are one application's, or different work under one name.
 //!
-//! Two works take turns. A busy machine or file system slows whatever runs in one stretch of time, the
-//! tuned runs too. So what looks like two works is called that only if the order in time says so.
+//! Two works take turns. A busy machine or file system slows whatever runs in one stretch of time,
+//! the tuned runs too. So what looks like two works is called that only if the order in time says
+//! so.
 
 mod groups;
 #[cfg(test)]
 mod tests;
 mod turns;
 
-use io_autotune_model::Mixture;
+use io_autotune_model::{Mixture, Phase};
 
 use crate::history::{History, RECENT_RUNS, RecentRun};
 use crate::space::{Point, Space};
@@ -32,19 +33,20 @@ const SHIFT_STEP: f64 = 0.05;
 /// Whether the latest runs of the default, 4 to [`RECENT_RUNS`], are too different to be one
 /// application's: their coefficient of variation exceeds `max_baseline_cv`, or they have two modes.
 ///
-/// *Variation.* The coefficient must exceed the setting also without whichever run raises it most, so
-/// that one outlier, however slow, decides nothing.
+/// *Variation.* The coefficient must exceed the setting also without whichever run raises it most,
+/// so that one outlier, however slow, decides nothing.
 ///
 /// *Two modes.* The latest runs of the other parametrization that ran most often are brought to the
-/// default's level first, by the shift of their logarithms that leaves the least sum of squares in two
-/// groups. All logarithms are cut into the two groups with the least sum of squares (Fisher 1958, "On
-/// grouping for maximum homogeneity", JASA 53, 789-798), each with at least two runs and a fifth of
-/// all. With `d` the distance of the groups' means and `s` their pooled standard deviation there are
-/// two modes if `d >= ln 1.7` and `d >= (2.8 + 32 / n) s`. Ashman, Bird and Zepf (1994, AJ 108,
-/// 2348-2361) call groups separate from `d = 2 s` on, when they are known beforehand; groups that were
-/// chosen to look separate are held to more, and few runs to the most. The factors were found by
-/// simulation, so that log-normal noise of up to 0.25 with an outlier in sixteen has two modes in less
-/// than one study in a hundred, at any number of runs; the test repeats it.
+/// default's level first, by the shift of their logarithms that leaves the least sum of squares in
+/// two groups. All logarithms are cut into the two groups with the least sum of squares (Fisher
+/// 1958, "On grouping for maximum homogeneity", JASA 53, 789-798), each with at least two runs and
+/// a fifth of all. With `d` the distance of the groups' means and `s` their pooled standard
+/// deviation there are two modes if `d >= ln 1.7` and `d >= (2.8 + 32 / n) s`. Ashman, Bird and
+/// Zepf (1994, AJ 108, 2348-2361) call groups separate from `d = 2 s` on, when they are known
+/// beforehand; groups that were chosen to look separate are held to more, and few runs to the most.
+/// The factors were found by simulation, so that log-normal noise of up to 0.25 with an outlier in
+/// sixteen has two modes in less than one study in a hundred, at any number of runs; the test
+/// repeats it.
 ///
 /// *In turn.* See [`turns::ratio`]: both rules find busy hours as well as different work.
 ///
@@ -80,6 +82,13 @@ pub fn mixture(space: &Space, history: &History, settings: &Settings) -> Option<
         modes,
         in_turn: turns::ratio(&runs, &aligned) >= LEAST_RATIO_OF_TURNS,
     })
+}
+
+/// Whether a study of such runs is only observed: works that take turns, before it has settled. What
+/// was found by then is worth more than the default to either work, and load never takes it away.
+pub fn is_observed(mixture: &Mixture, history: &History, phase: Phase) -> bool {
+    let is_settled = [phase, history.tally.phase()].contains(&Phase::Settled);
+    mixture.in_turn && !is_settled
 }
 
 /// The tuned runs, shifted by some way to the default's level.
@@ -119,8 +128,8 @@ fn alignments(default: &[RecentRun], tuned: &[RecentRun]) -> Vec<Alignment> {
     shifts.into_iter().filter_map(aligned).collect()
 }
 
-/// The latest runs that count of the default, and of the parametrization besides that ran most often
-/// of late. Each at most [`RECENT_RUNS`], in the order of their ordinals.
+/// The latest runs that count of the default, and of the parametrization besides that ran most
+/// often of late. Each at most [`RECENT_RUNS`], in the order of their ordinals.
 fn latest_runs(space: &Space, history: &History) -> (Vec<RecentRun>, Vec<RecentRun>) {
     let default = space.default_point();
     let mut by_point: Vec<(Point, Vec<RecentRun>)> = Vec::new();

@@ -1,22 +1,21 @@
-//! What exploring has cost, by what is believed now: harm is bounded.
+//! Regret: the time that exploring is expected to have cost, and its budget.
 //!
-//! The *expected loss* is the sum, over all runs of parametrizations other than the default, those
-//! in flight included, of what each is expected to take beyond the default:
+//! The *expected regret* sums over all runs of other parametrizations than the default, those in flight included:
 //!
 //! ```text
-//! loss = sum of runs(x) * E[max(0, time of x / time of the default - 1)]    in runs of the default
+//! regret = sum of runs(x) * E[max(0, time of x / time of the default - 1)]    in runs of the default
 //! ```
 //!
-//! Times themselves are not summed: of two equal parametrizations each run is slower than the other's
-//! mean half the time, so that the sum of what raw times exceed grows with every run where nothing
-//! is wrong. What is expected of a parametrization comes from the method's [`Estimator`] instead, is
-//! shrunk to what parametrizations have in common, and is revised when more is known. Gains do not pay for losses:
-//! whoever had the slow run does not have the quick ones; so the surrogate is asked for the expectation of the excess, and not for
-//! the excess of the expectation, which is less where a parametrization is hardly known. (Of a mean that is shrunk it is
-//! the excess of the expectation: what such a mean is unsure of is mostly noise.)
+//! It uses expected times, not measured ones: of two equal parametrizations each run is slower than the other's mean
+//! half the time, so a sum over measured times grows without any harm. The method's [`Estimator`] gives the expected
+//! times; later runs revise them.
 //!
-//! One run may overshoot the bound. By how much the first one did is *forgiven*: it is part of the loss, but the
-//! study is held to the bound as if the run had only just reached it.
+//! Regret uses E[max(0, r - 1)], not max(0, E[r] - 1): fast runs must not offset slow ones. The two differ where a
+//! parametrization is hardly known. A shrunk mean is the exception: its uncertainty is mostly noise, so the expectation
+//! comes first.
+//!
+//! One run may overshoot the budget. That overshoot is *forgiven*: it counts as regret, but the study is held to the
+//! budget as if the run had just reached it.
 
 pub(crate) mod settings;
 
@@ -31,47 +30,45 @@ use crate::space::Point;
 use crate::surrogate::posterior::{Modelled, Posterior};
 use crate::surrogate::{Prediction, Scatter};
 
-/// The prior of the noise: so many degrees of freedom of a spread of a tenth. It matters while only the
-/// baseline's runs tell how runs scatter.
+/// The prior of the noise: 2 degrees of freedom of a spread of a tenth. It matters while only the baseline has run.
 const NOISE_DEGREES: f64 = 2.0;
 const NOISE_VARIANCE: f64 = 0.01;
-/// The fewer degrees of freedom, the more the noise may exceed what was seen of it: a margin, because noise that is
-/// taken for differences pauses studies in which nothing is wrong. Where points differ by much more than noise it changes nothing.
+/// A margin for noise that few runs show: noise taken for differences would pause healthy studies. It changes nothing
+/// where points differ by much more than noise.
 const NOISE_MARGIN: f64 = 8.0;
-/// No run counts for more than so many runs of the default, so that sums stay finite.
+/// The most that one run counts for, in runs of the default: sums stay finite.
 const MOST_REGRET: f64 = 1e9;
-/// A pause that would last for more than so many times the budget ends the search.
+/// A pause longer than this many budgets ends the search.
 const LONGEST_PAUSE: u64 = 10;
-/// A run that may go on in a pause is expected to lose no more than so many runs of the default.
+/// The most regret of a run that may go on in a pause, in runs of the default.
 const MOST_IN_A_PAUSE: f64 = 0.1;
-/// A loss that is short of the bound by no more than this share of it has reached it: sums are rounded.
+/// A regret this close to the bound, as a share of it, has reached it: sums are rounded.
 const ROUNDING: f64 = 1e-9;
 
-/// Who says what the runs of a parametrization take, when a study's loss is summed and where a settled choice may stand.
+/// What estimates the time of a parametrization's runs, for regret and for the incumbent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Estimator {
-    /// The surrogate; but no loss is believed that the means do not show as well, because a surrogate of few
-    /// runs now and then takes noise for a slope.
+    /// The surrogate, capped by what the means show: with few runs a surrogate sometimes takes noise for a slope.
     Surrogate,
     /// A parametrization's own mean, shrunk to that of all.
     Shrunk,
 }
 
-/// What an epoch's runs are expected to have cost beyond the default, in runs of the default.
+/// The expected regret of an epoch's runs, in runs of the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ExpectedRegret {
-    /// The expected loss, runs in flight included.
+    /// The expected regret, runs in flight included.
     pub(crate) regret: f64,
     /// How much of it is forgiven.
     forgiven: f64,
-    /// What may be lost by now.
+    /// The budget by now.
     pub(crate) bound: f64,
-    /// What could be lost when a pause has lasted as long as one may.
+    /// The budget at the end of the longest pause.
     ceiling: f64,
 }
 
 impl ExpectedRegret {
-    /// What may still be lost by now; less than nothing where more is lost already.
+    /// What is left of the budget; negative where it is exceeded.
     pub(crate) fn regret_left(&self) -> f64 {
         self.bound - (self.regret - self.forgiven)
     }
@@ -86,8 +83,8 @@ impl ExpectedRegret {
         self.regret - self.forgiven >= self.ceiling * (1.0 - ROUNDING)
     }
 
-    /// After so many runs of the epoch, those in flight included. Nothing is lost before a run of the default has counted.
-    /// `budget` is the epoch's.
+    /// After `runs` runs of the epoch, those in flight included; `budget` is the epoch's budget of runs. 0 before a run
+    /// of the default has counted.
     pub(crate) fn of(
         view: &Modelled<'_>,
         estimator: Estimator,
@@ -128,14 +125,13 @@ pub(crate) fn cost(posterior: &Posterior, Prediction { mean, variance }: Predict
     regret_of(mean - posterior.default, variance)
 }
 
-/// Whether a run may cost more than a trifle: whether it is not expected to be quicker than the default, or is not
-/// sure enough to be. The default itself gains nothing.
+/// Whether a run may cost more than [`MOST_IN_A_PAUSE`], or is not expected to be quicker than the default.
 pub(crate) fn may_regret(posterior: &Posterior, prediction: Prediction) -> bool {
     let Prediction { mean, variance } = prediction;
     on_average(mean, variance) >= posterior.default || cost(posterior, prediction) > MOST_IN_A_PAUSE
 }
 
-/// [`may_lose`] of a point, for methods that know no surrogate. True before a run has counted.
+/// [`may_regret`] of a point, for methods that know no surrogate. True before a run has counted.
 pub(crate) fn may_regret_at(view: &Modelled<'_>, point: &Point) -> bool {
     let prediction = view
         .posterior()

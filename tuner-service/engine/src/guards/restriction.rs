@@ -1,4 +1,4 @@
-//! What is left to tune where the application does not heed some of the parameters.
+//! The space that is left to tune where parameters have no effect.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -108,7 +108,7 @@ impl<'a> Epoch<'a> {
     /// 2. *Control*: of the epoch's first n runs at least the whole part of the root of n are runs of
     ///    the default, so that the search stays comparable with the present.
     /// 3. At most `exploring` runs explore at once; any other gets the best known parametrization.
-    /// 4. While the expected loss (`loss.rs`) has reached its bound, design and search go on only with what is
+    /// 4. While the expected regret (`regret.rs`) has reached its bound, design and search go on only with what is
     ///    expected to be quicker than the default; any other run gets the best known parametrization. The bound grows with the runs. A pause that
     ///    would not end in time ends the search.
     /// 5. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point

@@ -6,7 +6,7 @@ use io_autotune_model::{
     Finding, FindingKind, History, IneffectiveParameter, ParameterEffect, ParameterEffects, Reason,
 };
 
-use crate::guards::mixture::mixture;
+use crate::guards::mixture::{is_observed, mixture};
 use crate::study::epoch::Epoch;
 
 /// What is known of a study besides its history.
@@ -16,6 +16,8 @@ pub struct StudyFacts<'a> {
     pub study_id: i64,
     /// An admin or the owner has said that its runs are one application's, however much they differ.
     pub accepts_mixed: bool,
+    /// Every run gets a pin.
+    pub pinned: bool,
     /// The values that runs had in force.
     pub observed: &'a ParameterEffects,
     /// The sentence that says which change opened the epoch, if one did.
@@ -29,7 +31,16 @@ impl Epoch<'_> {
         let mixed = (!facts.accepts_mixed)
             .then(|| mixture(self.space(), history, self.settings()))
             .flatten()
-            .map(|mixture| mixed(&Reason::from(mixture), facts.study_id));
+            .map(|mixture| {
+                let observed =
+                    !facts.pinned && is_observed(&mixture, history, self.phase(history, &[]));
+                let what = if observed {
+                    Reason::from(mixture).to_string()
+                } else {
+                    mixture.to_string()
+                };
+                mixed(what, facts.study_id)
+            });
         let quarantined = self.quarantined(history).into_iter().map(|one| Finding {
             parametrization: Some(one.parametrization.clone()),
             ..quarantine(one.why.to_string(), facts.study_id)
@@ -57,12 +68,12 @@ fn finding(kind: FindingKind, what: String, action: String) -> Finding {
     }
 }
 
-fn mixed(reason: &Reason, study_id: i64) -> Finding {
+fn mixed(what: String, study_id: i64) -> Finding {
     let action = format!(
         "Give each kind of work a name of its own (sbatch --io-autotune=app=NAME). If it is one \
          application's all the same: `io-autotune accept {study_id}`."
     );
-    finding(FindingKind::Mixed, reason.to_string(), action)
+    finding(FindingKind::Mixed, what, action)
 }
 
 fn quarantine(why: String, study_id: i64) -> Finding {
@@ -125,6 +136,7 @@ mod tests {
             let facts = StudyFacts {
                 study_id: 7,
                 accepts_mixed: false,
+                pinned: false,
                 observed,
                 drift: None,
             };
@@ -160,6 +172,7 @@ mod tests {
             let facts = StudyFacts {
                 study_id: 7,
                 accepts_mixed,
+                pinned: false,
                 observed: &ParameterEffects::default(),
                 drift: Some("drift: tuned runs took 10 s and take 20 s since"),
             };

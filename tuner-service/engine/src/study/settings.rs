@@ -234,6 +234,16 @@ mod tests {
         assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
     }
 
+    /// Settings are stored with every decision, and read again by a replay.
+    #[test]
+    fn stored_settings_keep_their_names_and_order() {
+        let stored = include_str!("settings/default.json");
+        let written = serde_json::to_string_pretty(&Settings::default()).unwrap();
+        assert_eq!(written, stored.trim_end());
+        let read: Settings = serde_json::from_str(stored).unwrap();
+        assert_eq!(read, Settings::default());
+    }
+
     #[test]
     fn unknown_fields_are_refused() {
         for json in [

@@ -1,7 +1,7 @@
-//! What an epoch that keeps ranks takes from its parent: an order of parametrizations, and no times.
+//! Warm start: an epoch takes an order of parametrizations from its parent, and no times.
 //!
-//! The parent's ranking seeds the design, and the first of it is the best known until the epoch's own
-//! runs say otherwise. Their times stay with the parent: they are of another machine, file system or input.
+//! The parent's ranking seeds the design. Its first is the best known until the epoch's own runs say otherwise. Times
+//! stay with the parent: they belong to another machine, file system or input.
 
 use io_autotune_model::Drift;
 

@@ -1,4 +1,4 @@
-//! Surrogates that were fitted before, for callers who ask about one epoch again and again.
+//! The last fitted surrogate, for callers that ask about one epoch again and again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,9 +6,8 @@ use crate::space::Space;
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::{Observation, Prediction, Scatter};
 
-/// The surrogate that was last fitted, kept with all that it was fitted to. Whoever asks with the same gets it again, and
-/// whoever asks with anything else has one fitted: answers are the same with it as without, only sooner. Between two
-/// verdicts on an epoch's runs every suggestion is made from one fit, whatever is in flight.
+/// The last fitted surrogate and its data. The same data get the same fit, other data a new one: answers do not change,
+/// they only come sooner. Between two verdicts every suggestion of an epoch uses one fit, whatever is in flight.
 #[derive(Debug, Default)]
 pub struct SurrogateCache(Mutex<Option<Arc<Fit>>>);
 

@@ -1,5 +1,4 @@
-//! What the surrogate says of an epoch: of what is known, and of what will be once the runs in flight have ended. The
-//! method `default` goes by it.
+//! The surrogate's posterior of an epoch: of the runs that ended, and with the runs in flight fantasised.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -69,7 +68,7 @@ impl<'a> Deref for Modelled<'a> {
     }
 }
 
-/// What the surrogate says of the runs that ended: a run in flight makes nothing surer here.
+/// The posterior of the runs that ended: a run in flight makes nothing surer.
 #[derive(Debug)]
 pub(crate) struct Fitted {
     fit: Arc<Fit>,
@@ -115,7 +114,7 @@ impl Fitted {
     }
 }
 
-/// What is believed of an epoch in which the runs in flight have ended as expected: whoever chooses the next goes by it.
+/// The posterior in which the runs in flight have ended as predicted (kriging believer): the next run is chosen by it.
 #[derive(Debug)]
 pub(crate) struct Posterior {
     pub(crate) surrogate: Arc<Ensemble>,

@@ -83,7 +83,7 @@ fn standing(study: &StudySummary) -> String {
         .collect::<Vec<_>>();
     let standing = match (&study.pin, &study.gain) {
         (Some(_), _) => "pinned".to_owned(),
-        (None, Some(gain)) if gain.resolved => {
+        (None, Some(gain)) if gain.resolved && gain.gain > 0.0 => {
             format!(
                 "{}, {:.0} % less time than the default",
                 study.phase,

@@ -1,10 +1,13 @@
 //! A verdict enters an epoch's caches once, only where it fits the run, and can be revised.
 
-use io_autotune_model::{ObservedValue, Parametrization, Phase, Role, Tally, Tested};
+use io_autotune_model::{ObservedValue, Parametrization, Phase, RecentRun, Role, Tally, Tested};
 use io_autotune_store::{Audit, Failure, Judged, Judgement, Source, StoreError, Verdict};
 use tokio::task::JoinSet;
 
-use crate::support::{CLUSTER, Report, Start, decision, in_database, launch, merged, point, say};
+use crate::support::{
+    CLUSTER, Report, START_EVERY_HOUR, Start, decision, in_database, launch, merged, point, say,
+    started,
+};
 
 fn counted(parametrization: Parametrization) -> Verdict {
     Verdict::Counted {
@@ -321,8 +324,13 @@ async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
         // Thirds have no end in binary: taking one out of a mean again would leave a trace.
         let seconds = |job_id: u32| f64::from(job_id) / 3.0;
         let mut run_ids = Vec::new();
+        let mut connection = database.connect().await;
         for job_id in 1..=40 {
             let run_id = launch(&store, job_id, point(job_id % 3), seconds(job_id)).await;
+            sqlx::query(START_EVERY_HOUR)
+                .execute(&mut connection)
+                .await
+                .unwrap();
             let judged = store
                 .judge_run(run_id, 2, &counted(point(job_id % 3)))
                 .await;
@@ -375,7 +383,10 @@ async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
                         expected.push(Tested::new(point.clone(), *run_id));
                         expected.len() - 1
                     });
-                expected[at].record(*run_id, seconds(job_id)).unwrap();
+                let run = RecentRun::new(*run_id, seconds(job_id));
+                expected[at]
+                    .record_run(run.started_at(started(*run_id)))
+                    .unwrap();
                 let written = [("bytes_written".to_owned(), 4096.0)];
                 expected[at].record_measures(&written.into());
             }

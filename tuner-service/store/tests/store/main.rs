@@ -21,6 +21,7 @@ mod judge;
 mod migration;
 mod operations;
 mod outcomes;
+mod release;
 mod replicas;
 mod report;
 mod schema;

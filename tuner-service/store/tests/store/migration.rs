@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sqlx::types::Json;
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{CLUSTER, in_empty_database, point, space};
+use crate::support::{CLUSTER, START_EVERY_HOUR, in_empty_database, point, space, started};
 
 const FIRST: &str = include_str!("../../../../migrations/0001_initial.sql");
 const SECOND: &str = include_str!("../../../../migrations/0002_truth.sql");
@@ -15,6 +15,7 @@ const SIXTH: &str = include_str!("../../../../migrations/0006_room.sql");
 const SEVENTH: &str = include_str!("../../../../migrations/0007_taken_runs.sql");
 const EIGHTH: &str = include_str!("../../../../migrations/0008_unmerged.sql");
 const TENTH: &str = include_str!("../../../../migrations/0010_heeds.sql");
+const ELEVENTH: &str = include_str!("../../../../migrations/0011_starts.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
     let mut transaction = connection.begin().await.unwrap();
@@ -192,6 +193,14 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
         apply(&mut connection, SEVENTH).await;
         apply(&mut connection, EIGHTH).await;
         apply(&mut connection, TENTH).await;
+        apply(&mut connection, START_EVERY_HOUR).await;
+        apply(&mut connection, ELEVENTH).await;
+        for tested in [&mut launched, &mut of_default] {
+            for run in &mut tested.recent {
+                assert_eq!(run.started, None);
+                run.started = Some(started(run.ordinal));
+            }
+        }
         let store = database.store(1);
         assert_eq!(store.check_caches().await.unwrap(), []);
         let state = store.study_state(1).await.unwrap();

@@ -1,4 +1,4 @@
-"""What may be said of one study, and of many at once."""
+"""What may be claimed of many studies at once."""
 
 from __future__ import annotations
 
@@ -7,45 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
-from io_autotune_report.analyse.estimators.effect import ERROR, Effect
-from io_autotune_report.analyse.estimators.part import Part, part
-from io_autotune_report.document import Gain, Verdict
+from io_autotune_report.document import Gain
 from io_autotune_report.wording import per_cent
 
+ERROR = 0.05
+"""The probability that a sum without an effect ever shows one; a study's is the same."""
+POWER = 0.8
 WORTH = 0.03
 """A gain or loss of less than this share is called no effect, once the interval says so."""
 
 FALSE_DISCOVERY_RATE = 0.05
 MOST_LOG = 700.0
 """Larger evidence is written as its exponential."""
-
-
-def gain(runs: pd.DataFrame) -> Gain:
-    """The gain of what a study runs now. ``runs``: one study's, columns as ``frames.RUNS``.
-
-    How often it was looked at before does not matter: the interval holds for all looks together.
-    """
-    return gain_of(part(runs))
-
-
-def gain_of(study: Part) -> Gain:
-    """The same, of a study read before."""
-    now = study.present
-    if now.key is None:
-        why = f"Epoch {now.epoch} has not chosen a parametrization yet."
-        return not_compared("not_yet", why, 0, 0)
-    if now.default:
-        why = "The default itself is what was chosen: there is nothing to gain."
-        return replace(
-            not_compared("no_effect", why, now.chosen_runs, 0), share=0.0, low=0.0, high=0.0
-        )
-    for found in study.effects:
-        if (found.epoch, found.key) == (now.epoch, now.key):
-            return _said(found)
-    why = "No control run was made near the runs of the chosen parametrization yet."
-    return not_compared("not_yet", why, now.chosen_runs, 0)
 
 
 def false_discovery(gains: Sequence[Gain], rate: float = FALSE_DISCOVERY_RATE) -> list[Gain]:
@@ -72,36 +46,10 @@ def false_discovery(gains: Sequence[Gain], rate: float = FALSE_DISCOVERY_RATE) -
     ]
 
 
-def _said(found: Effect) -> Gain:
-    share = 1 - math.exp(-found.log_ratio) if math.isfinite(found.log_ratio) else None
-    bounded = math.isfinite(found.low) and math.isfinite(found.high)
-    low = 1 - math.exp(-found.low) if bounded else None
-    high = 1 - math.exp(-found.high) if bounded else None
-    needed = None
-    if found.blocks_needed is not None:
-        each = 1 + found.tuned_runs / found.blocks
-        needed = max(0, round((found.blocks_needed - found.blocks) * each))
-    said = Gain(
-        verdict="not_yet",
-        reason="",
-        share=share,
-        low=low,
-        high=high,
-        level=1 - ERROR / (found.number * (found.number + 1)),
-        tuned_runs=found.tuned_runs,
-        control_runs=found.blocks,
-        detectable=found.detectable,
-        runs_needed=None,
-        evidence=math.exp(min(found.log_evidence, MOST_LOG)),
-    )
-    return judged(said, found.saved, needed)
-
-
 def judged(said: Gain, saved: float, runs_needed: int | None) -> Gain:
-    """The verdict that interval and node-hours leave."""
+    """The verdict that a sum's interval and node-hours leave."""
     if said.low is None or said.high is None or said.share is None:
-        why = "Too few control runs near the tuned ones to bound the gain."
-        return replace(said, reason=why, runs_needed=runs_needed)
+        raise ValueError("a sum has an interval")
     if said.low <= 0 <= said.high:
         if said.low >= -WORTH and said.high <= WORTH:
             why = f"Whatever the difference is, it is less than {per_cent(WORTH)}."
@@ -120,10 +68,10 @@ def judged(said: Gain, saved: float, runs_needed: int | None) -> Gain:
     return replace(said, verdict="slower", reason="The whole interval is below no effect.")
 
 
-def not_compared(verdict: Verdict, reason: str, tuned: int, controls: int) -> Gain:
+def not_compared(reason: str, tuned: int, controls: int) -> Gain:
     """A gain of which nothing is known, and why."""
     return Gain(
-        verdict=verdict,
+        verdict="not_yet",
         reason=reason,
         share=None,
         low=None,

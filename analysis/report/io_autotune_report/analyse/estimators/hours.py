@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
-from io_autotune_report.analyse.estimators.effect import ERROR
-from io_autotune_report.analyse.estimators.part import Part, part
+from io_autotune_report.analyse.estimators.gain import ERROR
 from io_autotune_report.analyse.estimators.sequence import half_width
+from io_autotune_report.analyse.estimators.spent import Spent, spent
 from io_autotune_report.document import NodeHours
+from io_autotune_report.load.assessment import Assessment
 
 
-def node_hours(runs: pd.DataFrame) -> NodeHours:
-    """Of one study's runs, columns as ``frames.RUNS``."""
-    return node_hours_of([part(runs)])
+@dataclass(frozen=True)
+class Part:
+    """What a study adds to a sum."""
+
+    spent: Spent
+    assessment: Assessment
+
+
+def node_hours(runs: pd.DataFrame, assessment: Assessment) -> NodeHours:
+    """Of one study's runs, columns as ``frames.RUNS``, and what the service says of it."""
+    return node_hours_of([Part(spent(runs), assessment)])
 
 
 def node_hours_of(studies: Sequence[Part]) -> NodeHours:
     """Of one study or the sum over several."""
-    effects = [effect for study in studies for effect in study.effects]
-    explored = [study.exploring for study in studies if study.exploring is not None]
+    effects = [effect for study in studies for effect in study.assessment.effects]
+    explored = [study.spent.exploring for study in studies if study.spent.exploring is not None]
     exploring = math.fsum(explored) if explored else None
-    used = math.fsum(study.used for study in studies)
+    used = math.fsum(study.spent.used for study in studies)
     if not effects:
         return NodeHours(used, None, None, None, None, exploring, None, None)
     by_chosen = math.fsum(effect.saved for effect in effects)
@@ -37,15 +47,13 @@ def node_hours_of(studies: Sequence[Part]) -> NodeHours:
         variance = math.fsum(effect.net_variance or 0.0 for effect in known)
         every = math.fsum(effect.default_hours**2 / effect.blocks for effect in effects)
         variance *= every / weight if weight > 0 else 1.0
-        variance += math.fsum(study.exploring_variance for study in studies)
+        variance += math.fsum(study.spent.exploring_variance for study in studies)
         half = half_width(math.sqrt(variance), sum(effect.blocks for effect in effects), ERROR)
         low, high = saved - half, saved + half
     now = [
         effect.a_month
         for study in studies
-        for effect in study.effects
-        if (effect.epoch, effect.key) == (study.present.epoch, study.present.key)
-        and effect.a_month is not None
+        if (effect := study.assessment.current) is not None and effect.a_month is not None
     ]
     return NodeHours(
         used=used,

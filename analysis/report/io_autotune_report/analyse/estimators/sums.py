@@ -13,12 +13,17 @@ from collections.abc import Sequence
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from io_autotune_report.analyse.estimators.effect import ERROR, POWER, Effect
-from io_autotune_report.analyse.estimators.gain import MOST_LOG, gain_of, judged, not_compared
-from io_autotune_report.analyse.estimators.hours import node_hours_of
-from io_autotune_report.analyse.estimators.part import Part
+from io_autotune_report.analyse.estimators.gain import (
+    ERROR,
+    MOST_LOG,
+    POWER,
+    judged,
+    not_compared,
+)
+from io_autotune_report.analyse.estimators.hours import Part, node_hours_of
 from io_autotune_report.analyse.estimators.sequence import half_width, log_evidence
 from io_autotune_report.document import Gain, NodeHours
+from io_autotune_report.load.assessment import Effect
 
 MOST_RUNS = 1e7
 """More runs than this are never needed: nothing is said then."""
@@ -32,25 +37,25 @@ def group(studies: Sequence[Part]) -> tuple[Gain, NodeHours]:
     """
     hours = node_hours_of(studies)
     if len(studies) == 1:
-        return gain_of(studies[0]), hours
-    effects = [effect for study in studies for effect in study.effects]
+        return studies[0].assessment.gain, hours
+    effects = [effect for study in studies for effect in study.assessment.effects]
     counted = [
         effect
         for effect in effects
-        if effect.standard_error is not None and math.isfinite(effect.log_ratio)
+        if effect.standard_error is not None and effect.log_ratio is not None
     ]
     weight = math.fsum(effect.default_hours for effect in counted)
     if not counted or weight <= 0:
         why = "No study has enough control runs near its tuned runs yet."
         tuned = sum(effect.tuned_runs for effect in effects)
-        return not_compared("not_yet", why, tuned, sum(effect.blocks for effect in effects)), hours
+        return not_compared(why, tuned, sum(effect.blocks for effect in effects)), hours
     return total(counted), hours
 
 
 def total(counted: Sequence[Effect]) -> Gain:
-    """The gain over comparisons, each with a standard error and a finite ``log_ratio``."""
+    """The gain over comparisons, each with a standard error and a ``log_ratio``."""
     weight = math.fsum(effect.default_hours for effect in counted)
-    ratios = [effect.default_hours * math.exp(-effect.log_ratio) for effect in counted]
+    ratios = [effect.default_hours * math.exp(-(effect.log_ratio or 0.0)) for effect in counted]
     controls = sum(effect.blocks for effect in counted)
     tuned = sum(effect.tuned_runs for effect in counted)
     left = math.fsum(ratios) / weight

@@ -32,6 +32,7 @@ KINDS = {
     "drift": "Drift",
     "mixed": "Mixed work",
     "quarantine": "Quarantine",
+    "ineffective": "Parameter without effect",
     "waste": "Budget without gain",
     "quiet": "Quiet",
     "already_best": "Default is best",

@@ -53,8 +53,8 @@ impl Groups {
         best
     }
 
-    /// The standard deviation within the groups. What was fitted is taken off the divisor: two means,
-    /// and a shift where there was one.
+    /// The standard deviation within the groups. What was fitted is taken off the divisor: two
+    /// means, and a shift where there was one.
     pub(super) fn spread(&self, is_shifted: bool) -> f64 {
         let fitted = 2 + usize::from(is_shifted);
         (self.squares / (self.runs - fitted) as f64).sqrt()

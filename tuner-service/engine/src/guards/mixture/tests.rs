@@ -10,8 +10,8 @@ use crate::testing::{grid, history, normal, slack, tested, trials};
 mod world;
 use world::{What, World};
 
-/// Runs of the default and of another parametrization: the seconds at which they started, those that
-/// they took, and whether they are tuned.
+/// Runs of the default and of another parametrization: the seconds at which they started, those
+/// that they took, and whether they are tuned.
 fn of_runs(runs: &[(i64, f64, bool)]) -> Option<Mixture> {
     let space = grid(&[6, 6]);
     let mut default = Tested::new(space.default(), 0);
@@ -260,9 +260,9 @@ fn the_power_is_as_documented() {
     }
 }
 
-/// A tenth of the studies of docs/mixture.md: what, hours between starts, whether these are even, runs,
-/// and the percentages of studies that look like two works and are called different work. With them
-/// the default's share of the runs. The noise is 0.10.
+/// A tenth of the studies of docs/measurements/mixture.md: what, hours between starts, whether these
+/// are even, runs, and the percentages of studies that look like two works and are called different
+/// work. With them the default's share of the runs. The noise is 0.10.
 #[test]
 fn the_measured_rates_hold() {
     const STUDIES: u64 = 100;

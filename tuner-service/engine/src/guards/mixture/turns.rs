@@ -6,8 +6,8 @@ use crate::history::RecentRun;
 
 /// The logarithm of a likelihood ratio from which on runs are believed to take turns.
 pub(super) const LEAST_RATIO_OF_TURNS: f64 = 2.0;
-/// How long stretches last, in hours: from the median time between two starts, but at least 20 s and
-/// at most an hour, to 64 h, doubling.
+/// How long stretches last, in hours: from the median time between two starts, but at least 20 s
+/// and at most an hour, to 64 h, doubling.
 const SHORTEST_STRETCH: (f64, f64) = (20.0 / 3600.0, 1.0);
 const LONGEST_STRETCH: f64 = 64.0;
 /// Starts at the same moment do not make the same state certain: another node may be busy.
@@ -25,12 +25,12 @@ const UNKNOWN_GAP: f64 = 1.0;
 
 /// By how much turns explain the runs better than stretches: the logarithm of a likelihood ratio.
 ///
-/// In both explanations a run is quick or slow, with its group's mean and the groups' spread, and one
-/// in sixteen is an outlier. If works take turns, each run is slow with the share of the slow group,
-/// whatever the others were. If the machine was busy, the state lasts: a run `dt` hours after another
-/// has its state with probability `q + (1 - q) share`, `q = exp(-dt / tau)`, a hidden Markov model
-/// (Rabiner 1989, Proceedings of the IEEE 77, 257-286, equations 18-21). Each explanation may choose
-/// among the shifts and the groups, and stretches among their lengths `tau`.
+/// In both explanations a run is quick or slow, with its group's mean and the groups' spread, and
+/// one in sixteen is an outlier. If works take turns, each run is slow with the share of the slow
+/// group, whatever the others were. If the machine was busy, the state lasts: a run `dt` hours
+/// after another has its state with probability `q + (1 - q) share`, `q = exp(-dt / tau)`, a hidden
+/// Markov model (Rabiner 1989, Proceedings of the IEEE 77, 257-286, equations 18-21). Each
+/// explanation may choose among the shifts and the groups, and stretches among their lengths `tau`.
 ///
 /// `runs` are the default's and the tuned, these marked. Where the start of any is not known, they
 /// count as an hour apart in the order of their ordinals.
@@ -124,8 +124,8 @@ fn densities(runs: &[Timed], shift: f64, groups: &Groups, spread: f64) -> Vec<[f
         .collect()
 }
 
-/// The forward algorithm: `alike` says of each run but the first how much of its state it has from the
-/// run before it.
+/// The forward algorithm: `alike` says of each run but the first how much of its state it has from
+/// the run before it.
 fn log_likelihood(densities: &[[f64; 2]], slow: f64, alike: impl Iterator<Item = f64>) -> f64 {
     let share = [1.0 - slow, slow];
     let mut state = share;

@@ -6,7 +6,7 @@ use crate::checks::{SettingsError, positive, probability};
 
 /// How much a study may lose to parametrizations that are slower than the default, in runs of the
 /// default: the larger of `default_runs` and `share` of the epoch's runs. Exploration pauses while
-/// the expected loss (`loss.rs`) has reached it.
+/// the expected regret (`regret.rs`) has reached it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RegretSettings {

@@ -8,6 +8,8 @@ use crate::testing::normal;
 
 const SECOND: i64 = 1_000_000;
 
+mod rules;
+
 /// Runs and what the same rules say of them when nothing is summed on a grid (numpy and scipy, every
 /// shift at which the sum of scores changes).
 const EXACT: &str = include_str!("exact.json");
@@ -73,7 +75,7 @@ fn what_is_kept_says_what_all_the_runs_say() {
             near(found.net_variance, &exact["net_variance"], 1e-5);
             // Days are counted whole here.
             near(found.a_month, &exact["a_month"], 0.05);
-            // The grid only widens the interval.
+            // The grid only widens the interval; with few blocks the curve is flat over long ways.
             for (end, exact, outwards) in [
                 (found.low, &exact["low"], -1.0),
                 (found.high, &exact["high"], 1.0),
@@ -82,7 +84,7 @@ fn what_is_kept_says_what_all_the_runs_say() {
                     .zip(number(exact))
                     .map(|(end, exact)| outwards * (end - exact));
                 assert!(
-                    wider.is_none_or(|wider| (-0.003..0.06).contains(&wider)),
+                    wider.is_none_or(|wider| (-0.003..0.15).contains(&wider)),
                     "{wider:?}"
                 );
                 assert_eq!(end.is_some(), number(exact).is_some());

@@ -56,7 +56,7 @@ struct Expected {
 }
 
 /// Queries that select what must not be there.
-const NOTHING: [(&str, &str); 14] = [
+const NOTHING: [(&str, &str); 15] = [
     (
         "the tally of an epoch that took no runs is the count of judged runs by role",
         "select e.id from epochs e left join runs r on r.epoch_id = e.id and r.state <> 'in_flight'
@@ -74,6 +74,12 @@ const NOTHING: [(&str, &str); 14] = [
         "select e.id from epochs e left join judgements j on j.epoch_id = e.id
          group by e.id having e.judgements <> count(j.id)
              or count(j.id) > 0 and (min(j.ordinal) <> 1 or max(j.ordinal) <> count(j.id))",
+    ),
+    (
+        "a recent run started when its run did",
+        "select t.epoch_id from tested t cross join jsonb_array_elements(t.recent) recent
+         left join runs r on r.id = (recent ->> 'ordinal')::bigint
+         where (recent ->> 'started')::bigint is distinct from floor(extract(epoch from r.started_at))",
     ),
     (
         "a judged run is what its latest judgement says",

@@ -1,7 +1,4 @@
-"""A study in numbers: all that its own gain, its node-hours and any sum over studies need.
-
-A :class:`Part` is small and immutable; a night keeps it for studies without news.
-"""
+"""The node-hours that a study's runs took, and what searching cost."""
 
 from __future__ import annotations
 
@@ -10,18 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from io_autotune_report.analyse.estimators.blocks import Present, comparisons, present
-from io_autotune_report.analyse.estimators.effect import Effect, effect
 from io_autotune_report.frames import EXPLORING_ROLES
 
 
 @dataclass(frozen=True)
-class Part:
-    """What a study adds to a sum, and what its own gain is said from."""
+class Spent:
+    """What one study's runs took."""
 
-    present: Present
-    effects: tuple[Effect, ...]
-    """Of its comparisons, in the order in which they began."""
     used: float
     """Node-hours of all runs that counted."""
     exploring: float | None
@@ -29,17 +21,15 @@ class Part:
     exploring_variance: float
 
 
-def part(runs: pd.DataFrame) -> Part:
+def spent(runs: pd.DataFrame) -> Spent:
     """Reads one study's runs (columns: ``frames.RUNS``, of any order and any number of epochs)."""
     several = runs["study_id"].nunique()
     if several > 1:
         message = f"runs of {several} studies: give the runs of one, as groupby('study_id') does"
         raise ValueError(message)
-    effects = tuple(effect(comparison) for comparison in comparisons(runs))
     exploring, variance = _exploring(runs)
     counted = runs["effect"].to_numpy(dtype=object) == "sample"
-    hours = _node_hours(runs)
-    return Part(present(runs), effects, float(np.nansum(hours[counted])), exploring, variance)
+    return Spent(float(np.nansum(_node_hours(runs)[counted])), exploring, variance)
 
 
 def _node_hours(runs: pd.DataFrame) -> np.ndarray:

@@ -1,0 +1,264 @@
+//! Each rule on a history that would break it.
+
+use io_autotune_model::GainVerdict::{Faster, NoEffect, NotYet, Slower, Unclear};
+
+use super::*;
+
+const DEFAULT: &str = r#"{"a":1}"#;
+const CHOSEN: &str = r#"{"a":2}"#;
+const OTHER: &str = r#"{"a":3}"#;
+const HOUR: i64 = 3600 * SECOND;
+
+/// A run an hour after the one before.
+#[derive(Clone)]
+struct Run {
+    phase: Phase,
+    role: Role,
+    key: &'static str,
+    elapsed: f64,
+    cut_short: bool,
+}
+
+fn run(phase: Phase, role: Role, key: &'static str, elapsed: f64) -> Run {
+    Run {
+        phase,
+        role,
+        key,
+        elapsed,
+        cut_short: false,
+    }
+}
+
+/// Log-normal noise; every sixteenth run or so is 30 to 60 % slower.
+fn noise(seed: u64, cv: f64) -> impl FnMut() -> f64 {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    move || {
+        let slow = if rng.random::<f64>() < 1.0 / 16.0 {
+            1.3 + 0.3 * rng.random::<f64>()
+        } else {
+            1.0
+        };
+        (cv * normal(&mut rng)).exp() * slow
+    }
+}
+
+/// A settled life: the first run is a control run, then one in ten.
+fn settled(
+    runs: usize,
+    ratio: f64,
+    key: &'static str,
+    mut factor: impl FnMut() -> f64,
+) -> Vec<Run> {
+    let of = |place: usize| match place % 10 {
+        0 => run(Phase::Settled, Role::Control, DEFAULT, 100.0 * factor()),
+        _ => run(Phase::Settled, Role::Settled, key, 100.0 * ratio * factor()),
+    };
+    (0..runs).map(of).collect()
+}
+
+fn live(evidence: &mut Evidence, runs: &[Run]) {
+    for one in runs {
+        let ordinal = evidence.through + 1;
+        evidence.record(&JudgedRun {
+            ordinal,
+            started: ordinal * HOUR,
+            phase: one.phase,
+            role: one.role,
+            counts: Some(Counts {
+                key: one.key,
+                is_default: one.key == DEFAULT,
+                elapsed: one.elapsed,
+                cut_short: one.cut_short,
+            }),
+            nodes: 4,
+        });
+    }
+}
+
+fn evidence(runs: &[Run]) -> Evidence {
+    let mut evidence = Evidence::default();
+    live(&mut evidence, runs);
+    evidence
+}
+
+fn gain(runs: &[Run]) -> Gain {
+    evidence(runs).gain(1)
+}
+
+#[test]
+fn a_loss_is_claimed_too() {
+    let said = gain(&settled(300, 1.4, CHOSEN, noise(3, 0.1)));
+    assert_eq!(said.verdict, Slower);
+    assert!(said.low.unwrap() < -0.4, "{said:?}");
+    assert!((-0.4..0.0).contains(&said.high.unwrap()), "{said:?}");
+    assert!(said.evidence > 20.0, "{said:?}");
+    // The first control run is from before any run of the choice.
+    assert_eq!((said.tuned_runs, said.control_runs), (270, 29));
+}
+
+#[test]
+fn without_an_effect_what_would_have_been_seen_is_said() {
+    let said = gain(&settled(100, 1.0, CHOSEN, noise(4, 0.17)));
+    assert_eq!(said.verdict, NotYet);
+    assert!(said.low.unwrap() < 0.0, "{said:?}");
+    assert!(said.high.unwrap() > 0.0, "{said:?}");
+    assert!((0.15..0.45).contains(&said.detectable.unwrap()), "{said:?}");
+}
+
+#[test]
+fn a_gain_that_shows_too_little_says_how_many_more_runs() {
+    let said = gain(&settled(150, 0.88, CHOSEN, noise(5, 0.17)));
+    assert_eq!(said.verdict, NotYet);
+    assert!((50..2000).contains(&said.runs_needed.unwrap()), "{said:?}");
+}
+
+#[test]
+fn a_difference_below_what_is_worth_it_is_no_effect() {
+    let said = gain(&settled(2000, 1.0, CHOSEN, noise(6, 0.04)));
+    assert_eq!(said.verdict, NoEffect);
+    assert!((-0.03..0.0).contains(&said.low.unwrap()), "{said:?}");
+    assert!((0.0..0.03).contains(&said.high.unwrap()), "{said:?}");
+}
+
+#[test]
+fn runs_from_before_the_choice_do_not_count() {
+    let since = settled(300, 1.0, CHOSEN, noise(8, 0.1));
+    let with = |slower: f64| {
+        let baseline = run(Phase::Baseline, Role::Baseline, DEFAULT, 100.0 * slower);
+        let searched = run(Phase::Search, Role::Search, CHOSEN, 100.0);
+        gain(&[vec![baseline; 4], vec![searched; 16], since.clone()].concat())
+    };
+    assert_eq!(with(2.0), with(1.0));
+    assert_eq!(with(2.0).verdict, NotYet);
+}
+
+#[test]
+fn exploring_runs_of_the_chosen_parametrization_do_not_count() {
+    let runs = settled(300, 1.0, CHOSEN, noise(9, 0.1));
+    let lucky = vec![run(Phase::Search, Role::Search, CHOSEN, 10.0); 100];
+    let with = gain(&[runs.clone(), lucky].concat());
+    assert_eq!(with.tuned_runs, gain(&runs).tuned_runs);
+}
+
+#[test]
+fn a_step_in_time_cancels_within_blocks() {
+    let early = settled(200, 0.9, CHOSEN, noise(10, 0.03));
+    let mut late = settled(200, 0.9, CHOSEN, noise(11, 0.03));
+    for one in &mut late {
+        one.elapsed *= 3.0;
+    }
+    let said = gain(&[early, late].concat());
+    assert!((said.share.unwrap() - 0.1).abs() < 0.02, "{said:?}");
+    assert!(said.high.unwrap() - said.low.unwrap() < 0.1, "{said:?}");
+}
+
+#[test]
+fn another_choice_is_another_comparison_with_a_smaller_part_of_the_error() {
+    let first = settled(200, 0.7, CHOSEN, noise(13, 0.1));
+    let second = settled(200, 1.0, OTHER, noise(14, 0.1));
+    let known = evidence(&[first.clone(), second].concat());
+    let said = known.gain(1);
+    assert_eq!((said.verdict, known.effects(1).len()), (NotYet, 2));
+    assert!(said.share.unwrap().abs() < 0.1, "{said:?}");
+    assert!((said.level - (1.0 - 0.05 / 6.0)).abs() < 1e-12, "{said:?}");
+
+    // The next epoch says nothing until it has chosen; its comparisons are numbered on.
+    let mut next = known.next_epoch();
+    let said = next.gain(2);
+    assert_eq!((said.verdict, said.share), (NotYet, None));
+    assert!(said.reason.contains("Epoch 2"), "{said:?}");
+    live(&mut next, &first);
+    assert_eq!(next.effects(2)[0].number, 3);
+}
+
+#[test]
+fn a_control_run_from_before_a_change_of_choice_does_not_count_after_it() {
+    let mut runs = vec![
+        run(Phase::Settled, Role::Settled, CHOSEN, 100.0),
+        run(Phase::Settled, Role::Control, DEFAULT, 900.0),
+    ];
+    runs.extend(vec![run(Phase::Settled, Role::Settled, OTHER, 100.0); 9]);
+    let said = gain(&runs);
+    assert_eq!((said.verdict, said.control_runs), (NotYet, 0));
+}
+
+#[test]
+fn where_the_default_is_chosen_there_is_nothing_to_gain() {
+    let said = gain(&settled(100, 1.0, DEFAULT, noise(17, 0.1)));
+    assert_eq!((said.verdict, said.share), (NoEffect, Some(0.0)));
+}
+
+#[test]
+fn typical_runs_and_node_hours_that_disagree_claim_nothing() {
+    let mut rng = ChaCha8Rng::seed_from_u64(18);
+    let mut runs = settled(400, 0.9, CHOSEN, || (0.03 * normal(&mut rng)).exp());
+    let tuned = runs.iter_mut().filter(|one| one.role == Role::Settled);
+    for slow in tuned.step_by(5) {
+        slow.elapsed *= 3.0;
+    }
+    let said = gain(&runs);
+    assert!(said.low.unwrap() > 0.0, "{said:?}");
+    assert_eq!(said.verdict, Unclear);
+}
+
+#[test]
+fn runs_that_were_cut_short_are_slow_runs() {
+    let mut rng = ChaCha8Rng::seed_from_u64(19);
+    let mut runs = settled(400, 0.95, CHOSEN, || (0.02 * normal(&mut rng)).exp());
+    let tuned = runs.iter_mut().filter(|one| one.role == Role::Settled);
+    for cut in tuned.step_by(3) {
+        (cut.cut_short, cut.elapsed) = (true, 120.0);
+    }
+    assert_ne!(gain(&runs).verdict, Faster);
+    runs.retain(|one| !one.cut_short);
+    assert_eq!(gain(&runs).verdict, Faster);
+}
+
+#[test]
+fn where_all_runs_of_one_side_were_cut_short_nothing_is_bounded() {
+    for role in [Role::Settled, Role::Control] {
+        let mut runs = settled(100, 1.0, CHOSEN, noise(44, 0.1));
+        for cut in runs.iter_mut().filter(|one| one.role == role) {
+            (cut.cut_short, cut.elapsed) = (true, 50.0);
+        }
+        let known = evidence(&runs);
+        let said = known.gain(1);
+        assert_eq!((said.verdict, said.share, said.low), (NotYet, None, None));
+        assert_eq!(known.effects(1)[0].standard_error, None);
+    }
+}
+
+#[test]
+fn restarted_jobs_do_not_make_a_gain() {
+    let runs = settled(300, 0.8, CHOSEN, noise(20, 0.1));
+    let resumed = vec![run(Phase::Settled, Role::BestKnown, CHOSEN, 20.0); 29];
+    let (alone, with) = (evidence(&runs), evidence(&[runs, resumed].concat()));
+    assert_eq!(alone.gain(1), with.gain(1));
+    // Their own elapsed would have made it 1.4; as the settled runs beside them they are a tenth.
+    let share = with.effects(1)[0].saved / alone.effects(1)[0].saved;
+    assert!((0.95..1.25).contains(&share), "{share}");
+}
+
+#[test]
+fn pinned_runs_without_control_runs_near_are_not_compared() {
+    let runs = settled(100, 0.8, CHOSEN, noise(21, 0.05));
+    let pinned = vec![run(Phase::Settled, Role::Pinned, CHOSEN, 80.0); 399];
+    let (alone, with) = (evidence(&runs), evidence(&[runs, pinned].concat()));
+    assert!(with.effects(1)[0].saved < alone.effects(1)[0].saved * 1.6);
+}
+
+#[test]
+fn node_hours_are_arithmetic() {
+    let effects = evidence(&settled(201, 0.5, CHOSEN, || 1.0)).effects(1);
+    let [only] = &effects[..] else {
+        panic!("one comparison")
+    };
+    // 180 tuned runs of 50 s less on 4 nodes, 20 control runs of 50 s more.
+    let node_hours = 50.0 * 4.0 / 3600.0;
+    assert!((only.saved - 180.0 * node_hours).abs() < 1e-9, "{only:?}");
+    assert!((only.controls - 20.0 * node_hours).abs() < 1e-9, "{only:?}");
+    assert!(only.net_variance.unwrap() < 1e-9, "{only:?}");
+    let month = 180.0 * node_hours / (200.0 / 24.0) * 30.0;
+    let ratio = only.a_month.unwrap() / month;
+    assert!((0.95..1.05).contains(&ratio), "{only:?}");
+}

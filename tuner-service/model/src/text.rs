@@ -1,0 +1,68 @@
+//! How numbers and differences are written in sentences.
+
+use std::fmt;
+
+/// Seconds with four significant digits and no idle zeros.
+pub fn seconds(value: f64) -> String {
+    let magnitude = if value == 0.0 || !value.is_finite() {
+        0
+    } else {
+        value.abs().log10().floor() as i32
+    };
+    let decimals = usize::try_from((3 - magnitude).clamp(0, 12)).unwrap_or(0);
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    format!("{text} s")
+}
+
+/// How runs differ that are too different to be one application's.
+pub(crate) fn different(
+    f: &mut fmt::Formatter<'_>,
+    cv: f64,
+    runs: u64,
+    tuned: u64,
+    modes: Option<(f64, f64)>,
+) -> fmt::Result {
+    write!(f, "the last {runs} runs of the default ")?;
+    match modes {
+        Some((quick, slow)) => {
+            if tuned > 0 {
+                write!(
+                    f,
+                    "and {tuned} of another parametrization, brought to its level, "
+                )?;
+            }
+            write!(
+                f,
+                "gather around two times, {} and {}",
+                seconds(quick),
+                seconds(slow)
+            )
+        }
+        None => write!(f, "vary by {:.0} %", 100.0 * cv),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_short() {
+        for (value, text) in [
+            (19.7, "19.7 s"),
+            (0.0, "0 s"),
+            (2.10004, "2.1 s"),
+            (1234.56, "1235 s"),
+            (100.0, "100 s"),
+            (0.001_234_56, "0.001235 s"),
+            (172.69, "172.7 s"),
+        ] {
+            assert_eq!(seconds(value), text);
+        }
+    }
+}

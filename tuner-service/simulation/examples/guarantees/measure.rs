@@ -1,0 +1,152 @@
+//! The figures of docs/measurements/report-guarantees.md, each from studies of its own.
+
+use io_autotune_model::{Effect, GainVerdict};
+use rand::RngExt;
+
+use crate::world::{CONTROLS, Study, World};
+use crate::yuen;
+
+/// Shares of A/A studies.
+#[derive(Debug, Default)]
+pub(crate) struct Null {
+    /// Claimed faster at some look of their life.
+    pub(crate) faster: f64,
+    /// Claimed slower.
+    pub(crate) slower: f64,
+    /// Claimed either.
+    pub(crate) ever: f64,
+    /// By Yuen's test at 5 % at every look: what nightly looks do to an interval made for one.
+    pub(crate) yuen: f64,
+    /// By the very runs that the choice was made from.
+    pub(crate) lucky: f64,
+}
+
+/// Studies of which the 13 parametrizations all take what the default takes.
+pub(crate) fn null(world: &World, studies: u64, seed: u64) -> Null {
+    let mut null = Null::default();
+    let one = 1.0 / studies as f64;
+    for number in 0..studies {
+        let mut study = Study::new(world, 0.0, of(seed, number));
+        let lucky = study.search(|_| 0.0);
+        let (mut faster, mut slower, mut naive) = (false, false, false);
+        study.settled(CONTROLS, |now, controls, is_whole| {
+            let verdict = now.evidence.gain(1).verdict;
+            faster |= verdict == GainVerdict::Faster;
+            slower |= verdict == GainVerdict::Slower;
+            naive |= is_whole && controls >= 4 && yuen::claim(&now.control, &now.tuned, 0.05) != 0;
+        });
+        for (rate, is_so) in [
+            (&mut null.faster, faster),
+            (&mut null.slower, slower),
+            (&mut null.ever, faster || slower),
+            (&mut null.yuen, naive),
+            (&mut null.lucky, lucky),
+        ] {
+            *rate += if is_so { one } else { 0.0 };
+        }
+    }
+    null
+}
+
+/// Of studies whose 13 parametrizations differ by -25 to 50 %: the share whose interval holds the truth after
+/// the last run, and the share of which it does at each look.
+pub(crate) fn coverage(world: &World, studies: u64, seed: u64) -> [f64; 2] {
+    let mut hold = [0.0; 2];
+    for number in 0..studies {
+        let mut study = Study::new(world, 0.0, of(seed, number));
+        study.search(|rng| log_ratio(rng.random_range(-0.25..0.5)));
+        let (mut last, mut always) = (true, true);
+        study.settled(CONTROLS, |now, _, _| {
+            let effects = now.evidence.effects(1);
+            last = effects.iter().all(|effect| holds(effect, now.log_ratio));
+            always &= last;
+        });
+        hold[0] += f64::from(u8::from(last)) / studies as f64;
+        hold[1] += f64::from(u8::from(always)) / studies as f64;
+    }
+    hold
+}
+
+fn holds(effect: &Effect, truth: f64) -> bool {
+    effect.low.is_none_or(|low| low <= truth) && effect.high.is_none_or(|high| truth <= high)
+}
+
+/// For each number of control runs, the smallest gain of which 80 % are claimed then; none above 70 %.
+pub(crate) fn detectable(
+    world: &World,
+    controls: &[usize],
+    studies: u64,
+    seed: u64,
+) -> Vec<Option<f64>> {
+    let fine = (1..30).map(|share| f64::from(share) / 100.0);
+    let shares = fine.chain((0..9).map(|step| 0.3 + 0.05 * f64::from(step)));
+    let mut found = vec![None; controls.len()];
+    for share in shares {
+        let waiting = || {
+            controls
+                .iter()
+                .zip(&found)
+                .filter(|(_, found)| found.is_none())
+        };
+        let Some(most) = waiting().map(|(most, _)| *most).max() else {
+            break;
+        };
+        let power = power(world, share, most, studies, seed);
+        for (controls, found) in controls.iter().zip(&mut found) {
+            if found.is_none() && f64::from(power[controls - 1].ours) >= 0.8 * studies as f64 {
+                *found = Some(share);
+            }
+        }
+    }
+    found
+}
+
+/// How many studies are claimed to be faster.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Power {
+    pub(crate) ours: u32,
+    /// By Yuen's test after 4, 8, 16, 32, ... control runs. Its error rate is spent over these as ours is over
+    /// comparisons: look j has 1 / (j (j + 1)) of it.
+    pub(crate) yuen: u32,
+}
+
+/// The power to claim a gain after one control run and the tuned runs around it, after two, and so on.
+pub(crate) fn power(
+    world: &World,
+    share: f64,
+    controls: usize,
+    studies: u64,
+    seed: u64,
+) -> Vec<Power> {
+    let mut power = vec![Power::default(); controls];
+    for number in 0..studies {
+        let mut study = Study::new(world, log_ratio(share), of(seed, number));
+        let mut doubled = 0;
+        study.settled(controls, |now, controls, is_whole| {
+            if !is_whole {
+                return;
+            }
+            if controls >= 4 && controls.is_power_of_two() {
+                let look = f64::from(controls.ilog2() - 1);
+                // The first comparison of a study has half of the error rate.
+                let level = 0.025 / (look * (look + 1.0));
+                doubled = yuen::claim(&now.control, &now.tuned, level);
+            }
+            let power = &mut power[controls - 1];
+            let verdict = now.evidence.gain(1).verdict;
+            power.ours += u32::from(verdict == GainVerdict::Faster);
+            power.yuen += u32::from(doubled > 0);
+        });
+    }
+    power
+}
+
+/// The log ratio of a gain.
+pub(crate) fn log_ratio(gain: f64) -> f64 {
+    -(-gain).ln_1p()
+}
+
+/// The seed of a study.
+pub(crate) fn of(seed: u64, number: u64) -> u64 {
+    (seed << 32) + number
+}

@@ -1,0 +1,135 @@
+//! Studies of sites, for the part of the report that is about many studies: `python -m guarantees` reads them.
+
+use std::io::Write;
+
+use io_autotune_model::{Effect, Gain};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+use crate::measure::{log_ratio, of};
+use crate::world::{CONTROLS, Study, What, World, normal};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Studies of a site whose claims are counted, and the share of them that has no effect.
+const CLAIMING: u64 = 300;
+const WITHOUT: f64 = 0.7;
+/// Studies of a site that are added up, and when they are, in control runs of the oldest.
+const ADDED: u64 = 20;
+const NIGHTS: [usize; 12] = [4, 5, 6, 8, 11, 14, 19, 24, 32, 41, 53, 70];
+
+/// A line of what is printed.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Line<'a> {
+    /// What is said of each study of a site.
+    Claims { studies: &'a [Claim] },
+    /// The comparisons of a site's studies in one of its nights.
+    Night {
+        world: &'a str,
+        site: u64,
+        effects: &'a [Weighed],
+    },
+}
+
+#[derive(Serialize)]
+struct Claim {
+    truth: f64,
+    gain: Gain,
+}
+
+#[derive(Serialize)]
+struct Weighed {
+    truth: f64,
+    /// Node-hours that the default would have taken for the tuned runs, but for their noise.
+    hours: f64,
+    effect: Effect,
+}
+
+/// Prints sites as lines of JSON: of claims so many for each fifty studies, of totals one for each four.
+pub(crate) fn print(
+    out: &mut impl Write,
+    worlds: &[(u64, World)],
+    studies: u64,
+    seed: u64,
+) -> Result<(), Failure> {
+    let world = World::new("noise 17 %", 0.17, What::Nothing);
+    for site in 0..(studies / 50).max(10) {
+        let studies = claims(&world, of(seed + 4, site));
+        line(out, &Line::Claims { studies: &studies })?;
+    }
+    // Where nothing changes there is less to go wrong, and a site is many studies.
+    let changes = |world: &World| world.what != What::Nothing || world.noise != world.default_noise;
+    for (number, world) in worlds.iter().filter(|(_, world)| changes(world)) {
+        for site in 0..(studies / 4).max(20) {
+            for effects in nights(world, site % 2 == 0, of(seed + 5, (number << 16) + site)) {
+                let world = world.name;
+                line(
+                    out,
+                    &Line::Night {
+                        world,
+                        site,
+                        effects: &effects,
+                    },
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn line(out: &mut impl Write, line: &Line<'_>) -> Result<(), Failure> {
+    serde_json::to_writer(&mut *out, line)?;
+    Ok(writeln!(out)?)
+}
+
+/// Studies of all ages. Effects are between 5 and 50 %, half of them losses.
+fn claims(world: &World, seed: u64) -> Vec<Claim> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..CLAIMING)
+        .map(|_| {
+            let size: f64 = rng.random_range(0.05..0.5);
+            let sign = if rng.random::<bool>() { 1.0 } else { -1.0 };
+            let has_effect = rng.random::<f64>() >= WITHOUT;
+            let truth = if has_effect {
+                log_ratio(sign * size)
+            } else {
+                0.0
+            };
+            let mut study = Study::new(world, truth, rng.random());
+            study.settled(rng.random_range(1..=CONTROLS), |_, _, _| {});
+            Claim {
+                truth,
+                gain: study.evidence.gain(1),
+            }
+        })
+        .collect()
+}
+
+/// A site's comparisons, night for night: of studies of unequal weight and age.
+fn nights(world: &World, is_null: bool, seed: u64) -> Vec<Vec<Weighed>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut nights: Vec<Vec<Weighed>> = NIGHTS.iter().map(|_| Vec::new()).collect();
+    for number in 0..ADDED {
+        let drawn = [0.0, 0.0, 0.02, 0.05, 0.2][rng.random_range(0..5)] - 0.01;
+        let truth = if is_null { 0.0 } else { drawn };
+        let young = rng.random_range(0..CONTROLS - 4);
+        let born = if number == 0 { 0 } else { young };
+        let seconds = 3600.0 * normal(&mut rng).exp();
+        let mut study = Study::new(world, truth, rng.random()).of(seconds);
+        study.settled(CONTROLS - born, |now, controls, is_whole| {
+            let night = NIGHTS.iter().position(|night| *night == born + controls);
+            if let Some(night) = night.filter(|_| is_whole) {
+                let hours = now.default_seconds / 3600.0;
+                let weighed = |effect| Weighed {
+                    truth,
+                    hours,
+                    effect,
+                };
+                nights[night].extend(now.evidence.effects(1).into_iter().map(weighed));
+            }
+        });
+    }
+    nights
+}

@@ -1,0 +1,304 @@
+//! Studies whose truth is known, for the example and for the tests.
+
+use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
+use io_autotune_engine::{Phase, Role};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Of the runs after the search, every tenth is a control run, in the middle of its ten.
+pub(crate) const EVERY: usize = 10;
+const MIDDLE: usize = 4;
+/// A life's control runs.
+pub(crate) const CONTROLS: usize = 70;
+/// The search tries so many parametrizations, so often each.
+const CANDIDATES: usize = 13;
+const CANDIDATE_RUNS: usize = 3;
+const BASELINE_RUNS: usize = 4;
+/// The search's runs call a gain of so much one.
+const LUCKY: f64 = 0.08;
+/// Runs start so many hours apart.
+const GAP: f64 = 2.0;
+
+/// What makes all runs of a time slower or faster, the default's and the tuned ones alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum What {
+    Nothing,
+    /// By this share everything is slower at the end of a life than at its start.
+    Drift(f64),
+    /// The machine is busy for 10 h of 110 h on average, and runs take twice as long.
+    Episodes,
+    /// An autoregression with the coefficient 0.9, as large as the noise.
+    Memory,
+    /// 15 % more and less in the course of a week.
+    Weekly,
+    /// A workflow of so many steps, one after the other, of which one takes longer by this share.
+    Steps(u32, f64),
+}
+
+/// What a simulation assumes of a study.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct World {
+    pub(crate) name: &'static str,
+    /// The standard deviation of log elapsed, outliers apart.
+    pub(crate) noise: f64,
+    /// That of the default's.
+    pub(crate) default_noise: f64,
+    /// Whether one run in 16 takes 1.3 to 1.6 times as long.
+    pub(crate) has_outliers: bool,
+    /// Whether noise is Student's with 3 degrees of freedom, not normal.
+    pub(crate) is_heavy: bool,
+    pub(crate) what: What,
+}
+
+impl World {
+    pub(crate) const fn new(name: &'static str, noise: f64, what: What) -> Self {
+        World {
+            name,
+            noise,
+            default_noise: noise,
+            has_outliers: true,
+            is_heavy: false,
+            what,
+        }
+    }
+
+    const fn without_outliers(self) -> Self {
+        World {
+            has_outliers: false,
+            ..self
+        }
+    }
+
+    const fn of_the_default(self, default_noise: f64) -> Self {
+        World {
+            default_noise,
+            ..self
+        }
+    }
+
+    const fn heavy(self) -> Self {
+        World {
+            is_heavy: true,
+            ..self
+        }
+    }
+
+    fn noise(&self, is_default: bool, rng: &mut ChaCha8Rng) -> f64 {
+        let scale = if is_default {
+            self.default_noise
+        } else {
+            self.noise
+        };
+        let mut log = scale * normal(rng);
+        if self.is_heavy {
+            // Of the same standard deviation: that of Student's is the square root of 3.
+            log /= (0..3).map(|_| normal(rng).powi(2)).sum::<f64>().sqrt();
+        }
+        if self.has_outliers && rng.random::<f64>() < 1.0 / 16.0 {
+            log += rng.random_range(1.3_f64..1.6).ln();
+        }
+        log
+    }
+}
+
+pub(crate) const WORLDS: [World; 18] = [
+    World::new("noise 5 %", 0.05, What::Nothing),
+    World::new("noise 10 %", 0.10, What::Nothing),
+    World::new("noise 17 %", 0.17, What::Nothing),
+    World::new("noise 30 %", 0.30, What::Nothing),
+    World::new("noise 5 %, drift 10 %", 0.05, What::Drift(0.1)),
+    World::new("noise 10 %, drift 10 %", 0.10, What::Drift(0.1)),
+    World::new("noise 17 %, drift 10 %", 0.17, What::Drift(0.1)),
+    World::new("noise 30 %, drift 10 %", 0.30, What::Drift(0.1)),
+    World::new("noise 17 %, no outliers", 0.17, What::Nothing).without_outliers(),
+    World::new("noise 10 %, of the default 20 %", 0.10, What::Nothing).of_the_default(0.20),
+    World::new("noise 20 %, of the default 10 %", 0.20, What::Nothing).of_the_default(0.10),
+    World::new("noise 17 %, heavy tails", 0.17, What::Nothing).heavy(),
+    World::new("noise 17 %, episodes", 0.17, What::Episodes),
+    World::new("noise 17 %, with memory", 0.17, What::Memory),
+    World::new("noise 17 %, weekly", 0.17, What::Weekly),
+    World::new("noise 17 %, 2 steps, one +10 %", 0.17, What::Steps(2, 0.1)),
+    World::new("noise 17 %, 5 steps, one +30 %", 0.17, What::Steps(5, 0.3)),
+    World::new("noise 17 %, 7 steps, one +30 %", 0.17, What::Steps(7, 0.3)),
+];
+
+/// What is the same for all runs, as time goes on.
+struct Surroundings {
+    what: What,
+    noise: f64,
+    run: u32,
+    memory: f64,
+    is_busy: bool,
+    /// Until this hour.
+    until: f64,
+    /// Where in its period the study begins, from 0 to 1.
+    phase: f64,
+}
+
+impl Surroundings {
+    fn new(world: &World, rng: &mut ChaCha8Rng) -> Self {
+        Surroundings {
+            what: world.what,
+            noise: world.noise,
+            run: 0,
+            memory: normal(rng),
+            is_busy: rng.random::<f64>() >= 10.0 / 110.0,
+            until: 0.0,
+            phase: rng.random(),
+        }
+    }
+
+    /// What the next run's log elapsed has of them.
+    fn next(&mut self, rng: &mut ChaCha8Rng) -> f64 {
+        let hour = GAP * f64::from(self.run);
+        let share = f64::from(self.run) / (CONTROLS * EVERY) as f64;
+        self.run += 1;
+        match self.what {
+            What::Nothing => 0.0,
+            What::Drift(most) => (most * share).ln_1p(),
+            What::Episodes => {
+                while self.until <= hour {
+                    self.is_busy = !self.is_busy;
+                    let mean = if self.is_busy { 10.0 } else { 100.0 };
+                    self.until -= mean * (1.0 - rng.random::<f64>()).ln();
+                }
+                if self.is_busy { 2.0_f64.ln() } else { 0.0 }
+            }
+            What::Memory => {
+                self.memory = 0.9 * self.memory + (1.0 - 0.81_f64).sqrt() * normal(rng);
+                self.noise * self.memory
+            }
+            What::Weekly => 0.15 * (std::f64::consts::TAU * (hour / 168.0 + self.phase)).sin(),
+            What::Steps(steps, slower) => {
+                let place = (f64::from(self.run) + self.phase * f64::from(steps)) as u32 % steps;
+                if place == 0 { slower.ln_1p() } else { 0.0 }
+            }
+        }
+    }
+}
+
+/// A study as it goes on.
+pub(crate) struct Study<'a> {
+    world: &'a World,
+    rng: ChaCha8Rng,
+    surroundings: Surroundings,
+    ordinal: i64,
+    /// Seconds that the default takes.
+    seconds: f64,
+    /// The truth: log of the default's elapsed over the chosen parametrization's.
+    pub(crate) log_ratio: f64,
+    pub(crate) evidence: Evidence,
+    /// Log elapsed of the runs since the choice, in ascending order.
+    pub(crate) control: Vec<f64>,
+    pub(crate) tuned: Vec<f64>,
+    /// What the default would have taken for the tuned runs, but for noise.
+    pub(crate) default_seconds: f64,
+}
+
+impl<'a> Study<'a> {
+    pub(crate) fn new(world: &'a World, log_ratio: f64, seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        Study {
+            world,
+            surroundings: Surroundings::new(world, &mut rng),
+            rng,
+            ordinal: 0,
+            seconds: 100.0,
+            log_ratio,
+            evidence: Evidence::default(),
+            control: Vec::new(),
+            tuned: Vec::new(),
+            default_seconds: 0.0,
+        }
+    }
+
+    /// One whose default takes so long.
+    pub(crate) fn of(self, seconds: f64) -> Self {
+        Study { seconds, ..self }
+    }
+
+    /// Makes a run and enters it; its log elapsed. `log_ratio` is none for the default.
+    fn run(&mut self, phase: Phase, role: Role, log_ratio: Option<f64>) -> f64 {
+        let level = self.surroundings.next(&mut self.rng);
+        let noise = self.world.noise(log_ratio.is_none(), &mut self.rng);
+        let log = level + noise - log_ratio.unwrap_or(0.0);
+        self.ordinal += 1;
+        if role == Role::Settled {
+            self.default_seconds += self.seconds * level.exp();
+        }
+        self.evidence.record(&JudgedRun {
+            ordinal: self.ordinal,
+            started: (self.ordinal as f64 * GAP * 3.6e9) as i64,
+            phase,
+            role,
+            counts: Some(Counts {
+                key: if log_ratio.is_none() {
+                    "default"
+                } else {
+                    "chosen"
+                },
+                is_default: log_ratio.is_none(),
+                elapsed: self.seconds * log.exp(),
+                cut_short: false,
+            }),
+            nodes: 1,
+        });
+        log
+    }
+
+    /// Searches among parametrizations: the one with the lowest mean is chosen. `effect` draws their
+    /// truths. Whether the search's runs alone would have it that the choice is faster.
+    pub(crate) fn search(&mut self, effect: impl Fn(&mut ChaCha8Rng) -> f64) -> bool {
+        let baseline = (0..BASELINE_RUNS)
+            .map(|_| self.run(Phase::Baseline, Role::Baseline, None).exp())
+            .sum::<f64>()
+            / BASELINE_RUNS as f64;
+        let mut lowest = f64::INFINITY;
+        for _ in 0..CANDIDATES {
+            let log_ratio = effect(&mut self.rng);
+            let mean = (0..CANDIDATE_RUNS)
+                .map(|_| self.run(Phase::Search, Role::Search, Some(log_ratio)).exp())
+                .sum::<f64>()
+                / CANDIDATE_RUNS as f64;
+            if mean < lowest {
+                (lowest, self.log_ratio) = (mean, log_ratio);
+            }
+        }
+        lowest < (1.0 - LUCKY) * baseline
+    }
+
+    /// Goes on for so many control runs and the tuned runs around them. It is looked at after each control
+    /// run, and after each ten, which has `is_whole` set; with the number of control runs.
+    pub(crate) fn settled(
+        &mut self,
+        controls: usize,
+        mut look: impl FnMut(&Study<'_>, usize, bool),
+    ) {
+        for seen in 1..=controls {
+            for place in 0..EVERY {
+                let is_control = place == MIDDLE;
+                let (role, log_ratio) = if is_control {
+                    (Role::Control, None)
+                } else {
+                    (Role::Settled, Some(self.log_ratio))
+                };
+                let log = self.run(Phase::Settled, role, log_ratio);
+                let logs = if is_control {
+                    &mut self.control
+                } else {
+                    &mut self.tuned
+                };
+                logs.insert(logs.partition_point(|one| *one < log), log);
+                if is_control || place + 1 == EVERY {
+                    look(self, seen, !is_control);
+                }
+            }
+        }
+    }
+}
+
+/// A standard normal number (Box and Muller 1958).
+pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
+}

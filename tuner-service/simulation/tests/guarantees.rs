@@ -1,0 +1,154 @@
+//! What is promised of a study's gain: docs/measurements/report-guarantees.md with a tenth of the studies.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../examples/guarantees/measure.rs"]
+mod measure;
+#[path = "../examples/guarantees/sites.rs"]
+mod sites;
+#[path = "../examples/guarantees/world.rs"]
+mod world;
+#[path = "../examples/guarantees/yuen.rs"]
+mod yuen;
+
+use measure::{coverage, detectable, null, power};
+use serde_json::Value;
+use statrs::distribution::{Binomial, DiscreteCDF};
+use world::{WORLDS, What, World};
+
+const STUDIES: u64 = 60;
+const PAGE: &str = include_str!("../../../docs/measurements/report-guarantees.md");
+
+/// Control runs are spaced evenly, and always measure the same step: a known defect.
+fn shares_the_period(world: &World) -> bool {
+    matches!(world.what, What::Steps(2 | 5, _))
+}
+
+fn promised() -> impl Iterator<Item = World> {
+    WORLDS.into_iter().filter(|world| !shares_the_period(world))
+}
+
+fn named(name: &str) -> World {
+    WORLDS.into_iter().find(|one| one.name == name).unwrap()
+}
+
+/// The share that one in a hundred samples exceeds where the truth is `share`.
+fn most(share: f64) -> f64 {
+    let hits = Binomial::new(share, STUDIES).unwrap().inverse_cdf(0.99);
+    hits as f64 / STUDIES as f64
+}
+
+fn mean(shares: &[f64]) -> f64 {
+    shares.iter().sum::<f64>() / shares.len() as f64
+}
+
+#[test]
+fn studies_without_an_effect_are_rarely_claimed_to_have_one() {
+    let mut all = Vec::new();
+    for world in promised() {
+        let null = null(&world, STUDIES, 1);
+        assert!(null.ever <= most(0.05), "{}: {null:?}", world.name);
+        assert!(
+            null.faster.max(null.slower) <= most(0.025),
+            "{}: {null:?}",
+            world.name
+        );
+        // The simulation sees what it is there to see.
+        assert!(null.lucky > 0.2, "{}: {null:?}", world.name);
+        assert!(null.yuen > 0.1, "{}: {null:?}", world.name);
+        all.push([null.ever, null.yuen]);
+    }
+    let shares = |place: usize| all.iter().map(|one| one[place]).collect::<Vec<_>>();
+    assert!(mean(&shares(0)) <= 0.05);
+    assert!(mean(&shares(1)) > 0.2);
+}
+
+#[test]
+fn workflows_whose_period_the_control_runs_share_are_claimed_falsely() {
+    for world in WORLDS.iter().filter(|world| shares_the_period(world)) {
+        let null = null(world, STUDIES, 1);
+        assert!(null.ever > 0.05, "mended: {}: {null:?}", world.name);
+    }
+}
+
+#[test]
+fn intervals_hold_the_truth_at_each_look_of_a_life() {
+    let mut all = Vec::new();
+    for world in promised() {
+        let [end, always] = coverage(&world, STUDIES, 2);
+        assert!(1.0 - end <= most(0.05), "{}: {end}", world.name);
+        assert!(1.0 - always <= most(0.07), "{}: {always}", world.name);
+        all.push([end, always]);
+    }
+    let shares = |place: usize| all.iter().map(|one| one[place]).collect::<Vec<_>>();
+    assert!(mean(&shares(0)) >= 0.975);
+    assert!(mean(&shares(1)) >= 0.975);
+}
+
+#[test]
+fn what_can_be_detected_is_what_the_docs_say() {
+    let world = named("noise 17 %");
+    let found = detectable(&world, &[5, 30, 70], STUDIES, 3);
+    let found: Vec<f64> = found.into_iter().map(Option::unwrap).collect();
+    assert!((0.35..=0.55).contains(&found[0]), "{found:?}");
+    assert!((0.12..=0.17).contains(&found[1]), "{found:?}");
+    assert!((0.08..=0.12).contains(&found[2]), "{found:?}");
+}
+
+#[test]
+fn ranks_find_more_than_doubling_sample_sizes_just_before_these_double() {
+    let power = power(&named("noise 17 %"), 0.15, 63, STUDIES, 4);
+    assert!(power[62].ours > power[62].yuen, "{:?}", power[62]);
+    assert!(power[30].ours > power[30].yuen, "{:?}", power[30]);
+    assert_eq!(power[2].ours, 0, "claimed before five control runs");
+}
+
+#[test]
+fn sites_are_printed_as_the_report_reads_them() {
+    let mut out = Vec::new();
+    let worlds = [(0, named("noise 5 %, drift 10 %"))];
+    sites::print(&mut out, &worlds, 20, 5).unwrap();
+    let lines: Vec<Value> = out
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    // Ten sites of claims, and twenty of totals in twelve nights.
+    assert_eq!(lines.len(), 10 + 20 * 12);
+    assert_eq!(lines[0]["claims"]["studies"].as_array().unwrap().len(), 300);
+    let last = &lines.last().unwrap()["night"];
+    assert_eq!(
+        (last["site"].as_u64(), last["world"].as_str()),
+        (Some(19), Some(worlds[0].1.name))
+    );
+    let effects = last["effects"].as_array().unwrap();
+    assert_eq!(effects.len(), 20);
+    for weighed in effects {
+        // One run in ten, and the noise: the hours that are said are about those that are true.
+        let (said, hours) = (&weighed["effect"]["default_hours"], &weighed["hours"]);
+        let ratio = said.as_f64().unwrap() / hours.as_f64().unwrap();
+        assert!((0.9..1.2).contains(&ratio), "{ratio}");
+    }
+}
+
+#[test]
+fn the_page_says_of_each_world_whether_the_promise_holds() {
+    let shares = |world: &World| {
+        let head = format!("| {} |", world.name);
+        let row = PAGE
+            .lines()
+            .find_map(|line| line.strip_prefix(&head))
+            .unwrap();
+        let first = row.split('%').next().unwrap();
+        first.trim().parse::<f64>().unwrap() / 100.0
+    };
+    for world in WORLDS {
+        let ever = shares(&world);
+        assert_eq!(
+            ever > 0.05,
+            shares_the_period(&world),
+            "{}: {ever}",
+            world.name
+        );
+    }
+}
