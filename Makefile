@@ -69,7 +69,8 @@ CARGO_TEST  := cargo test --config 'target."cfg(all())".runner = "tests/timed"' 
 export TEST_TIMES
 
 # Most parts wait while others compute. Each shows its output when it has ended.
-test: lint build ## Run every test
+test: lint build browser ## Run every test
+	@deploy/install-deps build cluster test report
 	@rm -rf $(TEST_TIMES)
 	@status=0; $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target \
 		test-rust test-unit test-store test-cluster test-soak || status=$$?; \

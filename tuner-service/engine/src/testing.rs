@@ -28,6 +28,44 @@ pub(crate) fn published() -> Settings {
     }
 }
 
+/// Whether this is the nightly run, in which calibrations are complete.
+pub(crate) fn is_complete() -> bool {
+    std::env::var("IO_AUTOTUNE_CALIBRATION").is_ok_and(|value| value == "complete")
+}
+
+/// How many of so many studies a calibration runs: a tenth by day, all of them nightly.
+pub(crate) fn trials(complete: u32) -> u32 {
+    if is_complete() {
+        complete
+    } else {
+        complete.div_ceil(10)
+    }
+}
+
+/// How much more a share of `trials(complete)` may err than that of all: three standard errors by
+/// day, nothing nightly.
+pub(crate) fn slack(share: f64, complete: u32) -> f64 {
+    if is_complete() {
+        0.0
+    } else {
+        3.0 * (share * (1.0 - share) / f64::from(trials(complete))).sqrt()
+    }
+}
+
+/// All of these cases nightly; by day every sixth, the first being another for each `number`.
+pub(crate) fn some_of<T>(
+    cases: impl IntoIterator<Item = T>,
+    number: usize,
+) -> impl Iterator<Item = T> {
+    let cases: Vec<T> = cases.into_iter().collect();
+    let step = if is_complete() {
+        1
+    } else {
+        cases.len().clamp(1, 6)
+    };
+    cases.into_iter().skip(number % step).step_by(step)
+}
+
 /// A tested point with these times.
 pub(crate) fn tested(space: &Space, point: &[u32], times: &[f64], ordinal: i64) -> Tested {
     let mut tested = Tested::new(space.parametrization(&Point(point.to_vec())), ordinal);

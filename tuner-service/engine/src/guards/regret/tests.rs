@@ -9,7 +9,7 @@ use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::space::Space;
 use crate::study::epoch::Epoch;
 use crate::study::settings::{MethodName, RegretSettings, Settings};
-use crate::testing::{Outcome, finish, grid, history, normal, started, tested};
+use crate::testing::{Outcome, finish, grid, history, normal, started, tested, trials};
 
 fn expected_regret(
     space: &Space,
@@ -385,7 +385,7 @@ fn live_in_flight(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(trials(40)))]
     /// What is promised: a run that may lose starts only while the expected loss, that of all runs in flight included, is
     /// below the bound but for the overshoot of one run; so with it the loss is above by no more than one run's. (What is
     /// expected of the runs that ended changes with every run; so does how far it is above the bound.)

@@ -10,7 +10,9 @@ use crate::history::{Pending, Role};
 use crate::reason::Suggestion;
 use crate::study::epoch::Epoch;
 use crate::study::settings::{MethodName, Settings};
-use crate::testing::{Outcome, any_constrained, finish, grid, history, normal, started, tested};
+use crate::testing::{
+    Outcome, any_constrained, finish, grid, history, normal, started, tested, trials,
+};
 
 fn held(space: &Space, places: &[usize], pooled: bool) -> Vec<IneffectiveParameter> {
     let names = places
@@ -40,7 +42,7 @@ fn suggest(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(trials(64)))]
 
     #[test]
     fn whatever_is_held_is_at_its_default_and_nothing_else_changes(

@@ -3,7 +3,7 @@ use crate::math::Portable;
 use crate::reason::Reason;
 use crate::space::{Point, Space};
 use crate::study::settings::{MethodName, Settings};
-use crate::testing::{Outcome, categories, finish, integers, started, suggest};
+use crate::testing::{Outcome, categories, finish, integers, started, suggest, trials};
 
 /// Each parameter slows by its own factor, whatever the others are.
 fn separable() -> Space {
@@ -28,7 +28,7 @@ fn truth(point: &Point) -> f64 {
 
 /// The means of the search runs' log seconds and of the logarithm of the quickest, over seeds.
 fn lives(method: MethodName) -> (f64, f64) {
-    const SEEDS: u64 = 24;
+    let seeds = u64::from(trials(24));
     let space = separable();
     let settings = Settings {
         method,
@@ -37,7 +37,7 @@ fn lives(method: MethodName) -> (f64, f64) {
         ..Settings::default()
     };
     let (mut runs, mut quickest) = (0.0, 0.0);
-    for seed in 0..SEEDS {
+    for seed in 0..seeds {
         let mut history = History::default();
         let mut times = Vec::new();
         while times.len() < settings.budget as usize {
@@ -56,7 +56,7 @@ fn lives(method: MethodName) -> (f64, f64) {
         runs += times.iter().sum::<f64>() / times.len() as f64;
         quickest += times.into_iter().fold(f64::INFINITY, f64::min);
     }
-    (runs / SEEDS as f64, quickest / SEEDS as f64)
+    (runs / seeds as f64, quickest / seeds as f64)
 }
 
 #[test]
