@@ -1,7 +1,6 @@
 //! One accelerator as its catalogue file describes it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::Range;
 
 use io_autotune_model::{Constraint, Parameter, Space, SpaceError};
@@ -9,8 +8,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::Part;
-use crate::delivery::Deliveries;
+use crate::delivery::{Deliveries, is_plain_name};
 use crate::fault::{AcceleratorError, Faults};
+use crate::need::Need;
 use crate::read_back::ReadBack;
 
 /// An accelerator: something with I/O parameters that a job can be given; or several that are tuned together.
@@ -32,25 +32,6 @@ pub struct Accelerator {
     pub space: Space,
     /// How a parametrization is delivered and read back, file by file.
     pub parts: Vec<Part>,
-}
-
-/// What an accelerator needs besides a job that asks for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Need {
-    /// A node that the job has to itself.
-    Exclusive,
-    /// A node whose own configuration lets root change what the accelerator changes.
-    Root,
-}
-
-impl fmt::Display for Need {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Exclusive => "exclusive",
-            Self::Root => "root",
-        })
-    }
 }
 
 #[derive(Deserialize)]
@@ -191,14 +172,6 @@ impl Document {
             .or_else(|| constraint.map(Spanned::span))
             .unwrap_or_else(|| self.name.span())
     }
-}
-
-pub(crate) fn is_plain_name(name: &str) -> bool {
-    name.len() <= 64
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use io_autotune_protocol::{SettingKind, is_deliverable_variable};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::accelerator::{Need, is_plain_name};
 use crate::fault::Faults;
+use crate::need::Need;
 use crate::template::Template;
 
 /// The ways on which parameters are carried.
@@ -280,4 +280,13 @@ impl<'a> Check<'a, '_, '_, '_> {
         }
         self.carried.insert(parameter);
     }
+}
+
+/// A name that is one component of a path.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }

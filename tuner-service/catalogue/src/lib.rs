@@ -12,12 +12,13 @@ mod delivery;
 mod fault;
 mod joint;
 mod live;
+mod need;
 mod part;
 mod read_back;
 mod render;
 mod template;
 
-pub use accelerator::{Accelerator, Need};
+pub use accelerator::Accelerator;
 pub use catalogue::{Catalogue, CatalogueError, LookupError};
 pub use delivery::{
     CommandDelivery, CommandVariable, Deliveries, FileDelivery, SettingDelivery, VariableDelivery,
@@ -25,6 +26,7 @@ pub use delivery::{
 pub use fault::{AcceleratorError, Fault};
 pub use joint::{JointError, canonical_name};
 pub use live::{Change, LiveCatalogue, Refused};
+pub use need::Need;
 pub use part::Part;
 pub use read_back::{ReadBack, Reader};
 pub use template::{Template, TemplateError};

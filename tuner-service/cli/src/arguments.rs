@@ -192,7 +192,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "S")]
         seed: u64,
         /// How parametrizations are chosen.
-        #[arg(long, value_name = "NAME", default_value_t = MethodName::Default)]
+        #[arg(long, value_name = "NAME", default_value_t = MethodName::SurrogateGenetic)]
         method: MethodName,
     },
     /// Replay tables of measurements under any methods, and print every metric of the papers.

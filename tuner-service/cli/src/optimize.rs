@@ -51,7 +51,7 @@ mod tests {
     fn every_line_has_an_answer_whatever_it_holds() {
         let text = r#"{"parameters": [{"name": "a", "kind": "int", "values": [1, 2, 3]}]}"#;
         let file = SpaceFile::parse(text, Path::new("a.json")).unwrap();
-        let mut session = Session::new(file, 5, 1, MethodName::Default);
+        let mut session = Session::new(file, 5, 1, MethodName::SurrogateGenetic);
         let mut input = b"{\"ask\":true}\r\n\xff\xfe\n\n".to_vec();
         input.extend(vec![b' '; 3 << 20]);
         input.extend(b"\n{\"tell\":{\"id\":1,\"elapsed\":2}}\n{\"recommend\":true}");

@@ -1,5 +1,8 @@
 //! What a setting may be.
 
+/// The largest design: it is computed anew for each suggestion.
+pub const MAX_DESIGN_POINTS: u32 = 256;
+
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{setting} is {value}: it must be {allowed}")]

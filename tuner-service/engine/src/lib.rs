@@ -24,23 +24,22 @@ mod testing;
 
 use io_autotune_model::{reason, space};
 
-pub use checks::SettingsError;
+pub use checks::{MAX_DESIGN_POINTS, SettingsError};
 pub use guards::mixture::mixture;
-pub use guards::regret::settings::Loss;
-pub use guards::restriction::Narrowed;
+pub use guards::regret::settings::RegretSettings;
+pub use guards::restriction::RestrictedSpace;
 pub use history::quarantine::{Ends, Quarantine, Quarantined};
 pub use io_autotune_model::{
     Acquisition, BestKnownBecause, Changed, Comparison, Condition, Constraint, DRIFT_RUNS, Domain,
-    Drift, Heard, Heed, Heeds, History, MOST_MEASURES, Mixture, Moments, NoRoom, Parameter,
-    Parametrization, Pending, Phase, Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError,
-    SettledRun, Space, SpaceError, Stopped, Suggestion, Tally, Tested, Unheeded, UnknownWord,
-    Value, carried, carried_parametrization,
+    Drift, History, IneffectiveParameter, MOST_MEASURES, Mixture, Moments, NoHeadroom,
+    ObservedValue, Parameter, ParameterEffect, ParameterEffects, Parametrization, Pending, Phase,
+    Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError, SettledRun, Space, SpaceError,
+    Stopped, Suggestion, Tally, Tested, UnknownWord, Value, carried, carried_parametrization,
 };
 pub use search::alabed2021::settings::{Alabed2021Multitask, Clusters};
 pub use search::cao2018::settings::{
     Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic,
 };
-pub use search::latin_hypercube::MAX_DESIGN_POINTS;
 pub use search::robert2019::settings::{
     Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
 };
@@ -52,10 +51,10 @@ pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::gain::{Gain, MeanInterval, gain, mean_interval};
 pub use study::epoch::Epoch;
 pub use study::recommend::Recommendation;
-pub use study::settings::{DefaultSettings, MethodName, Settings};
+pub use study::settings::{MethodName, Settings, SurrogateGeneticSettings};
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 pub use study::warm_start::MOST_INHERITED;
-pub use surrogate::cache::Fits;
+pub use surrogate::cache::SurrogateCache;
 
 /// The version of the engine, stored with every suggestion: a replay needs the same one.
 pub const ENGINE_VERSION: &str = concat!("io-autotune-engine ", env!("CARGO_PKG_VERSION"));

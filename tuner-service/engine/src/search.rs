@@ -38,11 +38,11 @@ pub(crate) struct MethodContext<'a> {
     pub(crate) settings: &'a Settings,
     /// How many design and search runs there were, those in flight included.
     pub(crate) explored: u64,
-    /// Whether the [loss bound](crate::study::settings::Loss) is reached, so that only what is expected to be quicker than the
+    /// Whether the [loss bound](crate::study::settings::RegretSettings) is reached, so that only what is expected to be quicker than the
     /// default may run.
     pub(crate) held: bool,
     /// What may still be lost by that bound, in runs of the default.
-    pub(crate) room: f64,
+    pub(crate) regret_left: f64,
 }
 
 impl<'a> MethodContext<'a> {
@@ -146,8 +146,8 @@ pub(crate) trait Method {
 
     /// Whether a point of the design is still to be run, after what is known by now.
     fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
-        let held = context.held && regret::may_lose_at(context.view, point);
-        !(held || regret::is_far(context.view, &context.settings.loss, point))
+        let held = context.held && regret::may_regret_at(context.view, point);
+        !(held || regret::is_far(context.view, &context.settings.regret, point))
     }
 
     /// What says how much slower than the default its runs are.
@@ -159,7 +159,7 @@ pub(crate) trait Method {
 /// The method of that name.
 pub(crate) fn named(name: MethodName) -> &'static dyn Method {
     match name {
-        MethodName::Default => &surrogate_genetic::DefaultMethod,
+        MethodName::SurrogateGenetic => &surrogate_genetic::SurrogateGenetic,
         MethodName::Robert2020 => &robert2020::Robert2020Method,
         MethodName::Robert2019Surrogate => &robert2019::surrogate::Robert2019SurrogateMethod,
         MethodName::Robert2019Annealing => &robert2019::annealing::Robert2019AnnealingMethod,

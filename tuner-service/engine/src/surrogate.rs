@@ -126,7 +126,7 @@ pub(crate) struct Surrogate {
 }
 
 impl Surrogate {
-    /// Fits the process to what is known: hyperparameters by their posterior mode on a grid,
+    /// SurrogateCache the process to what is known: hyperparameters by their posterior mode on a grid,
     /// coordinate by coordinate (RW section 5.4.1); the constant trend and the variance in closed form.
     ///
     /// Work grows with the cube of the number of observations. None without observations, or if one

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::history::by_point::View;
 use crate::history::{History, Pending, Tally, Tested};
-use crate::reason::{BestKnownBecause, NoRoom, Suggestion};
+use crate::reason::{BestKnownBecause, NoHeadroom, Suggestion};
 use crate::search::latin_hypercube::latin_hypercube;
 use crate::search::{self, MethodContext};
 use crate::space::{Point, Space};
@@ -135,7 +135,7 @@ pub(crate) fn with_design<T>(
         settings,
         explored: history.tally.explored + view.exploring(),
         held: false,
-        room: f64::INFINITY,
+        regret_left: f64::INFINITY,
     })
 }
 
@@ -170,11 +170,11 @@ pub(crate) fn best_known(
 }
 
 /// [`Epoch::lacks_headroom`].
-pub(crate) fn no_room(
+pub(crate) fn lacks_headroom(
     space: &Space,
     history: &History,
     settings: &Settings,
     limit: f64,
-) -> Option<NoRoom> {
+) -> Option<NoHeadroom> {
     Epoch::new(space, settings, 0).lacks_headroom(history, limit)
 }

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use crate::mutation::WORDS;
+use crate::words::WORDS;
 
 /// The document with one to three of its values changed, or `None` where it is no JSON.
 pub(crate) fn changed(rng: &mut ChaCha8Rng, text: &[u8]) -> Option<Vec<u8>> {

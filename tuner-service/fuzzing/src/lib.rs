@@ -16,6 +16,7 @@
 
 mod json;
 mod mutation;
+mod words;
 
 use std::path::PathBuf;
 

@@ -4,60 +4,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::json;
-
-/// What breaks parsers, terminals, paths, SQL, logs and numbers.
-pub(crate) const WORDS: &[&[u8]] = &[
-    b"\0",
-    b"\n",
-    b"\r\n",
-    b" ",
-    b"\t",
-    b"=",
-    b",",
-    b":",
-    b"|",
-    b"\"",
-    b"'",
-    b"\\",
-    b"%",
-    b"%s%n",
-    b"%00",
-    b"../",
-    b"/",
-    b".",
-    b"$(id)",
-    b"`id`",
-    b";",
-    b"\x1b[2J",
-    b"\x1b]0;x\x07",
-    b"\xff",
-    b"\xc3\x28",
-    b"\xed\xa0\x80",
-    b"\xe2\x80\xae",
-    b"\xef\xbb\xbf",
-    b"-1",
-    b"0",
-    b"1",
-    b"4294967295",
-    b"4294967296",
-    b"9223372036854775808",
-    b"18446744073709551615",
-    b"18446744073709551616",
-    b"99999999999999999999999999999999999999",
-    b"1e308",
-    b"1e999",
-    b"-0.0",
-    b"NaN",
-    b"inf",
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b"null",
-    b"true",
-    b"0x10",
-    b"''; drop table runs; --",
-];
+use crate::words::WORDS;
 
 /// A sample that was changed in a few places, as JSON where it is some.
 pub(crate) fn input(rng: &mut ChaCha8Rng, samples: &[Vec<u8>]) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Which parameters an application does not heed: it, or its library, has a value of its own in force.
+//! Parameters that are overridden: the application, or its library, puts a value of its own in force.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::space::MAX_PARAMETERS;
 
-/// So many runs have to have had another value in force than the one given, where no run ever had the one given.
+/// A parameter is ineffective after this many runs with another value in force, where no run ever had the given one;
 const RUNS: u32 = 2;
-/// So many, one after the other, where some run did have what it was given.
-const RUNS_AFTER_HEEDING: u32 = 12;
-/// So many different values of each kind are remembered.
+/// after this many in a row, where some run did.
+const RUNS_AFTER_EFFECT: u32 = 12;
+/// At most this many values of each kind are remembered.
 const MOST_VALUES: usize = 8;
 
-/// What one node of a run was told of one parameter.
+/// The value of one parameter that one node of a run observed in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ObservedValue {
     /// The parameter.
     pub parameter: String,
     /// What the accelerator calls it.
@@ -28,10 +28,10 @@ pub struct Heard {
     pub as_given: bool,
 }
 
-/// What the runs of an epoch were told of one parameter.
+/// What the runs of an epoch show of one parameter's effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Heed {
+pub struct ParameterEffect {
     /// What the accelerator calls it.
     pub name: String,
     /// How many runs had another value in force than they were given, since one had its own.
@@ -43,13 +43,14 @@ pub struct Heed {
     /// What those had in force.
     pub instead: BTreeSet<String>,
     /// What was in force in runs that had what they were given.
-    pub heeded: BTreeSet<String>,
+    #[serde(rename = "heeded")]
+    pub effective: BTreeSet<String>,
 }
 
-/// A parameter that is held at its default, because the application does not heed it.
+/// A parameter without effect; it is frozen at its default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Unheeded {
+pub struct IneffectiveParameter {
     /// The parameter.
     pub parameter: String,
     /// Whether no run of the epoch ever had it as given, so that runs that differ in it alone are runs of one
@@ -62,37 +63,38 @@ pub struct Unheeded {
 /// Like a history it is a cache over the runs: each enters once, when it gets its first verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Heeds(BTreeMap<String, Heed>);
+pub struct ParameterEffects(BTreeMap<String, ParameterEffect>);
 
-impl Heed {
+impl ParameterEffect {
     /// Takes in what the nodes of one run were told.
-    fn record(&mut self, run: &[&Heard]) {
-        let overridden: Vec<&&Heard> = run.iter().filter(|heard| !heard.as_given).collect();
+    fn record(&mut self, run: &[&ObservedValue]) {
+        let overridden: Vec<&&ObservedValue> =
+            run.iter().filter(|observed| !observed.as_given).collect();
         let all_seen = |seen: &BTreeSet<String>| run.iter().all(|one| seen.contains(&one.in_force));
         if let Some(first) = overridden.first() {
             self.name.clone_from(&first.name);
             self.against = self.against.saturating_add(1);
             self.otherwise = 0;
-            for heard in overridden {
-                remember(&mut self.instead, &heard.in_force);
-                if let Some(given) = &heard.given {
+            for observed in overridden {
+                remember(&mut self.instead, &observed.in_force);
+                if let Some(given) = &observed.given {
                     remember(&mut self.given, given);
                 }
             }
-        } else if run.iter().any(|heard| heard.given.is_some()) {
+        } else if run.iter().any(|observed| observed.given.is_some()) {
             // What is in force whatever is given, is so too where that is given.
             if !all_seen(&self.instead) {
                 self.against = 0;
             }
             self.otherwise = 0;
-            for heard in run {
-                remember(&mut self.heeded, &heard.in_force);
+            for observed in run {
+                remember(&mut self.effective, &observed.in_force);
             }
         } else if self.against > 0 && !all_seen(&self.instead) {
             self.otherwise += 1;
             if self.otherwise >= RUNS {
                 let instead = std::mem::take(&mut self.instead);
-                self.heeded.retain(|value| !instead.contains(value));
+                self.effective.retain(|value| !instead.contains(value));
                 (self.against, self.otherwise) = (0, 0);
                 self.given.clear();
             }
@@ -102,14 +104,14 @@ impl Heed {
     }
 
     /// Whether all that was ever in force as given is what is in force whatever is given.
-    fn never_heeded(&self) -> bool {
-        self.heeded.is_subset(&self.instead)
+    fn never_effective(&self) -> bool {
+        self.effective.is_subset(&self.instead)
     }
 
-    fn is_unheeded(&self) -> bool {
-        let enough = match self.never_heeded() {
+    fn is_ineffective(&self) -> bool {
+        let enough = match self.never_effective() {
             true => RUNS,
-            false => RUNS_AFTER_HEEDING,
+            false => RUNS_AFTER_EFFECT,
         };
         self.against >= enough
     }
@@ -121,15 +123,15 @@ fn remember(values: &mut BTreeSet<String>, value: &str) {
     }
 }
 
-impl Heeds {
+impl ParameterEffects {
     /// Takes in what all nodes of one run were told.
-    pub fn record(&mut self, run: &[Heard]) {
-        let mut by_parameter = BTreeMap::<&str, Vec<&Heard>>::new();
-        for heard in run {
+    pub fn record(&mut self, run: &[ObservedValue]) {
+        let mut by_parameter = BTreeMap::<&str, Vec<&ObservedValue>>::new();
+        for observed in run {
             by_parameter
-                .entry(&heard.parameter)
+                .entry(&observed.parameter)
                 .or_default()
-                .push(heard);
+                .push(observed);
         }
         for (parameter, run) in by_parameter {
             if self.0.len() < MAX_PARAMETERS || self.0.contains_key(parameter) {
@@ -145,14 +147,14 @@ impl Heeds {
     /// given proves nothing where just that is given. It ends when a run has what it was given, or
     /// when two runs that were given none have a value in force that none of those had that were given one: so it is
     /// noticed without varying the parameter that the application, or its library, is no longer the same.
-    pub fn unheeded(&self) -> impl Iterator<Item = (Unheeded, &Heed)> {
-        let unheeded = self.0.iter().filter(|(_, heed)| heed.is_unheeded());
-        unheeded.map(|(parameter, heed)| {
-            let unheeded = Unheeded {
+    pub fn ineffective(&self) -> impl Iterator<Item = (IneffectiveParameter, &ParameterEffect)> {
+        let ineffective = self.0.iter().filter(|(_, effect)| effect.is_ineffective());
+        ineffective.map(|(parameter, effect)| {
+            let ineffective = IneffectiveParameter {
                 parameter: parameter.clone(),
-                pooled: heed.never_heeded(),
+                pooled: effect.never_effective(),
             };
-            (unheeded, heed)
+            (ineffective, effect)
         })
     }
 }
@@ -161,8 +163,8 @@ impl Heeds {
 mod tests {
     use super::*;
 
-    fn run(given: Option<&str>, in_force: &str) -> Heard {
-        Heard {
+    fn run(given: Option<&str>, in_force: &str) -> ObservedValue {
+        ObservedValue {
             parameter: "sieve".into(),
             name: "romio_ds_write".into(),
             given: given.map(str::to_owned),
@@ -173,15 +175,18 @@ mod tests {
 
     /// What is unheeded after each of these runs: `.` nothing, `p` it is and runs are pooled, `u` they are not.
     fn after_each(runs: &[(Option<&str>, &str)]) -> String {
-        let mut heeds = Heeds::default();
+        let mut effects = ParameterEffects::default();
         let standing = runs.iter().map(|(given, in_force)| {
-            heeds.record(&[run(*given, in_force)]);
-            let json = serde_json::to_string(&heeds).unwrap();
-            assert_eq!(serde_json::from_str::<Heeds>(&json).unwrap(), heeds);
-            let mut unheeded = heeds.unheeded();
-            match unheeded.next() {
+            effects.record(&[run(*given, in_force)]);
+            let json = serde_json::to_string(&effects).unwrap();
+            assert_eq!(
+                serde_json::from_str::<ParameterEffects>(&json).unwrap(),
+                effects
+            );
+            let mut ineffective = effects.ineffective();
+            match ineffective.next() {
                 None => '.',
-                Some((Unheeded { pooled: true, .. }, _)) => 'p',
+                Some((IneffectiveParameter { pooled: true, .. }, _)) => 'p',
                 Some(_) => 'u',
             }
         });
@@ -235,25 +240,25 @@ mod tests {
 
     #[test]
     fn one_node_that_had_another_value_is_a_run_that_had() {
-        let mut heeds = Heeds::default();
+        let mut effects = ParameterEffects::default();
         for _ in 0..2 {
-            heeds.record(&[run(ON, "enable"), run(ON, "disable")]);
+            effects.record(&[run(ON, "enable"), run(ON, "disable")]);
         }
-        assert_eq!(heeds.unheeded().count(), 1);
+        assert_eq!(effects.ineffective().count(), 1);
     }
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let mut heeds = Heeds::default();
+        let mut effects = ParameterEffects::default();
         for n in 0..100 {
-            let parameter = |m| Heard {
+            let parameter = |m| ObservedValue {
                 parameter: format!("p{}", n + m),
                 ..run(ON, &n.to_string())
             };
-            heeds.record(&[parameter(0), parameter(1), run(Some(&n.to_string()), "x")]);
+            effects.record(&[parameter(0), parameter(1), run(Some(&n.to_string()), "x")]);
         }
-        assert_eq!(heeds.0.len(), MAX_PARAMETERS);
-        let sieve = &heeds.0["sieve"];
+        assert_eq!(effects.0.len(), MAX_PARAMETERS);
+        let sieve = &effects.0["sieve"];
         assert_eq!((sieve.against, sieve.given.len()), (100, MOST_VALUES));
     }
 }

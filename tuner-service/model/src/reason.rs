@@ -26,9 +26,9 @@ impl Suggestion {
     /// The same, saying that these parameters are held at their defaults, where it is not for the default's sake, or an
     /// admin's, that it is what it is.
     #[must_use]
-    pub fn holding(self, held: Vec<String>) -> Self {
+    pub fn with_frozen(self, frozen: Vec<String>) -> Self {
         let chosen = match self.role {
-            Role::Design | Role::Search | Role::BestKnown | Role::Settled => !held.is_empty(),
+            Role::Design | Role::Search | Role::BestKnown | Role::Settled => !frozen.is_empty(),
             _ => false,
         };
         if !chosen {
@@ -36,7 +36,7 @@ impl Suggestion {
         }
         let reason = Box::new(self.reason);
         Suggestion {
-            reason: Reason::Holding { reason, held },
+            reason: Reason::Restricted { reason, frozen },
             ..self
         }
     }
@@ -71,11 +71,13 @@ pub enum Reason {
         of: u64,
     },
     /// What it says, where the search leaves out parameters that the application does not heed.
-    Holding {
+    #[serde(rename = "holding")]
+    Restricted {
         /// Why the run gets what is left.
         reason: Box<Reason>,
         /// The parameters that are held at their defaults, by name.
-        held: Vec<String>,
+        #[serde(rename = "held")]
+        frozen: Vec<String>,
     },
     /// A new child of two tested parametrizations.
     Child {
@@ -271,9 +273,11 @@ pub enum Stopped {
         moved: f64,
     },
     /// Exploring is expected to have cost so much that a pause would not end in time.
-    LossBound {
+    #[serde(rename = "loss_bound")]
+    RegretBudget {
         /// The expected loss, in runs of the default.
-        loss: f64,
+        #[serde(rename = "loss")]
+        regret: f64,
         /// What may be lost by now, in runs of the default.
         bound: f64,
     },
@@ -298,10 +302,10 @@ impl fmt::Display for Stopped {
             Stopped::Distance { runs, moved } => {
                 write!(f, "the last {runs} runs moved by {moved:.3} on average")
             }
-            Stopped::LossBound { loss, bound } => write!(
+            Stopped::RegretBudget { regret, bound } => write!(
                 f,
                 "it is expected to have cost {}, where {} may be lost",
-                default_runs(*loss),
+                default_runs(*regret),
                 default_runs(*bound)
             ),
             Stopped::NothingLeft { gain } => {
@@ -326,9 +330,11 @@ pub enum BestKnownBecause {
         exploring: u32,
     },
     /// Exploring is expected to have cost as much as it may by now.
-    LossBound {
+    #[serde(rename = "loss_bound")]
+    RegretBudget {
         /// The expected loss, in runs of the default.
-        loss: f64,
+        #[serde(rename = "loss")]
+        regret: f64,
         /// What may be lost by now, in runs of the default.
         bound: f64,
     },
@@ -337,7 +343,8 @@ pub enum BestKnownBecause {
     /// The study was locked by other starts until the deadline.
     Busy,
     /// The job's time limit leaves no room for a slow parametrization.
-    NoRoom(NoRoom),
+    #[serde(rename = "no_room")]
+    NoHeadroom(NoHeadroom),
     /// An admin froze the study.
     Frozen,
     /// No run of the design has finished yet, so the search cannot begin.
@@ -351,7 +358,7 @@ pub enum BestKnownBecause {
 /// What a time limit lacks. Seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NoRoom {
+pub struct NoHeadroom {
     /// The time limit.
     pub limit: f64,
     /// The limit that would do; none while no run of the default has counted.
@@ -360,9 +367,9 @@ pub struct NoRoom {
     pub most: f64,
 }
 
-impl fmt::Display for NoRoom {
+impl fmt::Display for NoHeadroom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoRoom {
+        let NoHeadroom {
             limit,
             needed,
             most,
@@ -403,15 +410,15 @@ impl fmt::Display for BestKnownBecause {
             BestKnownBecause::ExploringFull { exploring } => {
                 write!(f, "{exploring} runs explore already")
             }
-            BestKnownBecause::LossBound { loss, bound } => write!(
+            BestKnownBecause::RegretBudget { regret, bound } => write!(
                 f,
                 "exploring is expected to have cost {} of the {} that it may by now",
-                default_runs(*loss),
+                default_runs(*regret),
                 default_runs(*bound)
             ),
             BestKnownBecause::Restarted => f.write_str("a restarted job never explores"),
             BestKnownBecause::Busy => f.write_str("the study was busy with other starts"),
-            BestKnownBecause::NoRoom(lack) => write!(f, "{lack}"),
+            BestKnownBecause::NoHeadroom(lack) => write!(f, "{lack}"),
             BestKnownBecause::Frozen => f.write_str("the study is frozen"),
             BestKnownBecause::AwaitingDesign => {
                 f.write_str("no run of the design has finished yet")
@@ -433,10 +440,10 @@ impl fmt::Display for Reason {
                 f,
                 "number {number} of the {of} that are run again of those that the epoch before ranked best"
             ),
-            Reason::Holding { reason, held } => write!(
+            Reason::Restricted { reason, frozen } => write!(
                 f,
                 "{reason}; held at the default, because the application does not heed it: {}",
-                held.join(", ")
+                frozen.join(", ")
             ),
             Reason::Child {
                 parents: [first, second],
@@ -752,5 +759,61 @@ mod tests {
         let earlier = r#"{"kind":"mixed","cv":0.83,"runs":8,"modes":null}"#;
         let read = serde_json::from_str::<Reason>(earlier).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), earlier);
+    }
+
+    /// The names in code may change, those that are stored may not.
+    #[test]
+    fn stored_reasons_keep_their_words() {
+        let budget = (3.5, 3.0);
+        for (reason, stored) in [
+            (
+                Reason::Restricted {
+                    reason: Box::new(Reason::Drawn),
+                    frozen: vec!["p".to_owned()],
+                },
+                r#"{"kind":"holding","reason":{"kind":"drawn"},"held":["p"]}"#,
+            ),
+            (
+                Reason::BestKnown {
+                    because: BestKnownBecause::RegretBudget {
+                        regret: budget.0,
+                        bound: budget.1,
+                    },
+                    mean: Some(1.5),
+                    n: 2,
+                    inherited: false,
+                },
+                r#"{"kind":"best_known","because":{"kind":"loss_bound","loss":3.5,"bound":3.0},"mean":1.5,"n":2}"#,
+            ),
+            (
+                Reason::BestKnown {
+                    because: BestKnownBecause::NoHeadroom(NoHeadroom {
+                        limit: 60.0,
+                        needed: Some(90.0),
+                        most: 1.5,
+                    }),
+                    mean: None,
+                    n: 0,
+                    inherited: true,
+                },
+                r#"{"kind":"best_known","because":{"kind":"no_room","limit":60.0,"needed":90.0,"most":1.5},"mean":null,"n":0,"inherited":true}"#,
+            ),
+            (
+                Reason::Settled {
+                    mean: Some(1.0),
+                    n: 2,
+                    default_mean: None,
+                    is_default: false,
+                    stopped: Some(Stopped::RegretBudget {
+                        regret: budget.0,
+                        bound: budget.1,
+                    }),
+                },
+                r#"{"kind":"settled","mean":1.0,"n":2,"default_mean":null,"is_default":false,"stopped":{"kind":"loss_bound","loss":3.5,"bound":3.0}}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&reason).unwrap(), stored);
+            assert_eq!(serde_json::from_str::<Reason>(stored).unwrap(), reason);
+        }
     }
 }

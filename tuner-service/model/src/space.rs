@@ -359,6 +359,15 @@ impl Space {
         self.metric().distance(a, b)
     }
 
+    /// Sorts points by how far they are from the default.
+    pub fn sort_nearest_first(&self, points: &mut [Point]) {
+        let (metric, default) = (self.metric(), self.default_point());
+        points.sort_by(|a, b| {
+            let (near, far) = (metric.distance(a, &default), metric.distance(b, &default));
+            near.total_cmp(&far).then_with(|| a.cmp(b))
+        });
+    }
+
     /// [`Space::distance`] prepared for many calls.
     pub fn metric(&self) -> Metric<'_> {
         let scale = |(parameter, levels): (&Parameter, &u32)| {

@@ -20,7 +20,7 @@ use io_autotune_protocol::ClientError;
 use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 
-use crate::directory::{check_directory, ensure_top_directory};
+use crate::files::{check_directory, ensure_top_directory};
 use crate::say;
 
 /// An outage that was noticed sooner costs jobs nothing worth avoiding.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use io_autotune_protocol::{DeliveredSetting, Job, SettingKind};
 use serde::Deserialize;
 
-use crate::directory::read_own;
+use crate::files::read_own;
 
 /// Why `node.toml` is not used.
 #[derive(Debug, thiserror::Error)]

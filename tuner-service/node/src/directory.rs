@@ -4,46 +4,19 @@
 //! Directories are root's, 0711: a job reaches the files it is told of and lists nothing. Files
 //! are made under a new name and renamed, so that a reader sees all of one or none of it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use io_autotune_protocol::{FinishRequest, Job, Request, StartAnswer};
 use jiff::Timestamp;
-use nix::libc;
 use serde::{Deserialize, Serialize};
 
+use crate::files::{
+    DirectoryError, at, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
+};
 use crate::settings::Outcome;
-
-/// No file that we read is longer: the service takes no longer report.
-const LIMIT: u64 = 16 * 1024 * 1024;
-
-/// Why a job's files could not be laid out or read.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DirectoryError {
-    #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
-    #[error(
-        "{path} must be a directory of uid {uid} that nobody else can write: remove it or repair it"
-    )]
-    Untrusted { path: PathBuf, uid: u32 },
-    #[error(
-        "{path} must be root's, and nobody else's to write unless it is sticky: who can write it can put another directory in the place of {below}"
-    )]
-    Above { path: PathBuf, below: PathBuf },
-    #[error("{path}: {source}")]
-    Json {
-        path: PathBuf,
-        source: serde_json::Error,
-    },
-}
-
-fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
-    let path = path.to_owned();
-    move |source| DirectoryError::Io { path, source }
-}
 
 /// What the start left for the finish.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -341,134 +314,10 @@ pub(crate) fn unreported(run_dir: &Path) -> Vec<JobDirectory> {
         .collect()
 }
 
-/// Reads a whole small file of ours.
-///
-/// # Errors
-///
-/// Of the kind `InvalidData` where it can never be read: it is no text, too long, or not a file that nobody but us
-/// can have written. Nothing hangs on a FIFO, and no link is followed.
-pub(crate) fn read_own(path: &Path) -> io::Result<String> {
-    let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path);
-    let file = match opened {
-        // A socket, and a device that is none.
-        Err(error) if [Some(libc::ELOOP), Some(libc::ENXIO)].contains(&error.raw_os_error()) => {
-            return Err(refused("it is no file".into()));
-        }
-        opened => opened?,
-    };
-    let metadata = file.metadata()?;
-    let uid = effective_uid()?;
-    if !metadata.is_file() || metadata.uid() != uid || metadata.mode() & 0o022 != 0 {
-        return Err(refused(format!(
-            "it must be a file of uid {uid} that nobody else can write"
-        )));
-    }
-    if metadata.len() > LIMIT {
-        return Err(refused(format!("it is longer than {LIMIT} bytes")));
-    }
-    let mut text = String::new();
-    file.take(LIMIT).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-/// Reads a whole small file, which may be the kernel's.
-pub(crate) fn read_limited(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(LIMIT).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-/// Makes the topmost of our directories, or checks the one that is there, and that nobody can put another in its
-/// place.
-pub(crate) fn ensure_top_directory(path: &Path) -> Result<(), DirectoryError> {
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let above = fs::canonicalize(parent.unwrap_or(Path::new("."))).map_err(at(path))?;
-    let uid = effective_uid().map_err(at(path))?;
-    for directory in above.ancestors() {
-        let metadata = fs::symlink_metadata(directory).map_err(at(directory))?;
-        let is_ours = [0, uid].contains(&metadata.uid());
-        // In a sticky directory nobody renames what is another's.
-        let is_open = metadata.mode() & 0o022 != 0 && metadata.mode() & 0o1000 == 0;
-        if !is_ours || is_open {
-            return Err(DirectoryError::Above {
-                path: directory.to_owned(),
-                below: path.to_owned(),
-            });
-        }
-    }
-    ensure_directory(path)
-}
-
-/// Makes a directory, or checks that the one that is there can be trusted.
-pub(crate) fn ensure_directory(path: &Path) -> Result<(), DirectoryError> {
-    match DirBuilder::new().mode(0o711).create(path) {
-        // The mode asked for is lessened by the umask.
-        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o711)).map_err(at(path)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_directory(path),
-        Err(error) => Err(at(path)(error)),
-    }
-}
-
-/// Root works only in directories that no user can have prepared.
-pub(crate) fn check_directory(path: &Path) -> Result<(), DirectoryError> {
-    let metadata = fs::symlink_metadata(path).map_err(at(path))?;
-    let uid = effective_uid().map_err(at(path))?;
-    let trusted = metadata.is_dir() && metadata.uid() == uid && metadata.mode() & 0o022 == 0;
-    if trusted {
-        Ok(())
-    } else {
-        Err(DirectoryError::Untrusted {
-            path: path.to_owned(),
-            uid,
-        })
-    }
-}
-
-fn effective_uid() -> io::Result<u32> {
-    Ok(fs::metadata("/proc/self")?.uid())
-}
-
-/// Replaces a file in one step: readers see the old one or the new one. The caller has made sure
-/// of the directory.
-pub(crate) fn replace(
-    path: &Path,
-    content: &[u8],
-    mode: u32,
-    gid: Option<u32>,
-) -> Result<(), DirectoryError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = (|| {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temporary)?;
-        file.write_all(content)?;
-        if gid.is_some() {
-            fchown(&file, None, gid)?;
-        }
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.sync_data()?;
-        fs::rename(&temporary, path)
-    })();
-    written.map_err(|error| {
-        // The error that counts is the first one.
-        let _ = fs::remove_file(&temporary);
-        at(path)(error)
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
     use crate::testing::job;
@@ -574,44 +423,5 @@ mod tests {
         assert!(JobDirectory::open(&run_dir, &job()).is_err());
         fs::set_permissions(&cluster, Permissions::from_mode(0o711)).unwrap();
         assert!(JobDirectory::open(&run_dir, &job()).unwrap().is_some());
-    }
-
-    #[test]
-    fn what_is_no_file_of_ours_is_not_read() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        fs::write(path("good"), "x").unwrap();
-        fs::set_permissions(path("good"), Permissions::from_mode(0o400)).unwrap();
-        assert_eq!(read_own(&path("good")).unwrap(), "x");
-
-        symlink(path("good"), path("link")).unwrap();
-        fs::create_dir(path("directory")).unwrap();
-        nix::unistd::mkfifo(&path("fifo"), nix::sys::stat::Mode::S_IRUSR).unwrap();
-        let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
-        symlink("/dev/zero", path("device")).unwrap();
-        fs::write(path("open"), "x").unwrap();
-        fs::set_permissions(path("open"), Permissions::from_mode(0o666)).unwrap();
-        fs::write(path("bytes"), b"\xff\xfe").unwrap();
-        File::create(path("sparse"))
-            .unwrap()
-            .set_len(1 << 40)
-            .unwrap();
-        for name in [
-            "link",
-            "directory",
-            "fifo",
-            "socket",
-            "device",
-            "open",
-            "bytes",
-            "sparse",
-        ] {
-            let error = read_own(&path(name)).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{name}: {error}");
-        }
-        assert_eq!(
-            read_own(&path("none")).unwrap_err().kind(),
-            io::ErrorKind::NotFound
-        );
     }
 }

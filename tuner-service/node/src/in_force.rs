@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use io_autotune_protocol::{Job, ReadBack, Told};
 
-use crate::directory::{DirectoryError, check_directory, ensure_directory};
+use crate::files::{DirectoryError, check_directory, ensure_directory};
 
 /// The variable that names the file.
 pub(crate) const VARIABLE: &str = "MPI_IO_IN_FORCE";

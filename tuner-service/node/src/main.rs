@@ -9,12 +9,15 @@ mod applied;
 mod breaker;
 mod config;
 mod directory;
+mod files;
 mod finish;
 mod hostlist;
 mod in_force;
 mod job;
 mod limited;
 mod overdue;
+mod report;
+mod restore;
 mod route;
 mod settings;
 mod spool;
@@ -181,7 +184,7 @@ async fn run(command: &Command, began: Instant) -> ExitCode {
             service,
             places,
             all,
-        } => ended(finish::restore(service, places, *all)),
+        } => ended(restore::restore(service, places, *all)),
         Command::Flush {
             service,
             places,

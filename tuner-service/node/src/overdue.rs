@@ -16,11 +16,12 @@ use io_autotune_protocol::{Call, Client, Method, OverAnswer, OverRequest, Step};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::config::NodeConfig;
-use crate::directory::{self, DirectoryError, JobDirectory, StartRecord};
-use crate::finish::{self, FinishError};
+use crate::directory::{self, JobDirectory, StartRecord};
+use crate::files::DirectoryError;
 use crate::job::NodeJob;
+use crate::report::{self, ReportError};
 use crate::spool::Spool;
-use crate::{Deadline, Places, ServiceArguments, in_force, say, stamp};
+use crate::{Deadline, Places, ServiceArguments, in_force, restore, say, stamp};
 
 /// Longer than an epilog waits for a job's processes to die: KillWait and UnkillableStepTimeout, 30 s and 60 s unless a
 /// site changes them.
@@ -155,7 +156,7 @@ impl Overdue {
         service: &ServiceArguments,
         places: &Places,
         spool: &Spool,
-    ) -> Result<bool, FinishError> {
+    ) -> Result<bool, ReportError> {
         let Self { directory, start } = self;
         let node_job = NodeJob {
             job: start.job.clone(),
@@ -169,7 +170,7 @@ impl Overdue {
         let config = service
             .node_config()
             .unwrap_or_else(|_| NodeConfig::default());
-        let changed = finish::changed_meanwhile(&node_job, places, &config);
+        let changed = restore::changed_meanwhile(&node_job, places, &config);
         let Some(directory) = directory.take(&start)? else {
             return Ok(false);
         };
@@ -177,8 +178,8 @@ impl Overdue {
             say(&format!("nothing is read back: {error}"));
             in_force::Values::new()
         });
-        let report = finish::report(node_job, Some(&directory), changed, &values)?;
-        finish::keep(spool, Some(directory), &report, places)?;
+        let report = report::report(node_job, Some(&directory), changed, &values)?;
+        report::keep(spool, Some(directory), &report, places)?;
         Ok(true)
     }
 }
@@ -289,7 +290,7 @@ mod tests {
         let waiting = node.after(QUIET).await;
         assert_eq!(waiting.len(), 1);
         assert!(!node.is_left());
-        let report = directory::read_own(&waiting[0]).unwrap();
+        let report = crate::files::read_own(&waiting[0]).unwrap();
         let report: io_autotune_protocol::FinishRequest = serde_json::from_str(&report).unwrap();
         assert_eq!(report.steps[0].duration_ns, Some(250));
         assert_eq!(report.job, job());

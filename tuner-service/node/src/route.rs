@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use io_autotune_protocol::{Client, Endpoint};
 
-use crate::directory::{ensure_top_directory, read_own, replace};
+use crate::files::{ensure_top_directory, read_own, replace};
 use crate::say;
 
 /// A node's memory of the endpoint that answered.

@@ -14,7 +14,7 @@ use io_autotune_protocol::{DeliveredSetting, Delivery, Job};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{NodeConfig, NodeConfigError};
-use crate::directory::{DirectoryError, read_limited};
+use crate::files::{DirectoryError, read_limited};
 use crate::say;
 use command::Running;
 use kernel::{Kernel, Target};

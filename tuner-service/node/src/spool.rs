@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 use io_autotune_protocol::{Call, Client, ClientError, FinishAnswer, FinishRequest, Job, Method};
 
 use crate::breaker::{Breaker, since_boot};
-use crate::directory::{DirectoryError, ensure_top_directory, read_own, replace};
+use crate::files::{DirectoryError, ensure_top_directory, read_own, replace};
 use crate::{Deadline, say};
 
 /// How many refused reports are kept, so that a misunderstanding between helper and service cannot

@@ -10,11 +10,12 @@ use jiff::Timestamp;
 
 use crate::breaker::{Breaker, Open, since_boot};
 use crate::config::{NodeConfig, NodeConfigError};
-use crate::directory::{self, DirectoryError, JobDirectory, JobEnvironment, StartRecord};
+use crate::directory::{JobDirectory, JobEnvironment, StartRecord};
+use crate::files::{DirectoryError, is_one_line, read_own, replace};
 use crate::job::{self, JobError};
 use crate::route::Route;
 use crate::settings::{self, Outcome};
-use crate::{Deadline, Places, ServiceArguments, finish, in_force, say};
+use crate::{Deadline, Places, ServiceArguments, in_force, restore, say};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
@@ -35,7 +36,7 @@ pub(crate) async fn start(
 ) -> Result<(), StartError> {
     let config = service.node_config();
     // What an earlier job has left changed, because a helper was killed, does not outlive its hook.
-    finish::put_back(&config, places);
+    restore::put_back(&config, places);
     let node_job = job::read(|name| std::env::var(name).ok())?;
     if node_job.is_later_component {
         return Ok(());
@@ -228,11 +229,6 @@ fn lay_out_files(
     Ok(environment)
 }
 
-/// What a line of `job.env` can hold (`job_env.c`): printable ASCII, with room for the name.
-pub(crate) fn is_one_line(value: &str) -> bool {
-    value.len() <= 3900 && value.bytes().all(|byte| (b' '..=b'~').contains(&byte))
-}
-
 /// One component, and none of our own file names.
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
@@ -246,7 +242,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn remembered(path: &Path) -> Vec<String> {
-    let text = directory::read_own(path).unwrap_or_default();
+    let text = read_own(path).unwrap_or_default();
     text.lines()
         .filter(|name| is_deliverable_variable(name))
         .map(str::to_owned)
@@ -262,8 +258,7 @@ fn remember(path: &Path, answer: &StartAnswer) {
         }
     }
     if names.len() > known
-        && let Err(error) =
-            directory::replace(path, (names.join("\n") + "\n").as_bytes(), 0o400, None)
+        && let Err(error) = replace(path, (names.join("\n") + "\n").as_bytes(), 0o400, None)
     {
         say(&format!(
             "the variables to watch cannot be remembered: {error}"
@@ -307,7 +302,7 @@ mod tests {
                     return;
                 };
                 directory.write_environment(&job, &environment).unwrap();
-                let text = directory::read_own(&directory.file("job.env")).unwrap();
+                let text = read_own(&directory.file("job.env")).unwrap();
                 for (place, line) in text.lines().enumerate() {
                     let (key, rest) = line.split_once(' ').unwrap();
                     let name = rest.split_once('=').map_or(rest, |(name, _)| name);

@@ -4,16 +4,17 @@ use std::sync::{Arc, OnceLock};
 
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
-    BestKnownBecause, ENGINE_VERSION, Epoch, Fits, History, Mixture, Narrowed, Parametrization,
-    Pending, Phase, Reason, Recommendation, Role, Settings, Space, Suggestion, Unheeded, mixture,
+    BestKnownBecause, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture,
+    Parametrization, Pending, Phase, Reason, Recommendation, RestrictedSpace, Role, Settings,
+    Space, Suggestion, SurrogateCache, mixture,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::fits::EpochFits;
 use crate::limits::{KnownLimit, TimeLimit, known_limit};
+use crate::surrogates::SurrogateCaches;
 
 /// Jobs without any name share this application; they are never tuned.
 const UNNAMED: &str = "unnamed";
@@ -52,7 +53,7 @@ pub(crate) struct Occasion<'a> {
     pub(crate) accelerator: &'a Accelerator,
     pub(crate) settings: &'a Settings,
     /// Surrogates that were fitted before; without them everything is decided alike, only later.
-    pub(crate) fits: Option<&'a EpochFits>,
+    pub(crate) surrogates: Option<&'a SurrogateCaches>,
     /// Set where the study could not be had to itself in time: nothing may be explored, because that
     /// has to be serialised. What is recommended is found once for all who are given the same state.
     pub(crate) busy: Option<&'a OnceLock<Option<Recommendation>>>,
@@ -75,8 +76,8 @@ pub(crate) struct Overrides {
     #[serde(default)]
     pub(crate) limit: Option<KnownLimit>,
     /// The parameters that the application does not heed: they are held at their defaults.
-    #[serde(default)]
-    pub(crate) unheeded: Vec<Unheeded>,
+    #[serde(default, rename = "unheeded")]
+    pub(crate) ineffective: Vec<IneffectiveParameter>,
     /// The catalogue cannot deliver what was chosen: it has left the epoch's space.
     pub(crate) undeliverable: bool,
 }
@@ -97,7 +98,7 @@ impl Overrides {
                 occasion.listed_limit,
                 state.limit_seconds,
             ),
-            unheeded: unheeded(state),
+            ineffective: ineffective(state),
             undeliverable: false,
         }
     }
@@ -128,7 +129,7 @@ pub(crate) struct Inputs<'a> {
     /// What is recommended; it follows from the others, and is found where it is not known yet.
     pub(crate) recommended: &'a OnceLock<Option<Recommendation>>,
     /// Surrogates that were fitted before; they change nothing.
-    pub(crate) fits: &'a Fits,
+    pub(crate) surrogates: &'a SurrogateCache,
 }
 
 /// What a run gets. The same inputs give the same.
@@ -142,11 +143,11 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         inherited,
         overrides,
         recommended,
-        fits,
+        surrogates,
     } = *inputs;
-    let narrowed = Narrowed::new(space, history, inherited, &overrides.unheeded);
-    let epoch = Epoch::narrowed(&narrowed, settings, seed).remembering(fits);
-    let history = narrowed.history();
+    let restricted = RestrictedSpace::new(space, history, inherited, &overrides.ineffective);
+    let epoch = Epoch::restricted(&restricted, settings, seed).with_cache(surrogates);
+    let history = restricted.history();
     let bar = overrides.bar_to_exploring();
     let phase = || match bar {
         Some(_) => history.tally.phase(),
@@ -183,7 +184,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         let limit = overrides.limit.map(|limit| limit.seconds as f64);
         epoch.suggest_within(history, pending, limit)
     };
-    let chosen = chosen.holding(narrowed.held());
+    let chosen = chosen.with_frozen(restricted.frozen_parameters());
     if overrides.undeliverable {
         Suggestion {
             parametrization: space.default(),
@@ -195,8 +196,18 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
 }
 
 /// The parameters of a study that its application does not heed.
-pub(crate) fn unheeded(state: &StudyState) -> Vec<Unheeded> {
-    state.heeds.unheeded().map(|(one, _)| one).collect()
+pub(crate) fn ineffective(state: &StudyState) -> Vec<IneffectiveParameter> {
+    state.effects.ineffective().map(|(one, _)| one).collect()
+}
+
+/// What a study tunes, and what is known of it.
+pub(crate) fn restricted(state: &StudyState) -> RestrictedSpace<'_> {
+    RestrictedSpace::new(
+        &state.space,
+        &state.history,
+        &state.inherited,
+        &ineffective(state),
+    )
 }
 
 /// What makes a study's runs too different to be tuned together, unless that was accepted.
@@ -224,9 +235,9 @@ pub(crate) fn is_observed(mixed: &Mixture, history: &History, phase: Phase) -> b
 pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     let mut overrides = Overrides::of(occasion, state);
     let own = OnceLock::new();
-    let fits = occasion
-        .fits
-        .map_or_else(Arc::default, |fits| fits.of(state.epoch_id));
+    let surrogates = occasion
+        .surrogates
+        .map_or_else(Arc::default, |surrogates| surrogates.of(state.epoch_id));
     let recommended = occasion.busy.unwrap_or(&own);
     let chosen = |overrides: &Overrides| {
         choose(&Inputs {
@@ -238,7 +249,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             inherited: &state.inherited,
             overrides,
             recommended,
-            fits: &fits,
+            surrogates: &surrogates,
         })
     };
     let mut suggestion = chosen(&overrides);
@@ -276,7 +287,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
 mod tests {
     use std::collections::BTreeMap;
 
-    use io_autotune_engine::{Heard, Heeds, RecentRun, Value};
+    use io_autotune_engine::{ObservedValue, ParameterEffects, RecentRun, Value};
     use io_autotune_protocol::Delivery;
 
     use super::*;
@@ -331,7 +342,7 @@ mod tests {
             inherited: Vec::new(),
             judged: 4,
             history,
-            heeds: Heeds::default(),
+            effects: ParameterEffects::default(),
             pending: Vec::new(),
             limit_seconds: None,
             pin,
@@ -350,7 +361,7 @@ mod tests {
             listed_limit: None,
             accelerator: &accelerator,
             settings: &settings,
-            fits: None,
+            surrogates: None,
             busy: busy.then_some(&recommended),
         };
         decide(&occasion, state)
@@ -391,7 +402,7 @@ mod tests {
                 listed_limit,
                 accelerator: &accelerator,
                 settings: &settings,
-                fits: None,
+                surrogates: None,
                 busy: None,
             };
             decide(&occasion, &state)
@@ -580,7 +591,7 @@ mod tests {
     /// The state, after two runs that were given a size and had another.
     fn unheeding(mut state: StudyState) -> StudyState {
         for given in ["4", "8"] {
-            state.heeds.record(&[Heard {
+            state.effects.record(&[ObservedValue {
                 parameter: "size".into(),
                 name: "size".into(),
                 given: Some(given.into()),

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use io_autotune_engine::{Heard, Heed, Heeds, Unheeded};
+use io_autotune_engine::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
 use io_autotune_protocol::Told;
 use serde::Deserialize;
 use serde_json::Value;
 
 /// What the nodes of a run were told of its parameters.
-pub(crate) fn heard(reports: &[Value]) -> Vec<Heard> {
+pub(crate) fn observed_values(reports: &[Value]) -> Vec<ObservedValue> {
     // Most were told nothing, and every run is asked about on its way to a verdict.
     let told = reports.iter().filter_map(|report| report.get("told"));
     told.filter_map(|told| Vec::<Told>::deserialize(told).ok())
         .flatten()
-        .map(|told| Heard {
+        .map(|told| ObservedValue {
             parameter: told.parameter,
             name: told.name,
             given: told.asked,
@@ -25,21 +25,21 @@ pub(crate) fn heard(reports: &[Value]) -> Vec<Heard> {
 }
 
 /// The parameters that the application does not heed, each in a sentence.
-pub(crate) fn sentences(heeds: &Heeds) -> Vec<String> {
+pub(crate) fn sentences(effects: &ParameterEffects) -> Vec<String> {
     let list = |values: &BTreeSet<String>| values.iter().cloned().collect::<Vec<_>>().join(", ");
-    let sentence = |(unheeded, heed): (Unheeded, &Heed)| {
+    let sentence = |(ineffective, effect): (IneffectiveParameter, &ParameterEffect)| {
         format!(
             "{} has no effect here: {} of the latest runs were given {}, and {} was in force; such runs do not count. It is \
              held at its default, and no longer tuned. Does the program set it itself? Then it has to leave {} to \
              io-autotune, or the parameter out of the accelerator",
-            unheeded.parameter,
-            heed.against,
-            list(&heed.given),
-            list(&heed.instead),
-            heed.name
+            ineffective.parameter,
+            effect.against,
+            list(&effect.given),
+            list(&effect.instead),
+            effect.name
         )
     };
-    heeds.unheeded().map(sentence).collect()
+    effects.ineffective().map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -65,11 +65,14 @@ mod tests {
 
     #[test]
     fn a_parameter_that_is_never_as_given_has_no_effect() {
-        let mut heeds = Heeds::default();
-        heeds.record(&heard(&[report("enable")]));
-        assert!(sentences(&heeds).is_empty(), "one run is an accident");
-        heeds.record(&heard(&[report("automatic"), json!("not a report")]));
-        let [only] = &sentences(&heeds)[..] else {
+        let mut effects = ParameterEffects::default();
+        effects.record(&observed_values(&[report("enable")]));
+        assert!(sentences(&effects).is_empty(), "one run is an accident");
+        effects.record(&observed_values(&[
+            report("automatic"),
+            json!("not a report"),
+        ]));
+        let [only] = &sentences(&effects)[..] else {
             panic!("one sentence")
         };
         assert!(

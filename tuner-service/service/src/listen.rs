@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::sync::watch;
 
 use crate::config::{ListenConfig, StartupError};
-use crate::patience::Patient;
+use crate::timeouts::TimedListener;
 
 /// Serves until `stop` is done and the requests under way are answered.
 pub(crate) async fn serve(
@@ -27,7 +27,7 @@ pub(crate) async fn serve(
                 address: format!("unix:{}", path.display()),
                 source,
             })?;
-        let server = axum::serve(Patient::new(listener), router.clone())
+        let server = axum::serve(TimedListener::new(listener), router.clone())
             .with_graceful_shutdown(stopped(stopping.clone()));
         servers.spawn(server.into_future());
         tracing::info!(address = %path.display(), "listening");
@@ -37,8 +37,8 @@ pub(crate) async fn serve(
             address: format!("tcp:{address}"),
             source,
         })?;
-        let server =
-            axum::serve(Patient::new(listener), router).with_graceful_shutdown(stopped(stopping));
+        let server = axum::serve(TimedListener::new(listener), router)
+            .with_graceful_shutdown(stopped(stopping));
         servers.spawn(server.into_future());
         tracing::info!(%address, "listening");
     }

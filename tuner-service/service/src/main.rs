@@ -3,23 +3,21 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod admission;
 mod api;
 mod config;
 mod decide;
-mod fits;
-mod gate;
 mod ineffective;
 mod launches;
 mod limits;
 mod listen;
 mod merge;
-mod patience;
 mod reconcile;
-mod repeat;
 mod replay;
-mod signing;
+mod retry;
 mod slurm;
-mod summary;
+mod surrogates;
+mod timeouts;
 mod verdict;
 
 use std::io::Write;
@@ -36,12 +34,12 @@ use tokio::sync::{Semaphore, watch};
 use tracing_subscriber::EnvFilter;
 
 use crate::access::Access;
+use crate::admission::Admissions;
 use crate::api::Service;
 use crate::config::{Config, StartupError};
-use crate::fits::EpochFits;
-use crate::gate::Gates;
 use crate::launches::Launches;
 use crate::limits::Limits;
+use crate::surrogates::SurrogateCaches;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
 #[derive(Parser)]
@@ -136,12 +134,12 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         credentials: Arc::new(Munge {
             socket: config.munge.socket,
         }),
-        munge_calls: Arc::new(Semaphore::new(signing::MUNGE_CALLS)),
+        munge_calls: Arc::new(Semaphore::new(api::MUNGE_CALLS)),
         sources: Arc::clone(&sources),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
-        gates: Gates::default(),
-        fits: EpochFits::default(),
+        admissions: Admissions::default(),
+        surrogates: SurrogateCaches::default(),
         launches: Launches::default(),
     });
     let (stop, stopping) = watch::channel(false);

@@ -61,8 +61,8 @@ pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
         speaking
     };
     let nodes = sorted.iter().map(|report| report.job.nodes).max();
-    let heard: BTreeSet<&str> = sorted.iter().map(|r| r.job.node.as_str()).collect();
-    let unheard = nodes.is_some_and(|nodes| heard.len() < nodes as usize);
+    let observed_values: BTreeSet<&str> = sorted.iter().map(|r| r.job.node.as_str()).collect();
+    let unheard = nodes.is_some_and(|nodes| observed_values.len() < nodes as usize);
     let mut measures = BTreeMap::new();
     for report in &sorted {
         for (name, value) in &report.measures {
@@ -153,11 +153,11 @@ impl<'a> Steps<'a> {
     fn missing(&self) -> Option<String> {
         self.0.iter().find_map(|(step_id, parts)| {
             let of = parts.values().map(|part| part.nodes).max()?;
-            let heard: Vec<&str> = parts.keys().copied().collect();
-            ((heard.len() as u64) < u64::from(of)).then(|| {
+            let observed_values: Vec<&str> = parts.keys().copied().collect();
+            ((observed_values.len() as u64) < u64::from(of)).then(|| {
                 format!(
                     "step {step_id} ran on {of} nodes, and only {} reported it",
-                    listed(&heard)
+                    listed(&observed_values)
                 )
             })
         })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_autotune_engine::{ENGINE_VERSION, Epoch, Heard, Settings, drift};
+use io_autotune_engine::{ENGINE_VERSION, Epoch, ObservedValue, Settings, drift};
 use io_autotune_store::{AwaitedRun, Inheritance, Judged, Judgement, Store, StoreError, Verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,12 +13,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::decide::restricted;
 use crate::ineffective;
 use crate::limits::Limits;
 use crate::merge;
 use crate::slurm::{Answer, Launch, Sources, word};
-use crate::summary::narrowed;
-use crate::verdict::{Asked, Facts, Next, Patience, next};
+use crate::verdict::{Asked, Facts, Next, Timeouts, next};
 
 /// `[reconcile]` of the configuration.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -54,8 +54,8 @@ impl Default for ReconcileConfig {
 }
 
 impl ReconcileConfig {
-    fn patience(&self) -> Patience {
-        Patience {
+    fn timeouts(&self) -> Timeouts {
+        Timeouts {
             outcome: Duration::from_secs(self.outcome_patience_seconds),
             report: Duration::from_secs(self.report_patience_seconds),
             release: Duration::from_secs(self.release_patience_seconds),
@@ -94,7 +94,7 @@ pub(crate) async fn run(
         sources,
         limits,
         settings,
-        patience: config.patience(),
+        timeouts: config.timeouts(),
     });
     let mut next_sweep = Instant::now();
     loop {
@@ -117,14 +117,14 @@ struct Reconciler {
     sources: Arc<Sources>,
     limits: Arc<Limits>,
     settings: Settings,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 impl Reconciler {
     /// One round; when `sweeping`, over runs too that nobody has spoken of yet.
     async fn round(self: &Arc<Self>, sweeping: bool) -> Result<(), StoreError> {
         if sweeping {
-            self.store.forget_unclaimed(self.patience.lost).await?;
+            self.store.forget_unclaimed(self.timeouts.lost).await?;
         }
         self.store.claim_outcomes(&self.sources.cluster).await?;
         let runs = self.awaited(sweeping).await?;
@@ -132,7 +132,7 @@ impl Reconciler {
             return Ok(());
         }
         let inquiry = self.inquire(&runs).await?;
-        let runs = if inquiry.news {
+        let runs = if inquiry.changes {
             self.awaited(sweeping).await?
         } else {
             runs
@@ -196,7 +196,7 @@ impl Reconciler {
                             .store
                             .record_outcomes(source.name(), &self.sources.cluster, &words)
                             .await?;
-                        inquiry.news |= recorded.stored > 0;
+                        inquiry.changes |= recorded.stored > 0;
                     }
                     launches.retain(|launch| {
                         !answer.alive.contains(&launch.job_id) && !told(&answer, launch)
@@ -223,7 +223,7 @@ impl Reconciler {
                 !(run.outcome.is_none() && matches!(asked, Asked::Alive | Asked::NoAnswer))
             })
             .collect();
-        for (run, _) in batch.iter().filter(|(run, _)| run.unmerged) {
+        for (run, _) in batch.iter().filter(|(run, _)| run.dirty) {
             let merge = |reports: &[Value]| merge::merge_stored(reports).into();
             if let Err(error) = self.store.merge_reports(run.run_id, merge).await {
                 tracing::warn!(run_id = run.run_id, %error, "a run's reports wait to be merged");
@@ -244,11 +244,13 @@ impl Reconciler {
         let mut verdicts = Vec::new();
         for (run, asked) in batch.drain(..) {
             let reports = reports.remove(&run.run_id);
-            match next(&facts(&run, reports.as_deref(), asked), self.patience) {
+            match next(&facts(&run, reports.as_deref(), asked), self.timeouts) {
                 Next::Wait => {}
                 Next::Release => self.release(&run).await,
                 Next::Judge(verdict) => verdicts.push(Judging {
-                    heard: ineffective::heard(reports.as_deref().unwrap_or_default()),
+                    observed_values: ineffective::observed_values(
+                        reports.as_deref().unwrap_or_default(),
+                    ),
                     run,
                     verdict,
                 }),
@@ -292,9 +294,9 @@ impl Reconciler {
             .iter()
             .map(|one| Judgement {
                 run_id: one.run.run_id,
-                news: one.run.news,
+                changes: one.run.changes,
                 verdict: &one.verdict,
-                heard: &one.heard,
+                observed_values: &one.observed_values,
             })
             .collect();
         let judged = self.store.judge_runs(&judgements).await?;
@@ -329,9 +331,9 @@ impl Reconciler {
                 |runs| drift(runs, &settings.drift),
                 |state, drift| Inheritance {
                     inherited: {
-                        let narrowed = narrowed(state);
-                        let epoch = Epoch::new(narrowed.space(), settings, state.seed);
-                        epoch.ranks(narrowed.history(), drift)
+                        let restricted = restricted(state);
+                        let epoch = Epoch::new(restricted.space(), settings, state.seed);
+                        epoch.ranks(restricted.history(), drift)
                     },
                     drift: json!({
                         "drift": drift,
@@ -354,7 +356,7 @@ impl Reconciler {
 struct Judging {
     run: AwaitedRun,
     verdict: Verdict,
-    heard: Vec<Heard>,
+    observed_values: Vec<ObservedValue>,
 }
 
 /// What is known of a run's end.
@@ -410,7 +412,7 @@ struct Inquiry {
     /// Some source did not answer.
     without_answer: bool,
     /// Something was said that had not been known.
-    news: bool,
+    changes: bool,
 }
 
 impl Inquiry {

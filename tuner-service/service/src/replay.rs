@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use io_autotune_engine::{ENGINE_VERSION, Fits, History, Pending, Settings, Suggestion};
+use io_autotune_engine::{ENGINE_VERSION, History, Pending, Settings, Suggestion, SurrogateCache};
 use io_autotune_protocol::{Replay, Suggested};
 use io_autotune_store::{EpochInputs, RunRow};
 use serde::Deserialize;
@@ -55,7 +55,7 @@ impl Kept {
             inherited: &epoch.inherited,
             overrides: &self.overrides,
             recommended: &OnceLock::new(),
-            fits: &Fits::default(),
+            surrogates: &SurrogateCache::default(),
         })
     }
 

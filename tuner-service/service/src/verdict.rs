@@ -15,7 +15,7 @@ const SHORTEST_LIMIT_SECONDS: f64 = 60.0;
 
 /// How long things are waited for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// For Slurm's word, once a report has come.
     pub(crate) outcome: Duration,
     /// For what is missing of the reports, once Slurm has said that the job ended well.
@@ -81,12 +81,12 @@ pub(crate) enum Next {
 }
 
 /// What is to be done with a run now.
-pub(crate) fn next(facts: &Facts<'_>, patience: Patience) -> Next {
+pub(crate) fn next(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
     match (facts.outcome, &facts.reported) {
-        (Some("COMPLETED"), Some(run)) => completed(facts, run, patience),
+        (Some("COMPLETED"), Some(run)) => completed(facts, run, timeouts),
         (Some("COMPLETED"), None) => wait_for_reports(
             facts.outcome_age,
-            patience,
+            timeouts,
             "Slurm says COMPLETED, and no node reported the run",
         ),
         (Some("TIMEOUT"), reported) => Next::Judge(cut_short(facts, reported.as_ref())),
@@ -95,16 +95,16 @@ pub(crate) fn next(facts: &Facts<'_>, patience: Patience) -> Next {
             Next::Judge(failed(facts, format!("Slurm says {word}"), out_of_memory))
         }
         (Some(word), _) => Next::Judge(not_counted(format!("Slurm says {word}"))),
-        (None, Some(run)) => without_a_word(facts, run, patience),
-        (None, None) => silent(facts, patience),
+        (None, Some(run)) => without_a_record(facts, run, timeouts),
+        (None, None) => silent(facts, timeouts),
     }
 }
 
-fn completed(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
+fn completed(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     if let Some(missing) = &run.missing {
-        return wait_for_parts(facts, run, missing, patience);
+        return wait_for_parts(facts, run, missing, timeouts);
     }
-    if run.may_lack_steps && facts.reported_age < patience.release {
+    if run.may_lack_steps && facts.reported_age < timeouts.release {
         return Next::Wait;
     }
     if let Some(why) = says_nothing(facts) {
@@ -124,18 +124,18 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
 
 /// Waits for the parts of steps that are missing, as long as a node may still report them. Where all
 /// have reported, one has not seen its part: slurmd ran no prolog there.
-fn wait_for_parts(facts: &Facts<'_>, run: &MergedRun, missing: &str, patience: Patience) -> Next {
+fn wait_for_parts(facts: &Facts<'_>, run: &MergedRun, missing: &str, timeouts: Timeouts) -> Next {
     if run.all_reported {
         return Next::Judge(not_counted(missing.to_owned()));
     }
-    wait_for_reports(facts.reported_age, patience, missing)
+    wait_for_reports(facts.reported_age, timeouts, missing)
 }
 
 /// Waits for what is missing of the reports of a job that ended well.
-fn wait_for_reports(waited: Duration, patience: Patience, missing: &str) -> Next {
-    if waited >= patience.report {
+fn wait_for_reports(waited: Duration, timeouts: Timeouts, missing: &str) -> Next {
+    if waited >= timeouts.report {
         Next::Judge(not_counted(missing.to_owned()))
-    } else if waited >= patience.release {
+    } else if waited >= timeouts.release {
         Next::Release
     } else {
         Next::Wait
@@ -192,25 +192,25 @@ fn failed(facts: &Facts<'_>, why: String, out_of_memory: bool) -> Verdict {
 }
 
 /// Reports have come, and Slurm has said nothing.
-fn without_a_word(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
+fn without_a_record(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     match facts.asked {
         Asked::Alive | Asked::NoAnswer => Next::Wait,
-        Asked::Unknown | Asked::Nobody if facts.reported_age < patience.outcome => {
-            if facts.reported_age >= patience.release {
+        Asked::Unknown | Asked::Nobody if facts.reported_age < timeouts.outcome => {
+            if facts.reported_age >= timeouts.release {
                 Next::Release
             } else {
                 Next::Wait
             }
         }
-        Asked::Unknown | Asked::Nobody | Asked::NoSource => fallback(facts, run, patience),
+        Asked::Unknown | Asked::Nobody | Asked::NoSource => fallback(facts, run, timeouts),
     }
 }
 
 /// Where Slurm's word cannot be had, a run counts only if nothing at all speaks against it: the
 /// batch step ended with wait status 0, the epilogs were told 0:0, and the limit was not reached.
-fn fallback(facts: &Facts<'_>, run: &MergedRun, patience: Patience) -> Next {
+fn fallback(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     if let Some(missing) = &run.missing {
-        return wait_for_parts(facts, run, missing, patience);
+        return wait_for_parts(facts, run, missing, timeouts);
     }
     if let Some(why) = says_nothing(facts) {
         return Next::Judge(not_counted(why));
@@ -252,13 +252,13 @@ fn doubt(facts: &Facts<'_>, run: &MergedRun) -> Option<String> {
 }
 
 /// Neither Slurm nor any node has said anything.
-fn silent(facts: &Facts<'_>, patience: Patience) -> Next {
-    let patience = match facts.asked {
+fn silent(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
+    let timeout = match facts.asked {
         Asked::Alive | Asked::NoAnswer => return Next::Wait,
-        Asked::Unknown => patience.release,
-        Asked::Nobody | Asked::NoSource => patience.lost,
+        Asked::Unknown => timeouts.release,
+        Asked::Nobody | Asked::NoSource => timeouts.lost,
     };
-    if facts.age >= patience {
+    if facts.age >= timeout {
         Next::Judge(not_counted("the job was never heard of again".into()))
     } else {
         Next::Wait
@@ -321,7 +321,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Patience = Patience {
+    const TIMEOUTS: Timeouts = Timeouts {
         outcome: Duration::from_secs(600),
         report: Duration::from_secs(3600),
         release: Duration::from_secs(60),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     fn judged(facts: &Facts<'_>) -> Verdict {
-        match next(facts, PATIENCE) {
+        match next(facts, TIMEOUTS) {
             Next::Judge(verdict) => verdict,
             other => panic!("{other:?}: {facts:?}"),
         }
@@ -534,8 +534,8 @@ mod tests {
             outcome_age: Duration::from_secs(seconds),
             ..facts(Some("COMPLETED"), None)
         };
-        assert_eq!(next(&after(59), PATIENCE), Next::Wait);
-        assert_eq!(next(&after(60), PATIENCE), Next::Release);
+        assert_eq!(next(&after(59), TIMEOUTS), Next::Wait);
+        assert_eq!(next(&after(60), TIMEOUTS), Next::Release);
         assert_eq!(counts_for(&after(3600)), None);
     }
 
@@ -550,8 +550,8 @@ mod tests {
             reported_age: Duration::from_secs(seconds),
             ..completed_with(missing.clone())
         };
-        assert_eq!(next(&after(59), PATIENCE), Next::Wait);
-        assert_eq!(next(&after(60), PATIENCE), Next::Release);
+        assert_eq!(next(&after(59), TIMEOUTS), Next::Wait);
+        assert_eq!(next(&after(60), TIMEOUTS), Next::Release);
         assert!(why(&after(3600)).contains("only n1"));
         let nothing_to_come = MergedRun {
             all_reported: true,
@@ -572,7 +572,7 @@ mod tests {
             reported_age: Duration::from_secs(seconds),
             ..completed_with(quiet.clone())
         };
-        assert_eq!(next(&after(59), PATIENCE), Next::Wait);
+        assert_eq!(next(&after(59), TIMEOUTS), Next::Wait);
         assert_eq!(counts_for(&after(60)), Some(point(4)));
     }
 
@@ -584,12 +584,12 @@ mod tests {
             ..facts(None, Some(merged()))
         };
         for asked in [Asked::Unknown, Asked::Nobody] {
-            assert_eq!(next(&after(asked, 59), PATIENCE), Next::Wait);
-            assert_eq!(next(&after(asked, 599), PATIENCE), Next::Release);
+            assert_eq!(next(&after(asked, 59), TIMEOUTS), Next::Wait);
+            assert_eq!(next(&after(asked, 599), TIMEOUTS), Next::Release);
             assert_eq!(counts_for(&after(asked, 600)), Some(point(4)));
         }
         for asked in [Asked::Alive, Asked::NoAnswer] {
-            assert_eq!(next(&after(asked, 1_000_000), PATIENCE), Next::Wait);
+            assert_eq!(next(&after(asked, 1_000_000), TIMEOUTS), Next::Wait);
         }
         assert_eq!(counts_for(&after(Asked::NoSource, 0)), Some(point(4)));
     }
@@ -652,14 +652,14 @@ mod tests {
             age: Duration::from_secs(seconds),
             ..facts(None, None)
         };
-        assert_eq!(next(&after(Asked::Unknown, 59), PATIENCE), Next::Wait);
+        assert_eq!(next(&after(Asked::Unknown, 59), TIMEOUTS), Next::Wait);
         assert!(why(&after(Asked::Unknown, 60)).contains("never heard of again"));
         for asked in [Asked::Alive, Asked::NoAnswer] {
-            assert_eq!(next(&after(asked, 10_000_000), PATIENCE), Next::Wait);
+            assert_eq!(next(&after(asked, 10_000_000), TIMEOUTS), Next::Wait);
         }
         for asked in [Asked::Nobody, Asked::NoSource] {
             assert_eq!(
-                next(&after(asked, 604_799), PATIENCE),
+                next(&after(asked, 604_799), TIMEOUTS),
                 Next::Wait,
                 "it may be long"
             );

@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use io_autotune_engine::Loss;
+use io_autotune_engine::RegretSettings;
 use serde::Serialize;
 
 use crate::bootstrap::{Estimate, estimate, mean};
@@ -219,9 +219,9 @@ fn plan(method: &MethodSpec, setup: &Setup) -> Plan {
         // The whole study is there for searching; a design that does not fit is cut off by the end.
         settings.budget = setup.budget.max(settings.design_points);
     }
-    if setup.counted == Counted::Exploring && settings.loss == Loss::default() {
+    if setup.counted == Counted::Exploring && settings.regret == RegretSettings::default() {
         // The papers hold nothing back.
-        settings.loss = Loss::UNBOUNDED;
+        settings.regret = RegretSettings::UNBOUNDED;
     }
     if setup.outside_slurm {
         settings = outside_slurm(settings, setup.budget);

@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_name_alone_is_the_method_as_it_is() {
         let spec = read("default");
-        assert_eq!(spec.settings.method, MethodName::Default);
+        assert_eq!(spec.settings.method, MethodName::SurrogateGenetic);
         assert_eq!(spec.settings.robert2020, Settings::default().robert2020);
         assert!(!spec.sets_budget);
     }
@@ -195,7 +195,7 @@ mod tests {
         let spec = read("default:design_points=6");
         assert_eq!(
             (
-                spec.settings.default.design_points,
+                spec.settings.surrogate_genetic.design_points,
                 spec.settings.design_points
             ),
             (6, 15)

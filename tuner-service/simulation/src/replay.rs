@@ -348,7 +348,10 @@ mod tests {
             }
             times
         };
-        let (one, other) = (seen(MethodName::Robert2020), seen(MethodName::Default));
+        let (one, other) = (
+            seen(MethodName::Robert2020),
+            seen(MethodName::SurrogateGenetic),
+        );
         let shared: Vec<_> = one.keys().filter(|key| other.contains_key(key)).collect();
         assert!(shared.len() >= 8, "{}", shared.len());
         assert!(shared.iter().all(|key| one[key] == other[key]));

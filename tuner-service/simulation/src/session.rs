@@ -10,8 +10,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use io_autotune_engine::{
-    Epoch, History, Loss, MethodName, Parametrization, Pending, SampleError, Settings, Tally,
-    Tested, mean_interval,
+    Epoch, History, MethodName, Parametrization, Pending, RegretSettings, SampleError, Settings,
+    Tally, Tested, mean_interval,
 };
 use serde_json::{Value as Json, json};
 
@@ -272,10 +272,10 @@ pub fn outside_slurm(settings: Settings, budget: u32) -> Settings {
         design_points: share(settings.design_points),
         budget: budget.saturating_sub(1).max(1),
         exploring: budget.max(1),
-        loss: Loss::UNBOUNDED,
+        regret: RegretSettings::UNBOUNDED,
         ..settings
     };
-    settings.default.design_points = share(settings.default.design_points);
+    settings.surrogate_genetic.design_points = share(settings.surrogate_genetic.design_points);
     let multitask = &mut settings.alabed2021_multitask;
     multitask.design_points = share(multitask.design_points);
     settings

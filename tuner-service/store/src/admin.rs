@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::epochs::{Opening, open_epoch};
 use crate::error::{Named, StoreError};
 use crate::pool::{Store, one_row};
 use crate::records::{number, timestamp};
-use crate::start::{Opening, lock_study, open_epoch};
 use crate::state;
+use crate::studies::lock_study;
 
 /// Who changes a study, and why.
 #[derive(Clone, Copy, Debug)]

@@ -32,11 +32,11 @@ pub struct AwaitedRun {
     /// In flight without holding a place among the exploring runs.
     pub released: bool,
     /// How often something new was heard of it; a verdict says which it knew.
-    pub news: i64,
+    pub changes: i64,
     /// Whether a report has come.
     pub reported: bool,
     /// Whether reports have come that are not merged yet.
-    pub unmerged: bool,
+    pub dirty: bool,
     /// What is still to be reported, in one sentence; `None`: the reports are complete.
     pub missing: Option<String>,
     /// Seconds.
@@ -113,9 +113,9 @@ impl Store {
                     request: row.request,
                     state: row.state,
                     released: row.released,
-                    news: row.news,
+                    changes: row.news,
                     reported: row.reported,
-                    unmerged: row.unmerged,
+                    dirty: row.unmerged,
                     missing: row.missing,
                     elapsed: row.elapsed,
                     wait_status: row.wait_status,

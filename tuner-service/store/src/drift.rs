@@ -6,11 +6,12 @@ use io_autotune_model::{DRIFT_RUNS, Drift, Parametrization, Role, SettledRun};
 use serde_json::Value;
 use sqlx::PgConnection;
 
+use crate::epochs::{Opening, open_epoch};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::word;
-use crate::start::{Opening, lock_study, open_epoch};
 use crate::state::{self, StudyState};
+use crate::studies::lock_study;
 
 /// What an epoch is opened with that keeps ranks.
 #[derive(Clone, Debug)]

@@ -113,7 +113,7 @@ impl StoreError {
     /// place, or it chose this transaction to end a deadlock. Not when there was too little of something: whoever
     /// waited for that has waited.
     #[must_use]
-    pub fn is_worth_repeating(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Busy { .. } => false,
             Self::Database {

@@ -10,9 +10,9 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
+use crate::generation::{self, Launch};
 use crate::pool::{Store, one_row};
 use crate::records::{JobKey, StudyKey};
-use crate::recurrence::{self, Launch};
 use crate::{start, state};
 
 /// A node's report of how a job went.
@@ -246,9 +246,9 @@ impl Store {
         })?;
         let study_id = self.ensure_study(finish.study, space).await?;
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-        let recurrence = match reported(&mut transaction, NAME, finish).await? {
+        let generation_number = match reported(&mut transaction, NAME, finish).await? {
             Reported::Run(_) => return Ok(()),
-            Reported::Nothing { recurrence } => recurrence,
+            Reported::Nothing { generation_number } => generation_number,
         };
         let state = state::load(&mut transaction, NAME, study_id).await?;
         // Where another node's report was first, its run is this one's too.
@@ -269,7 +269,7 @@ impl Store {
             serde_json::json!({ "no_start": finish.no_start }),
             serde_json::json!({ "files": [], "watch": [] }),
             start::nodes(finish.nodes),
-            recurrence,
+            generation_number,
         )
         .execute(&mut *transaction)
         .await
@@ -283,7 +283,7 @@ enum Reported {
     Run(i64),
     /// A launch that has no run. One that it gets is to have this recurrence.
     Nothing {
-        recurrence: i32,
+        generation_number: i32,
     },
 }
 
@@ -309,10 +309,10 @@ async fn reported(
             return Ok(Reported::Run(run_id));
         }
     }
-    let latest = recurrence::latest(connection, name, &finish.launch()).await?;
-    let recurrence = recurrence::next(latest.as_ref());
+    let latest = generation::latest(connection, name, &finish.launch()).await?;
+    let generation_number = generation::next(latest.as_ref());
     Ok(match latest {
         Some(latest) if !latest.is_anothers => Reported::Run(latest.run.run_id),
-        _ => Reported::Nothing { recurrence },
+        _ => Reported::Nothing { generation_number },
     })
 }

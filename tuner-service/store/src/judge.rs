@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use io_autotune_model::{Heard, Heeds, Parametrization, Phase, Role, Tally, Tested};
+use io_autotune_model::{
+    ObservedValue, ParameterEffects, Parametrization, Phase, Role, Tally, Tested,
+};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -12,7 +14,7 @@ use crate::error::{Named, StoreError};
 use crate::judgements::{Effect, fold};
 use crate::pool::{Store, one_row};
 use crate::records::{number, word};
-use crate::start::lock_study;
+use crate::studies::lock_study;
 use crate::tested;
 
 /// Whether a run counts, and for what.
@@ -108,12 +110,12 @@ pub struct Judgement<'a> {
     /// The run.
     pub run_id: i64,
     /// The run's news when the verdict was made.
-    pub news: i64,
+    pub changes: i64,
     /// The verdict.
     pub verdict: &'a Verdict,
     /// What the run's nodes were told of parameters that the accelerator can be asked for. It enters the epoch
     /// with the first verdict.
-    pub heard: &'a [Heard],
+    pub observed_values: &'a [ObservedValue],
 }
 
 /// The judgement of a run that holds.
@@ -140,8 +142,8 @@ struct Judging {
     started: i64,
     elapsed: Option<f64>,
     measures: BTreeMap<String, f64>,
-    news: i64,
-    unmerged: bool,
+    changes: i64,
+    dirty: bool,
 }
 
 impl Store {
@@ -153,14 +155,14 @@ impl Store {
     pub async fn judge_run(
         &self,
         run_id: i64,
-        news: i64,
+        changes: i64,
         verdict: &Verdict,
     ) -> Result<Judged, StoreError> {
         let judgement = Judgement {
             run_id,
-            news,
+            changes,
             verdict,
-            heard: &[],
+            observed_values: &[],
         };
         let judged = self.judge_runs(&[judgement]).await?;
         judged.first().copied().ok_or(StoreError::Invariant {
@@ -192,16 +194,16 @@ impl Store {
         let (mut is_revised, mut first_heard) = (false, Vec::new());
         for &Judgement {
             run_id,
-            news,
+            changes,
             verdict,
-            heard,
+            observed_values,
         } in judgements
         {
             let run = runs.remove(&run_id).ok_or(StoreError::Invariant {
                 transaction: NAME,
                 problem: format!("run {run_id} does not exist or is judged twice at once"),
             })?;
-            if run.news != news || run.unmerged {
+            if run.changes != changes || run.dirty {
                 judged.push(Judged::Outdated);
                 continue;
             }
@@ -227,7 +229,7 @@ impl Store {
                     let is_first = standing.is_none();
                     if is_first {
                         tally += Tally::of(run.phase, run.role);
-                        first_heard.push(heard);
+                        first_heard.push(observed_values);
                     }
                     added.push(Added {
                         ordinal: 0,
@@ -268,7 +270,7 @@ impl Store {
                 enter(&mut transaction, epoch_id, &added).await?;
             }
         }
-        first_heard.retain(|heard| !heard.is_empty());
+        first_heard.retain(|observed_values| !observed_values.is_empty());
         if !first_heard.is_empty() {
             hear(&mut transaction, epoch_id, &first_heard).await?;
         }
@@ -323,8 +325,8 @@ async fn lock_runs(
                 started: row.started,
                 elapsed: row.elapsed,
                 measures: row.measures.0,
-                news: row.news,
-                unmerged: row.unmerged,
+                changes: row.news,
+                dirty: row.unmerged,
             };
             Ok((row.id, judging))
         })
@@ -396,23 +398,23 @@ async fn count_judgements(
 async fn hear(
     connection: &mut PgConnection,
     epoch_id: i64,
-    runs: &[&[Heard]],
+    runs: &[&[ObservedValue]],
 ) -> Result<(), StoreError> {
-    let mut heeds = sqlx::query_scalar!(
-        r#"select heeds as "heeds: Json<Heeds>" from epochs where id = $1"#,
+    let mut effects = sqlx::query_scalar!(
+        r#"select heeds as "heeds: Json<ParameterEffects>" from epochs where id = $1"#,
         epoch_id
     )
     .fetch_one(&mut *connection)
     .await
     .named(NAME)?
     .0;
-    for heard in runs {
-        heeds.record(heard);
+    for observed_values in runs {
+        effects.record(observed_values);
     }
     let result = sqlx::query!(
         "update epochs set heeds = $2 where id = $1",
         epoch_id,
-        Json(heeds) as _
+        Json(effects) as _
     )
     .execute(connection)
     .await

@@ -13,7 +13,7 @@ use sqlx::PgConnection;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::word;
-use matching::{RunAt, Said, Truth, claims, truth};
+use matching::{OutcomeRecord, RunAt, Truth, claims, truth};
 
 /// Where a word of Slurm's is from. The later ones are worth more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ impl FromStr for Source {
 
 /// Slurm's word for how one launch of a job ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Word {
+pub struct OutcomeReport {
     /// Slurm's job id.
     pub job_id: u32,
     /// Slurm's state, such as `COMPLETED`; `REQUEUED` for a launch that was put back into the queue.
@@ -102,21 +102,21 @@ impl Store {
         &self,
         source: Source,
         cluster: &str,
-        words: &[Word],
+        records: &[OutcomeReport],
     ) -> Result<Recorded, StoreError> {
         const NAME: &str = "record_outcomes";
         // In one order, so that two deliveries of the same words do not wait for each other.
-        let mut words: Vec<&Word> = words.iter().collect();
-        words.sort_by_key(|word| (word.job_id, word.started_at, word.ended_at));
+        let mut records: Vec<&OutcomeReport> = records.iter().collect();
+        records.sort_by_key(|record| (record.job_id, record.started_at, record.ended_at));
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
-        let mut jobs = insert(&mut transaction, NAME, source, cluster, &words).await?;
+        let mut jobs = insert(&mut transaction, NAME, source, cluster, &records).await?;
         let stored = jobs.len() as u64;
         jobs.dedup();
         join(&mut transaction, NAME, cluster, &jobs).await?;
         transaction.commit().await.named(NAME)?;
         Ok(Recorded {
             stored,
-            duplicates: words.len() as u64 - stored,
+            duplicates: records.len() as u64 - stored,
         })
     }
 
@@ -173,10 +173,10 @@ async fn insert(
     name: &'static str,
     source: Source,
     cluster: &str,
-    words: &[&Word],
+    records: &[&OutcomeReport],
 ) -> Result<Vec<i64>, StoreError> {
-    fn column<T>(words: &[&Word], of: impl Fn(&Word) -> T) -> Vec<T> {
-        words.iter().map(|word| of(word)).collect()
+    fn column<T>(records: &[&OutcomeReport], of: impl Fn(&OutcomeReport) -> T) -> Vec<T> {
+        records.iter().map(|record| of(record)).collect()
     }
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
     // A number that no column can hold is as good as the largest.
@@ -195,15 +195,15 @@ async fn insert(
            on conflict do nothing returning job_id"#,
         source.as_str(),
         cluster,
-        &column(words, |word| i64::from(word.job_id)),
-        &column(words, |word| word.state.clone()),
-        &column(words, |word| word.exit_code.clone()) as &[Option<String>],
-        &column(words, |word| word.restart_count.map(u32::cast_signed)) as &[Option<i32>],
-        &column(words, |word| micros(word.started_at)) as &[Option<i64>],
-        &column(words, |word| micros(word.ended_at)) as &[Option<i64>],
-        &column(words, |word| seconds(word.suspended_seconds)) as &[Option<i64>],
-        &column(words, |word| seconds(word.limit_seconds)) as &[Option<i64>],
-        &column(words, |word| word.account.clone()) as &[Option<String>]
+        &column(records, |record| i64::from(record.job_id)),
+        &column(records, |record| record.state.clone()),
+        &column(records, |record| record.exit_code.clone()) as &[Option<String>],
+        &column(records, |record| record.restart_count.map(u32::cast_signed)) as &[Option<i32>],
+        &column(records, |record| micros(record.started_at)) as &[Option<i64>],
+        &column(records, |record| micros(record.ended_at)) as &[Option<i64>],
+        &column(records, |record| seconds(record.suspended_seconds)) as &[Option<i64>],
+        &column(records, |record| seconds(record.limit_seconds)) as &[Option<i64>],
+        &column(records, |record| record.account.clone()) as &[Option<String>]
     )
     .fetch_all(connection)
     .await
@@ -233,16 +233,16 @@ async fn join(
     let jobs: Vec<i64> = runs.keys().copied().collect();
     let mut joined = Vec::new();
     let mut changed = Vec::new();
-    for (job_id, words) in words_of(connection, name, cluster, &jobs).await? {
+    for (job_id, records) in records_of(connection, name, cluster, &jobs).await? {
         let Some(runs) = runs.get(&job_id) else {
             continue;
         };
         let at: Vec<_> = runs.iter().map(|run| run.at.clone()).collect();
-        let (known, words): (Vec<_>, Vec<_>) = words.into_iter().unzip();
-        let claims = claims(&words, &at);
-        for ((word, known), claim) in words.iter().zip(&known).zip(&claims) {
+        let (known, records): (Vec<_>, Vec<_>) = records.into_iter().unzip();
+        let claims = claims(&records, &at);
+        for ((record, known), claim) in records.iter().zip(&known).zip(&claims) {
             if known != claim {
-                joined.push((word.id, *claim));
+                joined.push((record.id, *claim));
             }
         }
         for run in runs {
@@ -251,11 +251,11 @@ async fn join(
             if !known.iter().any(spoke) && !claims.iter().any(spoke) {
                 continue;
             }
-            let own: Vec<_> = words
+            let own: Vec<_> = records
                 .iter()
                 .zip(&claims)
                 .filter(|(_, claim)| spoke(claim))
-                .map(|(word, _)| word)
+                .map(|(record, _)| record)
                 .collect();
             let now = truth(&run.at, &own);
             if now != run.truth {
@@ -314,12 +314,12 @@ async fn runs_of(
 }
 
 /// The words of some jobs, each with the run that it is joined to.
-async fn words_of(
+async fn records_of(
     connection: &mut PgConnection,
     name: &'static str,
     cluster: &str,
     jobs: &[i64],
-) -> Result<BTreeMap<i64, Vec<(Option<i64>, Said)>>, StoreError> {
+) -> Result<BTreeMap<i64, Vec<(Option<i64>, OutcomeRecord)>>, StoreError> {
     let rows = sqlx::query!(
         r#"select id, job_id, source, state, restart_count, limit_seconds, run_id,
                   (extract(epoch from started_at) * 1000000)::bigint as started_at,
@@ -332,9 +332,9 @@ async fn words_of(
     .fetch_all(connection)
     .await
     .named(name)?;
-    let mut words: BTreeMap<i64, Vec<(Option<i64>, Said)>> = BTreeMap::new();
+    let mut records: BTreeMap<i64, Vec<(Option<i64>, OutcomeRecord)>> = BTreeMap::new();
     for row in rows {
-        let said = Said {
+        let record = OutcomeRecord {
             id: row.id,
             source: word(name, &row.source)?,
             state: row.state,
@@ -344,12 +344,12 @@ async fn words_of(
             suspended: row.suspended,
             limit_seconds: row.limit_seconds,
         };
-        words
+        records
             .entry(row.job_id)
             .or_default()
-            .push((row.run_id, said));
+            .push((row.run_id, record));
     }
-    Ok(words)
+    Ok(records)
 }
 
 async fn write_claims(
@@ -360,17 +360,17 @@ async fn write_claims(
     if joined.is_empty() {
         return Ok(());
     }
-    let (words, runs): (Vec<i64>, Vec<Option<i64>>) = joined.iter().copied().unzip();
+    let (records, runs): (Vec<i64>, Vec<Option<i64>>) = joined.iter().copied().unzip();
     let result = sqlx::query!(
         "update outcomes o set run_id = c.run_id
          from unnest($1::bigint[], $2::bigint[]) as c (id, run_id) where o.id = c.id",
-        &words,
+        &records,
         &runs as &[Option<i64>]
     )
     .execute(connection)
     .await
     .named(name)?;
-    if result.rows_affected() == words.len() as u64 {
+    if result.rows_affected() == records.len() as u64 {
         return Ok(());
     }
     Err(StoreError::Invariant {
@@ -386,10 +386,10 @@ async fn write_truth(
     run: &RunNow,
     now: Option<&Truth>,
 ) -> Result<(), StoreError> {
-    let said = |truth: Option<&Truth>| {
+    let record = |truth: Option<&Truth>| {
         truth.map(|truth| (truth.outcome.clone(), truth.suspended, truth.limit_seconds))
     };
-    let news = i64::from(said(run.truth.as_ref()) != said(now));
+    let changes = i64::from(record(run.truth.as_ref()) != record(now));
     let result = sqlx::query!(
         "update runs set outcome = $2, outcome_source = $3, suspended = $4, limit_seconds = $5, news = news + $6,
                          outcome_at = case when $2::text is not null then coalesce(outcome_at, now()) end
@@ -399,7 +399,7 @@ async fn write_truth(
         now.map(|truth| truth.source.as_str()),
         now.is_some_and(|truth| truth.suspended),
         now.and_then(|truth| truth.limit_seconds),
-        news
+        changes
     )
     .execute(connection)
     .await

@@ -1,6 +1,6 @@
 //! What a suggestion is made from: a study's epoch, its history, its runs in flight.
 
-use io_autotune_model::{Heeds, History, Parametrization, Pending, Space, Tally};
+use io_autotune_model::{History, ParameterEffects, Parametrization, Pending, Space, Tally};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -33,7 +33,7 @@ pub struct StudyState {
     /// How many judgements that history is made of: [`Store::history_at`] gives it again.
     pub judged: i64,
     /// What runs of the epoch were told of parameters that the accelerator can be asked for.
-    pub heeds: Heeds,
+    pub effects: ParameterEffects,
     /// Runs in flight that hold their place.
     pub pending: Vec<Pending>,
     /// The time limit of the epoch's latest run that Slurm has spoken of, seconds; none where it has none, or
@@ -132,7 +132,7 @@ pub(crate) async fn load(
     let epoch = sqlx::query!(
         r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements,
                   (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why, e.takes,
-                  e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>", e.heeds as "heeds: Json<Heeds>",
+                  e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>", e.heeds as "heeds: Json<ParameterEffects>",
                   e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
                   s.mixed_accepted_at is not null as "accepts_mixed!",
                   p.parametrization as "pin?: Json<Parametrization>",
@@ -180,7 +180,7 @@ pub(crate) async fn load(
         inherited: epoch.inherited.0,
         history: History { tested, tally },
         judged: epoch.judgements,
-        heeds: epoch.heeds.0,
+        effects: epoch.heeds.0,
         pending: epoch.pending.0,
         limit_seconds,
         pin: epoch.pin.map(|pin| pin.0),

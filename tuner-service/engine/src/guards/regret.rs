@@ -1,22 +1,21 @@
-//! What exploring has cost, by what is believed now: harm is bounded.
+//! Regret: the time that exploring is expected to have cost, and its budget.
 //!
-//! The *expected loss* is the sum, over all runs of parametrizations other than the default, those
-//! in flight included, of what each is expected to take beyond the default:
+//! The *expected regret* sums over all runs of other parametrizations than the default, those in flight included:
 //!
 //! ```text
-//! loss = sum of runs(x) * E[max(0, time of x / time of the default - 1)]    in runs of the default
+//! regret = sum of runs(x) * E[max(0, time of x / time of the default - 1)]    in runs of the default
 //! ```
 //!
-//! Times themselves are not summed: of two equal parametrizations each run is slower than the other's
-//! mean half the time, so that the sum of what raw times exceed grows with every run where nothing
-//! is wrong. What is expected of a parametrization comes from the method's [`Estimator`] instead, is
-//! shrunk to what parametrizations have in common, and is revised when more is known. Gains do not pay for losses:
-//! whoever had the slow run does not have the quick ones; so the surrogate is asked for the expectation of the excess, and not for
-//! the excess of the expectation, which is less where a parametrization is hardly known. (Of a mean that is shrunk it is
-//! the excess of the expectation: what such a mean is unsure of is mostly noise.)
+//! It uses expected times, not measured ones: of two equal parametrizations each run is slower than the other's mean
+//! half the time, so a sum over measured times grows without any harm. The method's [`Estimator`] gives the expected
+//! times; later runs revise them.
 //!
-//! One run may overshoot the bound. By how much the first one did is *forgiven*: it is part of the loss, but the
-//! study is held to the bound as if the run had only just reached it.
+//! Regret uses E[max(0, r - 1)], not max(0, E[r] - 1): fast runs must not offset slow ones. The two differ where a
+//! parametrization is hardly known. A shrunk mean is the exception: its uncertainty is mostly noise, so the expectation
+//! comes first.
+//!
+//! One run may overshoot the budget. That overshoot is *forgiven*: it counts as regret, but the study is held to the
+//! budget as if the run had just reached it.
 
 pub(crate) mod settings;
 
@@ -24,97 +23,95 @@ use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::guards::regret::settings::Loss;
+use crate::guards::regret::settings::RegretSettings;
 use crate::history::by_point::{Known, View};
 use crate::reason::BestKnownBecause;
 use crate::space::Point;
 use crate::surrogate::posterior::{Modelled, Posterior};
 use crate::surrogate::{Prediction, Scatter};
 
-/// The prior of the noise: so many degrees of freedom of a spread of a tenth. It matters while only the
-/// baseline's runs tell how runs scatter.
+/// The prior of the noise: 2 degrees of freedom of a spread of a tenth. It matters while only the baseline has run.
 const NOISE_DEGREES: f64 = 2.0;
 const NOISE_VARIANCE: f64 = 0.01;
-/// The fewer degrees of freedom, the more the noise may exceed what was seen of it: a margin, because noise that is
-/// taken for differences pauses studies in which nothing is wrong. Where points differ by much more than noise it changes nothing.
+/// A margin for noise that few runs show: noise taken for differences would pause healthy studies. It changes nothing
+/// where points differ by much more than noise.
 const NOISE_MARGIN: f64 = 8.0;
-/// No run counts for more than so many runs of the default, so that sums stay finite.
-const MOST_EXCESS: f64 = 1e9;
-/// A pause that would last for more than so many times the budget ends the search.
-const PATIENCE: u64 = 10;
-/// A run that may go on in a pause is expected to lose no more than so many runs of the default.
+/// The most that one run counts for, in runs of the default: sums stay finite.
+const MOST_REGRET: f64 = 1e9;
+/// A pause longer than this many budgets ends the search.
+const LONGEST_PAUSE: u64 = 10;
+/// The most regret of a run that may go on in a pause, in runs of the default.
 const MOST_IN_A_PAUSE: f64 = 0.1;
-/// A loss that is short of the bound by no more than this share of it has reached it: sums are rounded.
+/// A regret this close to the bound, as a share of it, has reached it: sums are rounded.
 const ROUNDING: f64 = 1e-9;
 
-/// Who says what the runs of a parametrization take, when a study's loss is summed and where a settled choice may stand.
+/// What estimates the time of a parametrization's runs, for regret and for the incumbent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Estimator {
-    /// The surrogate; but no loss is believed that the means do not show as well, because a surrogate of few
-    /// runs now and then takes noise for a slope.
+    /// The surrogate, capped by what the means show: with few runs a surrogate sometimes takes noise for a slope.
     Surrogate,
     /// A parametrization's own mean, shrunk to that of all.
     Shrunk,
 }
 
-/// What an epoch's runs are expected to have cost beyond the default, in runs of the default.
+/// The expected regret of an epoch's runs, in runs of the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ExpectedLoss {
-    /// The expected loss, runs in flight included.
-    pub(crate) loss: f64,
+pub(crate) struct ExpectedRegret {
+    /// The expected regret, runs in flight included.
+    pub(crate) regret: f64,
     /// How much of it is forgiven.
     forgiven: f64,
-    /// What may be lost by now.
+    /// The budget by now.
     pub(crate) bound: f64,
-    /// What could be lost when a pause has lasted as long as one may.
-    patience: f64,
+    /// The budget at the end of the longest pause.
+    ceiling: f64,
 }
 
-impl ExpectedLoss {
-    /// What may still be lost by now; less than nothing where more is lost already.
-    pub(crate) fn room(&self) -> f64 {
-        self.bound - (self.loss - self.forgiven)
+impl ExpectedRegret {
+    /// What is left of the budget; negative where it is exceeded.
+    pub(crate) fn regret_left(&self) -> f64 {
+        self.bound - (self.regret - self.forgiven)
     }
 
     /// Whether exploration pauses.
     pub(crate) fn is_reached(&self) -> bool {
-        self.room() <= ROUNDING * self.bound
+        self.regret_left() <= ROUNDING * self.bound
     }
 
     /// Whether a pause would not end in time, so that the search does.
     pub(crate) fn is_spent(&self) -> bool {
-        self.loss - self.forgiven >= self.patience * (1.0 - ROUNDING)
+        self.regret - self.forgiven >= self.ceiling * (1.0 - ROUNDING)
     }
 
-    /// After so many runs of the epoch, those in flight included. Nothing is lost before a run of the default has counted.
-    /// `budget` is the epoch's.
+    /// After `runs` runs of the epoch, those in flight included; `budget` is the epoch's budget of runs. 0 before a run
+    /// of the default has counted.
     pub(crate) fn of(
         view: &Modelled<'_>,
         estimator: Estimator,
-        settings: &Loss,
+        settings: &RegretSettings,
         budget: u32,
         runs: u64,
     ) -> Self {
-        let later = PATIENCE.saturating_mul(u64::from(budget));
-        let Lost { loss, forgiven } = lost(view, estimator, settings);
-        ExpectedLoss {
-            loss,
+        let later = LONGEST_PAUSE.saturating_mul(u64::from(budget));
+        let RegretSoFar { regret, forgiven } = regret_so_far(view, estimator, settings);
+        ExpectedRegret {
+            regret,
             forgiven,
             bound: settings.bound(runs),
-            patience: settings.bound(runs.saturating_add(later)),
+            ceiling: settings.bound(runs.saturating_add(later)),
         }
     }
 }
 
-impl From<ExpectedLoss> for BestKnownBecause {
-    fn from(ExpectedLoss { loss, bound, .. }: ExpectedLoss) -> Self {
-        BestKnownBecause::LossBound { loss, bound }
+impl From<ExpectedRegret> for BestKnownBecause {
+    fn from(ExpectedRegret { regret, bound, .. }: ExpectedRegret) -> Self {
+        BestKnownBecause::RegretBudget { regret, bound }
     }
 }
 
 /// Whether a point is predicted to take more than `design_most` times the default. Never before a run
 /// has counted, nor where nothing is held back: then nobody needs a surrogate for it.
-pub(crate) fn is_far(view: &Modelled<'_>, settings: &Loss, point: &Point) -> bool {
+pub(crate) fn is_far(view: &Modelled<'_>, settings: &RegretSettings, point: &Point) -> bool {
     if settings.drops_nothing() {
         return false;
     }
@@ -125,50 +122,53 @@ pub(crate) fn is_far(view: &Modelled<'_>, settings: &Loss, point: &Point) -> boo
 
 /// What a run is expected to take beyond the default, in runs of the default.
 pub(crate) fn cost(posterior: &Posterior, Prediction { mean, variance }: Prediction) -> f64 {
-    expected_excess(mean - posterior.default, variance)
+    regret_of(mean - posterior.default, variance)
 }
 
-/// Whether a run may cost more than a trifle: whether it is not expected to be quicker than the default, or is not
-/// sure enough to be. The default itself gains nothing.
-pub(crate) fn may_lose(posterior: &Posterior, prediction: Prediction) -> bool {
+/// Whether a run may cost more than [`MOST_IN_A_PAUSE`], or is not expected to be quicker than the default.
+pub(crate) fn may_regret(posterior: &Posterior, prediction: Prediction) -> bool {
     let Prediction { mean, variance } = prediction;
     on_average(mean, variance) >= posterior.default || cost(posterior, prediction) > MOST_IN_A_PAUSE
 }
 
-/// [`may_lose`] of a point, for methods that know no surrogate. True before a run has counted.
-pub(crate) fn may_lose_at(view: &Modelled<'_>, point: &Point) -> bool {
+/// [`may_regret`] of a point, for methods that know no surrogate. True before a run has counted.
+pub(crate) fn may_regret_at(view: &Modelled<'_>, point: &Point) -> bool {
     let prediction = view
         .posterior()
         .map(|posterior| (posterior, posterior.surrogate.predict(point)));
     prediction.is_none_or(|(posterior, prediction)| {
-        *point == view.default || may_lose(posterior, prediction)
+        *point == view.default || may_regret(posterior, prediction)
     })
 }
 
-/// See [`ExpectedLoss`].
+/// See [`ExpectedRegret`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Lost {
-    loss: f64,
+struct RegretSoFar {
+    regret: f64,
     forgiven: f64,
 }
 
-fn lost(view: &Modelled<'_>, estimator: Estimator, settings: &Loss) -> Lost {
+fn regret_so_far(
+    view: &Modelled<'_>,
+    estimator: Estimator,
+    settings: &RegretSettings,
+) -> RegretSoFar {
     if view.default_known().mean().is_none() {
-        return Lost::default();
+        return RegretSoFar::default();
     }
     let others: Vec<(&Point, &Known)> = view
         .iter()
         .filter(|(point, known)| **point != view.default && ran(known) > 0)
         .collect();
     let of = |times: Times| {
-        let excesses = excesses(&others, &times);
+        let regrets = regrets(&others, &times);
         let runs = others.iter().map(|(_, known)| ran(known) as f64);
-        Lost {
-            loss: runs
-                .zip(excesses.values())
+        RegretSoFar {
+            regret: runs
+                .zip(regrets.values())
                 .map(|(runs, one)| runs * one)
                 .sum(),
-            forgiven: forgiven(view, &excesses, settings),
+            forgiven: forgiven(view, &regrets, settings),
         }
     };
     let shrunk = of(by_shrinking(view, &others));
@@ -176,31 +176,31 @@ fn lost(view: &Modelled<'_>, estimator: Estimator, settings: &Loss) -> Lost {
         Estimator::Shrunk => shrunk,
         Estimator::Surrogate => by_surrogate(view, &others)
             .map(of)
-            .filter(|lost| lost.loss < shrunk.loss)
+            .filter(|regret_so_far| regret_so_far.regret < shrunk.regret)
             .unwrap_or(shrunk),
     }
 }
 
 /// What a run of each of these points is expected to take beyond the default, in runs of the default; in their order.
-fn excesses<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Point, f64> {
-    let excess = |time: &Prediction| expected_excess(time.mean - times.default.mean, time.variance);
+fn regrets<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Point, f64> {
+    let regret = |time: &Prediction| regret_of(time.mean - times.default.mean, time.variance);
     others
         .iter()
         .zip(&times.others)
-        .map(|((point, _), time)| (*point, excess(time)))
+        .map(|((point, _), time)| (*point, regret(time)))
         .collect()
 }
 
 /// By how much the first run that passed the bound is expected to have passed it.
-fn forgiven(view: &View<'_>, excesses: &BTreeMap<&Point, f64>, settings: &Loss) -> f64 {
-    let mut loss = 0.0;
+fn forgiven(view: &View<'_>, regrets: &BTreeMap<&Point, f64>, settings: &RegretSettings) -> f64 {
+    let mut sum = 0.0;
     for (ordinal, point) in view.sequence() {
-        let excess = excesses.get(point).copied().unwrap_or_default();
-        loss += excess;
+        let regret = regrets.get(point).copied().unwrap_or_default();
+        sum += regret;
         let runs = u64::try_from(ordinal).unwrap_or(0).saturating_add(1);
-        let over = loss - settings.bound(runs);
+        let over = sum - settings.bound(runs);
         if over > 0.0 {
-            return over.min(excess);
+            return over.min(regret);
         }
     }
     0.0
@@ -208,19 +208,19 @@ fn forgiven(view: &View<'_>, excesses: &BTreeMap<&Point, f64>, settings: &Loss) 
 
 /// The expectation of `max(0, e^x - 1)`, x normal: `e^(m + v/2) N((m + v) / s) - N(m / s)`, the price of a call
 /// (F. Black, M. Scholes, Journal of Political Economy 81 (1973), 637-654, equation 13).
-fn expected_excess(mean: f64, variance: f64) -> f64 {
+fn regret_of(mean: f64, variance: f64) -> f64 {
     let deviation = variance.sqrt();
-    let excess = if deviation > 0.0 {
+    let regret = if deviation > 0.0 {
         let normal = Normal::standard();
         let above = normal.cdf((mean + variance) / deviation);
-        on_average(mean, variance).min(MOST_EXCESS.ln()).exp() * above
+        on_average(mean, variance).min(MOST_REGRET.ln()).exp() * above
             - normal.cdf(mean / deviation)
     } else {
         mean.exp() - 1.0
     };
     // Not clamp: what is no number is no loss.
-    if excess > 0.0 {
-        excess.min(MOST_EXCESS)
+    if regret > 0.0 {
+        regret.min(MOST_REGRET)
     } else {
         0.0
     }

@@ -1,65 +1,64 @@
-//! What is left to tune where the application does not heed some of the parameters.
+//! The space that is left to tune where parameters have no effect.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use crate::history::{History, Tested};
-use crate::search::latin_hypercube::sort_nearest_first;
 use crate::space::{Comparison, Constraint, Domain, Parameter, Parametrization, Point, Space};
-use io_autotune_model::overridden::Unheeded;
+use io_autotune_model::overridden::IneffectiveParameter;
 
-/// A space, what is known of it, and what its epoch inherits, with [unheeded](crate::Heeds::unheeded) parameters held at
+/// A space, what is known of it, and what its epoch inherits, with [unheeded](crate::ParameterEffects::ineffective) parameters held at
 /// their defaults.
 ///
 /// They are held by constraints, so that no method need know of it. Parametrizations that differ in them alone are
 /// one: their runs are pooled where no run ever had them as given, and otherwise those of another value than the
 /// default are left out. Where nothing is held, all is what it was.
 #[derive(Clone, Debug)]
-pub struct Narrowed<'a> {
+pub struct RestrictedSpace<'a> {
     whole: &'a Space,
     history: Cow<'a, History>,
     inherited: Cow<'a, [Parametrization]>,
-    holding: Option<Holding<'a>>,
+    frozen: Option<Frozen<'a>>,
 }
 
 #[derive(Clone, Debug)]
-struct Holding<'a> {
+struct Frozen<'a> {
     whole: &'a Space,
     narrow: Space,
     /// The places of what is held, and whether runs that differ there are pooled.
-    held: Vec<(usize, bool)>,
+    parameters: Vec<(usize, bool)>,
 }
 
-impl<'a> Narrowed<'a> {
+impl<'a> RestrictedSpace<'a> {
     /// Holds these parameters; names that the space does not have are ignored.
     pub fn new(
         space: &'a Space,
         history: &'a History,
         inherited: &'a [Parametrization],
-        unheeded: &[Unheeded],
+        ineffective: &[IneffectiveParameter],
     ) -> Self {
-        let holding = Holding::new(space, unheeded);
-        let (history, inherited) = match &holding {
+        let frozen = Frozen::new(space, ineffective);
+        let (history, inherited) = match &frozen {
             None => (Cow::Borrowed(history), Cow::Borrowed(inherited)),
-            Some(holding) => (
-                Cow::Owned(holding.history(history)),
-                Cow::Owned(holding.inherited(inherited)),
+            Some(frozen) => (
+                Cow::Owned(frozen.history(history)),
+                Cow::Owned(frozen.inherited(inherited)),
             ),
         };
-        Narrowed {
+        RestrictedSpace {
             whole: space,
             history,
             inherited,
-            holding,
+            frozen,
         }
     }
 
     /// What may be run.
     pub fn space(&self) -> &Space {
-        self.holding
+        self.frozen
             .as_ref()
-            .map_or(self.whole, |holding| &holding.narrow)
+            .map_or(self.whole, |frozen| &frozen.narrow)
     }
 
     /// What is known of it.
@@ -73,8 +72,8 @@ impl<'a> Narrowed<'a> {
     }
 
     /// The names of what is held, in the space's order.
-    pub fn held(&self) -> Vec<String> {
-        let places = self.holding.iter().flat_map(|holding| &holding.held);
+    pub fn frozen_parameters(&self) -> Vec<String> {
+        let places = self.frozen.iter().flat_map(|frozen| &frozen.parameters);
         places
             .map(|(place, _)| self.whole.parameters()[*place].name.clone())
             .collect()
@@ -87,40 +86,40 @@ impl<'a> Narrowed<'a> {
 
     /// What becomes of the design of the whole space, so that an epoch goes on with the one that it began with.
     pub(crate) fn design(&self, whole: Vec<Point>) -> Vec<Point> {
-        let Some(holding) = &self.holding else {
+        let Some(frozen) = &self.frozen else {
             return whole;
         };
-        let default = holding.narrow.default_point();
+        let default = frozen.narrow.default_point();
         let mut led: Vec<Point> = Vec::with_capacity(whole.len());
         for point in whole {
-            let point = holding.led(point, true);
+            let point = frozen.led(point, true);
             led.extend(point.filter(|point| *point != default && !led.contains(point)));
         }
-        sort_nearest_first(&holding.narrow, &mut led);
+        frozen.narrow.sort_nearest_first(&mut led);
         led
     }
 }
 
-impl<'a> Holding<'a> {
+impl<'a> Frozen<'a> {
     /// None where nothing is held.
-    fn new(whole: &'a Space, unheeded: &[Unheeded]) -> Option<Self> {
+    fn new(whole: &'a Space, ineffective: &[IneffectiveParameter]) -> Option<Self> {
         let mut constraints = whole.constraints().to_vec();
-        let mut held = Vec::new();
+        let mut parameters = Vec::new();
         for (place, parameter) in whole.parameters().iter().enumerate() {
-            let named = |one: &&Unheeded| one.parameter == parameter.name;
-            if let Some(one) = unheeded.iter().find(named)
+            let named = |one: &&IneffectiveParameter| one.parameter == parameter.name;
+            if let Some(one) = ineffective.iter().find(named)
                 && let Some(constraint) = at_default(parameter)
             {
-                held.push((place, one.pooled));
+                parameters.push((place, one.pooled));
                 constraints.push(constraint);
             }
         }
         // The default breaks none of these.
         let narrow = Space::constrained(whole.parameters().to_vec(), constraints).ok()?;
-        (!held.is_empty()).then_some(Holding {
+        (!parameters.is_empty()).then_some(Frozen {
             whole,
             narrow,
-            held,
+            parameters,
         })
     }
 
@@ -128,7 +127,7 @@ impl<'a> Holding<'a> {
     /// are, or a constraint forbids it there.
     fn led(&self, mut point: Point, all: bool) -> Option<Point> {
         let default = self.whole.default_point();
-        for (place, pooled) in &self.held {
+        for (place, pooled) in &self.parameters {
             if point.0[*place] != default.0[*place] {
                 if !(all || *pooled) {
                     return None;

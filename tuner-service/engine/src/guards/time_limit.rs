@@ -1,6 +1,6 @@
 //! Whether a job's time limit leaves room to explore.
 //!
-//! What an exploring run is given may take [`design_most`](crate::study::settings::Loss) times the default: what is predicted
+//! What an exploring run is given may take [`design_most`](crate::study::settings::RegretSettings) times the default: what is predicted
 //! above that is not tried, and what is predicted below may be predicted wrongly. So a run explores only if
 //!
 //! ```text
@@ -18,9 +18,9 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::guards::regret::settings::Loss;
+use crate::guards::regret::settings::RegretSettings;
 use crate::history::by_point::View;
-use crate::reason::NoRoom;
+use crate::reason::NoHeadroom;
 use crate::surrogate::Scatter;
 
 /// So many runs of the default are to end in time when they take `design_most` times as long.
@@ -30,11 +30,11 @@ const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
 
 /// What a time limit of so many seconds lacks for a run to explore; none if nothing.
-pub(crate) fn lacks(view: &View<'_>, settings: &Loss, limit: f64) -> Option<NoRoom> {
+pub(crate) fn lacks(view: &View<'_>, settings: &RegretSettings, limit: f64) -> Option<NoHeadroom> {
     let most = settings.design_most;
     let needed = default_at_most(view).map(|seconds| most * seconds);
     let lacking = needed.is_none_or(|needed| limit < needed);
-    lacking.then_some(NoRoom {
+    lacking.then_some(NoHeadroom {
         limit,
         needed,
         most,
@@ -62,12 +62,12 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use crate::study::settings::Settings;
-    use crate::testing::{grid, history, no_room, normal, tested};
+    use crate::testing::{grid, history, lacks_headroom, normal, tested};
 
     fn needed(times: &[f64]) -> Option<f64> {
         let space = grid(&[6]);
         let history = history(vec![tested(&space, &[0], times, 0)], 0, 4);
-        no_room(&space, &history, &Settings::default(), 0.0)
+        lacks_headroom(&space, &history, &Settings::default(), 0.0)
             .unwrap()
             .needed
     }
@@ -87,20 +87,20 @@ mod tests {
         let space = grid(&[6]);
         let mut default = tested(&space, &[0], &[100.0; 4], 0);
         let mut settings = Settings::default();
-        let no_room = |default: &crate::history::Tested, settings: &Settings, limit| {
+        let lacks_headroom = |default: &crate::history::Tested, settings: &Settings, limit| {
             let history = history(vec![default.clone()], 0, 4);
-            no_room(&space, &history, settings, limit)
+            lacks_headroom(&space, &history, settings, limit)
         };
-        let lack = no_room(&default, &settings, 200.0).unwrap();
+        let lack = lacks_headroom(&default, &settings, 200.0).unwrap();
         assert_eq!((lack.limit, lack.most), (200.0, 2.0));
         let enough = lack.needed.unwrap();
-        assert_eq!(no_room(&default, &settings, enough), None);
-        settings.loss.design_most = 4.0;
-        let more = no_room(&default, &settings, enough).unwrap();
+        assert_eq!(lacks_headroom(&default, &settings, enough), None);
+        settings.regret.design_most = 4.0;
+        let more = lacks_headroom(&default, &settings, enough).unwrap();
         assert!((more.needed.unwrap() / enough - 2.0).abs() < 1e-9);
         // Runs of the default that were cut short would have taken longer.
         default.record_censored(5, 400.0).unwrap();
-        let raised = no_room(&default, &settings, enough).unwrap();
+        let raised = lacks_headroom(&default, &settings, enough).unwrap();
         assert!(raised.needed > more.needed);
     }
 

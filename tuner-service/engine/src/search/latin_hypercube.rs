@@ -15,10 +15,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::checks::MAX_DESIGN_POINTS;
 use crate::space::{Point, Space, levels_of};
-
-/// The largest design: it is computed anew for each suggestion.
-pub const MAX_DESIGN_POINTS: u32 = 256;
 
 /// How many designs are drawn at most, of which the best is taken.
 const CANDIDATES: usize = 64;
@@ -48,18 +46,9 @@ pub(crate) fn latin_hypercube(space: &Space, wanted: u32, seed: u64) -> Vec<Poin
         }
         None => best_candidate(space, wanted, &default, seed),
     };
-    sort_nearest_first(space, &mut points);
+    space.sort_nearest_first(&mut points);
     points.dedup();
     points
-}
-
-/// Sorts points by how far they are from the default.
-pub(crate) fn sort_nearest_first(space: &Space, points: &mut [Point]) {
-    let (metric, default) = (space.metric(), space.default_point());
-    points.sort_by(|a, b| {
-        let (near, far) = (metric.distance(a, &default), metric.distance(b, &default));
-        near.total_cmp(&far).then_with(|| a.cmp(b))
-    });
 }
 
 fn best_candidate(space: &Space, wanted: usize, default: &Point, seed: u64) -> Vec<Point> {

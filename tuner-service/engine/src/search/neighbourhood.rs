@@ -4,8 +4,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::MethodContext;
-use super::robert2020::genetics::step;
-use crate::space::{Parameter, Point, Space, levels_of};
+use crate::space::{Parameter, Point, Space, levels_of, other_level};
 
 /// A space of at most so many points is searched whole.
 pub(super) const SMALL: usize = 4096;
@@ -78,4 +77,32 @@ pub(super) fn nearest(
     // Where constraints leave little, a walk may be shut in among what has been run.
     let draws = if space.is_whole_grid() { 0 } else { DRAWS };
     walked.or_else(|| (0..draws).map(|_| space.draw(rng)).find(&is_wanted))
+}
+
+/// One step of a random walk (section V-D): a random parameter that exists at this canonical point
+/// goes one level up or down, inwards at an end; among categories, to any other value. The point may
+/// have to be made canonical then. Returns the parameter's index; none if no parameter has a second
+/// value.
+pub(crate) fn step(space: &Space, point: &mut Point, rng: &mut ChaCha8Rng) -> Option<usize> {
+    let parameters = space.parameters();
+    let existing = space.existing(point);
+    let mobile: Vec<usize> = (0..parameters.len())
+        .filter(|index| existing.contains(*index) && levels_of(&parameters[*index]) > 1)
+        .collect();
+    if mobile.is_empty() {
+        return None;
+    }
+    let index = mobile[rng.random_range(0..mobile.len())];
+    let last = levels_of(&parameters[index]) - 1;
+    let level = &mut point.0[index];
+    *level = if !parameters[index].is_ordered() {
+        other_level(*level, last + 1, rng)
+    } else if *level == 0 {
+        1
+    } else if *level >= last || rng.random::<bool>() {
+        *level - 1
+    } else {
+        *level + 1
+    };
+    Some(index)
 }

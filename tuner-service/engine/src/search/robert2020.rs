@@ -12,6 +12,7 @@
 
 mod averaging;
 pub(crate) mod genetics;
+mod means;
 mod regression;
 mod resampling;
 mod sedr;
@@ -50,7 +51,7 @@ impl Method for Robert2020Method {
 
     fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
         !context.settings.robert2020.drops_design_points
-            || !regret::is_far(context.view, &context.settings.loss, point)
+            || !regret::is_far(context.view, &context.settings.regret, point)
     }
 
     fn wants_two_runs(&self, settings: &Settings) -> bool {

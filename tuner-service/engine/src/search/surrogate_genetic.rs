@@ -15,7 +15,7 @@
 //! 11) and comes back in every later run; `excess` is what this run is expected to take beyond the best known,
 //! because every run is a user's job.
 //!
-//! Where that run's own expected loss would take the study past its [bound](crate::study::settings::Loss), it is not run while something
+//! Where that run's own expected loss would take the study past its [bound](crate::study::settings::RegretSettings), it is not run while something
 //! cheaper is still informative; where nothing is, what improves most for what it is expected to lose.
 //!
 //! Many runs may be in flight. While nothing is known they are spread over the space, as far as that may be lost; from then on
@@ -27,8 +27,10 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
-use super::robert2020::genetics::step;
-use super::{Method, MethodContext, Proposal, neighbourhood};
+use super::{
+    Method, MethodContext, Proposal,
+    neighbourhood::{self, step},
+};
 use crate::guards::regret;
 use crate::guards::regret::Estimator;
 use crate::history::by_point::{Known, View};
@@ -55,9 +57,9 @@ const SPREAD: usize = 64;
 
 /// The method; it has no state.
 #[derive(Debug)]
-pub(crate) struct DefaultMethod;
+pub(crate) struct SurrogateGenetic;
 
-impl Method for DefaultMethod {
+impl Method for SurrogateGenetic {
     fn ranking(&self, view: &Modelled<'_>, _settings: &Settings) -> Vec<Point> {
         let eligible = |point: &&Point| view.get(point).is_some_and(Known::is_eligible);
         let fitted = view.fitted();
@@ -78,7 +80,7 @@ impl Method for DefaultMethod {
         let categories = parameters.filter(|parameter| !parameter.is_ordered());
         let most = categories.map(levels_of).max().unwrap_or(0);
         let wanted = most.min(settings.design_points);
-        settings.default.design_points.max(wanted)
+        settings.surrogate_genetic.design_points.max(wanted)
     }
 
     fn estimator(&self) -> Estimator {
@@ -89,7 +91,7 @@ impl Method for DefaultMethod {
     fn is_exhausted(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> bool {
         let can_run = |known: &Known| !known.logs().is_empty() && known.in_flight == 0;
         let default_can = context.view.get(&context.view.default).is_some_and(can_run)
-            && context.settings.loss.design_most >= 1.0
+            && context.settings.regret.design_most >= 1.0
             && context.space().points(1).is_none();
         !default_can && self.propose(context, rng) == Proposal::Exhausted
     }
@@ -98,7 +100,7 @@ impl Method for DefaultMethod {
         let prediction = |posterior: &Posterior| posterior.surrogate.predict(point);
         let fits = |posterior: &Posterior| fits(context, posterior, prediction(posterior));
         context.view.posterior().is_none_or(fits)
-            && !regret::is_far(context.view, &context.settings.loss, point)
+            && !regret::is_far(context.view, &context.settings.regret, point)
     }
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
@@ -126,7 +128,7 @@ impl Method for DefaultMethod {
             })
             .collect();
         candidates.retain(|candidate| {
-            let loses = context.held && regret::may_lose(model.posterior, candidate.prediction);
+            let loses = context.held && regret::may_regret(model.posterior, candidate.prediction);
             !loses && !model.is_far(candidate.prediction)
         });
         let count = candidates.len() as u64;
@@ -142,8 +144,8 @@ impl Method for DefaultMethod {
 
 /// Whether a run keeps the study within its loss bound, as far as can be expected.
 fn fits(context: &MethodContext<'_>, posterior: &Posterior, prediction: Prediction) -> bool {
-    let costs = regret::may_lose(posterior, prediction);
-    !costs || !context.held && regret::cost(posterior, prediction) <= context.room
+    let costs = regret::may_regret(posterior, prediction);
+    !costs || !context.held && regret::cost(posterior, prediction) <= context.regret_left
 }
 
 /// While nothing is known: of some random points the one farthest from all that is in flight. Each is taken to lose a run of
@@ -151,15 +153,15 @@ fn fits(context: &MethodContext<'_>, posterior: &Posterior, prediction: Predicti
 fn spread(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Option<Proposal> {
     let view = context.view;
     let flights = view.iter().filter(|(_, known)| known.in_flight > 0);
-    let (mut running, mut lost) = (vec![&view.default], 0.0);
+    let (mut running, mut regret_so_far) = (vec![&view.default], 0.0);
     for (point, known) in flights.filter(|(point, _)| **point != view.default) {
         running.push(point);
-        lost += known.in_flight as f64;
+        regret_so_far += known.in_flight as f64;
     }
     // Where nothing runs there is nothing to wait for; runs that ended and failed say that something is wrong.
     let waits = view.iter().any(|(_, known)| known.in_flight > 0);
     let failed = view.iter().any(|(_, known)| known.failed > 0);
-    if !waits || failed || lost + 1.0 > context.room {
+    if !waits || failed || regret_so_far + 1.0 > context.regret_left {
         return None;
     }
     let space = view.space;
@@ -210,7 +212,7 @@ impl<'a> Model<'a> {
         Some(Model {
             view: context.view,
             posterior,
-            most: posterior.default + context.settings.loss.design_most.ln(),
+            most: posterior.default + context.settings.regret.design_most.ln(),
         })
     }
 
@@ -313,8 +315,8 @@ impl<'a> Model<'a> {
 
     /// What a run of a point is worth: see the head of this module.
     fn value(&self, prediction: Prediction, runs_left: f64) -> f64 {
-        let excess = (prediction.mean - self.posterior.incumbent).exp() - 1.0;
-        self.improvement(prediction) * (runs_left + HORIZON) - excess
+        let regret = (prediction.mean - self.posterior.incumbent).exp() - 1.0;
+        self.improvement(prediction) * (runs_left + HORIZON) - regret
     }
 
     /// Augmented expected improvement: what is left of it where a run's noise drowns what it can tell.
@@ -379,14 +381,14 @@ mod tests {
 
     use super::*;
     use crate::history::{History, Pending, Role};
-    use crate::study::settings::Loss;
+    use crate::study::settings::RegretSettings;
     use crate::testing::{categories, grid, history, started, tested, with_context};
     use rand::SeedableRng;
 
     #[test]
     fn the_design_has_as_many_points_as_there_are_categories() {
         let settings = Settings::default();
-        let points = |space: &Space| DefaultMethod.design_points(space, &settings);
+        let points = |space: &Space| SurrogateGenetic.design_points(space, &settings);
         assert_eq!(points(&grid(&[9, 9])), 3);
         for (count, wanted) in [(2, 3), (5, 5), (40, 15)] {
             let mut parameters = grid(&[9]).parameters().to_vec();
@@ -407,12 +409,12 @@ mod tests {
         (pending.iter().map(point).collect(), pending)
     }
 
-    fn outside(loss: Loss) -> Settings {
+    fn outside(regret: RegretSettings) -> Settings {
         Settings {
             baseline_runs: 1,
             controls: false,
             exploring: 50,
-            loss,
+            regret,
             ..Settings::default()
         }
     }
@@ -420,12 +422,12 @@ mod tests {
     #[test]
     fn while_nothing_is_known_runs_are_spread_as_far_as_they_may_lose() {
         let distinct = |points: &[Point]| points.iter().collect::<BTreeSet<_>>().len();
-        let (points, _) = blind(&outside(Loss::UNBOUNDED), 12);
+        let (points, _) = blind(&outside(RegretSettings::UNBOUNDED), 12);
         assert_eq!(distinct(&points), 12, "{points:?}");
         // The default, and as many new ones as runs of the default may be lost; then the default again.
-        let bounded = Loss {
+        let bounded = RegretSettings {
             default_runs: 5.0,
-            ..Loss::default()
+            ..RegretSettings::default()
         };
         let (points, pending) = blind(&outside(bounded), 12);
         assert_eq!(distinct(&points), 6, "{points:?}");
@@ -433,10 +435,13 @@ mod tests {
     }
 
     /// What is run next while so much may be lost, and what that is expected to lose.
-    fn chosen(context: &MethodContext<'_>, room: f64) -> Option<f64> {
-        let context = MethodContext { room, ..*context };
+    fn chosen(context: &MethodContext<'_>, regret_left: f64) -> Option<f64> {
+        let context = MethodContext {
+            regret_left,
+            ..*context
+        };
         let Proposal::Run { point, .. } =
-            DefaultMethod.propose(&context, &mut ChaCha8Rng::seed_from_u64(3))
+            SurrogateGenetic.propose(&context, &mut ChaCha8Rng::seed_from_u64(3))
         else {
             return None;
         };
@@ -460,10 +465,10 @@ mod tests {
             let history = history(known, 5, 9);
             with_context(&space, &history, &[], &settings, 1, |context| {
                 let free = chosen(context, f64::INFINITY).unwrap();
-                let room = 0.9 * free;
+                let regret_left = 0.9 * free;
                 if free > 0.2 {
                     passing += 1;
-                    gave_way += u32::from(chosen(context, room).unwrap() <= room);
+                    gave_way += u32::from(chosen(context, regret_left).unwrap() <= regret_left);
                 }
                 assert_eq!(chosen(context, 1.1 * free.max(0.2)), Some(free));
             });

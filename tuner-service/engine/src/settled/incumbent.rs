@@ -1,16 +1,16 @@
-//! Which choice a settled epoch stays with.
+//! Incumbent retention: a settled epoch keeps its choice until another one is surely quicker.
 //!
-//! What is believed of parametrizations that are nearly equal changes with each run. A choice that followed would be
-//! another one each time, and nobody could ever say what it gains: only runs of one choice are compared with the default.
+//! The ranking of nearly equal parametrizations changes with each run. A choice that follows it changes each time, and
+//! its gain can never be measured: only runs of one choice are compared with the default.
 //!
-//! The papers' methods recommend what they recommend as published, and fit no surrogate for it.
+//! The papers' methods recommend as published, and fit no surrogate for it.
 
 use crate::history::by_point::{Known, MIN_RUNS};
 use crate::space::Point;
 use crate::surrogate::Prediction;
 use crate::surrogate::posterior::Modelled;
 
-/// A choice gives way to what is expected to be quicker by more than so many standard deviations of the difference.
+/// The incumbent gives way to a leader that is predicted to be quicker by more standard deviations of the difference.
 /// Measured by the example `settled` of io-autotune-simulation: docs/engine.md has the figures.
 const SURELY: f64 = 1.0;
 

@@ -10,13 +10,13 @@ use io_autotune_model::Drift;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::guards::regret::{self, ExpectedLoss};
-use crate::guards::restriction::Narrowed;
+use crate::guards::regret::{self, ExpectedRegret};
+use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
 use crate::history::by_point::{MIN_RUNS, View};
 use crate::history::quarantine::Quarantined;
 use crate::history::{History, Pending, Phase, Role};
-use crate::reason::{BestKnownBecause, NoRoom, Reason, Stopped, Suggestion};
+use crate::reason::{BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
 use crate::search::latin_hypercube::latin_hypercube;
 use crate::search::{self, Method, MethodContext, Proposal};
 use crate::settled::control_runs::{self, InFlight};
@@ -25,7 +25,7 @@ use crate::study::recommend::{self, Recommendation, first_of};
 use crate::study::settings::Settings;
 use crate::study::stopping;
 use crate::study::warm_start;
-use crate::surrogate::cache::Fits;
+use crate::surrogate::cache::SurrogateCache;
 use crate::surrogate::posterior::Modelled;
 
 /// What stays the same in an epoch, for callers that ask for many suggestions: its design is made
@@ -37,8 +37,8 @@ pub struct Epoch<'a> {
     seed: u64,
     inherited: &'a [Parametrization],
     design: OnceCell<Vec<Point>>,
-    fits: Option<&'a Fits>,
-    narrowed: Option<&'a Narrowed<'a>>,
+    surrogates: Option<&'a SurrogateCache>,
+    restricted: Option<&'a RestrictedSpace<'a>>,
 }
 
 impl<'a> Epoch<'a> {
@@ -50,24 +50,28 @@ impl<'a> Epoch<'a> {
             seed,
             inherited: &[],
             design: OnceCell::new(),
-            fits: None,
-            narrowed: None,
+            surrogates: None,
+            restricted: None,
         }
     }
 
     /// An epoch in which some parameters are held at their defaults: it inherits what is left of its ranks, and is
-    /// asked with the [narrowed history](Narrowed::history). Its design is what becomes of the whole space's.
-    pub fn narrowed(narrowed: &'a Narrowed<'a>, settings: &'a Settings, seed: u64) -> Self {
+    /// asked with the [narrowed history](RestrictedSpace::history). Its design is what becomes of the whole space's.
+    pub fn restricted(
+        restricted: &'a RestrictedSpace<'a>,
+        settings: &'a Settings,
+        seed: u64,
+    ) -> Self {
         Epoch {
-            narrowed: Some(narrowed),
-            ..Epoch::new(narrowed.space(), settings, seed).inheriting(narrowed.inherited())
+            restricted: Some(restricted),
+            ..Epoch::new(restricted.space(), settings, seed).inheriting(restricted.inherited())
         }
     }
 
     /// The epoch with surrogates that were fitted before: its answers stay what they are.
     #[must_use]
-    pub fn remembering(mut self, fits: &'a Fits) -> Self {
-        self.fits = Some(fits);
+    pub fn with_cache(mut self, surrogates: &'a SurrogateCache) -> Self {
+        self.surrogates = Some(surrogates);
         self
     }
 
@@ -100,7 +104,7 @@ impl<'a> Epoch<'a> {
     /// 2. *Control*: of the epoch's first n runs at least the whole part of the root of n are runs of
     ///    the default, so that the search stays comparable with the present.
     /// 3. At most `exploring` runs explore at once; any other gets the best known parametrization.
-    /// 4. While the expected loss (`loss.rs`) has reached its bound, design and search go on only with what is
+    /// 4. While the expected regret (`regret.rs`) has reached its bound, design and search go on only with what is
     ///    expected to be quicker than the default; any other run gets the best known parametrization. The bound grows with the runs. A pause that
     ///    would not end in time ends the search.
     /// 5. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
@@ -209,13 +213,13 @@ impl<'a> Epoch<'a> {
     /// What its runs so far are expected to have lost, in runs of the default; 0 before a run of the default counted.
     /// Entries that do not fit the space are ignored.
     pub fn expected_regret(&self, history: &History) -> f64 {
-        self.chooser(history, &[], None).loss().loss
+        self.chooser(history, &[], None).regret().regret
     }
 
     /// What a time limit of so many seconds lacks for a run to explore; none if nothing.
-    pub fn lacks_headroom(&self, history: &History, limit: f64) -> Option<NoRoom> {
+    pub fn lacks_headroom(&self, history: &History, limit: f64) -> Option<NoHeadroom> {
         let view = View::new(self.space, history, &[]);
-        time_limit::lacks(&view, &self.settings.loss, limit)
+        time_limit::lacks(&view, &self.settings.regret, limit)
     }
 
     /// What is quarantined, in the order of the space's points. Entries that do not fit the space are ignored.
@@ -228,7 +232,7 @@ impl<'a> Epoch<'a> {
     }
 
     fn view<'b>(&'b self, history: &History) -> Modelled<'b> {
-        Modelled::new(View::new(self.space, history, &[]), self.fits)
+        Modelled::new(View::new(self.space, history, &[]), self.surrogates)
     }
 
     fn chooser<'b>(
@@ -239,11 +243,11 @@ impl<'a> Epoch<'a> {
     ) -> Chooser<'b> {
         Chooser {
             epoch: self,
-            view: Modelled::new(View::new(self.space, history, pending), self.fits),
+            view: Modelled::new(View::new(self.space, history, pending), self.surrogates),
             history,
             pending,
             limit,
-            loss: OnceCell::new(),
+            regret: OnceCell::new(),
         }
     }
 
@@ -265,13 +269,13 @@ impl<'a> Epoch<'a> {
 
     /// The space, before any parameter was held.
     fn whole(&self) -> &'a Space {
-        self.narrowed.map_or(self.space, Narrowed::whole)
+        self.restricted.map_or(self.space, RestrictedSpace::whole)
     }
 
     fn hypercube(&self, points: u32) -> Vec<Point> {
         let whole = latin_hypercube(self.whole(), points, self.seed);
-        match self.narrowed {
-            Some(narrowed) => narrowed.design(whole),
+        match self.restricted {
+            Some(restricted) => restricted.design(whole),
             None => whole,
         }
     }
@@ -327,7 +331,7 @@ struct Chooser<'a> {
     pending: &'a [Pending],
     /// How many seconds the run has, where that is known.
     limit: Option<f64>,
-    loss: OnceCell<ExpectedLoss>,
+    regret: OnceCell<ExpectedRegret>,
 }
 
 impl Chooser<'_> {
@@ -375,10 +379,10 @@ impl Chooser<'_> {
         let next = self.next();
         let lack = self
             .limit
-            .and_then(|limit| time_limit::lacks(&self.view, &self.epoch.settings.loss, limit));
+            .and_then(|limit| time_limit::lacks(&self.view, &self.epoch.settings.regret, limit));
         match (next, lack) {
             (Next::Run(phase, ..), Some(lack)) => {
-                self.best_known(phase, BestKnownBecause::NoRoom(lack))
+                self.best_known(phase, BestKnownBecause::NoHeadroom(lack))
             }
             (Next::Run(phase, role, point, reason), None) => self.run(phase, role, &point, reason),
             (Next::Wait(because), _) => self.best_known(Phase::Search, because),
@@ -462,7 +466,7 @@ impl Chooser<'_> {
             settings: &self.epoch.settings,
             explored: self.explored(),
             held,
-            room: self.loss().room(),
+            regret_left: self.regret().regret_left(),
         }
     }
 
@@ -470,15 +474,15 @@ impl Chooser<'_> {
         if self.explored() >= u64::from(self.epoch.settings.budget) {
             return Stage::Over;
         }
-        let loss = self.loss();
-        if loss.is_spent() {
+        let regret = self.regret();
+        if regret.is_spent() {
             return Stage::Over;
         }
-        let held = loss.is_reached();
-        let paused = Stage::Paused(loss.into());
+        let held = regret.is_reached();
+        let paused = Stage::Paused(regret.into());
         let context = self.context(held);
         if let Some((index, point)) = context.next_design_point(self.method()) {
-            return if held && regret::may_lose_at(&self.view, point) {
+            return if held && regret::may_regret_at(&self.view, point) {
                 paused
             } else {
                 Stage::Design(index, point.clone())
@@ -503,15 +507,15 @@ impl Chooser<'_> {
             Stage::Search { held } => held,
         };
         match self.method().propose(&self.context(held), &mut self.rng()) {
-            Proposal::Run { point, .. } if held && regret::may_lose_at(&self.view, &point) => {
-                Next::Wait(self.loss().into())
+            Proposal::Run { point, .. } if held && regret::may_regret_at(&self.view, &point) => {
+                Next::Wait(self.regret().into())
             }
             Proposal::Run { point, reason } => {
                 Next::Run(Phase::Search, Role::Search, point, reason)
             }
             Proposal::Wait(because) => Next::Wait(because),
             // What is left may only be held back.
-            Proposal::Exhausted if held => Next::Wait(self.loss().into()),
+            Proposal::Exhausted if held => Next::Wait(self.regret().into()),
             Proposal::Exhausted => self.conclude(),
         }
     }
@@ -529,22 +533,22 @@ impl Chooser<'_> {
         if !within {
             return None;
         }
-        let loss = self.loss();
-        let spent = loss.is_spent().then_some(Stopped::LossBound {
-            loss: loss.loss,
-            bound: loss.bound,
+        let regret = self.regret();
+        let spent = regret.is_spent().then_some(Stopped::RegretBudget {
+            regret: regret.regret,
+            bound: regret.bound,
         });
         spent.or_else(|| stopping::met(&self.view, &self.epoch.settings.stop, &mut self.rng()))
     }
 
-    fn loss(&self) -> ExpectedLoss {
-        *self.loss.get_or_init(|| {
+    fn regret(&self) -> ExpectedRegret {
+        *self.regret.get_or_init(|| {
             let settings = &self.epoch.settings;
             let estimator = self.method().estimator();
-            ExpectedLoss::of(
+            ExpectedRegret::of(
                 &self.view,
                 estimator,
-                &settings.loss,
+                &settings.regret,
                 settings.budget,
                 self.runs(),
             )

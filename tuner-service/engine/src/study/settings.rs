@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use io_autotune_model::words;
 
+pub(crate) use crate::checks::MAX_DESIGN_POINTS;
 pub(crate) use crate::checks::{SettingsError, positive, whole};
-pub(crate) use crate::guards::regret::settings::Loss;
+pub(crate) use crate::guards::regret::settings::RegretSettings;
 pub(crate) use crate::search::alabed2021::settings::{Alabed2021Multitask, Clusters, MOST_TASKS};
 pub(crate) use crate::search::cao2018::settings::{
     Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic,
 };
-pub(crate) use crate::search::latin_hypercube::MAX_DESIGN_POINTS;
 pub(crate) use crate::search::robert2019::settings::{
     Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
 };
@@ -45,12 +45,14 @@ pub struct Settings {
     /// Once the gain is resolved, one run in so many is a control run; `control_every` where that is more.
     pub control_every_resolved: u32,
     /// The settings of the method `default`.
-    pub default: DefaultSettings,
+    #[serde(rename = "default")]
+    pub surrogate_genetic: SurrogateGeneticSettings,
     /// The largest coefficient of variation, standard deviation over mean, that the default's runs may
     /// have before they are taken for different work under one name.
     pub max_baseline_cv: f64,
     /// How much the study may cost its users.
-    pub loss: Loss,
+    #[serde(rename = "loss")]
+    pub regret: RegretSettings,
     /// Which changes end a settled epoch, and how the next one is run.
     pub drift: DriftSettings,
     /// When the search ends before the budget is spent; never, if nothing is set.
@@ -83,7 +85,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
-            method: MethodName::Default,
+            method: MethodName::SurrogateGenetic,
             baseline_runs: 4,
             design_points: 15,
             budget: 50,
@@ -91,9 +93,9 @@ impl Default for Settings {
             controls: true,
             control_every: 10,
             control_every_resolved: 20,
-            default: DefaultSettings::default(),
+            surrogate_genetic: SurrogateGeneticSettings::default(),
             max_baseline_cv: 0.5,
-            loss: Loss::default(),
+            regret: RegretSettings::default(),
             drift: DriftSettings::default(),
             stop: Stop::default(),
             robert2020: Robert2020::default(),
@@ -113,7 +115,8 @@ impl Default for Settings {
 #[serde(rename_all = "kebab-case")]
 pub enum MethodName {
     /// Ours: a genetic algorithm whose many possible children a surrogate ranks.
-    Default,
+    #[serde(rename = "default")]
+    SurrogateGenetic,
     /// Robert, Zertal and Vaumourin 2020: a genetic algorithm with standard-error dynamic resampling,
     /// and every other noise reduction of their table V.
     Robert2020,
@@ -137,7 +140,7 @@ pub enum MethodName {
 }
 
 words!(MethodName, "method",
-    Default => "default", Robert2020 => "robert2020",
+    SurrogateGenetic => "default", Robert2020 => "robert2020",
     Robert2019Surrogate => "robert2019-surrogate", Robert2019Annealing => "robert2019-annealing",
     Cao2018Annealing => "cao2018-annealing", Cao2018Genetic => "cao2018-genetic",
     Cao2018Bayesian => "cao2018-bayesian", Cao2018Dqn => "cao2018-dqn",
@@ -146,15 +149,15 @@ words!(MethodName, "method",
 /// The settings of the method `default`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct DefaultSettings {
+pub struct SurrogateGeneticSettings {
     /// How many points its Latin hypercube has at least: few, because its surrogate learns from every
     /// run. A parameter with more categories has each of them once, up to `design_points` of [`Settings`].
     pub design_points: u32,
 }
 
-impl Default for DefaultSettings {
+impl Default for SurrogateGeneticSettings {
     fn default() -> Self {
-        DefaultSettings { design_points: 3 }
+        SurrogateGeneticSettings { design_points: 3 }
     }
 }
 
@@ -193,7 +196,7 @@ impl Settings {
         )?;
         whole(
             "default.design_points",
-            self.default.design_points,
+            self.surrogate_genetic.design_points,
             2,
             MAX_DESIGN_POINTS,
         )?;
@@ -203,7 +206,7 @@ impl Settings {
             100.0,
             ", as a share of the mean",
         )?;
-        self.loss.validate()?;
+        self.regret.validate()?;
         self.drift.validate()?;
         self.stop.validate()?;
         self.robert2020.validate()?;
@@ -229,6 +232,16 @@ mod tests {
         let json = serde_json::to_string(&settings).unwrap();
         assert!(json.contains(r#""method":"default""#), "{json}");
         assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
+    }
+
+    /// Settings are stored with every decision, and read again by a replay.
+    #[test]
+    fn stored_settings_keep_their_names_and_order() {
+        let stored = include_str!("settings/default.json");
+        let written = serde_json::to_string_pretty(&Settings::default()).unwrap();
+        assert_eq!(written, stored.trim_end());
+        let read: Settings = serde_json::from_str(stored).unwrap();
+        assert_eq!(read, Settings::default());
     }
 
     #[test]
@@ -343,9 +356,9 @@ mod tests {
             ("cao2018-dqn.discount", |s| {
                 s.cao2018_dqn.discount = f64::NAN
             }),
-            ("loss.default_runs", |s| s.loss.default_runs = 0.0),
-            ("loss.share", |s| s.loss.share = 1.5),
-            ("loss.design_most", |s| s.loss.design_most = f64::NAN),
+            ("loss.default_runs", |s| s.regret.default_runs = 0.0),
+            ("loss.share", |s| s.regret.share = 1.5),
+            ("loss.design_most", |s| s.regret.design_most = f64::NAN),
             ("drift.advantage", |s| s.drift.advantage = 0.0),
             ("drift.level", |s| s.drift.level = f64::NAN),
             ("drift.false_alarms", |s| s.drift.false_alarms = -1.0),

@@ -1,7 +1,7 @@
-//! What an epoch that keeps ranks takes from its parent: an order of parametrizations, and no times.
+//! Warm start: an epoch takes an order of parametrizations from its parent, and no times.
 //!
-//! The parent's ranking seeds the design, and the first of it is the best known until the epoch's own
-//! runs say otherwise. Their times stay with the parent: they are of another machine, file system or input.
+//! The parent's ranking seeds the design. Its first is the best known until the epoch's own runs say otherwise. Times
+//! stay with the parent: they belong to another machine, file system or input.
 
 use io_autotune_model::Drift;
 
@@ -114,8 +114,8 @@ mod tests {
         let order = [[2, 2], [1, 1], [3, 3], [0, 0]].map(|levels| at(&space, levels));
         assert_eq!(ranks(Some(0.8)), order);
         assert_eq!(ranks(None), order);
-        let lost = [[0, 0], [2, 2], [1, 1], [3, 3]].map(|levels| at(&space, levels));
-        assert_eq!(ranks(Some(1.0)), lost);
+        let regret_so_far = [[0, 0], [2, 2], [1, 1], [3, 3]].map(|levels| at(&space, levels));
+        assert_eq!(ranks(Some(1.0)), regret_so_far);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Surrogates that were fitted before, for callers who ask about one epoch again and again.
+//! The last fitted surrogate, for callers that ask about one epoch again and again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,11 +6,10 @@ use crate::space::Space;
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::{Observation, Prediction, Scatter};
 
-/// The surrogate that was last fitted, kept with all that it was fitted to. Whoever asks with the same gets it again, and
-/// whoever asks with anything else has one fitted: answers are the same with it as without, only sooner. Between two
-/// verdicts on an epoch's runs every suggestion is made from one fit, whatever is in flight.
+/// The last fitted surrogate and its data. The same data get the same fit, other data a new one: answers do not change,
+/// they only come sooner. Between two verdicts every suggestion of an epoch uses one fit, whatever is in flight.
 #[derive(Debug, Default)]
-pub struct Fits(Mutex<Option<Arc<Fit>>>);
+pub struct SurrogateCache(Mutex<Option<Arc<Fit>>>);
 
 /// A surrogate with what it was fitted to.
 #[derive(Debug)]
@@ -46,7 +45,7 @@ impl Fit {
     }
 }
 
-impl Fits {
+impl SurrogateCache {
     /// [`Fit::new`], or the same as before.
     pub(crate) fn of(
         &self,
@@ -86,10 +85,10 @@ mod tests {
             squares: 0.1,
             degrees: 4.0,
         };
-        let fits = Fits::default();
+        let surrogates = SurrogateCache::default();
         let observations = vec![observation(1, 1.0), observation(3, 2.0)];
-        let first = fits.of(&space, &observations, scatter).unwrap();
-        let again = fits.of(&space, &observations, scatter).unwrap();
+        let first = surrogates.of(&space, &observations, scatter).unwrap();
+        let again = surrogates.of(&space, &observations, scatter).unwrap();
         assert!(Arc::ptr_eq(&first, &again));
         let mut slower = observations.clone();
         slower[1].log_mean = 2.5;
@@ -98,8 +97,10 @@ mod tests {
             (&space, &slower, scatter),
             (&space, &observations, Scatter::default()),
         ] {
-            fits.of(&grid(&[6]), &observations[..1], scatter).unwrap();
-            let fit = fits.of(space, observations, scatter).unwrap();
+            surrogates
+                .of(&grid(&[6]), &observations[..1], scatter)
+                .unwrap();
+            let fit = surrogates.of(space, observations, scatter).unwrap();
             let fresh = Fit::new(space, observations, scatter).unwrap();
             assert!(!Arc::ptr_eq(&first, &fit));
             assert_eq!(fit.predictions, fresh.predictions);

@@ -30,7 +30,7 @@ pub(crate) struct Ensemble {
 }
 
 impl Ensemble {
-    /// Fits it to what is known; none where [`Surrogate::fit`] has none.
+    /// SurrogateCache it to what is known; none where [`Surrogate::fit`] has none.
     pub(crate) fn fit(
         space: &Space,
         observations: &[Observation],

@@ -172,7 +172,7 @@ impl Posterior {
 }
 
 impl MultiTask {
-    /// Fits the process to elapsed, the first of the tasks, and measures. The logarithms of all tasks should
+    /// SurrogateCache the process to elapsed, the first of the tasks, and measures. The logarithms of all tasks should
     /// scatter alike: their priors are one.
     ///
     /// Work grows with the cube of the number of all observations. None without observations of

@@ -1,5 +1,4 @@
-//! What the surrogate says of an epoch: of what is known, and of what will be once the runs in flight have ended. The
-//! method `default` goes by it.
+//! The surrogate's posterior of an epoch: of the runs that ended, and with the runs in flight fantasised.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use crate::history::by_point::{Known, View};
 use crate::space::Point;
-use crate::surrogate::cache::{Fit, Fits};
+use crate::surrogate::cache::{Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::{Observation, Prediction, Scatter, ranked};
 
@@ -30,14 +29,14 @@ const OUTLIER_DOUBT: f64 = 4.0;
 #[derive(Debug)]
 pub(crate) struct Modelled<'a> {
     view: View<'a>,
-    cache: Option<&'a Fits>,
+    cache: Option<&'a SurrogateCache>,
     fitted: OnceCell<Option<Fitted>>,
     posterior: OnceCell<Option<Posterior>>,
 }
 
 impl<'a> Modelled<'a> {
     /// With surrogates that were fitted before, where there is a cache.
-    pub(crate) fn new(view: View<'a>, cache: Option<&'a Fits>) -> Self {
+    pub(crate) fn new(view: View<'a>, cache: Option<&'a SurrogateCache>) -> Self {
         Modelled {
             view,
             cache,
@@ -69,7 +68,7 @@ impl<'a> Deref for Modelled<'a> {
     }
 }
 
-/// What the surrogate says of the runs that ended: a run in flight makes nothing surer here.
+/// The posterior of the runs that ended: a run in flight makes nothing surer.
 #[derive(Debug)]
 pub(crate) struct Fitted {
     fit: Arc<Fit>,
@@ -83,7 +82,7 @@ pub(crate) struct Fitted {
 
 impl Fitted {
     /// None before a run has counted.
-    fn new(view: &View<'_>, cache: Option<&Fits>) -> Option<Self> {
+    fn new(view: &View<'_>, cache: Option<&SurrogateCache>) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
         let fit = match cache {
@@ -115,7 +114,7 @@ impl Fitted {
     }
 }
 
-/// What is believed of an epoch in which the runs in flight have ended as expected: whoever chooses the next goes by it.
+/// The posterior in which the runs in flight have ended as predicted (kriging believer): the next run is chosen by it.
 #[derive(Debug)]
 pub(crate) struct Posterior {
     pub(crate) surrogate: Arc<Ensemble>,

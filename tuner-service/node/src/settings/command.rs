@@ -10,8 +10,8 @@ use io_autotune_protocol::{DeliveredCommand, Job, is_deliverable_variable};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{RunAs, SiteCommand};
+use crate::files::is_one_line;
 use crate::limited;
-use crate::start::is_one_line;
 
 /// A command as it is run for one job: all that it takes to stop it is saved before it is started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

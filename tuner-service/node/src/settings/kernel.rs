@@ -10,7 +10,7 @@ use io_autotune_protocol::{DeliveredSetting, SettingKind};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
-use crate::directory::read_limited;
+use crate::files::read_limited;
 use crate::limited;
 
 /// lctl takes no longer: it asks the kernel of this node alone.

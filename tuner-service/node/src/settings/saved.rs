@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Running;
 use super::kernel::Target;
-use crate::directory::{
+use crate::files::{
     DirectoryError, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
 };
 

@@ -131,13 +131,13 @@ async fn stuck(service: &Service) -> Check {
             );
         }
         let shown = runs.iter().take(SHOWN).map(|run| {
-            let heard = match (&run.outcome, run.reported) {
+            let observed_values = match (&run.outcome, run.reported) {
                 (Some(outcome), _) => format!("Slurm says {outcome}"),
                 (None, true) => "reported, without Slurm's word".to_owned(),
                 (None, false) => "not heard of".to_owned(),
             };
             format!(
-                "job {} of {} (run {}), {:.0} days: {heard}",
+                "job {} of {} (run {}), {:.0} days: {observed_values}",
                 run.job.job_id,
                 run.job.cluster,
                 run.run_id,

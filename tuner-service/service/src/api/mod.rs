@@ -8,7 +8,9 @@ mod outcomes;
 mod preview;
 mod report;
 mod runs;
+mod signing;
 mod studies;
+mod summary;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,14 +29,14 @@ use utoipa::OpenApi;
 
 pub(crate) use self::error::ApiError;
 pub(crate) use self::report::ReportConfig;
+pub(crate) use self::signing::MUNGE_CALLS;
 use crate::access::Access;
+use crate::admission::Admissions;
 use crate::decide::Snapshot;
-use crate::fits::EpochFits;
-use crate::gate::Gates;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
-use crate::signing;
 use crate::slurm::Sources;
+use crate::surrogates::SurrogateCaches;
 
 /// What handlers work with.
 pub(crate) struct Service {
@@ -56,9 +58,9 @@ pub(crate) struct Service {
     /// A run in flight for longer deserves a look.
     pub(crate) stuck_after: Duration,
     /// Who waits for a study.
-    pub(crate) gates: Gates<Snapshot>,
+    pub(crate) admissions: Admissions<Snapshot>,
     /// The surrogates of the epochs asked about last.
-    pub(crate) fits: EpochFits,
+    pub(crate) surrogates: SurrogateCaches,
     /// What jobs on several nodes were answered a moment ago.
     pub(crate) launches: Launches<StartAnswer>,
 }

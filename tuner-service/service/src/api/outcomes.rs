@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::runs::{is_exit_code, plain_name};
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::repeat::repeated;
+use crate::retry::retried;
 
 /// No job runs, and none is suspended, for longer: a hundred years.
 const MOST_SECONDS: u64 = 100 * 366 * 86_400;
@@ -54,7 +54,7 @@ pub(super) async fn store(
         })?;
     }
     let words: Vec<_> = outcomes.iter().map(crate::slurm::word).collect();
-    let recorded = repeated(|| {
+    let recorded = retried(|| {
         service
             .store
             .record_outcomes(Source::Jobcomp, &cluster, &words)

@@ -10,10 +10,10 @@ use io_autotune_protocol::{
 };
 use io_autotune_store::StudyFilter;
 
+use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::decide::application_name;
-use crate::summary;
 
 /// So many studies are told of in one line.
 const STUDIES_SHOWN: usize = 2;

@@ -17,13 +17,13 @@ use io_autotune_store::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::decide::{Occasion, Snapshot, application_name, decide};
 use crate::merge::merge_stored;
-use crate::repeat::repeated;
 use crate::replay::{self, Kept};
-use crate::summary;
+use crate::retry::retried;
 
 /// How long a start waits for its study's row, which another replica, or a verdict, may hold.
 const LOCK_WAIT: Duration = Duration::from_millis(400);
@@ -67,11 +67,11 @@ pub(super) async fn start(
         listed_limit: service.listed_limit(&job),
         accelerator: &accelerator,
         settings: &service.settings,
-        fits: Some(&service.fits),
+        surrogates: Some(&service.surrogates),
         busy: None,
     };
     let ask = || async {
-        let started = repeated(|| started(&service, &new, &occasion)).await?;
+        let started = retried(|| started(&service, &new, &occasion)).await?;
         tracing::info!(
             run_id = started.run_id, cluster = job.cluster, job_id = job.job_id,
             restart_count = job.restart_count, phase = %started.phase, role = %started.role, "run started"
@@ -93,8 +93,8 @@ async fn started(
     new: &NewRun<'_>,
     occasion: &Occasion<'_>,
 ) -> Result<StartedRun, StoreError> {
-    let gate = service.gates.of(new.study);
-    if let Some(_turn) = gate.turn().await {
+    let admission = service.admissions.of(new.study);
+    if let Some(_turn) = admission.turn().await {
         let decide = |state: &StudyState| decide(occasion, state);
         match service.store.start_run(new, LOCK_WAIT, decide).await {
             Err(StoreError::Busy { .. }) => {}
@@ -105,13 +105,13 @@ async fn started(
         let state = service.store.state_of(new.study, new.space).await?;
         Ok::<_, StoreError>(Snapshot::new(state))
     };
-    let mut snapshot = gate.snapshot(fetch()).await?;
+    let mut snapshot = admission.snapshot(fetch()).await?;
     for _ in 0..STEERED_MEANWHILE {
         match unlocked(service, new, occasion, &snapshot).await {
             // By another replica, or while the snapshot was read.
             Err(StoreError::Outdated { .. }) => {
-                gate.forget(&snapshot).await;
-                snapshot = gate.snapshot(fetch()).await?;
+                admission.forget(&snapshot).await;
+                snapshot = admission.snapshot(fetch()).await?;
             }
             other => return other,
         }
@@ -194,14 +194,14 @@ pub(super) async fn finish(
     // space.
     let space = match service.accelerator(accelerator) {
         Ok(accelerator) => Some(accelerator.space.clone()),
-        Err(_) if repeated(|| service.store.has_run(&reported)).await? => None,
+        Err(_) if retried(|| service.store.has_run(&reported)).await? => None,
         Err(refusal) => return Err(refusal),
     };
     let reported = Finish {
         space: space.as_ref(),
         ..reported
     };
-    let finished = repeated(|| {
+    let finished = retried(|| {
         service
             .store
             .finish_run(&reported, |reports| merge_stored(reports).into())
@@ -243,7 +243,7 @@ pub(super) async fn over(
             runs.len()
         )));
     }
-    let over = repeated(|| service.store.over(&runs, OVER_FOR)).await?;
+    let over = retried(|| service.store.over(&runs, OVER_FOR)).await?;
     Ok(Json(OverAnswer { over }))
 }
 

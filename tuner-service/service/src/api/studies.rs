@@ -12,9 +12,10 @@ use io_autotune_store::{Audit, StudyFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::summary;
+use crate::decide::restricted;
 
 /// Which studies to show.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -60,7 +61,7 @@ pub(super) async fn pin(
     let audit = steering(&service, caller, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
     service.store.pin(study_id, &parametrization, audit).await?;
-    service.gates.forget_snapshots().await;
+    service.admissions.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
@@ -80,9 +81,9 @@ async fn parametrization(
             Ok(state.space.complete(&values)?)
         }
         None => {
-            let narrowed = summary::narrowed(&state);
-            let epoch = Epoch::new(narrowed.space(), &service.settings, state.seed);
-            match epoch.recommend(narrowed.history()) {
+            let restricted = restricted(&state);
+            let epoch = Epoch::new(restricted.space(), &service.settings, state.seed);
+            match epoch.recommend(restricted.history()) {
                 Some(recommendation) => Ok(recommendation.parametrization),
                 None => Err(ApiError::bad_request(format!(
                     "study {study_id} recommends nothing yet: name the values to pin"
@@ -110,7 +111,7 @@ pub(super) async fn unpin(
             "study {study_id} is not pinned"
         )));
     }
-    service.gates.forget_snapshots().await;
+    service.admissions.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, "study unpinned");
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
@@ -129,7 +130,7 @@ pub(super) async fn reset(
     let Json(body) = body?;
     let audit = steering(&service, caller, study_id, &body.why).await?;
     let epoch = service.store.reset(study_id, audit).await?;
-    service.gates.forget_snapshots().await;
+    service.admissions.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
     Ok(Json(one_study(&service, caller, study_id).await?))
 }
@@ -148,7 +149,7 @@ pub(super) async fn accept(
     let Json(body) = body?;
     let audit = steering(&service, caller, study_id, &body.why).await?;
     service.store.accept_mixed(study_id, audit).await?;
-    service.gates.forget_snapshots().await;
+    service.admissions.forget_snapshots().await;
     tracing::info!(
         study_id,
         uid = caller.uid,

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use io_autotune_protocol::Outcome;
-use io_autotune_store::{Source, Word};
+use io_autotune_store::{OutcomeReport, Source};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -122,8 +122,8 @@ impl Sources {
 }
 
 /// An outcome as the store keeps it.
-pub(crate) fn word(outcome: &Outcome) -> Word {
-    Word {
+pub(crate) fn word(outcome: &Outcome) -> OutcomeReport {
+    OutcomeReport {
         job_id: outcome.job_id,
         state: outcome.state.clone(),
         exit_code: outcome.exit_code.clone(),

@@ -2,7 +2,7 @@
 
 use super::{AVERAGE_RUN, Course, Group, Metric, RECOMMENDED};
 
-use io_autotune_engine::Loss;
+use io_autotune_engine::RegretSettings;
 
 pub(super) const QUALITY: Group = Group {
     name: "quality",
@@ -122,7 +122,7 @@ fn over_bound(course: &Course<'_>, one_is_forgiven: bool) -> Option<f64> {
         sum += lost;
         worst = worst.max(lost);
         let forgiven = if one_is_forgiven { worst } else { 0.0 };
-        over |= sum - forgiven > Loss::default().bound(runs);
+        over |= sum - forgiven > RegretSettings::default().bound(runs);
     }
     Some(if over { 100.0 } else { 0.0 })
 }

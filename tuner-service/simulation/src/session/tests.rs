@@ -56,7 +56,7 @@ fn fuzz_lines() {
     io_autotune_fuzzing::Target::new("lines", &[sample])
         .rounds(1500)
         .run(|input| {
-            let mut session = session(6, MethodName::Default);
+            let mut session = session(6, MethodName::SurrogateGenetic);
             for line in String::from_utf8_lossy(input).lines().take(20) {
                 let answer = session.answer(line);
                 if let Some(error) = answer.get("error") {
@@ -141,7 +141,7 @@ fn a_session_from_the_first_line_to_the_last() {
 
 #[test]
 fn bad_lines_are_answered_and_change_nothing() {
-    let mut session = session(3, MethodName::Default);
+    let mut session = session(3, MethodName::SurrogateGenetic);
     let (first, _) = ask(&mut session);
     let (second, _) = ask(&mut session);
     for (line, words) in [
@@ -259,7 +259,7 @@ fn settings_are_for_so_few_runs() {
         for method in MethodName::ALL {
             let settings = settings_for(budget, *method);
             assert_eq!(settings.baseline_runs, 1);
-            assert!(settings.design_points <= 15 && settings.default.design_points <= 3);
+            assert!(settings.design_points <= 15 && settings.surrogate_genetic.design_points <= 3);
             assert!(settings.budget >= 1 && settings.budget <= budget);
         }
     }

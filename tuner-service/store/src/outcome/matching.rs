@@ -22,7 +22,7 @@ pub(super) struct RunAt {
 
 /// A word, as far as it says which run it speaks of and how much it is worth.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Said {
+pub(super) struct OutcomeRecord {
     pub(super) id: i64,
     pub(super) source: Source,
     pub(super) state: String,
@@ -50,14 +50,14 @@ pub(super) struct Truth {
 /// before it was reported: a word is its own only if no other could be. sacct knows no begin of some
 /// launches that were put back soon: such a word is the last run's before its end, unless sacct has
 /// another word for that.
-pub(super) fn claims(words: &[Said], runs: &[RunAt]) -> Vec<Option<i64>> {
-    let mut claims: Vec<_> = words.iter().map(|word| claim(word, runs)).collect();
-    for (place, word) in words.iter().enumerate() {
+pub(super) fn claims(records: &[OutcomeRecord], runs: &[RunAt]) -> Vec<Option<i64>> {
+    let mut claims: Vec<_> = records.iter().map(|record| claim(record, runs)).collect();
+    for (place, record) in records.iter().enumerate() {
         let (Source::Sacct, None, None, Some(end)) = (
-            word.source,
-            word.restart_count,
-            word.started_at,
-            word.ended_at,
+            record.source,
+            record.restart_count,
+            record.started_at,
+            record.ended_at,
         ) else {
             continue;
         };
@@ -66,10 +66,10 @@ pub(super) fn claims(words: &[Said], runs: &[RunAt]) -> Vec<Option<i64>> {
             .filter(|run| !run.unstarted && run.started_at <= end.saturating_add(SLACK))
             .max_by_key(|run| run.started_at)
             .map(|run| run.run_id);
-        let spoken_for = words
+        let spoken_for = records
             .iter()
             .zip(&claims)
-            .any(|(other, claim)| other.source == word.source && *claim == run_id);
+            .any(|(other, claim)| other.source == record.source && *claim == run_id);
         if !spoken_for {
             claims[place] = run_id;
         }
@@ -81,12 +81,12 @@ pub(super) fn claims(words: &[Said], runs: &[RunAt]) -> Vec<Option<i64>> {
     if let (Some(run), None) = (unstarted.next(), unstarted.next()) {
         let run_id = run.run_id;
         for source in Source::ALL {
-            let mut possible = words.iter().enumerate().filter(|(place, word)| {
+            let mut possible = records.iter().enumerate().filter(|(place, record)| {
                 claims[*place].is_none()
-                    && word.source == source
-                    && word.restart_count.is_none()
-                    && word.started_at.is_some()
-                    && word
+                    && record.source == source
+                    && record.restart_count.is_none()
+                    && record.started_at.is_some()
+                    && record
                         .ended_at
                         .is_some_and(|end| end <= run.started_at + SLACK)
             });
@@ -98,32 +98,32 @@ pub(super) fn claims(words: &[Said], runs: &[RunAt]) -> Vec<Option<i64>> {
     claims
 }
 
-fn claim(word: &Said, runs: &[RunAt]) -> Option<i64> {
-    if let Some(restart_count) = word.restart_count {
+fn claim(record: &OutcomeRecord, runs: &[RunAt]) -> Option<i64> {
+    if let Some(restart_count) = record.restart_count {
         let same = runs.iter().filter(|run| {
-            let began = word.started_at.unwrap_or(i64::MIN);
-            let ended = word.ended_at.unwrap_or(i64::MAX);
+            let began = record.started_at.unwrap_or(i64::MIN);
+            let ended = record.ended_at.unwrap_or(i64::MAX);
             // Where the start never arrived it says when the run was reported, which may be days later.
             run.restart_count == restart_count
                 && run.started_at >= began.saturating_sub(OTHER_LAUNCH)
                 && (run.unstarted || run.started_at <= ended.saturating_add(OTHER_LAUNCH))
         });
-        let nearest = |run: &&RunAt| match word.started_at {
+        let nearest = |run: &&RunAt| match record.started_at {
             Some(began) => (began.abs_diff(run.started_at), 0),
             None => (0, -run.run_id),
         };
         return same.min_by_key(nearest).map(|run| run.run_id);
     }
-    let begin = word.started_at?.saturating_sub(SLACK);
-    let end = word.ended_at.unwrap_or(i64::MAX).saturating_add(SLACK);
+    let begin = record.started_at?.saturating_sub(SLACK);
+    let end = record.ended_at.unwrap_or(i64::MAX).saturating_add(SLACK);
     runs.iter()
         .filter(|run| !run.unstarted && (begin..=end).contains(&run.started_at))
-        .min_by_key(|run| distance(word, run))
+        .min_by_key(|run| distance(record, run))
         .map(|run| run.run_id)
 }
 
-fn distance(word: &Said, run: &RunAt) -> u64 {
-    match (word.restart_count, word.started_at) {
+fn distance(record: &OutcomeRecord, run: &RunAt) -> u64 {
+    match (record.restart_count, record.started_at) {
         (None, Some(begin)) => begin.abs_diff(run.started_at),
         _ => 0,
     }
@@ -134,23 +134,23 @@ fn distance(word: &Said, run: &RunAt) -> u64 {
 /// What slurmctld said when the job ended beats what was asked for later, and any word beats that a
 /// launch must have been requeued because there is a later one. Among words of one source the one
 /// whose begin is nearest to the run's holds, and the latest among equals.
-pub(super) fn truth(run: &RunAt, words: &[&Said]) -> Option<Truth> {
-    let worth = |word: &&&Said| {
-        let inferred = word.source == Source::Squeue && word.state == REQUEUED;
-        let nearness = std::cmp::Reverse(distance(word, run));
-        (!inferred, word.source, nearness, word.id)
+pub(super) fn truth(run: &RunAt, records: &[&OutcomeRecord]) -> Option<Truth> {
+    let worth = |record: &&&OutcomeRecord| {
+        let inferred = record.source == Source::Squeue && record.state == REQUEUED;
+        let nearness = std::cmp::Reverse(distance(record, run));
+        (!inferred, record.source, nearness, record.id)
     };
-    let best = words.iter().max_by_key(worth)?;
-    let limit = |word: &&&Said| word.limit_seconds.is_some();
+    let best = records.iter().max_by_key(worth)?;
+    let limit = |record: &&&OutcomeRecord| record.limit_seconds.is_some();
     Some(Truth {
         outcome: best.state.clone(),
         source: best.source,
-        suspended: words.iter().any(|word| word.suspended),
-        limit_seconds: words
+        suspended: records.iter().any(|record| record.suspended),
+        limit_seconds: records
             .iter()
             .filter(limit)
             .max_by_key(worth)
-            .and_then(|word| word.limit_seconds),
+            .and_then(|record| record.limit_seconds),
     })
 }
 
@@ -180,8 +180,8 @@ mod tests {
         }
     }
 
-    fn said(source: Source, state: &str, from: i64, to: i64) -> Said {
-        Said {
+    fn recorded(source: Source, state: &str, from: i64, to: i64) -> OutcomeRecord {
+        OutcomeRecord {
             id: from,
             source,
             state: state.into(),
@@ -193,12 +193,12 @@ mod tests {
         }
     }
 
-    fn counted(state: &str, restart_count: i32) -> Said {
-        Said {
+    fn counted(state: &str, restart_count: i32) -> OutcomeRecord {
+        OutcomeRecord {
             restart_count: Some(restart_count),
             started_at: None,
             ended_at: None,
-            ..said(Source::Squeue, state, 0, 0)
+            ..recorded(Source::Squeue, state, 0, 0)
         }
     }
 
@@ -206,37 +206,37 @@ mod tests {
     fn a_word_speaks_of_the_launch_that_began_in_its_interval() {
         // A job that was requeued twice, each launch a minute after the one before.
         let runs = [run(0, 1000), run(1, 1060), run(2, 1120)];
-        let words = [
-            said(Source::Jobcomp, "REQUEUED", 1000, 1030),
-            said(Source::Jobcomp, "NODE_FAIL", 1059, 1090),
-            said(Source::Jobcomp, "COMPLETED", 1121, 1200),
+        let records = [
+            recorded(Source::Jobcomp, "REQUEUED", 1000, 1030),
+            recorded(Source::Jobcomp, "NODE_FAIL", 1059, 1090),
+            recorded(Source::Jobcomp, "COMPLETED", 1121, 1200),
         ];
-        assert_eq!(claims(&words, &runs), [Some(100), Some(101), Some(102)]);
+        assert_eq!(claims(&records, &runs), [Some(100), Some(101), Some(102)]);
         // Clocks that differ by less than the slack; and by more.
-        let early = said(Source::Jobcomp, "COMPLETED", 1004, 1006);
-        let late = said(Source::Jobcomp, "COMPLETED", 1007, 1009);
+        let early = recorded(Source::Jobcomp, "COMPLETED", 1004, 1006);
+        let late = recorded(Source::Jobcomp, "COMPLETED", 1007, 1009);
         assert_eq!(claims(&[early, late], &runs), [Some(100), None]);
     }
 
     #[test]
     fn a_word_without_a_begin_is_the_last_launchs_before_its_end_if_that_has_no_other() {
-        let beginless = |state, end: i64| Said {
+        let beginless = |state, end: i64| OutcomeRecord {
             started_at: None,
-            ..said(Source::Sacct, state, 0, end)
+            ..recorded(Source::Sacct, state, 0, end)
         };
         // sacct, 22.05.8: preempted two seconds after its start, and launched again.
         let runs = [run(0, 1000), run(1, 1010)];
-        let words = [
+        let records = [
             beginless("PREEMPTED", 1002),
-            said(Source::Sacct, "COMPLETED", 1010, 1015),
+            recorded(Source::Sacct, "COMPLETED", 1010, 1015),
         ];
-        assert_eq!(claims(&words, &runs), [Some(100), Some(101)]);
+        assert_eq!(claims(&records, &runs), [Some(100), Some(101)]);
         // A job that completed, was put back, and was cancelled while it was pending.
-        let words = [
-            said(Source::Sacct, "COMPLETED", 1000, 1005),
+        let records = [
+            recorded(Source::Sacct, "COMPLETED", 1000, 1005),
             beginless("CANCELLED", 1020),
         ];
-        assert_eq!(claims(&words, &runs[..1]), [Some(100), None]);
+        assert_eq!(claims(&records, &runs[..1]), [Some(100), None]);
         assert_eq!(claims(&[beginless("CANCELLED", 900)], &runs), [None]);
     }
 
@@ -259,62 +259,62 @@ mod tests {
             ..reported(0, 3 * DAY)
         };
         let runs = [run(0, 1000), again.clone(), unstarted];
-        let word = |from, to| Said {
+        let record = |from, to| OutcomeRecord {
             restart_count: Some(0),
-            ..said(Source::Squeue, "COMPLETED", from, to)
+            ..recorded(Source::Squeue, "COMPLETED", from, to)
         };
-        let words = [
-            word(1000, 1060),
-            word(DAY + 1000, DAY + 1060),
-            word(2 * DAY, 2 * DAY + 60),
-            word(4 * DAY, 4 * DAY + 60),
+        let records = [
+            record(1000, 1060),
+            record(DAY + 1000, DAY + 1060),
+            record(2 * DAY, 2 * DAY + 60),
+            record(4 * DAY, 4 * DAY + 60),
         ];
         assert_eq!(
-            claims(&words, &runs),
+            claims(&records, &runs),
             [Some(100), Some(200), Some(300), None]
         );
         // That a launch must have been put back is said without times, and of the latest.
         assert_eq!(claims(&[counted("REQUEUED", 0)], &runs), [Some(300)]);
         // The run that had the id first waits still; its word never came.
-        assert_eq!(claims(&words[1..2], &runs[..1]), [None]);
-        assert_eq!(claims(&words[..1], &[again]), [None]);
+        assert_eq!(claims(&records[1..2], &runs[..1]), [None]);
+        assert_eq!(claims(&records[..1], &[again]), [None]);
     }
 
     #[test]
     fn launches_that_are_close_together_get_the_nearer_word() {
         let runs = [run(0, 1000), run(1, 1004)];
-        let words = [
-            said(Source::Jobcomp, "REQUEUED", 1000, 1002),
-            said(Source::Jobcomp, "COMPLETED", 1004, 1010),
+        let records = [
+            recorded(Source::Jobcomp, "REQUEUED", 1000, 1002),
+            recorded(Source::Jobcomp, "COMPLETED", 1004, 1010),
         ];
-        assert_eq!(claims(&words, &runs), [Some(100), Some(101)]);
+        assert_eq!(claims(&records, &runs), [Some(100), Some(101)]);
         // Before the second word has come, a launch that was never heard of may have left the first.
         let second = &runs[1..];
-        assert_eq!(claims(&words, second), [Some(101), Some(101)]);
-        let both: Vec<_> = words.iter().collect();
+        assert_eq!(claims(&records, second), [Some(101), Some(101)]);
+        let both: Vec<_> = records.iter().collect();
         assert_eq!(truth(&runs[1], &both).unwrap().outcome, "COMPLETED");
     }
 
     #[test]
     fn a_job_that_never_began_speaks_of_no_run() {
-        let never = Said {
+        let never = OutcomeRecord {
             started_at: None,
-            ..said(Source::Jobcomp, "CANCELLED", 0, 1000)
+            ..recorded(Source::Jobcomp, "CANCELLED", 0, 1000)
         };
-        let words = [never];
-        assert_eq!(claims(&words, &[run(0, 999)]), [None]);
-        assert_eq!(claims(&words, &[reported(0, 1001)]), [None]);
+        let records = [never];
+        assert_eq!(claims(&records, &[run(0, 999)]), [None]);
+        assert_eq!(claims(&records, &[reported(0, 1001)]), [None]);
     }
 
     #[test]
     fn a_run_without_a_start_takes_the_only_word_that_ended_before_its_report() {
-        let words = [said(Source::Jobcomp, "COMPLETED", 1000, 1500)];
-        assert_eq!(claims(&words, &[reported(0, 9000)]), [Some(100)]);
-        assert_eq!(claims(&words, &[reported(0, 1400)]), [None]);
+        let records = [recorded(Source::Jobcomp, "COMPLETED", 1000, 1500)];
+        assert_eq!(claims(&records, &[reported(0, 9000)]), [Some(100)]);
+        assert_eq!(claims(&records, &[reported(0, 1400)]), [None]);
         // Two launches, one report: nobody knows which.
         let two = [
-            words[0].clone(),
-            said(Source::Jobcomp, "FAILED", 1600, 1700),
+            records[0].clone(),
+            recorded(Source::Jobcomp, "FAILED", 1600, 1700),
         ];
         assert_eq!(claims(&two, &[reported(0, 9000)]), [None, None]);
         // The other launch started as it should.
@@ -322,33 +322,34 @@ mod tests {
         assert_eq!(claims(&two, &runs), [Some(100), Some(101)]);
         // Two sources may speak of the same end.
         let both = [
-            words[0].clone(),
-            said(Source::Sacct, "COMPLETED", 1000, 1500),
+            records[0].clone(),
+            recorded(Source::Sacct, "COMPLETED", 1000, 1500),
         ];
         assert_eq!(claims(&both, &runs[..1]), [Some(100), Some(100)]);
     }
 
     #[test]
     fn the_better_word_holds() {
-        let outcome = |words: &[&Said]| truth(&run(0, 1000), words).map(|truth| truth.outcome);
+        let outcome =
+            |records: &[&OutcomeRecord]| truth(&run(0, 1000), records).map(|truth| truth.outcome);
         let requeued = counted("REQUEUED", 0);
         let squeue = counted("COMPLETED", 0);
-        let sacct = said(Source::Sacct, "NODE_FAIL", 1000, 1010);
-        let jobcomp = said(Source::Jobcomp, "PREEMPTED", 1000, 1010);
+        let sacct = recorded(Source::Sacct, "NODE_FAIL", 1000, 1010);
+        let jobcomp = recorded(Source::Jobcomp, "PREEMPTED", 1000, 1010);
         assert_eq!(outcome(&[]), None);
         assert_eq!(outcome(&[&requeued]).unwrap(), "REQUEUED");
         assert_eq!(outcome(&[&requeued, &squeue]).unwrap(), "COMPLETED");
         assert_eq!(outcome(&[&sacct, &requeued, &squeue]).unwrap(), "NODE_FAIL");
         assert_eq!(outcome(&[&jobcomp, &sacct, &squeue]).unwrap(), "PREEMPTED");
         // A requeue that slurmctld itself told of is no inference.
-        let told = said(Source::Jobcomp, "REQUEUED", 1000, 1010);
+        let told = recorded(Source::Jobcomp, "REQUEUED", 1000, 1010);
         assert_eq!(outcome(&[&told, &sacct]).unwrap(), "REQUEUED");
     }
 
     #[test]
     fn what_one_source_does_not_know_another_may() {
-        let jobcomp = said(Source::Jobcomp, "COMPLETED", 1000, 1010);
-        let squeue = Said {
+        let jobcomp = recorded(Source::Jobcomp, "COMPLETED", 1000, 1010);
+        let squeue = OutcomeRecord {
             suspended: true,
             limit_seconds: Some(60),
             ..counted("COMPLETED", 0)

@@ -139,14 +139,14 @@ async fn what_the_nodes_of_a_run_report_is_merged_together() {
             let finished = other.deliver(&store).await.unwrap();
             assert_eq!((finished.run_id, finished.duplicate), (run_id, false));
             let run = missing().await;
-            assert_eq!((run.unmerged, run.elapsed), (true, None), "{node}");
+            assert_eq!((run.dirty, run.elapsed), (true, None), "{node}");
             store.merge_reports(run_id, merged).await.unwrap();
             let run = missing().await;
             assert_eq!(run.missing.is_some(), is_missing, "{node}");
-            assert_eq!((run.unmerged, run.elapsed), (false, Some(12.0)));
+            assert_eq!((run.dirty, run.elapsed), (false, Some(12.0)));
         }
         let run = missing().await;
-        assert_eq!((run.news, run.epilog), (3, Some(json!({ "nodes": 3 }))));
+        assert_eq!((run.changes, run.epilog), (3, Some(json!({ "nodes": 3 }))));
         let after = only_run(&store).await;
         assert_eq!(after.measures["bytes_written"], 3.0 * 4096.0);
         assert_eq!(after.applied, first.applied);
@@ -183,14 +183,14 @@ async fn nodes_that_report_at_once_are_all_merged() {
                 let of_job = |run: &AwaitedRun| run.job.job_id == job_id;
                 runs.into_iter().find(of_job).unwrap()
             };
-            let unmerged = run().await;
-            assert_eq!((unmerged.unmerged, unmerged.elapsed), (true, None));
-            assert_eq!(unmerged.epilog, Some(json!({ "nodes": 1 })), "the first's");
-            store.merge_reports(unmerged.run_id, merged).await.unwrap();
+            let dirty = run().await;
+            assert_eq!((dirty.dirty, dirty.elapsed), (true, None));
+            assert_eq!(dirty.epilog, Some(json!({ "nodes": 1 })), "the first's");
+            store.merge_reports(dirty.run_id, merged).await.unwrap();
             let run = run().await;
-            assert_eq!((run.unmerged, run.elapsed), (false, Some(25.0)));
+            assert_eq!((run.dirty, run.elapsed), (false, Some(25.0)));
             assert_eq!(run.epilog, Some(json!({ "nodes": 16 })));
-            assert_eq!(run.news, 16);
+            assert_eq!(run.changes, 16);
         }
     })
     .await;

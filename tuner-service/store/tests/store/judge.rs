@@ -1,6 +1,6 @@
 //! A verdict enters an epoch's caches once, only where it fits the run, and can be revised.
 
-use io_autotune_model::{Heard, Parametrization, Phase, RecentRun, Role, Tally, Tested};
+use io_autotune_model::{ObservedValue, Parametrization, Phase, RecentRun, Role, Tally, Tested};
 use io_autotune_store::{Audit, Failure, Judged, Judgement, Source, StoreError, Verdict};
 use tokio::task::JoinSet;
 
@@ -118,11 +118,11 @@ async fn a_run_that_ran_out_of_memory_is_told_from_one_that_failed() {
             database.judge(&store, run_id, &verdict).await.unwrap();
         }
         // The truth arrives late: the caches are built anew.
-        let news = database
+        let changes = database
             .number("select news from runs where job_id = 3")
             .await;
         let judged = store
-            .judge_run(corrected, news, &out_of_memory(point(6)))
+            .judge_run(corrected, changes, &out_of_memory(point(6)))
             .await
             .unwrap();
         assert_eq!(judged, Judged::Revised);
@@ -300,9 +300,9 @@ async fn a_verdict_that_did_not_know_the_latest_news_does_not_stand() {
     in_database(|database| async move {
         let store = database.store(2);
         let run_id = launch(&store, 1, point(4), 10.0).await;
-        let news = database.news(run_id).await;
+        let changes = database.changes(run_id).await;
         say(&store, 1, "NODE_FAIL").await;
-        let judged = store.judge_run(run_id, news, &counted(point(4))).await;
+        let judged = store.judge_run(run_id, changes, &counted(point(4))).await;
         assert_eq!(judged.unwrap(), Judged::Outdated);
         assert_eq!(database.number("select count(*) from judgements").await, 0);
         assert_eq!(
@@ -519,7 +519,7 @@ async fn runs_wait_for_slurms_word_until_they_are_judged() {
         assert!(run.outcome_age.unwrap() >= 0.0);
 
         let judged = store
-            .judge_run(run.run_id, run.news, &counted(point(0)))
+            .judge_run(run.run_id, run.changes, &counted(point(0)))
             .await;
         assert_eq!(judged.unwrap(), Judged::First);
         assert_eq!(jobs(true, 10).await, [1, 3, 4]);
@@ -540,11 +540,11 @@ async fn verdicts_given_together_are_what_they_are_one_by_one() {
         let together = async |verdicts: &[(i64, i64, Verdict)]| {
             let judgements: Vec<Judgement<'_>> = verdicts
                 .iter()
-                .map(|(run_id, news, verdict)| Judgement {
+                .map(|(run_id, changes, verdict)| Judgement {
                     run_id: *run_id,
-                    news: *news,
+                    changes: *changes,
                     verdict,
-                    heard: &[],
+                    observed_values: &[],
                 })
                 .collect();
             store.judge_runs(&judgements).await
@@ -618,7 +618,7 @@ async fn a_run_whose_reports_are_not_merged_is_not_judged() {
 async fn what_a_run_was_told_enters_its_epoch_once() {
     in_database(|database| async move {
         let store = database.store(2);
-        let heard = [Heard {
+        let observed_values = [ObservedValue {
             parameter: "sieve".into(),
             name: "romio_ds_write".into(),
             given: Some("enable".into()),
@@ -628,9 +628,9 @@ async fn what_a_run_was_told_enters_its_epoch_once() {
         let judged = async |run_id: i64, verdict: &Verdict| {
             let judgement = Judgement {
                 run_id,
-                news: database.news(run_id).await,
+                changes: database.changes(run_id).await,
                 verdict,
-                heard: &heard,
+                observed_values: &observed_values,
             };
             store.judge_runs(&[judgement]).await.unwrap()
         };
@@ -638,22 +638,26 @@ async fn what_a_run_was_told_enters_its_epoch_once() {
             let start = Start::of(99);
             store.state_of(&start.study, &start.space).await.unwrap()
         };
-        let unheeded = async || state().await.heeds.unheeded().count();
+        let ineffective = async || state().await.effects.ineffective().count();
         let first = launch(&store, 1, point(4), 12.5).await;
         assert_eq!(judged(first, &not_counted()).await, [Judged::First]);
         assert_eq!(judged(first, &not_counted()).await, [Judged::Unchanged]);
         say(&store, 1, "FAILED").await;
         assert_eq!(judged(first, &failed(point(4))).await, [Judged::Revised]);
-        assert_eq!(unheeded().await, 0, "one run, however often it is judged");
+        assert_eq!(
+            ineffective().await,
+            0,
+            "one run, however often it is judged"
+        );
         let second = launch(&store, 2, point(4), 12.5).await;
         judged(second, &not_counted()).await;
-        assert_eq!(unheeded().await, 1);
+        assert_eq!(ineffective().await, 1);
         let audit = Audit {
             uid: 0,
             why: "the program was changed",
         };
         store.reset(state().await.study_id, audit).await.unwrap();
-        assert_eq!(unheeded().await, 0, "a new epoch looks anew");
+        assert_eq!(ineffective().await, 0, "a new epoch looks anew");
     })
     .await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_store::{AwaitedRun, JobKey, Recorded, Source, Store, Word};
+use io_autotune_store::{AwaitedRun, JobKey, OutcomeReport, Recorded, Source, Store};
 use jiff::Timestamp;
 use sqlx::Connection;
 
@@ -22,8 +22,8 @@ async fn started_at(database: &Database, run_id: i64) -> Timestamp {
 }
 
 /// What the job-completion script says: no restart count, but an interval.
-fn interval(job_id: u32, state: &str, from: Timestamp, seconds: i64) -> Word {
-    Word {
+fn interval(job_id: u32, state: &str, from: Timestamp, seconds: i64) -> OutcomeReport {
+    OutcomeReport {
         restart_count: None,
         started_at: Some(from),
         ended_at: Some(from + jiff::SignedDuration::from_secs(seconds)),
@@ -32,7 +32,7 @@ fn interval(job_id: u32, state: &str, from: Timestamp, seconds: i64) -> Word {
     }
 }
 
-async fn record(store: &Store, source: Source, words: &[Word]) -> Recorded {
+async fn record(store: &Store, source: Source, words: &[OutcomeReport]) -> Recorded {
     store.record_outcomes(source, CLUSTER, words).await.unwrap()
 }
 
@@ -68,7 +68,7 @@ async fn a_word_is_stored_once_however_often_it_is_delivered() {
         let none = record(&store, Source::Sacct, &[]).await;
         assert_eq!((none.stored, none.duplicates), (0, 0));
         // Only the first of them was news.
-        assert_eq!(database.news(run_id).await, 1);
+        assert_eq!(database.changes(run_id).await, 1);
         assert_eq!(store.unclaimed_outcomes().await.unwrap(), 2);
     })
     .await;
@@ -90,7 +90,7 @@ async fn the_better_source_holds_and_what_changes_is_news() {
         let run = awaited(&store, 1, 0).await;
         assert_eq!(run.outcome.as_deref(), Some("COMPLETED"));
         assert_eq!(
-            (run.suspended, run.limit_seconds, run.news),
+            (run.suspended, run.limit_seconds, run.changes),
             (true, None, 2)
         );
 
@@ -104,12 +104,15 @@ async fn the_better_source_holds_and_what_changes_is_news() {
         let run = awaited(&store, 1, 0).await;
         assert_eq!(run.outcome_source, Some(Source::Jobcomp));
         assert_eq!((run.suspended, run.limit_seconds), (true, Some(3600)));
-        assert_eq!(run.news, 3);
+        assert_eq!(run.changes, 3);
 
         // A worse source changes nothing any more.
         record(&store, Source::Sacct, &[interval(1, "FAILED", from, 10)]).await;
         let run = awaited(&store, 1, 0).await;
-        assert_eq!((run.outcome.as_deref(), run.news), (Some("COMPLETED"), 3));
+        assert_eq!(
+            (run.outcome.as_deref(), run.changes),
+            (Some("COMPLETED"), 3)
+        );
     })
     .await;
 }
@@ -174,7 +177,7 @@ async fn a_word_that_meets_no_run_waits_for_one_and_not_for_ever() {
         assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 1);
         let run = awaited(&store, 7, 0).await;
         assert_eq!(run.outcome.as_deref(), Some("COMPLETED"));
-        assert_eq!(run.news, 2);
+        assert_eq!(run.changes, 2);
         assert_eq!(store.claim_outcomes(CLUSTER).await.unwrap(), 0);
 
         let forgotten = store.forget_unclaimed(Duration::from_secs(3600)).await;
@@ -248,7 +251,7 @@ async fn the_latest_run_that_slurm_spoke_of_tells_the_time_limit() {
         let study_id = database.number("select id from studies").await;
         let limit = async || store.study_state(study_id).await.unwrap().limit_seconds;
         let told = async |job_id, state, limit_seconds| {
-            let words = [Word {
+            let words = [OutcomeReport {
                 limit_seconds,
                 ..word(job_id, state)
             }];

@@ -205,7 +205,7 @@ async fn a_transaction_that_the_database_ends_is_worth_repeating_and_a_wait_is_n
             })
             .await
             .unwrap_err();
-        assert!(ended.is_worth_repeating() && ended.is_outage(), "{ended}");
+        assert!(ended.is_transient() && ended.is_outage(), "{ended}");
         Start::of(1).search(&store, point(2)).await;
 
         let mut waiting = Start::of(2);
@@ -219,7 +219,7 @@ async fn a_transaction_that_the_database_ends_is_worth_repeating_and_a_wait_is_n
             .ask(&store, |_| unreachable!("the study is locked"))
             .await
             .unwrap_err();
-        assert!(!busy.is_worth_repeating(), "{busy}");
+        assert!(!busy.is_transient(), "{busy}");
     })
     .await;
 }

@@ -1,6 +1,6 @@
 //! What the nightly report reads, and that its role reads nothing else.
 
-use io_autotune_store::{Source, Verdict, Word};
+use io_autotune_store::{OutcomeReport, Source, Verdict};
 use sqlx::{AssertSqlSafe, Connection, Executor, Row};
 
 use crate::support::{CLUSTER, in_database, launch, point, word};
@@ -18,7 +18,7 @@ async fn the_reports_role_reads_the_views_and_nothing_else() {
     in_database(|database| async move {
         let store = database.store(2);
         let run_id = launch(&store, 1, point(4), 12.5).await;
-        let charged = Word {
+        let charged = OutcomeReport {
             account: Some("physics".into()),
             exit_code: Some("0:0".into()),
             ..word(1, "COMPLETED")

@@ -6,10 +6,10 @@ use crate::checks::{SettingsError, positive, probability};
 
 /// How much a study may lose to parametrizations that are slower than the default, in runs of the
 /// default: the larger of `default_runs` and `share` of the epoch's runs. Exploration pauses while
-/// the expected loss (`loss.rs`) has reached it.
+/// the expected regret (`regret.rs`) has reached it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Loss {
+pub struct RegretSettings {
     /// So many runs of the default may be lost however few runs there are; above 0.
     pub default_runs: f64,
     /// The share of the epoch's runs that may be lost, from 0 to 1.
@@ -20,9 +20,9 @@ pub struct Loss {
     pub design_most: f64,
 }
 
-impl Default for Loss {
+impl Default for RegretSettings {
     fn default() -> Self {
-        Loss {
+        RegretSettings {
             default_runs: 3.0,
             share: 0.1,
             design_most: 2.0,
@@ -33,9 +33,9 @@ impl Default for Loss {
 /// The largest number of default runs, and of times the default.
 const MOST: f64 = 1e6;
 
-impl Loss {
+impl RegretSettings {
     /// Nothing is held back: for whoever asks to explore, and for the papers' methods as published.
-    pub const UNBOUNDED: Loss = Loss {
+    pub const UNBOUNDED: RegretSettings = RegretSettings {
         default_runs: MOST,
         share: 1.0,
         design_most: MOST,

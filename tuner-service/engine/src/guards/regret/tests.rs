@@ -7,19 +7,19 @@ use crate::history::{History, Pending, Role, Tally};
 use crate::reason::{BestKnownBecause, Reason, Stopped, Suggestion};
 use crate::space::Space;
 use crate::study::epoch::Epoch;
-use crate::study::settings::{Loss, MethodName, Settings};
+use crate::study::settings::{MethodName, RegretSettings, Settings};
 use crate::testing::{Outcome, finish, grid, history, normal, started, tested};
 
-fn expected_loss(
+fn expected_regret(
     space: &Space,
     history: &History,
     pending: &[Pending],
     settings: &Settings,
-) -> ExpectedLoss {
+) -> ExpectedRegret {
     let runs = history.tally.total + pending.iter().map(|run| run.count).sum::<u64>();
     let view = Modelled::new(View::new(space, history, pending), None);
     let estimator = crate::search::named(settings.method).estimator();
-    ExpectedLoss::of(&view, estimator, &settings.loss, settings.budget, runs)
+    ExpectedRegret::of(&view, estimator, &settings.regret, settings.budget, runs)
 }
 
 fn settings(method: MethodName) -> Settings {
@@ -33,9 +33,9 @@ fn settings(method: MethodName) -> Settings {
 fn pause(suggestion: &Suggestion) -> Option<(f64, f64)> {
     match suggestion.reason {
         Reason::BestKnown {
-            because: BestKnownBecause::LossBound { loss, bound },
+            because: BestKnownBecause::RegretBudget { regret, bound },
             ..
-        } => Some((loss, bound)),
+        } => Some((regret, bound)),
         _ => None,
     }
 }
@@ -68,36 +68,36 @@ fn by_hand() {
         history(times.iter().map(entry).collect(), 0, 20)
     };
     let settings = settings(MethodName::Random);
-    let loss = |history: &History| expected_loss(&space, history, &[], &settings);
+    let regret = |history: &History| expected_regret(&space, history, &[], &settings);
     // Noise of log elapsed: (0 + 2 * 0.01) / (9 + 2) * (1 + 8 / 11) = 0.00314. Means 0, ln 2, ln 2 over ln
     // 100: 0.16015 - 0.00079 between points, so each is weighed by 0.15936 / 0.16015 = 0.99510.
     let slow = known(&[(0, &[100.0; 4]), (1, &[200.0; 4]), (2, &[200.0; 4])]);
     let times = |shrunk: f64| 8.0 * (shrunk.exp() - 1.0);
     let weight = 0.99510;
     let expected = times(weight * 2.0_f64.ln());
-    let all = loss(&slow);
-    assert!((all.loss - expected).abs() < 1e-3, "{all:?}, {expected}");
+    let all = regret(&slow);
+    assert!((all.regret - expected).abs() < 1e-3, "{all:?}, {expected}");
     assert_eq!((all.bound, all.is_reached()), (3.0, true));
     // Gains do not pay for it, and are no loss.
     let gains = known(&[(0, &[100.0; 4]), (1, &[50.0; 4]), (2, &[50.0; 4])]);
-    assert_eq!(loss(&gains).loss, 0.0);
+    assert_eq!(regret(&gains).regret, 0.0);
     // The bound is a tenth of the runs from 30 on.
     let mut later = slow.clone();
     later.tally.total = 200;
     assert_eq!(
-        (loss(&later).bound, loss(&later).is_reached()),
+        (regret(&later).bound, regret(&later).is_reached()),
         (20.0, false)
     );
     // Before the default is known, nothing is lost; nor where a single run tells no difference.
-    assert_eq!(loss(&known(&[(1, &[200.0; 4])])).loss, 0.0);
+    assert_eq!(regret(&known(&[(1, &[200.0; 4])])).regret, 0.0);
     let odd = known(&[(0, &[100.0, 60.0, 150.0, 90.0]), (1, &[140.0])]);
-    assert!(loss(&odd).loss < 0.2, "{:?}", loss(&odd));
+    assert!(regret(&odd).regret < 0.2, "{:?}", regret(&odd));
 }
 
 #[test]
 fn runs_in_flight_and_cut_short_count() {
     let space = grid(&[11]);
-    for method in [MethodName::Random, MethodName::Default] {
+    for method in [MethodName::Random, MethodName::SurrogateGenetic] {
         let settings = settings(method);
         let mut history = history(
             vec![
@@ -109,7 +109,7 @@ fn runs_in_flight_and_cut_short_count() {
             7,
         );
         let of = |history: &History, pending: &[Pending]| {
-            expected_loss(&space, history, pending, &settings).loss
+            expected_regret(&space, history, pending, &settings).regret
         };
         let ended = of(&history, &[]);
         let flight = |level: u32| Pending {
@@ -137,7 +137,7 @@ fn where_nothing_is_wrong_nothing_pauses() {
     for (method, lives, runs) in [
         (MethodName::Robert2020, 60, 100),
         (MethodName::Random, 60, 100),
-        (MethodName::Default, 8, 50),
+        (MethodName::SurrogateGenetic, 8, 50),
     ] {
         let settings = Settings {
             budget: 100,
@@ -147,7 +147,7 @@ fn where_nothing_is_wrong_nothing_pauses() {
         for seed in 0..lives {
             let spread = [0.05, 0.1, 0.2, 0.3][seed as usize % 4];
             let mut world = ChaCha8Rng::seed_from_u64(seed);
-            let (mut held, mut lost) = (false, 0.0);
+            let (mut held, mut regret_so_far) = (false, 0.0);
             let time = |_: &Point| {
                 let slow = if world.random_bool(1.0 / 16.0) {
                     1.45
@@ -155,14 +155,14 @@ fn where_nothing_is_wrong_nothing_pauses() {
                     1.0
                 };
                 let ratio = slow * (spread * normal(&mut world)).exp();
-                lost += f64::max(0.0, ratio - 1.0);
+                regret_so_far += f64::max(0.0, ratio - 1.0);
                 100.0 * ratio
             };
             live(&space, &settings, seed, runs, time, |suggestion, _| {
                 held |= pause(suggestion).is_some();
             });
             paused += u32::from(held);
-            raw += u32::from(lost > settings.loss.bound(runs as u64));
+            raw += u32::from(regret_so_far > settings.regret.bound(runs as u64));
         }
         assert!(paused <= lives as u32 / 30, "{method}: {paused} of {lives}");
         assert!(raw >= lives as u32 / 3, "{method}: {raw} of {lives}");
@@ -187,26 +187,29 @@ fn exploration_pauses_and_goes_on() {
         };
         let (mut explored, mut held, mut last) = (0_u32, 0_u32, None);
         live(&space, &settings, 3, 200, time, |suggestion, history| {
-            if let Some((loss, bound)) = pause(suggestion) {
-                assert!(loss >= bound && bound >= 3.0, "{method}: {loss} {bound}");
+            if let Some((regret, bound)) = pause(suggestion) {
+                assert!(
+                    regret >= bound && bound >= 3.0,
+                    "{method}: {regret} {bound}"
+                );
                 assert_eq!(suggestion.role, Role::BestKnown);
                 assert_eq!(suggestion.parametrization, space.default());
                 held += 1;
             }
             explored += u32::from(suggestion.role.explores());
-            last = Some(expected_loss(&space, history, &[], &settings));
+            last = Some(expected_regret(&space, history, &[], &settings));
         });
         let last = last.unwrap();
         assert!(held > 20, "{method}: {held}");
         // A surrogate does not believe that the default stands alone, and loses somewhat more.
-        let most = if *method == MethodName::Default {
+        let most = if *method == MethodName::SurrogateGenetic {
             30
         } else {
             23
         };
         assert!((4..=most).contains(&explored), "{method}: {explored}");
         assert!(last.forgiven <= 1.0, "{method}: {last:?}");
-        let held_to = last.loss - last.forgiven;
+        let held_to = last.regret - last.forgiven;
         assert!(held_to <= last.bound + 1.1, "{method}: {last:?}");
     }
 }
@@ -216,7 +219,7 @@ fn a_loss_that_cannot_be_waited_out_ends_the_search() {
     let space = grid(&[6, 6, 3, 4]);
     let spent = |share: f64, slow: f64| {
         let mut settings = settings(MethodName::Robert2020);
-        settings.loss.share = share;
+        settings.regret.share = share;
         let known = vec![
             tested(&space, &space.default_point().0, &[100.0; 5], 0),
             tested(&space, &[1, 1, 1, 1], &[slow, slow], 6),
@@ -240,9 +243,9 @@ fn a_loss_that_cannot_be_waited_out_ends_the_search() {
             matches!(
                 settled.reason,
                 Reason::Settled {
-                    stopped: Some(Stopped::LossBound { loss, bound }),
+                    stopped: Some(Stopped::RegretBudget { regret, bound }),
                     ..
-                } if loss > bound
+                } if regret > bound
             ),
             "{:?}",
             settled.reason
@@ -257,9 +260,9 @@ fn points_of_the_design_that_must_be_slow_are_left_out() {
     let time = |point: &Point| 100.0 * (0.2 * f64::from(point.0[0])).exp();
     let slowest = |method: MethodName, design_most: f64| {
         let mut settings = settings(method);
-        settings.loss = Loss {
+        settings.regret = RegretSettings {
             design_most,
-            ..Loss::UNBOUNDED
+            ..RegretSettings::UNBOUNDED
         };
         settings.robert2020.drops_design_points = true;
         let mut slowest = 0.0_f64;
@@ -298,17 +301,17 @@ fn the_expected_excess_is_the_integral() {
             let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
             integral += step * density * ((mean + deviation * z).exp() - 1.0).max(0.0);
         }
-        let closed = expected_excess(mean, variance);
+        let closed = regret_of(mean, variance);
         assert!(
             (closed - integral).abs() < 1e-6,
             "{mean} {variance}: {closed} {integral}"
         );
     }
-    assert_eq!(expected_excess(2.0_f64.ln(), 0.0), 1.0);
-    assert_eq!(expected_excess(-1.0, 0.0), 0.0);
-    assert!(expected_excess(1e6, 0.1) > 0.999 * MOST_EXCESS);
-    assert_eq!(expected_excess(1e6, 0.0), MOST_EXCESS);
-    assert_eq!(expected_excess(f64::NAN, f64::NAN), 0.0);
+    assert_eq!(regret_of(2.0_f64.ln(), 0.0), 1.0);
+    assert_eq!(regret_of(-1.0, 0.0), 0.0);
+    assert!(regret_of(1e6, 0.1) > 0.999 * MOST_REGRET);
+    assert_eq!(regret_of(1e6, 0.0), MOST_REGRET);
+    assert_eq!(regret_of(f64::NAN, f64::NAN), 0.0);
 }
 
 #[test]
@@ -324,23 +327,24 @@ fn the_overshoot_of_one_run_is_forgiven() {
         history.tally.baseline = 4;
         history
     };
-    let of = |history: &History, settings: &Settings| expected_loss(&space, history, &[], settings);
+    let of =
+        |history: &History, settings: &Settings| expected_regret(&space, history, &[], settings);
     let once = of(&known(&[(1, 200.0), (2, 900.0)]), &settings);
-    assert!(once.loss > 7.0 && once.is_reached(), "{once:?}");
-    assert!(once.room().abs() < 1e-9, "{once:?}");
+    assert!(once.regret > 7.0 && once.is_reached(), "{once:?}");
+    assert!(once.regret_left().abs() < 1e-9, "{once:?}");
     // From 30 runs on the bound grows, and there is room again.
     let mut later = known(&[(1, 200.0), (2, 900.0)]);
     later.tally.total = 32;
     let later = of(&later, &settings);
     assert!(
-        !later.is_reached() && (later.room() - 0.2).abs() < 1e-9,
+        !later.is_reached() && (later.regret_left() - 0.2).abs() < 1e-9,
         "{later:?}"
     );
     // The second overshoot is not.
     let twice = of(&known(&[(1, 200.0), (2, 900.0), (3, 900.0)]), &settings);
-    assert!(twice.room() < -6.0, "{twice:?}");
+    assert!(twice.regret_left() < -6.0, "{twice:?}");
     // Nor is it without end: where the bound does not grow, the search is over.
-    settings.loss.share = 0.0;
+    settings.regret.share = 0.0;
     assert!(of(&known(&[(1, 200.0), (2, 900.0)]), &settings).is_spent());
 }
 
@@ -393,20 +397,20 @@ proptest! {
         ours: bool,
     ) {
         let space = grid(&[6, 6, 3, 4]);
-        let method = if ours { MethodName::Default } else { MethodName::Random };
+        let method = if ours { MethodName::SurrogateGenetic } else { MethodName::Random };
         let mut settings = settings(method);
-        settings.loss.share = share;
+        settings.regret.share = share;
         settings.budget = 40;
         let mut outcome = Ok(());
         let time = slopes(seed, spread);
         live_in_flight(&space, &settings, seed, at_once, time, |suggestion, history, pending| {
             let point = space.validate(&suggestion.parametrization).unwrap();
             let view = Modelled::new(View::new(&space, history, pending), None);
-            let expected = expected_loss(&space, history, pending, &settings);
-            if suggestion.role.explores() && may_lose_at(&view, &point) {
+            let expected = expected_regret(&space, history, pending, &settings);
+            if suggestion.role.explores() && may_regret_at(&view, &point) {
                 let (cost, after) = view.posterior().map_or((0.0, 0.0), |posterior| {
                     let cost = cost(posterior, posterior.surrogate.predict(&point));
-                    (cost, expected.loss - expected.forgiven + cost)
+                    (cost, expected.regret - expected.forgiven + cost)
                 });
                 if after >= expected.bound + cost.max(1e-9) {
                     outcome = Err(format!("{expected:?}, and {suggestion:?}"));
@@ -421,7 +425,7 @@ proptest! {
 fn odd_numbers_are_no_loss() {
     let space = grid(&[11]);
     let mut settings = settings(MethodName::Random);
-    settings.loss.share = f64::NAN;
+    settings.regret.share = f64::NAN;
     let mut known = vec![
         tested(&space, &[0], &[f64::MIN_POSITIVE; 2], 0),
         tested(&space, &[1], &[f64::MAX], 2),
@@ -432,6 +436,9 @@ fn odd_numbers_are_no_loss() {
         total: u64::MAX,
         ..Tally::default()
     };
-    let loss = expected_loss(&space, &history, &[], &settings);
-    assert!(loss.loss.is_finite() && loss.bound == 3.0, "{loss:?}");
+    let regret = expected_regret(&space, &history, &[], &settings);
+    assert!(
+        regret.regret.is_finite() && regret.bound == 3.0,
+        "{regret:?}"
+    );
 }

@@ -11,12 +11,12 @@ use crate::study::epoch::Epoch;
 use crate::study::settings::{MethodName, Settings};
 use crate::testing::{Outcome, any_constrained, finish, grid, history, normal, started, tested};
 
-fn held(space: &Space, places: &[usize], pooled: bool) -> Vec<Unheeded> {
+fn held(space: &Space, places: &[usize], pooled: bool) -> Vec<IneffectiveParameter> {
     let names = places
         .iter()
         .filter_map(|place| space.parameters().get(*place));
     names
-        .map(|parameter| Unheeded {
+        .map(|parameter| IneffectiveParameter {
             parameter: parameter.name.clone(),
             pooled,
         })
@@ -31,11 +31,11 @@ fn suggest(
     space: &Space,
     history: &History,
     pending: &[Pending],
-    unheeded: &[Unheeded],
+    ineffective: &[IneffectiveParameter],
     settings: &Settings,
 ) -> Suggestion {
-    let narrowed = Narrowed::new(space, history, &[], unheeded);
-    Epoch::narrowed(&narrowed, settings, 7).suggest(narrowed.history(), pending)
+    let restricted = RestrictedSpace::new(space, history, &[], ineffective);
+    Epoch::restricted(&restricted, settings, 7).suggest(restricted.history(), pending)
 }
 
 proptest! {
@@ -51,12 +51,12 @@ proptest! {
     ) {
         let space = any_constrained(seed);
         let places: Vec<usize> = places.into_iter().collect();
-        let unheeded = held(&space, &places, pooled);
+        let ineffective = held(&space, &places, pooled);
         let settings = Settings { method, ..Settings::default() };
         let mut history = history(Vec::new(), 0, 0);
         for run in 0..24_usize {
-            let unheeded = if run < freeze_after { &[][..] } else { &unheeded };
-            let suggestion = suggest(&space, &history, &[], unheeded, &settings);
+            let ineffective = if run < freeze_after { &[][..] } else { &ineffective };
+            let suggestion = suggest(&space, &history, &[], ineffective, &settings);
             let point = space.validate(&suggestion.parametrization);
             prop_assert!(point.is_ok(), "{point:?}");
             let default = space.default_point();
@@ -68,7 +68,7 @@ proptest! {
                 let plain = Epoch::new(&space, &settings, 7).suggest(&history, &[]);
                 prop_assert_eq!(&suggestion, &plain);
             }
-            prop_assert_eq!(&suggestion, &suggest(&space, &history, &[], unheeded, &settings));
+            prop_assert_eq!(&suggestion, &suggest(&space, &history, &[], ineffective, &settings));
             let elapsed = 10.0 + (run * 7 % 5) as f64;
             finish(&mut history, &started(&suggestion), Outcome::Elapsed(elapsed));
         }
@@ -96,8 +96,8 @@ proptest! {
             finish(&mut apart, &run([first, second]), outcome);
             finish(&mut as_one, &run([first, 0]), outcome);
         }
-        let unheeded = held(&space, &[1], true);
-        let pooled = Narrowed::new(&space, &apart, &[], &unheeded);
+        let ineffective = held(&space, &[1], true);
+        let pooled = RestrictedSpace::new(&space, &apart, &[], &ineffective);
         let pooled = pooled.history();
         prop_assert_eq!(pooled.tally, as_one.tally);
         prop_assert_eq!(pooled.tested.len(), as_one.tested.len());
@@ -125,8 +125,8 @@ fn runs_that_may_differ_are_left_out_and_not_pooled() {
         2,
     );
     let count = |pooled| {
-        let narrowed = Narrowed::new(&space, &known, &[], &held(&space, &[1], pooled));
-        let [one] = &narrowed.history().tested[..] else {
+        let restricted = RestrictedSpace::new(&space, &known, &[], &held(&space, &[1], pooled));
+        let [one] = &restricted.history().tested[..] else {
             panic!("one parametrization is left")
         };
         assert_eq!(one.parametrization, at(&space, &[1, 0]));
@@ -141,19 +141,19 @@ fn an_epoch_goes_on_with_its_design_and_its_ranks() {
     let space = grid(&[6, 6, 4]);
     let nothing = history(Vec::new(), 0, 0);
     let settings = crate::testing::published();
-    let whole = Narrowed::new(&space, &nothing, &[], &[]);
-    let whole = Epoch::narrowed(&whole, &settings, 7);
-    let unheeded = held(&space, &[1], true);
+    let whole = RestrictedSpace::new(&space, &nothing, &[], &[]);
+    let whole = Epoch::restricted(&whole, &settings, 7);
+    let ineffective = held(&space, &[1], true);
     let ranks = [
         at(&space, &[3, 5, 1]),
         at(&space, &[3, 2, 1]),
         at(&space, &[0, 4, 0]),
     ];
-    let narrowed = Narrowed::new(&space, &nothing, &ranks, &unheeded);
+    let restricted = RestrictedSpace::new(&space, &nothing, &ranks, &ineffective);
     let led = [at(&space, &[3, 0, 1]), at(&space, &[0, 0, 0])];
-    assert_eq!(narrowed.inherited(), led);
-    let narrowed = Narrowed::new(&space, &nothing, &[], &unheeded);
-    assert_eq!(narrowed.held(), ["p01"]);
+    assert_eq!(restricted.inherited(), led);
+    let restricted = RestrictedSpace::new(&space, &nothing, &[], &ineffective);
+    assert_eq!(restricted.frozen_parameters(), ["p01"]);
     let points = |epoch: &Epoch<'_>| {
         let mut history = nothing.clone();
         let mut points = Vec::new();
@@ -173,7 +173,7 @@ fn an_epoch_goes_on_with_its_design_and_its_ranks() {
     }
     expected.sort();
     expected.dedup();
-    let mut found = points(&Epoch::narrowed(&narrowed, &settings, 7));
+    let mut found = points(&Epoch::restricted(&restricted, &settings, 7));
     found.sort();
     assert_eq!(found, expected);
 }
@@ -186,20 +186,20 @@ fn study(seed: u64, settings: &Settings, holds: bool) -> (u32, f64) {
     let truth = |point: &Point| 10.0 + f64::from(point.0[0].abs_diff(4) + point.0[2].abs_diff(3));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut history = history(Vec::new(), 0, 0);
-    let mut lost = 0;
+    let mut regret_so_far = 0;
     for _ in 0..50 {
-        let unheeded = match holds && lost >= 2 {
+        let ineffective = match holds && regret_so_far >= 2 {
             true => held(&space, &[1], true),
             false => Vec::new(),
         };
-        let narrowed = Narrowed::new(&space, &history, &[], &unheeded);
+        let restricted = RestrictedSpace::new(&space, &history, &[], &ineffective);
         let suggestion =
-            Epoch::narrowed(&narrowed, settings, seed).suggest(narrowed.history(), &[]);
+            Epoch::restricted(&restricted, settings, seed).suggest(restricted.history(), &[]);
         let point = space.validate(&suggestion.parametrization).unwrap();
         let outcome = if point.0[1] == 0 {
             Outcome::Elapsed(truth(&point) * (0.1 * normal(&mut rng)).exp())
         } else {
-            lost += 1;
+            regret_so_far += 1;
             Outcome::Ignored
         };
         finish(&mut history, &started(&suggestion), outcome);
@@ -207,7 +207,7 @@ fn study(seed: u64, settings: &Settings, holds: bool) -> (u32, f64) {
     let best = Epoch::new(&space, settings, 0)
         .recommend_now(&history)
         .unwrap();
-    (lost, truth(&space.validate(&best).unwrap()) / 10.0)
+    (regret_so_far, truth(&space.validate(&best).unwrap()) / 10.0)
 }
 
 #[test]
@@ -216,9 +216,9 @@ fn a_study_that_holds_it_loses_two_runs_and_ends_better() {
         let studies = |holds| {
             let of_all: Vec<(u32, f64)> =
                 (0..20).map(|seed| study(seed, &settings, holds)).collect();
-            let lost: u32 = of_all.iter().map(|(lost, _)| lost).sum();
+            let regret_so_far: u32 = of_all.iter().map(|(regret_so_far, _)| regret_so_far).sum();
             let over: f64 = of_all.iter().map(|(_, over)| over.ln()).sum();
-            (f64::from(lost) / 20.0, (over / 20.0).exp())
+            (f64::from(regret_so_far) / 20.0, (over / 20.0).exp())
         };
         let (varied, held) = (studies(false), studies(true));
         let found = format!(
@@ -235,7 +235,7 @@ fn a_study_that_holds_it_loses_two_runs_and_ends_better() {
 #[test]
 fn a_pooled_mean_errs_as_twelve_runs_do_and_not_as_three() {
     let space = grid(&[2, 4]);
-    let unheeded = held(&space, &[1], true);
+    let ineffective = held(&space, &[1], true);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let (mut pooled, mut apart) = (0.0, 0.0);
     let studies = 2000;
@@ -245,8 +245,8 @@ fn a_pooled_mean_errs_as_twelve_runs_do_and_not_as_three() {
             tested(&space, &[1, level], &times, i64::from(level))
         });
         let history = history(entries.collect(), 12, 12);
-        let narrowed = Narrowed::new(&space, &history, &[], &unheeded);
-        pooled += (narrowed.history().tested[0].elapsed.mean - 10.0).powi(2);
+        let restricted = RestrictedSpace::new(&space, &history, &[], &ineffective);
+        pooled += (restricted.history().tested[0].elapsed.mean - 10.0).powi(2);
         apart += (history.tested[0].elapsed.mean - 10.0).powi(2);
     }
     let [pooled, apart] = [pooled, apart].map(|sum: f64| (sum / f64::from(studies)).sqrt());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checks::MAX_DESIGN_POINTS;
 use crate::checks::{SettingsError, whole};
-use crate::search::latin_hypercube::MAX_DESIGN_POINTS;
 use io_autotune_model::reason::Acquisition;
 
 /// Beside elapsed so many measures are learnt from: work grows with the cube of their number.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::checks::MAX_DESIGN_POINTS;
 use crate::checks::{SettingsError, positive, probability, whole};
-use crate::search::latin_hypercube::MAX_DESIGN_POINTS;
 
 /// The settings of the method `cao2018-annealing`. It starts with the default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use io_autotune_model::reason::Acquisition;
 use serde::{Deserialize, Serialize};
 
+use crate::checks::MAX_DESIGN_POINTS;
 use crate::checks::{SettingsError, positive, probability, whole};
-use crate::search::latin_hypercube::MAX_DESIGN_POINTS;
 
 /// The settings of the method `robert2019-surrogate`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Simple averaging (robert2020, section VI-A-a, after Fitzpatrick and Grefenstette 1988): every child
 //! runs equally often.
 
-use super::resampling;
+use super::means::{self, is_out};
 use crate::history::by_point::Known;
 use crate::search::MethodContext;
 
@@ -9,25 +9,25 @@ use crate::search::MethodContext;
 /// unbiased variance of the design points' means; none while they are not known. The paper's formula
 /// is 0 where the design hardly varies: a child runs at least once.
 pub(super) fn runs(context: &MethodContext<'_>) -> Option<u64> {
-    let means = resampling::design_means(context)?;
+    let design = means::design_means(context)?;
     Some(repetitions(
-        &means,
+        &design,
         context.settings.robert2020.resampling_share,
     ))
 }
 
-pub(super) fn repetitions(means: &[f64], share: f64) -> u64 {
-    let mean = resampling::mean(means);
+pub(super) fn repetitions(design: &[f64], share: f64) -> u64 {
+    let mean = means::mean(design);
     // Relative to the mean, so that no square overflows.
-    let squares: f64 = means.iter().map(|one| (one / mean - 1.0).powi(2)).sum();
-    let variance = squares / means.len().saturating_sub(1).max(1) as f64;
+    let squares: f64 = design.iter().map(|one| (one / mean - 1.0).powi(2)).sum();
+    let variance = squares / design.len().saturating_sub(1).max(1) as f64;
     // `as` turns what is not a number into 0 and what is too large into the largest count.
     ((variance / (share * share)).floor() as u64).max(1)
 }
 
 /// Runs in flight count: how many are needed is known beforehand.
 pub(super) fn is_due(known: &Known, runs: u64) -> bool {
-    !resampling::is_out(known) && known.count().saturating_add(known.in_flight) < runs
+    !is_out(known) && known.count().saturating_add(known.in_flight) < runs
 }
 
 #[cfg(test)]

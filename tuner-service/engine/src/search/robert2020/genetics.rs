@@ -4,18 +4,12 @@ use rand::RngExt;
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
 
-use super::regression;
+use super::regression::{self, Individual};
 use crate::history::by_point::View;
 use crate::search::MethodContext;
-use crate::space::{Point, Space, levels_of, other_level};
+use crate::search::neighbourhood::step;
+use crate::space::Point;
 use crate::study::settings::{Crossover, Robert2020, Selection};
-
-/// A tested point and its mean elapsed, seconds, or the estimate that stands for it.
-#[derive(Clone, Debug)]
-pub(super) struct Individual<'a> {
-    pub(super) point: &'a Point,
-    pub(super) mean: f64,
-}
 
 /// A child and where it comes from.
 #[derive(Clone, Debug)]
@@ -165,34 +159,6 @@ pub(super) fn cross(
     (Point((0..first.0.len()).map(level).collect()), cuts)
 }
 
-/// One step of a random walk (section V-D): a random parameter that exists at this canonical point
-/// goes one level up or down, inwards at an end; among categories, to any other value. The point may
-/// have to be made canonical then. Returns the parameter's index; none if no parameter has a second
-/// value.
-pub(crate) fn step(space: &Space, point: &mut Point, rng: &mut ChaCha8Rng) -> Option<usize> {
-    let parameters = space.parameters();
-    let existing = space.existing(point);
-    let mobile: Vec<usize> = (0..parameters.len())
-        .filter(|index| existing.contains(*index) && levels_of(&parameters[*index]) > 1)
-        .collect();
-    if mobile.is_empty() {
-        return None;
-    }
-    let index = mobile[rng.random_range(0..mobile.len())];
-    let last = levels_of(&parameters[index]) - 1;
-    let level = &mut point.0[index];
-    *level = if !parameters[index].is_ordered() {
-        other_level(*level, last + 1, rng)
-    } else if *level == 0 {
-        1
-    } else if *level >= last || rng.random::<bool>() {
-        *level - 1
-    } else {
-        *level + 1
-    };
-    Some(index)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -200,6 +166,7 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
+    use crate::space::Space;
     use crate::testing::{categories, grid, integers};
 
     fn rng(stream: u64) -> ChaCha8Rng {

@@ -1,7 +1,6 @@
 //! Fitness regression (robert2020, section VI-B, after Branke, Schmidt and Schmeck 2001): what a
 //! parametrization takes is estimated from its neighbours and itself.
 
-use super::genetics::Individual;
 use crate::space::{Metric, Point, Space};
 use crate::study::settings::Regression;
 use crate::surrogate::cholesky::{Cholesky, Symmetric};
@@ -12,6 +11,13 @@ const MOST_NEIGHBOURS: usize = 64;
 /// Keeps the normal equations definite where there are fewer neighbours than coefficients, relative to
 /// coordinates of about 1: the fit is then the one with the smallest coefficients.
 const RIDGE: f64 = 1e-8;
+
+/// A tested point and its mean elapsed, seconds, or the estimate that stands for it.
+#[derive(Clone, Debug)]
+pub(super) struct Individual<'a> {
+    pub(super) point: &'a Point,
+    pub(super) mean: f64,
+}
 
 /// The population with the regression's estimate instead of each mean. An estimate that is no time,
 /// because neighbours are too different in size to be computed with, leaves the mean.

@@ -68,27 +68,6 @@ pub(super) fn rule(context: &MethodContext<'_>) -> Option<Rule> {
     })
 }
 
-/// The means of the design points that are known, seconds: what resampling is set from (section
-/// VI-A-c). If none is and none can be, the default's stands in; none if that is not known either, or
-/// while exploring runs are in flight that may still give one.
-pub(super) fn design_means(context: &MethodContext<'_>) -> Option<Vec<f64>> {
-    let means: Vec<f64> = context
-        .design
-        .iter()
-        .filter_map(|point| context.view.get(point)?.mean())
-        .collect();
-    if !means.is_empty() {
-        return Some(means);
-    }
-    let default = (context.view.exploring() == 0).then(|| context.view.default_known().mean());
-    default.flatten().map(|mean| vec![mean])
-}
-
-/// The mean of some means; they are divided before they are summed, so that the sum is finite.
-pub(super) fn mean(means: &[f64]) -> f64 {
-    means.iter().map(|mean| mean / means.len() as f64).sum()
-}
-
 /// The run that is due: of the oldest child that has not run often enough.
 pub(super) fn due(context: &MethodContext<'_>, rule: Rule) -> Option<Proposal> {
     context
@@ -111,12 +90,4 @@ fn is_child(context: &MethodContext<'_>, point: &Point, known: &Known) -> bool {
         && (known.search_in_flight > 0
             || known.count() >= 2
             || (ended && !context.in_design(point)))
-}
-
-/// Whether a child is not run again, however few its runs: one that is quarantined, and one all of whose
-/// runs were cut short later than the default ends. That one is known to be slower, and to run it
-/// again costs a user one more.
-pub(super) fn is_out(known: &Known) -> bool {
-    let only_slower = known.count() == 0 && known.mean().is_some();
-    known.is_quarantined() || only_slower
 }

@@ -1,6 +1,6 @@
 //! Standard Error Dynamic Resampling (robert2020, section VI-A-b, after Di Pietro et al. 2004).
 
-use super::resampling;
+use super::means::{self, is_out};
 use crate::history::by_point::Known;
 use crate::search::MethodContext;
 
@@ -10,7 +10,7 @@ pub(super) const LEAST_RUNS: u64 = 2;
 /// The standard error that suffices, `th_se = p * mean of the design` (section VI-A-c), in seconds;
 /// none while the design's mean is not known.
 pub(super) fn threshold(context: &MethodContext<'_>) -> Option<f64> {
-    let mean = resampling::mean(&resampling::design_means(context)?);
+    let mean = means::mean(&means::design_means(context)?);
     let threshold = context.settings.robert2020.resampling_share * mean;
     threshold.is_finite().then_some(threshold)
 }
@@ -19,7 +19,7 @@ pub(super) fn threshold(context: &MethodContext<'_>) -> Option<f64> {
 /// threshold" (section VI-A-b). Runs in flight count towards the first two runs; beyond these they
 /// are waited for, because they may bring the standard error down.
 pub(super) fn is_due(known: &Known, threshold: f64) -> bool {
-    if resampling::is_out(known) {
+    if is_out(known) {
         return false;
     }
     if known.count().saturating_add(known.in_flight) < LEAST_RUNS {

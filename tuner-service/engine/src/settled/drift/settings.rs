@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::checks::MAX_DESIGN_POINTS;
 use crate::checks::{SettingsError, positive, whole};
-use crate::search::latin_hypercube::MAX_DESIGN_POINTS;
 
 /// Which changes end a settled epoch (`drift.rs`), and how the epoch that they open is run
 /// (`inherit.rs`).

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use io_autotune_model::{Parametrization, Phase, Role};
 use io_autotune_store::{
-    Audit, AwaitedRun, Failure, RunFilter, Source, Store, StudyFilter, StudyKey, Verdict, Word,
+    Audit, AwaitedRun, Failure, OutcomeReport, RunFilter, Source, Store, StudyFilter, StudyKey,
+    Verdict,
 };
 
 use crate::support::{
@@ -15,7 +16,7 @@ use crate::support::{
 pub(crate) enum Operation {
     Start(Box<Start>, Phase, Role, Parametrization),
     Finish(Box<Report>),
-    Outcome(Source, Word),
+    Outcome(Source, OutcomeReport),
     Claim,
     Judge(i64, i64, Verdict),
     Release(i64),
@@ -85,7 +86,7 @@ impl Operation {
     }
 
     fn judge(run: &AwaitedRun) -> Self {
-        Self::Judge(run.run_id, run.news, verdict(run))
+        Self::Judge(run.run_id, run.changes, verdict(run))
     }
 
     /// What one of the sources says of a job's first launch.
@@ -169,8 +170,8 @@ impl Operation {
                 store.claim_outcomes(CLUSTER).await.unwrap();
             }
             // It may be outdated by now, but never refused.
-            Self::Judge(run_id, news, verdict) => {
-                store.judge_run(run_id, news, &verdict).await.unwrap();
+            Self::Judge(run_id, changes, verdict) => {
+                store.judge_run(run_id, changes, &verdict).await.unwrap();
             }
             Self::Release(run_id) => store.release_run(run_id).await.unwrap(),
             Self::Accept(study_id) => store.accept_mixed(study_id, audit).await.unwrap(),

@@ -34,14 +34,14 @@ impl Database {
     }
 
     /// How often something new was heard of a run.
-    pub(crate) async fn news(&self, run_id: i64) -> i64 {
+    pub(crate) async fn changes(&self, run_id: i64) -> i64 {
         let mut connection = self.connect().await;
-        let news = sqlx::query_scalar("select news from runs where id = $1")
+        let changes = sqlx::query_scalar("select news from runs where id = $1")
             .bind(run_id)
             .fetch_one(&mut connection)
             .await;
         connection.close().await.unwrap();
-        news.unwrap()
+        changes.unwrap()
     }
 
     /// Judges a run on all that is known of it now.
@@ -51,8 +51,8 @@ impl Database {
         run_id: i64,
         verdict: &Verdict,
     ) -> Result<Judged, StoreError> {
-        let news = self.news(run_id).await;
-        store.judge_run(run_id, news, verdict).await
+        let changes = self.changes(run_id).await;
+        store.judge_run(run_id, changes, verdict).await
     }
 
     /// The one number that a query selects.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use io_autotune_model::{Parametrization, Phase, Point, Role, Space};
 use io_autotune_store::{
-    Decision, Finish, Finished, JobKey, Merged, NewRun, Source, StartedRun, Store, StoreError,
-    StudyKey, StudyState, Word,
+    Decision, Finish, Finished, JobKey, Merged, NewRun, OutcomeReport, Source, StartedRun, Store,
+    StoreError, StudyKey, StudyState,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -263,8 +263,8 @@ pub(crate) fn merged(reports: &[Value]) -> Merged {
 }
 
 /// squeue's word for the end of a job's first launch.
-pub(crate) fn word(job_id: u32, state: &str) -> Word {
-    Word {
+pub(crate) fn word(job_id: u32, state: &str) -> OutcomeReport {
+    OutcomeReport {
         job_id,
         state: state.into(),
         exit_code: None,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::study::settings::Loss;
+use crate::study::settings::RegretSettings;
 use crate::testing::{
     Outcome, best_known, finish, grid, history, published, recommend, started, suggest, tested,
 };
@@ -81,7 +81,7 @@ fn starts_under_a_limit(limit: f64) -> (BTreeMap<String, u32>, Suggestion) {
     let mut history = History::default();
     let mut starts = BTreeMap::new();
     let settings = Settings {
-        loss: Loss::UNBOUNDED,
+        regret: RegretSettings::UNBOUNDED,
         ..published()
     };
     for _ in 0..80 {

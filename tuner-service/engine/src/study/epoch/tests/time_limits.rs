@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::study::settings::MethodName;
-use crate::testing::{Outcome, finish, grid, no_room, normal, published, started, suggest};
+use crate::testing::{Outcome, finish, grid, lacks_headroom, normal, published, started, suggest};
 
 const SEED: u64 = 42;
 
@@ -23,18 +23,18 @@ fn live(
     let space = grid(&[6, 6, 3, 4]);
     let mut world = ChaCha8Rng::seed_from_u64(3);
     let mut history = History::default();
-    let fits = Fits::default();
+    let surrogates = SurrogateCache::default();
     let all = (0..runs)
         .map(|number| {
             let suggestion =
                 Epoch::new(&space, settings, SEED).suggest_within(&history, &[], limit(number));
             // With surrogates fitted before nothing changes, whatever was asked with them, and flies.
-            let remembering = || Epoch::new(&space, settings, SEED).remembering(&fits);
-            let again = remembering().suggest_within(&history, &[], limit(number));
+            let with_cache = || Epoch::new(&space, settings, SEED).with_cache(&surrogates);
+            let again = with_cache().suggest_within(&history, &[], limit(number));
             assert_eq!(again, suggestion);
             let flying = [started(&suggestion)];
             assert_eq!(
-                remembering().suggest(&history, &flying),
+                with_cache().suggest(&history, &flying),
                 suggest(&space, &history, &flying, settings, SEED)
             );
             let outcome = takes(&space, &suggestion, &mut world);
@@ -50,7 +50,7 @@ fn live(
 }
 
 fn methods() -> [Settings; 2] {
-    [MethodName::Default, MethodName::Robert2020].map(|method| Settings {
+    [MethodName::SurrogateGenetic, MethodName::Robert2020].map(|method| Settings {
         method,
         ..Settings::default()
     })
@@ -69,7 +69,7 @@ fn without_room_nothing_is_explored_and_nothing_is_settled() {
         let controls = all.iter().filter(|s| s.role == Role::Control).count();
         assert_eq!(controls, 0, "every run is of the default anyway");
         let text = all[4].reason.to_string();
-        let lack = no_room(&space, &history, &settings, 150.0).unwrap();
+        let lack = lacks_headroom(&space, &history, &settings, 150.0).unwrap();
         assert!((200.0..230.0).contains(&lack.needed.unwrap()), "{lack}");
         assert!(
             text.contains(

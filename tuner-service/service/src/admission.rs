@@ -1,5 +1,5 @@
-//! Who waits for a study, and who does not. A thousand starts of one study at once must neither
-//! hold the database's connections while they wait for its row, nor wait beyond their deadline.
+//! Admission to a study: one start at a time, 24 that wait, and a snapshot for all others. A thousand starts of one
+//! study must neither hold the database's connections nor wait beyond their deadline.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -22,16 +22,16 @@ const MOST_WAITING: usize = 24;
 /// What those who do not wait are told may be so old.
 const SNAPSHOT_AGE: Duration = Duration::from_secs(1);
 
-/// The gates of the studies that starts are under way for.
+/// The admissions of the studies that starts are under way for.
 #[derive(Debug)]
-pub(crate) struct Gates<S> {
-    gates: Mutex<HashMap<Key, Weak<Gate<S>>>>,
+pub(crate) struct Admissions<S> {
+    admissions: Mutex<HashMap<Key, Weak<Admission<S>>>>,
 }
 
-impl<S> Default for Gates<S> {
+impl<S> Default for Admissions<S> {
     fn default() -> Self {
         Self {
-            gates: Mutex::new(HashMap::new()),
+            admissions: Mutex::new(HashMap::new()),
         }
     }
 }
@@ -49,43 +49,49 @@ fn key(study: &StudyKey) -> Key {
     )
 }
 
-impl<S> Gates<S> {
-    /// The gate of a study: one for all who ask while anyone holds it.
-    pub(crate) fn of(&self, study: &StudyKey) -> Arc<Gate<S>> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+impl<S> Admissions<S> {
+    /// The admission of a study: one for all who ask while anyone holds it.
+    pub(crate) fn of(&self, study: &StudyKey) -> Arc<Admission<S>> {
+        let mut admissions = self
+            .admissions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let key = key(study);
-        if let Some(gate) = gates.get(&key).and_then(Weak::upgrade) {
-            return gate;
+        if let Some(admission) = admissions.get(&key).and_then(Weak::upgrade) {
+            return admission;
         }
-        if gates.len() == gates.capacity() {
-            gates.retain(|_, gate| gate.strong_count() > 0);
+        if admissions.len() == admissions.capacity() {
+            admissions.retain(|_, admission| admission.strong_count() > 0);
         }
-        let gate = Arc::new(Gate::default());
-        gates.insert(key, Arc::downgrade(&gate));
-        gate
+        let admission = Arc::new(Admission::default());
+        admissions.insert(key, Arc::downgrade(&admission));
+        admission
     }
 
     /// Forgets every snapshot: a study was steered.
     pub(crate) async fn forget_snapshots(&self) {
-        let gates: Vec<_> = {
-            let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-            gates.values().filter_map(Weak::upgrade).collect()
+        let admissions: Vec<_> = {
+            let admissions = self
+                .admissions
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            admissions.values().filter_map(Weak::upgrade).collect()
         };
-        for gate in gates {
-            gate.snapshot.lock().await.take();
+        for admission in admissions {
+            admission.snapshot.lock().await.take();
         }
     }
 }
 
-/// One study's gate: one start at a time, a few waiting, and a snapshot of type `S` for the others.
+/// One study's admission: one start at a time, a few waiting, and a snapshot of type `S` for the others.
 #[derive(Debug)]
-pub(crate) struct Gate<S> {
+pub(crate) struct Admission<S> {
     turn: Semaphore,
     waiting: AtomicUsize,
     snapshot: tokio::sync::Mutex<Option<(Instant, Arc<S>)>>,
 }
 
-impl<S> Default for Gate<S> {
+impl<S> Default for Admission<S> {
     fn default() -> Self {
         Self {
             turn: Semaphore::new(1),
@@ -112,7 +118,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl<S> Gate<S> {
+impl<S> Admission<S> {
     /// Waits for a turn; `None`: it would take too long, or it did. Turns are had in the order in
     /// which they were asked for.
     pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
@@ -170,12 +176,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_has_its_turn_a_few_wait_and_the_others_do_not() {
-        let gate = Arc::new(Gate::<()>::default());
-        let held = gate.turn().await.unwrap();
+        let admission = Arc::new(Admission::<()>::default());
+        let held = admission.turn().await.unwrap();
         let asking: Vec<_> = (0..100)
             .map(|_| {
-                let gate = Arc::clone(&gate);
-                tokio::spawn(async move { gate.turn().await.is_some() })
+                let admission = Arc::clone(&admission);
+                tokio::spawn(async move { admission.turn().await.is_some() })
             })
             .collect();
         tokio::task::yield_now().await;
@@ -185,57 +191,57 @@ mod tests {
             turns += usize::from(ask.await.unwrap());
         }
         assert_eq!(turns, MOST_WAITING);
-        assert_eq!(gate.waiting.load(Ordering::Relaxed), 0);
+        assert_eq!(admission.waiting.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_beyond_the_limit() {
-        let gate = Gate::<()>::default();
-        let _held = gate.turn().await.unwrap();
+        let admission = Admission::<()>::default();
+        let _held = admission.turn().await.unwrap();
         let began = Instant::now();
-        assert!(gate.turn().await.is_none());
+        assert!(admission.turn().await.is_none());
         assert!(began.elapsed() < TURN_WAIT + Duration::from_millis(10));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_snapshot_is_fetched_once_a_second() {
-        let gate = Gate::<u32>::default();
+        let admission = Admission::<u32>::default();
         let fetched = |value| async move { Ok::<_, Infallible>(value) };
-        assert_eq!(*gate.snapshot(fetched(1)).await.unwrap(), 1);
-        assert_eq!(*gate.snapshot(fetched(2)).await.unwrap(), 1);
+        assert_eq!(*admission.snapshot(fetched(1)).await.unwrap(), 1);
+        assert_eq!(*admission.snapshot(fetched(2)).await.unwrap(), 1);
         // It was found to be outdated; by two who had it.
-        let outdated = gate.snapshot(fetched(2)).await.unwrap();
-        gate.forget(&outdated).await;
-        assert_eq!(*gate.snapshot(fetched(5)).await.unwrap(), 5);
-        gate.forget(&outdated).await;
-        assert_eq!(*gate.snapshot(fetched(6)).await.unwrap(), 5);
+        let outdated = admission.snapshot(fetched(2)).await.unwrap();
+        admission.forget(&outdated).await;
+        assert_eq!(*admission.snapshot(fetched(5)).await.unwrap(), 5);
+        admission.forget(&outdated).await;
+        assert_eq!(*admission.snapshot(fetched(6)).await.unwrap(), 5);
         tokio::time::advance(SNAPSHOT_AGE).await;
-        assert_eq!(*gate.snapshot(fetched(3)).await.unwrap(), 3);
+        assert_eq!(*admission.snapshot(fetched(3)).await.unwrap(), 3);
     }
 
     #[tokio::test]
     async fn a_study_has_one_gate_while_it_is_used_and_none_afterwards() {
-        let gates = Gates::<u32>::default();
-        let ocean = gates.of(&study("ocean"));
-        assert!(Arc::ptr_eq(&ocean, &gates.of(&study("ocean"))));
-        assert!(!Arc::ptr_eq(&ocean, &gates.of(&study("ice"))));
+        let admissions = Admissions::<u32>::default();
+        let ocean = admissions.of(&study("ocean"));
+        assert!(Arc::ptr_eq(&ocean, &admissions.of(&study("ocean"))));
+        assert!(!Arc::ptr_eq(&ocean, &admissions.of(&study("ice"))));
         for application in 0..1000 {
-            gates.of(&study(&application.to_string()));
+            admissions.of(&study(&application.to_string()));
         }
         assert!(
-            gates.gates.lock().unwrap().len() < 200,
+            admissions.admissions.lock().unwrap().len() < 200,
             "gates that nobody holds are dropped"
         );
-        assert!(Arc::ptr_eq(&ocean, &gates.of(&study("ocean"))));
+        assert!(Arc::ptr_eq(&ocean, &admissions.of(&study("ocean"))));
     }
 
     #[tokio::test]
     async fn a_steered_study_is_read_anew() {
-        let gates = Gates::<u32>::default();
-        let ocean = gates.of(&study("ocean"));
+        let admissions = Admissions::<u32>::default();
+        let ocean = admissions.of(&study("ocean"));
         let fetched = |value| async move { Ok::<_, Infallible>(value) };
         assert_eq!(*ocean.snapshot(fetched(1)).await.unwrap(), 1);
-        gates.forget_snapshots().await;
+        admissions.forget_snapshots().await;
         assert_eq!(*ocean.snapshot(fetched(2)).await.unwrap(), 2);
     }
 }

@@ -1,7 +1,6 @@
-//! A listener whose connections do not stay for ever, and of which no user holds all.
+//! A listener with a time limit for each connection, and a limit of connections per user.
 //!
-//! Anybody on the machine can open connections and say nothing, or a byte now and then. A client of ours makes one for
-//! each request, and waits for 15 s at the most.
+//! Any local user can open connections and send nothing. Our clients open one per request and wait at most 15 s.
 
 use std::collections::HashMap;
 use std::io;
@@ -41,13 +40,13 @@ impl Peer for TcpStream {
 type Counts = Arc<Mutex<HashMap<u32, usize>>>;
 
 /// A listener.
-pub(crate) struct Patient<L> {
+pub(crate) struct TimedListener<L> {
     listener: L,
     open: Counts,
     most_of_a_user: usize,
 }
 
-impl<L> Patient<L> {
+impl<L> TimedListener<L> {
     pub(crate) fn new(listener: L) -> Self {
         Self {
             listener,
@@ -73,12 +72,12 @@ impl<L> Patient<L> {
     }
 }
 
-impl<L> Listener for Patient<L>
+impl<L> Listener for TimedListener<L>
 where
     L: Listener,
     L::Io: Peer,
 {
-    type Io = Patiently<L::Io>;
+    type Io = TimedConnection<L::Io>;
     type Addr = L::Addr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
@@ -88,7 +87,7 @@ where
             if let Some(place) = self.place(io.uid()) {
                 let end = Box::pin(sleep(LIFE));
                 return (
-                    Patiently {
+                    TimedConnection {
                         io,
                         end,
                         _place: place,
@@ -126,13 +125,13 @@ impl Drop for Place {
 }
 
 /// A connection that ends after [`LIFE`], whatever it is in the middle of.
-pub(crate) struct Patiently<I> {
+pub(crate) struct TimedConnection<I> {
     io: I,
     end: Pin<Box<Sleep>>,
     _place: Place,
 }
 
-impl<I> Patiently<I> {
+impl<I> TimedConnection<I> {
     fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
         self.end.as_mut().poll(context).is_ready()
     }
@@ -142,7 +141,7 @@ fn ended<T>() -> Poll<io::Result<T>> {
     Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Patiently<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for TimedConnection<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -155,7 +154,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Patiently<I> {
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Patiently<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for TimedConnection<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -190,7 +189,7 @@ mod tests {
 
     #[test]
     fn no_user_holds_all_connections_and_root_may() {
-        let mut patient = Patient::new(());
+        let mut patient = TimedListener::new(());
         patient.most_of_a_user = 2;
         let (first, second) = (patient.place(Some(1000)), patient.place(Some(1000)));
         assert!(first.is_some() && second.is_some());
@@ -215,7 +214,7 @@ mod tests {
     async fn who_says_nothing_or_drips_is_let_go_of() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
-        let listener = Patient::new(UnixListener::bind(&path).unwrap());
+        let listener = TimedListener::new(UnixListener::bind(&path).unwrap());
         let router = Router::new().route("/", get(|| async { "here" }));
         let server = tokio::spawn(axum::serve(listener, router).into_future());
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, History, MeanInterval, MethodName, Narrowed, Parametrization, Phase, Reason, Role,
-    Settings, Space, gain, mean_interval,
+    Epoch, History, MeanInterval, MethodName, Parametrization, Phase, Reason, Role, Settings,
+    Space, gain, mean_interval,
 };
 use io_autotune_protocol::{
     Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{ApiError, Service};
-use crate::decide::{is_observed, mixed, unheeded};
+use crate::decide::{is_observed, mixed, restricted};
 use crate::ineffective;
 
 /// Comparisons are made of the newest so many runs.
@@ -41,10 +41,11 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
         .compared_runs(state.epoch_id, COMPARED_RUNS)
         .await?;
     let comparison = Comparison::of(&runs);
-    let narrowed = narrowed(&state);
-    let history = narrowed.history();
-    let fits = service.fits.of(state.epoch_id);
-    let epoch = Epoch::narrowed(&narrowed, &service.settings, state.seed).remembering(&fits);
+    let restricted = restricted(&state);
+    let history = restricted.history();
+    let surrogates = service.surrogates.of(state.epoch_id);
+    let epoch =
+        Epoch::restricted(&restricted, &service.settings, state.seed).with_cache(&surrogates);
     let phase = epoch.phase(history, &state.pending);
     let warnings = warnings(&state, history, &service.settings, phase);
     let recommendation = epoch.recommend(history);
@@ -59,7 +60,7 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
                 None => String::new(),
             };
             let first = match service.settings.method {
-                MethodName::Default => "expected to be the quickest",
+                MethodName::SurrogateGenetic => "expected to be the quickest",
                 _ => "lowest mean",
             };
             format!(
@@ -119,16 +120,6 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
     })
 }
 
-/// What a study tunes, and what is known of it.
-pub(crate) fn narrowed(state: &StudyState) -> Narrowed<'_> {
-    Narrowed::new(
-        &state.space,
-        &state.history,
-        &state.inherited,
-        &unheeded(state),
-    )
-}
-
 /// What is wrong with a study as a whole.
 fn warnings(
     state: &StudyState,
@@ -147,8 +138,8 @@ fn warnings(
     let short = explores
         .then(|| too_short(state, history, settings))
         .flatten();
-    let unheeded = ineffective::sentences(&state.heeds);
-    mixed.into_iter().chain(short).chain(unheeded).collect()
+    let ineffective = ineffective::sentences(&state.effects);
+    mixed.into_iter().chain(short).chain(ineffective).collect()
 }
 
 /// That the study's jobs have no room to explore, and what to do.
@@ -178,7 +169,7 @@ pub(crate) async fn runs(
     for study_id in studies {
         let state = service.store.study_state(study_id).await?;
         let epoch = Epoch::new(&state.space, &service.settings, state.seed);
-        for one in epoch.quarantined(narrowed(&state).history()) {
+        for one in epoch.quarantined(restricted(&state).history()) {
             let key = (study_id, state.epoch, one.parametrization.key());
             why.insert(key, one.why.to_string());
         }

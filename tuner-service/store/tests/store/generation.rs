@@ -1,7 +1,7 @@
 //! A job id that Slurm gives again: another job's launch gets a run of its own, and what comes late of the first
 //! finds the first.
 
-use io_autotune_store::{JobKey, Source, Store, Verdict, Word};
+use io_autotune_store::{JobKey, OutcomeReport, Source, Store, Verdict};
 use jiff::SignedDuration;
 use sqlx::Connection;
 use tokio::task::JoinSet;
@@ -182,7 +182,7 @@ async fn slurm_s_words_are_matched_by_the_time_too() {
         other.study = study(2000, "solver");
         let second = other.search(&store, point(3)).await.run_id;
         let now = store.now().await.unwrap();
-        let squeue = |state: &str, hours_ago: i64| Word {
+        let squeue = |state: &str, hours_ago: i64| OutcomeReport {
             started_at: Some(now - SignedDuration::from_hours(hours_ago)),
             ended_at: Some(
                 now - SignedDuration::from_hours(hours_ago) + SignedDuration::from_secs(60),
@@ -198,7 +198,7 @@ async fn slurm_s_words_are_matched_by_the_time_too() {
             outcome(&database, second).await,
         );
         assert_eq!(outcomes, (None, Some("COMPLETED".into())));
-        let jobcomp = Word {
+        let jobcomp = OutcomeReport {
             restart_count: None,
             ..squeue("FAILED", 48)
         };

@@ -5,15 +5,15 @@
 //! for a while, or if Slurm says that it began long after that run was asked for: all nodes of one launch ask after
 //! its begin.
 
-use io_autotune_model::Parametrization;
+use io_autotune_model::{Parametrization, Phase, Role};
 use jiff::Timestamp;
+use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{JobKey, word};
-use crate::start::StartedRun;
 
 /// So many seconds after its end a launch is certainly not asked for any more: what was on its way is answered, and a
 /// prolog that its end overtook has run.
@@ -39,17 +39,34 @@ pub(crate) struct Launch<'a> {
     pub(crate) began_at: Option<Timestamp>,
 }
 
+/// A run that was started, now or at an earlier asking.
+#[derive(Clone, Debug)]
+pub struct StartedRun {
+    /// The run.
+    pub run_id: i64,
+    /// The study's phase at its start.
+    pub phase: Phase,
+    /// The run's part in it.
+    pub role: Role,
+    /// What it is launched under.
+    pub parametrization: Parametrization,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// How the parametrization is delivered.
+    pub delivery: Value,
+}
+
 /// The latest run of a key.
 pub(crate) struct Latest {
     pub(crate) run: StartedRun,
-    recurrence: i32,
+    generation_number: i32,
     /// It is another launch's: the job id was given again.
     pub(crate) is_anothers: bool,
 }
 
 /// The recurrence that a launch's run is to have, if there is none yet.
 pub(crate) fn next(latest: Option<&Latest>) -> i32 {
-    latest.map_or(0, |latest| latest.recurrence.saturating_add(1))
+    latest.map_or(0, |latest| latest.generation_number.saturating_add(1))
 }
 
 impl Store {
@@ -111,7 +128,7 @@ pub(crate) async fn latest(
                 reason: row.reason,
                 delivery: row.delivery,
             },
-            recurrence: row.recurrence,
+            generation_number: row.recurrence,
             is_anothers: row.is_anothers,
         })
     })

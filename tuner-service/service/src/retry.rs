@@ -1,4 +1,4 @@
-//! A database that is restarted, or whose place another takes, costs a request a moment and not its answer.
+//! Retries on failover of the database.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// Nothing is begun again later than this after the request came: the prolog's two seconds, less the time that
 /// the work takes.
-const PATIENCE: Duration = Duration::from_millis(1200);
+const RETRY_WITHIN: Duration = Duration::from_millis(1200);
 
 /// The pause before the second attempt; before each later one it is twice as long.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -16,13 +16,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// No request is tried more often.
 const ATTEMPTS: u32 = 4;
 
-/// Does what may be done twice, and again if the database failed in a way that may have passed: a few times, and
-/// within the time that whoever asks can wait.
+/// Retries an idempotent attempt while the database fails with a transient error, within the time that the caller can
+/// wait.
 ///
 /// # Errors
 ///
 /// What the last attempt says.
-pub(crate) async fn repeated<T, Attempt>(
+pub(crate) async fn retried<T, Attempt>(
     mut attempt: impl FnMut() -> Attempt,
 ) -> Result<T, StoreError>
 where
@@ -31,11 +31,11 @@ where
     let began = Instant::now();
     for earlier in 0..ATTEMPTS - 1 {
         let error = match attempt().await {
-            Err(error) if error.is_worth_repeating() => error,
+            Err(error) if error.is_transient() => error,
             settled => return settled,
         };
         let pause = PAUSE * 2_u32.pow(earlier);
-        if began.elapsed() + pause > PATIENCE {
+        if began.elapsed() + pause > RETRY_WITHIN {
             return Err(error);
         }
         tracing::warn!(%error, "the database is asked again");
@@ -61,7 +61,7 @@ mod tests {
     /// How often it is tried, and how it ends, if each attempt takes so long and the first few fail.
     async fn tried(takes: Duration, failing: u32, error: fn() -> StoreError) -> (u32, bool) {
         let tried = Cell::new(0);
-        let result = repeated(|| async {
+        let result = retried(|| async {
             tried.set(tried.get() + 1);
             tokio::time::sleep(takes).await;
             if tried.get() <= failing {

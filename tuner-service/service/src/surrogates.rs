@@ -3,41 +3,41 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use io_autotune_engine::Fits;
+use io_autotune_engine::SurrogateCache;
 
 /// So many epochs' surrogates are kept, of at most some 400 KB each.
 const MOST: usize = 128;
 
 /// By epoch, its surrogate and when it was last asked for. What an epoch's surrogate is kept with tells whether it
-/// still is the one ([`Fits`]): nothing has to be forgotten when a study changes.
+/// still is the one ([`SurrogateCache`]): nothing has to be forgotten when a study changes.
 #[derive(Debug, Default)]
-pub(crate) struct EpochFits(Mutex<Kept>);
+pub(crate) struct SurrogateCaches(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     asked: u64,
-    fits: HashMap<i64, (u64, Arc<Fits>)>,
+    caches: HashMap<i64, (u64, Arc<SurrogateCache>)>,
 }
 
-impl EpochFits {
+impl SurrogateCaches {
     /// Those of an epoch.
-    pub(crate) fn of(&self, epoch_id: i64) -> Arc<Fits> {
+    pub(crate) fn of(&self, epoch_id: i64) -> Arc<SurrogateCache> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.asked += 1;
         let asked = kept.asked;
-        if let Some((last, fits)) = kept.fits.get_mut(&epoch_id) {
+        if let Some((last, caches)) = kept.caches.get_mut(&epoch_id) {
             *last = asked;
-            return Arc::clone(fits);
+            return Arc::clone(caches);
         }
-        if kept.fits.len() >= MOST {
-            let oldest = kept.fits.iter().min_by_key(|(_, (last, _))| *last);
+        if kept.caches.len() >= MOST {
+            let oldest = kept.caches.iter().min_by_key(|(_, (last, _))| *last);
             if let Some(oldest) = oldest.map(|(epoch_id, _)| *epoch_id) {
-                kept.fits.remove(&oldest);
+                kept.caches.remove(&oldest);
             }
         }
-        let fits = Arc::new(Fits::default());
-        kept.fits.insert(epoch_id, (asked, Arc::clone(&fits)));
-        fits
+        let caches = Arc::new(SurrogateCache::default());
+        kept.caches.insert(epoch_id, (asked, Arc::clone(&caches)));
+        caches
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_epochs_asked_about_last_are_kept() {
-        let epochs = EpochFits::default();
+        let epochs = SurrogateCaches::default();
         let first = epochs.of(0);
         for epoch_id in 1..=MOST as i64 {
             epochs.of(epoch_id);
@@ -55,7 +55,7 @@ mod tests {
                 assert!(Arc::ptr_eq(&first, &epochs.of(0)));
             }
         }
-        assert_eq!(epochs.0.lock().unwrap().fits.len(), MOST);
+        assert_eq!(epochs.0.lock().unwrap().caches.len(), MOST);
         assert!(Arc::ptr_eq(&first, &epochs.of(0)));
         let second = epochs.of(2);
         for epoch_id in 1000..1000 + MOST as i64 {

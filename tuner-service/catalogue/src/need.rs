@@ -1,0 +1,24 @@
+//! What an accelerator needs of a job.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+/// What an accelerator needs besides a job that asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// A node that the job has to itself.
+    Exclusive,
+    /// A node whose own configuration lets root change what the accelerator changes.
+    Root,
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exclusive => "exclusive",
+            Self::Root => "root",
+        })
+    }
+}

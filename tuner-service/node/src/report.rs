@@ -1,0 +1,207 @@
+//! The report of a launch: what is known of it when it is over, and where the report waits.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use io_autotune_protocol::{EpilogWord, FinishRequest};
+
+use crate::applied::applied;
+use crate::directory::{JobDirectory, StartRecord};
+use crate::files::DirectoryError;
+use crate::job::{JobError, NodeJob};
+use crate::settings::Outcome;
+use crate::spool::Spool;
+use crate::{Places, in_force, say, stamp};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReportError {
+    #[error("this run is not reported: {0}")]
+    Job(#[from] JobError),
+    #[error("this run is not reported: {0}")]
+    Directory(#[from] DirectoryError),
+}
+
+/// Writes the report down and clears the job's directory away; where the spool has no room the report stays in
+/// that directory instead. Returns where it waits.
+pub(crate) fn keep(
+    spool: &Spool,
+    directory: Option<JobDirectory>,
+    report: &FinishRequest,
+    places: &Places,
+) -> Result<PathBuf, DirectoryError> {
+    // slurmd was killed in the epilog and runs it again: what the first said is better.
+    if directory.is_none()
+        && let Some(path) = spool.waits(&report.job)
+    {
+        return Ok(path);
+    }
+    match (spool.add(report), directory) {
+        (Ok(path), None) => Ok(path),
+        (Ok(path), Some(directory)) => {
+            directory.remove()?;
+            Ok(path)
+        }
+        (Err(error), directory) => {
+            say(&format!("{error}; the report stays in the job's directory"));
+            let directory = match directory {
+                Some(directory) => directory,
+                None => JobDirectory::create(&places.run_dir, &report.job)?,
+            };
+            directory.write_report(report)
+        }
+    }
+}
+
+/// Without an answer a job ran as it would have without us; but whether with its user's own settings only a list of variables
+/// tells that an earlier answer left.
+fn unwatched(start: &StartRecord) -> Option<String> {
+    (start.answer.is_none() && start.unwatched).then(|| {
+        "no answer has told this node yet which variables may be the user's own".to_owned()
+    })
+}
+
+pub(crate) fn report(
+    node_job: NodeJob,
+    directory: Option<&JobDirectory>,
+    changed: Option<String>,
+    values: &in_force::Values,
+) -> Result<FinishRequest, ReportError> {
+    let unknown = |failure: String| StartRecord::without_answer(node_job.job.clone(), failure);
+    let (start, stamps) = match directory {
+        Some(directory) => {
+            let start = directory.read_start().unwrap_or_else(|error| {
+                unknown(format!("what the start left cannot be read: {error}"))
+            });
+            (start, directory.stamps()?)
+        }
+        None => (unknown("no prolog ran on this node".into()), Vec::new()),
+    };
+    let steps: Vec<_> = stamps
+        .into_iter()
+        .filter_map(|(name, text)| {
+            let refused = |error: &dyn std::fmt::Display| {
+                say(&format!("the stamp {name:?} is not believed: {error}"));
+            };
+            let text = text.map_err(|error| refused(&error)).ok()?;
+            stamp::parse(&text).map_err(|error| refused(&error)).ok()
+        })
+        .collect();
+    let epilog = node_job.epilog.map(|word| EpilogWord {
+        limit_seconds: start.limit_seconds,
+        ..word
+    });
+    let unwatched = unwatched(&start);
+    let (in_force, obstacle) = match start.settings {
+        Some(Outcome::InForce { values, .. }) => (values, changed),
+        Some(Outcome::NotApplied { why }) => (BTreeMap::new(), Some(changed.unwrap_or(why))),
+        None => (BTreeMap::new(), changed),
+    };
+    let answer = start.answer.as_ref();
+    let told = answer.map_or_else(Vec::new, |answer| {
+        in_force::told(&answer.delivery.read_back, values)
+    });
+    let obstacle = obstacle.or_else(|| in_force::obstacle(&told));
+    let obstacle = obstacle.or(unwatched);
+    Ok(FinishRequest {
+        applied: applied(answer, obstacle, &steps),
+        run_id: start.answer.map(|answer| answer.run_id),
+        prolog_at: start.prolog_at,
+        start_failure: start.failure,
+        job: start.job,
+        request: node_job.request,
+        steps,
+        in_force,
+        told,
+        epilog,
+        measures: Default::default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::files::read_limited;
+    use crate::testing::job;
+
+    fn places(parent: &Path) -> Places {
+        Places {
+            run_dir: parent.join("run"),
+            spool_dir: parent.join("spool"),
+        }
+    }
+
+    fn node_job() -> NodeJob {
+        NodeJob {
+            job: job(),
+            request: Default::default(),
+            is_first_node: true,
+            is_later_component: false,
+            limit_seconds: None,
+            started_at: None,
+            epilog: None,
+        }
+    }
+
+    fn made() -> FinishRequest {
+        report(node_job(), None, None, &Default::default()).unwrap()
+    }
+
+    #[test]
+    fn without_an_answer_ever_nobody_knows_whether_it_was_the_default() {
+        let parent = tempfile::tempdir().unwrap();
+        for unwatched in [true, false] {
+            let directory = JobDirectory::create(&parent.path().join("run"), &job()).unwrap();
+            let start = StartRecord {
+                unwatched,
+                ..StartRecord::without_answer(job(), "the service is down")
+            };
+            directory.write_start(&start).unwrap();
+            let report = report(node_job(), Some(&directory), None, &Default::default()).unwrap();
+            assert_eq!(
+                report.applied == io_autotune_protocol::Applied::Default,
+                !unwatched,
+                "{report:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_second_epilog_leaves_the_report_of_the_first() {
+        let parent = tempfile::tempdir().unwrap();
+        let places = places(parent.path());
+        let spool = Spool::open(&places.spool_dir).unwrap();
+        let first = keep(&spool, None, &made(), &places).unwrap();
+        fs::write(&first, "the first").unwrap();
+        assert_eq!(keep(&spool, None, &made(), &places).unwrap(), first);
+        assert_eq!(read_limited(&first).unwrap(), "the first");
+
+        // Not where a launch has left its directory: it is another one.
+        let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
+        assert_eq!(
+            keep(&spool, Some(directory), &made(), &places).unwrap(),
+            first
+        );
+        assert_ne!(read_limited(&first).unwrap(), "the first");
+        assert!(
+            JobDirectory::open(&places.run_dir, &job())
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_report_without_room_in_the_spool_stays_in_the_jobs_directory() {
+        let parent = tempfile::tempdir().unwrap();
+        let places = places(parent.path());
+        let spool = Spool::open(&places.spool_dir).unwrap();
+        fs::remove_dir(&places.spool_dir).unwrap();
+        let directory = JobDirectory::create(&places.run_dir, &job()).unwrap();
+        for directory in [Some(directory), None] {
+            let path = keep(&spool, directory, &made(), &places).unwrap();
+            assert_eq!(crate::directory::reports(&places.run_dir), [path]);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Puts back what jobs have changed on this node.
+
+use crate::config::{NodeConfig, NodeConfigError};
+use crate::directory::JobDirectory;
+use crate::job::{self, NodeJob};
+use crate::settings::{self, Outcome};
+use crate::{Places, ServiceArguments, in_force, say};
+
+/// Puts back what jobs have changed on this node and not put back. A job that has changed a setting had the node
+/// to itself: at any hook of another there is nothing that still has to stay.
+pub(crate) fn put_back(config: &Result<NodeConfig, NodeConfigError>, places: &Places) {
+    let unset;
+    let config = match config {
+        Ok(config) => config,
+        Err(error) => {
+            say(&format!(
+                "{error}; saved settings are put back where the kernel has them by default"
+            ));
+            unset = NodeConfig::default();
+            &unset
+        }
+    };
+    match job::node(|name| std::env::var(name).ok()) {
+        Ok((cluster, node)) => {
+            settings::restore(Some((&cluster, &node)), config, &places.spool_dir);
+        }
+        Err(error) => say(&format!("settings are not put back: {error}")),
+    }
+}
+
+/// `io-autotune-node restore`.
+pub(crate) fn restore(
+    service: &ServiceArguments,
+    places: &Places,
+    all: bool,
+) -> Result<(), NodeConfigError> {
+    let config = service.node_config();
+    if all {
+        if let Err(error) = in_force::forget_all(&places.spool_dir) {
+            say(&format!("what jobs have told is not removed: {error}"));
+        }
+        settings::restore(None, &config?, &places.spool_dir);
+    } else {
+        put_back(&config, places);
+    }
+    Ok(())
+}
+
+/// What speaks against the job having had the settings that its start put in force, or none if its start put
+/// none in force.
+pub(crate) fn changed_meanwhile(
+    node_job: &NodeJob,
+    places: &Places,
+    config: &NodeConfig,
+) -> Option<String> {
+    let directory = JobDirectory::open(&places.run_dir, &node_job.job)
+        .ok()
+        .flatten();
+    let start = directory.and_then(|directory| directory.read_start().ok());
+    let given = start.as_ref().and_then(|start| start.settings.as_ref());
+    match (given, &start) {
+        (Some(Outcome::InForce { values, .. }), Some(start)) => {
+            let settings = &start.answer.as_ref()?.delivery.settings;
+            settings::changed_meanwhile(values, settings, config)
+        }
+        _ => settings::is_anything_changed(&node_job.job, &places.spool_dir).then(|| {
+            "the node helper was killed while it changed settings: some of them were in force"
+                .to_owned()
+        }),
+    }
+}

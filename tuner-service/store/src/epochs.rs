@@ -1,0 +1,122 @@
+//! How epochs are opened.
+
+use io_autotune_model::{History, Parametrization, Space, carried, carried_parametrization};
+use serde_json::Value;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::error::{Named, StoreError};
+use crate::pool::one_row;
+use crate::records::number;
+use crate::state::StudyState;
+use crate::tested;
+
+/// What an epoch is opened with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening<'a> {
+    /// The epoch before.
+    pub(crate) parent: Option<&'a StudyState>,
+    /// The epoch's space.
+    pub(crate) space: &'a Space,
+    /// Why it is opened.
+    pub(crate) why: &'a str,
+    /// The ranks that it takes from its parent, the best first.
+    pub(crate) inherited: &'a [Parametrization],
+    /// The change that made its parent end, if one did.
+    pub(crate) drift: Option<&'a Value>,
+}
+
+impl<'a> Opening<'a> {
+    /// It takes nothing from its parent.
+    pub(crate) fn afresh(parent: Option<&'a StudyState>, space: &'a Space, why: &'a str) -> Self {
+        Self {
+            parent,
+            space,
+            why,
+            inherited: &[],
+            drift: None,
+        }
+    }
+
+    fn takes(&self) -> &'static str {
+        match self.drift {
+            Some(_) => "ranks",
+            None => "nothing",
+        }
+    }
+}
+
+/// Opens the next epoch of a study, whose row lock is held.
+pub(crate) async fn open_epoch(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+    opening: Opening<'_>,
+) -> Result<i32, StoreError> {
+    let ordinal = opening.parent.map_or(0, |parent| parent.epoch) + 1;
+    let result = sqlx::query!(
+        "insert into epochs (study_id, ordinal, parent_id, takes, space, seed, opened_why, inherited, drift)
+         values ($1, $2::int, $3, $4, $5, hashint8extended($1, $2::int::bigint), $6, $7, $8)",
+        study_id,
+        ordinal,
+        opening.parent.map(|parent| parent.epoch_id),
+        opening.takes(),
+        Json(opening.space) as _,
+        opening.why,
+        Json(opening.inherited) as _,
+        opening.drift
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    one_row(name, &result)?;
+    Ok(ordinal)
+}
+
+/// Opens the next epoch of a study, whose row lock is held, because the accelerator's parameters have
+/// changed. It takes the runs that still fit, and so does the study's pin.
+pub(crate) async fn open_changed_epoch(
+    connection: &mut PgConnection,
+    name: &'static str,
+    parent: &StudyState,
+    space: &Space,
+) -> Result<(), StoreError> {
+    let History { tested, tally } = carried(&parent.history, &parent.space, space);
+    let epoch_id = sqlx::query_scalar!(
+        "insert into epochs (study_id, ordinal, parent_id, takes, taken_judgements, space, seed, opened_why,
+                             baseline, explored, controls, settled, settled_controls, total)
+         values ($1, $2::int, $3, 'runs', $4, $5, hashint8extended($1, $2::int::bigint), $6,
+                 $7, $8, $9, $10, $11, $12) returning id",
+        parent.study_id,
+        parent.epoch + 1,
+        parent.epoch_id,
+        parent.judged,
+        Json(space) as _,
+        "the accelerator's parameters changed",
+        number::<u64, i64>(name, tally.baseline)?,
+        number::<u64, i64>(name, tally.explored)?,
+        number::<u64, i64>(name, tally.controls)?,
+        number::<u64, i64>(name, tally.settled)?,
+        number::<u64, i64>(name, tally.settled_controls)?,
+        number::<u64, i64>(name, tally.total)?
+    )
+    .fetch_one(&mut *connection)
+    .await
+    .named(name)?;
+    for entry in &tested {
+        tested::write(connection, name, epoch_id, entry).await?;
+    }
+    let pin = parent.pin.as_ref();
+    if let Some(pin) = pin.and_then(|pin| carried_parametrization(pin, &parent.space, space)) {
+        let result = sqlx::query!(
+            "update pins set parametrization = $2 where study_id = $1",
+            parent.study_id,
+            Json(&pin) as _
+        )
+        .execute(connection)
+        .await
+        .named(name)?;
+        one_row(name, &result)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! The rows of studies: how they are found, made and locked.
+
+use std::time::Duration;
+
+use io_autotune_model::Space;
+use sqlx::types::Json;
+use sqlx::{PgConnection, PgPool};
+
+use crate::epochs::{Opening, open_epoch};
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+use crate::records::StudyKey;
+
+/// The study of a key, if there is one.
+async fn find_study(
+    pool: &PgPool,
+    name: &'static str,
+    key: &StudyKey,
+) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar!(
+        "select s.id from studies s join applications a on a.id = s.application_id
+         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4",
+        i64::from(key.owner_uid),
+        key.application,
+        key.accelerator,
+        key.context_key()
+    )
+    .fetch_optional(pool)
+    .await
+    .named(name)
+}
+
+/// Takes the row lock of a key's study; `None`: there is no such study.
+pub(crate) async fn lock_study_of(
+    connection: &mut PgConnection,
+    name: &'static str,
+    key: &StudyKey,
+) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar!(
+        "select s.id from studies s join applications a on a.id = s.application_id
+         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4
+         for update of s",
+        i64::from(key.owner_uid),
+        key.application,
+        key.accelerator,
+        key.context_key()
+    )
+    .fetch_optional(connection)
+    .await
+    .named(name)
+}
+
+/// Makes the study of a key, with its first epoch, unless somebody else just did. Its row is locked in either case.
+pub(crate) async fn make_study(
+    connection: &mut PgConnection,
+    name: &'static str,
+    key: &StudyKey,
+    space: &Space,
+) -> Result<i64, StoreError> {
+    let context_key = key.context_key();
+    let application_id = sqlx::query_scalar!(
+        "insert into applications (owner_uid, owner_name, name) values ($1, $2, $3)
+         on conflict (owner_uid, name) do update
+             set owner_name = coalesce(excluded.owner_name, applications.owner_name)
+         returning id",
+        i64::from(key.owner_uid),
+        key.owner_name,
+        key.application
+    )
+    .fetch_one(&mut *connection)
+    .await
+    .named(name)?;
+    let inserted = sqlx::query_scalar!(
+        "insert into studies (application_id, accelerator, context, context_key)
+         values ($1, $2, $3, $4)
+         on conflict (application_id, accelerator, context_key) do nothing returning id",
+        application_id,
+        key.accelerator,
+        Json(&key.context) as _,
+        context_key
+    )
+    .fetch_optional(&mut *connection)
+    .await
+    .named(name)?;
+    if let Some(study_id) = inserted {
+        let opening = Opening::afresh(None, space, "first run");
+        open_epoch(connection, name, study_id, opening).await?;
+        return Ok(study_id);
+    }
+    lock_study_of(connection, name, key)
+        .await?
+        .ok_or(StoreError::Invariant {
+            transaction: name,
+            problem: "a study exists and cannot be read".into(),
+        })
+}
+
+impl Store {
+    /// The study of a key, made with its first epoch where there is none.
+    pub(crate) async fn ensure_study(
+        &self,
+        key: &StudyKey,
+        space: &Space,
+    ) -> Result<i64, StoreError> {
+        const NAME: &str = "ensure_study";
+        if let Some(study_id) = find_study(&self.pool, NAME, key).await? {
+            return Ok(study_id);
+        }
+        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
+        let study_id = make_study(&mut transaction, NAME, key, space).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(study_id)
+    }
+}
+
+/// Takes a study's row lock, which serialises its suggestions and its caches.
+pub(crate) async fn lock_study(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+) -> Result<(), StoreError> {
+    sqlx::query_scalar!("select id from studies where id = $1 for update", study_id)
+        .fetch_one(connection)
+        .await
+        .named(name)?;
+    Ok(())
+}
