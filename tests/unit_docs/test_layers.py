@@ -1,7 +1,7 @@
-"""Crates depend in one direction, the engine's rooms too, and no modules of a crate need each other.
+"""Crates depend in one direction, the engine's rooms too, and no two modules need each other.
 
-A module may use its own children; a test may use what it likes. Tables of settings stand beside what they set, and are
-the lowest layer of the engine all the same: they are plain data.
+A module may use its own children; a test may use what it likes. Tables of settings stand beside
+what they set, and are the lowest layer of the engine all the same: they are plain data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CRATES = [
 # These pass on what others decide: no engine below them.
 WITHOUT_ENGINE = ["protocol", "catalogue", "store", "node", "collector"]
 # A room may use those before it.
-ROOMS = ["checks", "settings", "history", "surrogate", "guards", "search", "settled", "study"]
+ROOMS = ["checks", "math", "settings", "history", "surrogate", "guards", "search", "settled", "study"]
 
 Graph = dict[str, set[str]]
 
@@ -94,7 +94,8 @@ def uses(texts: dict[str, str]) -> Graph:
     graph: Graph = {}
     for name, text in texts.items():
         graph[name] = set()
-        for path in mentioned(name, text):
+        for mention in mentioned(name, text):
+            path = mention
             while path and "::".join(path) not in texts:
                 path = path[:-1]
             other = "::".join(path)

@@ -12,10 +12,11 @@ pub struct UnknownWord {
     pub known: String,
 }
 
-/// Gives an enum of plain words its `ALL`, `Display` and `FromStr`, in serde's spelling.
+/// Gives an enum of plain words its `ALL`, `Display` and `FromStr`, in serde's spelling. A word after a bar is
+/// an earlier one, which is still read.
 #[macro_export]
 macro_rules! words {
-    ($type:ident, $what:literal, $($variant:ident => $word:literal),+ $(,)?) => {
+    ($type:ident, $what:literal, $($variant:ident => $word:literal $(| $earlier:literal)?),+ $(,)?) => {
         impl $type {
             #[doc = concat!("Every ", $what, ", in order.")]
             pub const ALL: &[$type] = &[$($type::$variant),+];
@@ -38,10 +39,12 @@ macro_rules! words {
             type Err = $crate::words::UnknownWord;
 
             fn from_str(word: &str) -> Result<Self, Self::Err> {
-                Self::ALL
-                    .iter()
-                    .copied()
-                    .find(|known| known.as_str() == word)
+                const EARLIER: &[(&str, $type)] =
+                    &[$($(($earlier, $type::$variant),)?)+];
+                let known = Self::ALL.iter().map(|known| (known.as_str(), *known));
+                known
+                    .chain(EARLIER.iter().copied())
+                    .find_map(|(known, value)| (known == word).then_some(value))
                     .ok_or_else(|| $crate::words::UnknownWord {
                         what: $what,
                         word: word.chars().take(64).collect(),

@@ -74,7 +74,7 @@ impl FromStr for MethodSpec {
             method: name.to_owned(),
             part: part.to_owned(),
             error,
-            known: known(name),
+            known: known(method.as_str()),
         };
         for part in parts.split(',').filter(|part| !part.is_empty()) {
             let Some((key, value)) = part
@@ -86,7 +86,8 @@ impl FromStr for MethodSpec {
                     part: part.to_owned(),
                 });
             };
-            set(&mut settings, name, key, value).map_err(|error| refused(part, error))?;
+            set(&mut settings, method.as_str(), key, value)
+                .map_err(|error| refused(part, error))?;
             sets_budget |= key == "budget";
         }
         // Only now: a kind may come before the fields that it needs.

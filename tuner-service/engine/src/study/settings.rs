@@ -45,7 +45,7 @@ pub struct Settings {
     /// Once the gain is resolved, one run in so many is a control run; `control_every` where that is more.
     pub control_every_resolved: u32,
     /// The settings of the method `default`.
-    #[serde(rename = "default")]
+    #[serde(rename = "surrogate-genetic", alias = "default")]
     pub surrogate_genetic: SurrogateGeneticSettings,
     /// The largest coefficient of variation, standard deviation over mean, that the default's runs may
     /// have before they are taken for different work under one name.
@@ -115,7 +115,7 @@ impl Default for Settings {
 #[serde(rename_all = "kebab-case")]
 pub enum MethodName {
     /// Ours: a genetic algorithm whose many possible children a surrogate ranks.
-    #[serde(rename = "default")]
+    #[serde(rename = "surrogate-genetic", alias = "default")]
     SurrogateGenetic,
     /// Robert, Zertal and Vaumourin 2020: a genetic algorithm with standard-error dynamic resampling,
     /// and every other noise reduction of their table V.
@@ -140,7 +140,7 @@ pub enum MethodName {
 }
 
 words!(MethodName, "method",
-    SurrogateGenetic => "default", Robert2020 => "robert2020",
+    SurrogateGenetic => "surrogate-genetic" | "default", Robert2020 => "robert2020",
     Robert2019Surrogate => "robert2019-surrogate", Robert2019Annealing => "robert2019-annealing",
     Cao2018Annealing => "cao2018-annealing", Cao2018Genetic => "cao2018-genetic",
     Cao2018Bayesian => "cao2018-bayesian", Cao2018Dqn => "cao2018-dqn",
@@ -195,7 +195,7 @@ impl Settings {
             1_000_000,
         )?;
         whole(
-            "default.design_points",
+            "surrogate-genetic.design_points",
             self.surrogate_genetic.design_points,
             2,
             MAX_DESIGN_POINTS,
@@ -230,18 +230,27 @@ mod tests {
         assert_eq!(settings, Settings::default());
         settings.validate().unwrap();
         let json = serde_json::to_string(&settings).unwrap();
-        assert!(json.contains(r#""method":"default""#), "{json}");
+        assert!(json.contains(r#""method":"surrogate-genetic""#), "{json}");
         assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
     }
 
-    /// Settings are stored with every decision, and read again by a replay.
+    /// Settings are stored with every decision, and read again by a replay. 0.1.0 called the main method
+    /// `default`.
     #[test]
     fn stored_settings_keep_their_names_and_order() {
         let stored = include_str!("settings/default.json");
-        let written = serde_json::to_string_pretty(&Settings::default()).unwrap();
-        assert_eq!(written, stored.trim_end());
         let read: Settings = serde_json::from_str(stored).unwrap();
         assert_eq!(read, Settings::default());
+        let written = serde_json::to_string_pretty(&Settings::default()).unwrap();
+        let renamed = stored
+            .replacen(
+                r#""method": "default""#,
+                r#""method": "surrogate-genetic""#,
+                1,
+            )
+            .replacen(r#""default": {"#, r#""surrogate-genetic": {"#, 1);
+        assert_eq!(written, renamed.trim_end());
+        assert_eq!("default".parse(), Ok(MethodName::SurrogateGenetic));
     }
 
     #[test]
