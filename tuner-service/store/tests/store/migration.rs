@@ -14,8 +14,9 @@ const FIFTH: &str = include_str!("../../../../migrations/0005_drift.sql");
 const SIXTH: &str = include_str!("../../../../migrations/0006_room.sql");
 const SEVENTH: &str = include_str!("../../../../migrations/0007_taken_runs.sql");
 const EIGHTH: &str = include_str!("../../../../migrations/0008_unmerged.sql");
+const NINTH: &str = include_str!("../../../../migrations/0009_recurrences.sql");
 const TENTH: &str = include_str!("../../../../migrations/0010_heeds.sql");
-const ELEVENTH: &str = include_str!("../../../../migrations/0011_starts.sql");
+const TWELFTH: &str = include_str!("../../../../migrations/0012_starts.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
     let mut transaction = connection.begin().await.unwrap();
@@ -192,9 +193,10 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
         apply(&mut connection, SIXTH).await;
         apply(&mut connection, SEVENTH).await;
         apply(&mut connection, EIGHTH).await;
+        apply(&mut connection, NINTH).await;
         apply(&mut connection, TENTH).await;
         apply(&mut connection, START_EVERY_HOUR).await;
-        apply(&mut connection, ELEVENTH).await;
+        apply(&mut connection, TWELFTH).await;
         for tested in [&mut launched, &mut of_default] {
             for run in &mut tested.recent {
                 assert_eq!(run.started, None);
