@@ -1,5 +1,10 @@
 //! Runs of a settled epoch that may change half way, for the example and for the tests.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a simulated world may differ in its last bit"
+)]
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
