@@ -32,7 +32,8 @@ CRATES = [
 # These pass on what others decide: no engine below them.
 WITHOUT_ENGINE = ["protocol", "catalogue", "store", "node", "collector"]
 # A room may use those before it.
-ROOMS = ["checks", "math", "settings", "history", "surrogate", "guards", "search", "settled", "study"]
+ROOMS = ["checks", "math", "settings"]
+ROOMS += ["history", "surrogate", "guards", "search", "settled", "study"]
 
 Graph = dict[str, set[str]]
 
