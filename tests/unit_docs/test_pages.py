@@ -66,7 +66,7 @@ def test_each_page_has_its_place_in_the_summary() -> None:
     assert listed == {str(page.relative_to(DOCS)) for page in book()}
 
 
-@pytest.mark.parametrize("page", list(filter(written_by_hand, pages())), ids=name)
+@pytest.mark.parametrize("page", [page for page in pages() if written_by_hand(page)], ids=name)
 def test_lines_are_short(page: Path) -> None:
     lines = page.read_text(encoding="utf-8").splitlines()
     long = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 from release_check import Tree, problems
@@ -48,7 +49,7 @@ def test_a_tree_that_is_ready_has_no_problem() -> None:
         ({"migrations": ["M\tmigrations/0001_first.sql"]}, "changed: migrations/0001_first.sql"),
     ],
 )
-def test_each_problem_is_said(change: dict[str, object], said: str) -> None:
+def test_each_problem_is_said(change: dict[str, Any], said: str) -> None:
     (problem,) = problems("1.2.0", dataclasses.replace(READY, **change))
     assert said in problem
 
