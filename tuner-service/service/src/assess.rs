@@ -3,28 +3,32 @@
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Epoch, Settings, StudyFacts};
 use io_autotune_model::{Assessment, Effect, Gain};
-use io_autotune_store::{Assessing, EvidenceRow, KeptEvidence, Store, StoreError, StudyState};
+use io_autotune_store::{
+    Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence, Store, StoreError, StudyState,
+};
 use serde_json::{Value, json};
 
 use crate::decide::restricted;
 
-/// Assesses some epochs whose verdicts are older than evidence is kept.
+/// Assesses some studies whose verdicts are older than evidence is kept.
 pub(crate) async fn overdue(
     store: &Store,
     settings: &Settings,
     limit: i64,
 ) -> Result<(), StoreError> {
-    for epoch in store.unassessed(limit).await? {
-        renew(store.assess_epoch(epoch).await?, settings).await?;
+    for study_id in store.unassessed(limit).await? {
+        renew(store.assess(study_id).await?, settings).await?;
     }
     Ok(())
 }
 
 /// Assesses all of them, after building their caches from their judgements.
 pub(crate) async fn all(store: &Store, settings: &Settings) -> Result<(), StoreError> {
-    for epoch in store.unassessed(i64::MAX).await? {
-        let mut assessing = store.assess_epoch(epoch).await?;
-        assessing.fold_caches().await?;
+    for study_id in store.unassessed(i64::MAX).await? {
+        let mut assessing = store.assess(study_id).await?;
+        for kept in assessing.evidence().await? {
+            assessing.fold_caches(kept.epoch_id).await?;
+        }
         renew(assessing, settings).await?;
     }
     Ok(())
@@ -33,27 +37,52 @@ pub(crate) async fn all(store: &Store, settings: &Settings) -> Result<(), StoreE
 /// Renews what is said of a study, and commits the transaction.
 pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Result<(), StoreError> {
     let state = assessing.state().await?;
-    let kept = assessing.evidence().await?;
-    let mut evidence = begun(&kept);
-    let default = state.space.default().key();
-    loop {
-        let runs = assessing.runs_after(evidence.through).await?;
-        if runs.is_empty() {
-            break;
-        }
-        for run in &runs {
-            evidence.record(&judged(run, &default));
-        }
-    }
-    // Late truth about an earlier epoch says nothing of the present one.
-    let gain = match &kept.assessment {
-        _ if kept.is_current => evidence.gain(state.epoch),
-        Some(one) if one.epoch == state.epoch => one.gain.clone(),
+    let earlier = assessing.assessment().await?;
+    let mut effects = earlier
+        .as_ref()
+        .map_or_else(Vec::new, |one| one.effects.clone());
+    let mut gain = match earlier {
+        Some(one) if one.epoch == state.epoch => one.gain,
         _ => Evidence::default().gain(state.epoch),
     };
-    let assessment = assessment(&state, gain, effects(&kept, &evidence), settings);
-    assessing.write(&json!(evidence), &assessment).await?;
+    let mut parent = None;
+    for kept in assessing.evidence().await? {
+        let mut evidence = begun(&kept, parent.as_ref());
+        enter(&mut assessing, &kept, &mut evidence).await?;
+        assessing
+            .write_evidence(kept.epoch_id, &json!(evidence))
+            .await?;
+        effects.retain(|effect: &Effect| effect.epoch != kept.epoch);
+        effects.extend(evidence.effects(kept.epoch));
+        // Late truth about an earlier epoch says nothing of the present one.
+        if kept.epoch == state.epoch {
+            gain = evidence.gain(state.epoch);
+        }
+        parent = Some(evidence);
+    }
+    effects.sort_by_key(|effect| (effect.epoch, effect.number));
+    let assessment = assessment(&state, gain, effects, settings);
+    assessing.write_assessment(&assessment).await?;
     assessing.commit().await
+}
+
+/// Enters the runs that can enter.
+async fn enter(
+    assessing: &mut Assessing,
+    kept: &KeptEvidence,
+    evidence: &mut Evidence,
+) -> Result<(), StoreError> {
+    loop {
+        let runs = assessing
+            .runs_after(kept.epoch_id, evidence.through)
+            .await?;
+        for run in &runs {
+            evidence.record(&judged(run, &kept.default));
+        }
+        if runs.len() < EVIDENCE_PAGE {
+            return Ok(());
+        }
+    }
 }
 
 /// What is said of a study: what was kept, if that is about its current epoch.
@@ -75,7 +104,7 @@ pub(crate) async fn of(
 
 /// The evidence to go on with. Where a run that had entered got another verdict, all runs enter anew: a
 /// mean cannot be taken back without rounding.
-fn begun(kept: &KeptEvidence) -> Evidence {
+fn begun(kept: &KeptEvidence, parent: Option<&Evidence>) -> Evidence {
     let read = |value: &Option<Value>| {
         let value = value.clone()?;
         serde_json::from_value::<Evidence>(value).ok()
@@ -83,7 +112,10 @@ fn begun(kept: &KeptEvidence) -> Evidence {
     match read(&kept.own) {
         Some(own) if kept.judged.is_some_and(|run_id| run_id <= own.through) => own.anew(),
         Some(own) => own,
-        None => read(&kept.parent).unwrap_or_default().next_epoch(),
+        None => {
+            let parent = parent.cloned().or_else(|| read(&kept.parent));
+            parent.unwrap_or_default().next_epoch()
+        }
     }
 }
 
@@ -101,16 +133,6 @@ fn judged<'a>(run: &'a EvidenceRow, default: &str) -> JudgedRun<'a> {
         }),
         nodes: run.nodes,
     }
-}
-
-/// The effects of all epochs, those of this one as they are now.
-fn effects(kept: &KeptEvidence, evidence: &Evidence) -> Vec<Effect> {
-    let earlier = kept.assessment.as_ref().map(|one| one.effects.as_slice());
-    let others = earlier.unwrap_or_default().iter();
-    let others = others.filter(|effect| effect.epoch != kept.epoch).cloned();
-    let mut effects: Vec<Effect> = others.chain(evidence.effects(kept.epoch)).collect();
-    effects.sort_by_key(|effect| (effect.epoch, effect.number));
-    effects
 }
 
 fn assessment(

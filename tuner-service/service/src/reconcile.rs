@@ -73,8 +73,8 @@ impl ReconcileConfig {
 /// No round takes more runs; the next one takes the rest.
 const RUNS_PER_ROUND: i64 = 5000;
 
-/// So many epochs whose verdicts are older than evidence is kept are assessed in one sweep.
-const EPOCHS_PER_SWEEP: i64 = 100;
+/// So many studies whose verdicts are older than evidence is kept are assessed in one sweep.
+const STUDIES_PER_SWEEP: i64 = 100;
 
 /// So many runs of one epoch are judged in one transaction.
 const RUNS_PER_BATCH: usize = 100;
@@ -129,7 +129,7 @@ impl Reconciler {
     async fn round(self: &Arc<Self>, sweeping: bool) -> Result<(), StoreError> {
         if sweeping {
             self.store.forget_unclaimed(self.timeouts.lost).await?;
-            assess::overdue(&self.store, &self.settings, EPOCHS_PER_SWEEP).await?;
+            assess::overdue(&self.store, &self.settings, STUDIES_PER_SWEEP).await?;
         }
         self.store.claim_outcomes(&self.sources.cluster).await?;
         let runs = self.awaited(sweeping).await?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use io_autotune_model::{Assessment, Phase, Role};
+use io_autotune_model::{Assessment, Phase, Role, Space};
 use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{PgConnection, Postgres, Transaction};
@@ -18,6 +18,9 @@ use crate::tested;
 
 const NAME: &str = "assess";
 
+/// How many runs a page of [`Assessing::runs_after`] has at most.
+pub const EVIDENCE_PAGE: usize = 1000;
+
 /// A study under its lock, whose evidence and assessment are to be written. Dropped without
 /// [`commit`](Assessing::commit) nothing of the transaction holds.
 #[derive(Debug)]
@@ -29,29 +32,20 @@ pub struct Assessing {
     judged: Option<i64>,
 }
 
-/// An epoch, and its study.
-#[derive(Clone, Copy, Debug)]
-pub struct EpochOfStudy {
-    /// The study.
-    pub study_id: i64,
-    /// Its epoch.
-    pub epoch_id: i64,
-}
-
 /// What is kept of an epoch's evidence.
 #[derive(Clone, Debug)]
 pub struct KeptEvidence {
+    /// The epoch's row.
+    pub epoch_id: i64,
     /// The epoch's number in its study.
     pub epoch: i32,
-    /// Whether it is the study's current one.
-    pub is_current: bool,
+    /// The key of its space's default.
+    pub default: String,
     /// Its evidence; none where it has none yet.
     pub own: Option<Value>,
     /// Its parent's.
     pub parent: Option<Value>,
-    /// The study's assessment so far.
-    pub assessment: Option<Assessment>,
-    /// The first of the runs that were judged in this transaction, where some were.
+    /// The first of its runs that were judged in this transaction, where some were.
     pub judged: Option<i64>,
 }
 
@@ -91,51 +85,28 @@ impl Store {
         Ok(Assessing::of(transaction, study_id, epoch_id, None))
     }
 
-    /// Locks a study, so that an epoch's evidence can be made where it has none.
-    ///
-    /// # Errors
-    ///
-    /// As [`assess`](Self::assess).
-    pub async fn assess_epoch(&self, epoch: EpochOfStudy) -> Result<Assessing, StoreError> {
-        let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
-        lock_study(&mut transaction, NAME, epoch.study_id).await?;
-        Ok(Assessing::of(
-            transaction,
-            epoch.study_id,
-            epoch.epoch_id,
-            None,
-        ))
-    }
-
     /// What the engine said of a study at its last verdict; none before its first.
     ///
     /// # Errors
     ///
     /// When the database fails.
     pub async fn assessment(&self, study_id: i64) -> Result<Option<Assessment>, StoreError> {
-        let row = sqlx::query_scalar!(
-            r#"select assessment as "assessment: Json<Assessment>" from studies where id = $1"#,
-            study_id
-        )
-        .fetch_optional(&self.pool)
-        .await
-        .named(NAME)?;
-        Ok(row.flatten().map(|json| json.0))
+        let mut connection = self.pool.acquire().await.named(NAME)?;
+        assessment(&mut connection, study_id).await
     }
 
-    /// Some epochs without evidence, of studies with verdicts: those were given before evidence was
-    /// kept. A study's come in their order, in which they are to be assessed.
+    /// Some studies with verdicts of which an epoch has no evidence: those were given before evidence
+    /// was kept.
     ///
     /// # Errors
     ///
     /// When the database fails.
-    pub async fn unassessed(&self, limit: i64) -> Result<Vec<EpochOfStudy>, StoreError> {
-        sqlx::query_as!(
-            EpochOfStudy,
-            "select e.study_id, e.id as epoch_id from epochs e
+    pub async fn unassessed(&self, limit: i64) -> Result<Vec<i64>, StoreError> {
+        sqlx::query_scalar!(
+            "select distinct e.study_id from epochs e
              where e.evidence is null
                and exists (select from epochs judged where judged.study_id = e.study_id and judged.judgements > 0)
-             order by e.study_id, e.ordinal limit $1",
+             order by e.study_id limit $1",
             limit
         )
         .fetch_all(&self.pool)
@@ -168,70 +139,102 @@ impl Assessing {
         state::load(&mut self.transaction, NAME, self.study_id).await
     }
 
-    /// Builds the epoch's caches from its judgements, for a database that holds the truth alone.
+    /// Builds an epoch's caches from its judgements, for a database that holds the truth alone.
     ///
     /// # Errors
     ///
     /// When the database fails.
-    pub async fn fold_caches(&mut self) -> Result<(), StoreError> {
+    pub async fn fold_caches(&mut self, epoch_id: i64) -> Result<(), StoreError> {
         let connection = &mut *self.transaction;
-        let fold = judgements::fold(connection, NAME, self.epoch_id, i64::MAX).await?;
-        tested::replace(connection, NAME, self.epoch_id, &fold.tested).await
+        let fold = judgements::fold(connection, NAME, epoch_id, i64::MAX).await?;
+        tested::replace(connection, NAME, epoch_id, &fold.tested).await
     }
 
-    /// What was kept last time.
+    /// The epochs to assess, the earliest first: the judged one, and those before it without evidence,
+    /// because each numbers its comparisons on from its parent's.
     ///
     /// # Errors
     ///
     /// When the database fails.
-    pub async fn evidence(&mut self) -> Result<KeptEvidence, StoreError> {
-        let row = sqlx::query!(
-            r#"select e.ordinal, e.evidence, parent.evidence as "parent_evidence?",
-                      s.assessment as "assessment: Json<Assessment>",
-                      not exists (select from epochs later where later.study_id = e.study_id
-                                  and later.ordinal > e.ordinal) as "is_current!"
-               from epochs e join studies s on s.id = e.study_id left join epochs parent on parent.id = e.parent_id
-               where e.id = $1"#,
+    pub async fn evidence(&mut self) -> Result<Vec<KeptEvidence>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select e.id, e.ordinal, e.space as "space: Json<Space>", e.evidence,
+                      parent.evidence as "parent_evidence?"
+               from epochs judged join epochs e on e.study_id = judged.study_id
+               left join epochs parent on parent.id = e.parent_id
+               where judged.id = $1
+                 and (e.id = judged.id or e.evidence is null and e.ordinal < judged.ordinal)
+               order by e.ordinal"#,
             self.epoch_id
         )
-        .fetch_one(&mut *self.transaction)
+        .fetch_all(&mut *self.transaction)
         .await
         .named(NAME)?;
-        Ok(KeptEvidence {
+        let kept = rows.into_iter().map(|row| KeptEvidence {
+            epoch_id: row.id,
             epoch: row.ordinal,
-            is_current: row.is_current,
+            default: row.space.0.default().key(),
             own: row.evidence,
             parent: row.parent_evidence,
-            assessment: row.assessment.map(|json| json.0),
-            judged: self.judged,
-        })
+            judged: self.judged.filter(|_| row.id == self.epoch_id),
+        });
+        Ok(kept.collect())
     }
 
-    /// The next runs of the epoch after one, in the order of starts, up to the first that may yet be judged:
-    /// entering later ones before it would sort runs by how long they take. A page of them; none: there are no more.
+    /// The study's assessment so far.
     ///
     /// # Errors
     ///
     /// When the database fails.
-    pub async fn runs_after(&mut self, run_id: i64) -> Result<Vec<EvidenceRow>, StoreError> {
-        runs_after(&mut self.transaction, self.epoch_id, run_id).await
+    pub async fn assessment(&mut self) -> Result<Option<Assessment>, StoreError> {
+        assessment(&mut self.transaction, self.study_id).await
     }
 
-    /// Writes the epoch's evidence and the study's assessment.
+    /// The next runs of an epoch after one, in the order of starts, up to the first that may yet be
+    /// judged: entering later ones before it would sort runs by how long they take. Fewer than
+    /// [`EVIDENCE_PAGE`]: there are no more.
     ///
     /// # Errors
     ///
     /// When the database fails.
-    pub async fn write(
+    pub async fn runs_after(
         &mut self,
+        epoch_id: i64,
+        run_id: i64,
+    ) -> Result<Vec<EvidenceRow>, StoreError> {
+        runs_after(&mut self.transaction, epoch_id, run_id).await
+    }
+
+    /// Writes an epoch's evidence.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn write_evidence(
+        &mut self,
+        epoch_id: i64,
         evidence: &Value,
-        assessment: &Assessment,
     ) -> Result<(), StoreError> {
         let result = sqlx::query!(
-            "with kept as (update epochs set evidence = $2 where id = $1 returning study_id)
-             update studies set assessment = $3 from kept where studies.id = kept.study_id",
-            self.epoch_id,
-            evidence,
+            "update epochs set evidence = $2 where id = $1",
+            epoch_id,
+            evidence
+        )
+        .execute(&mut *self.transaction)
+        .await
+        .named(NAME)?;
+        one_row(NAME, &result)
+    }
+
+    /// Writes the study's assessment.
+    ///
+    /// # Errors
+    ///
+    /// When the database fails.
+    pub async fn write_assessment(&mut self, assessment: &Assessment) -> Result<(), StoreError> {
+        let result = sqlx::query!(
+            "update studies set assessment = $2 where id = $1",
+            self.study_id,
             Json(assessment) as _
         )
         .execute(&mut *self.transaction)
@@ -250,12 +253,25 @@ impl Assessing {
     }
 }
 
+async fn assessment(
+    connection: &mut PgConnection,
+    study_id: i64,
+) -> Result<Option<Assessment>, StoreError> {
+    let row = sqlx::query_scalar!(
+        r#"select assessment as "assessment: Json<Assessment>" from studies where id = $1"#,
+        study_id
+    )
+    .fetch_optional(connection)
+    .await
+    .named(NAME)?;
+    Ok(row.flatten().map(|json| json.0))
+}
+
 async fn runs_after(
     connection: &mut PgConnection,
     epoch_id: i64,
     run_id: i64,
 ) -> Result<Vec<EvidenceRow>, StoreError> {
-    const PAGE: i64 = 1000;
     let rows = sqlx::query!(
         r#"select r.id, (extract(epoch from r.started_at) * 1000000)::bigint as "started!", r.phase, r.role, r.nodes,
                   j.effect as "effect?", j.elapsed as "elapsed?",
@@ -268,7 +284,7 @@ async fn runs_after(
            order by r.id limit $3"#,
         epoch_id,
         run_id,
-        PAGE
+        EVIDENCE_PAGE as i64
     )
     .fetch_all(connection)
     .await

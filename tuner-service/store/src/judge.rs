@@ -176,8 +176,8 @@ impl Store {
     }
 
     /// Gives runs of one epoch their verdicts, in this order, and enters them into its caches, or puts
-    /// them in the place of those they have: all of them in one transaction, or none. Returns what became of each, and
-    /// the transaction, in which the study is to be assessed before it is committed.
+    /// them in the place of those they have: all of them in one transaction, or none. Returns what became of each, and,
+    /// where a verdict is new, the transaction, in which the study is to be assessed before it is committed.
     ///
     /// # Errors
     ///
@@ -279,8 +279,11 @@ impl Store {
         if !first_heard.is_empty() {
             hear(&mut transaction, epoch_id, &first_heard).await?;
         }
-        let first = added.iter().map(|one| one.run_id).min();
-        let assessing = Assessing::of(transaction, study_id, epoch_id, first);
+        let Some(first) = added.iter().map(|one| one.run_id).min() else {
+            transaction.commit().await.named(NAME)?;
+            return Ok((judged, None));
+        };
+        let assessing = Assessing::of(transaction, study_id, epoch_id, Some(first));
         Ok((judged, Some(assessing)))
     }
 }

@@ -28,7 +28,7 @@ mod tested;
 mod views;
 
 pub use admin::{Audit, AuditEntry};
-pub use assess::{Assessing, EpochOfStudy, EvidenceRow, KeptEvidence};
+pub use assess::{Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
 pub use awaited::AwaitedRun;
 pub use doctor::{CacheFault, StuckRun};
 pub use drift::Inheritance;

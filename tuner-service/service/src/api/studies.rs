@@ -62,9 +62,8 @@ pub(super) async fn pin(
     let audit = steering(&service, caller, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
     service.store.pin(study_id, &parametrization, audit).await?;
-    service.admissions.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
-    Ok(Json(one_study(&service, caller, study_id).await?))
+    steered(&service, caller, study_id).await
 }
 
 async fn parametrization(
@@ -112,9 +111,8 @@ pub(super) async fn unpin(
             "study {study_id} is not pinned"
         )));
     }
-    service.admissions.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, "study unpinned");
-    Ok(Json(one_study(&service, caller, study_id).await?))
+    steered(&service, caller, study_id).await
 }
 
 /// Starts a study afresh in a new epoch, and removes a pin. History is kept.
@@ -131,9 +129,8 @@ pub(super) async fn reset(
     let Json(body) = body?;
     let audit = steering(&service, caller, study_id, &body.why).await?;
     let epoch = service.store.reset(study_id, audit).await?;
-    service.admissions.forget_snapshots().await;
     tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
-    Ok(Json(one_study(&service, caller, study_id).await?))
+    steered(&service, caller, study_id).await
 }
 
 /// Says that a study's runs are one application's, however much they differ: it is tuned again.
@@ -150,14 +147,9 @@ pub(super) async fn accept(
     let Json(body) = body?;
     let audit = steering(&service, caller, study_id, &body.why).await?;
     service.store.accept_mixed(study_id, audit).await?;
-    assess::renew(service.store.assess(study_id).await?, &service.settings).await?;
-    service.admissions.forget_snapshots().await;
-    tracing::info!(
-        study_id,
-        uid = caller.uid,
-        "study accepted as one application's"
-    );
-    Ok(Json(one_study(&service, caller, study_id).await?))
+    let uid = caller.uid;
+    tracing::info!(study_id, uid, "study accepted as one application's");
+    steered(&service, caller, study_id).await
 }
 
 /// Makes sure that the caller may steer a study and says why.
@@ -173,6 +165,24 @@ async fn steering<'a>(
         uid: caller.uid,
         why,
     })
+}
+
+/// What follows each steering: the study's findings in new words, and no snapshot of before.
+async fn steered(
+    service: &Service,
+    caller: Caller,
+    study_id: i64,
+) -> Result<Json<StudySummary>, ApiError> {
+    service.admissions.forget_snapshots().await;
+    let renewed = match service.store.assess(study_id).await {
+        Ok(assessing) => assess::renew(assessing, &service.settings).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = renewed {
+        // The steering stands; the study's next verdict renews its findings.
+        tracing::warn!(study_id, %error, "the study's assessment has to wait");
+    }
+    Ok(Json(one_study(service, caller, study_id).await?))
 }
 
 /// A study that the caller may see and steer.

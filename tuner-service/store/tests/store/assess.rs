@@ -1,8 +1,8 @@
 //! The assessment of a study is kept with it, and its runs come in the order of their starts.
 
 use io_autotune_model::{Assessment, Gain, GainVerdict, Parametrization, Phase, Role};
-use io_autotune_store::{Store, Verdict};
-use serde_json::json;
+use io_autotune_store::{Assessing, Store, Verdict};
+use serde_json::{Value, json};
 
 use crate::support::{Report, Start, decision, in_database, point, say};
 
@@ -59,9 +59,10 @@ async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_jud
             runs.push(run(&store, job_id, &point(3)).await);
         }
         let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
+        let epoch_id = store.study_state(study_id).await.unwrap().epoch_id;
         let entered = async || {
             let mut assessing = store.assess(study_id).await.unwrap();
-            let runs = assessing.runs_after(0).await.unwrap();
+            let runs = assessing.runs_after(epoch_id, 0).await.unwrap();
             runs.into_iter()
                 .map(|run| (run.run_id, run.counts.map(|(_, elapsed, _)| elapsed)))
                 .collect::<Vec<_>>()
@@ -83,7 +84,7 @@ async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_jud
         store.release_run(runs[2]).await.unwrap();
         assert_eq!(entered().await[2], (runs[2], None));
         let mut assessing = store.assess(study_id).await.unwrap();
-        let rest = assessing.runs_after(runs[1]).await.unwrap();
+        let rest = assessing.runs_after(epoch_id, runs[1]).await.unwrap();
         assert_eq!(rest.len(), 1);
         assert_eq!(
             (rest[0].role, rest[0].phase),
@@ -107,22 +108,21 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
             .unwrap();
         // A verdict of before assessments were kept.
         let unassessed = store.unassessed(10).await.unwrap();
-        assert_eq!(unassessed.len(), 1);
-        assert_eq!(unassessed[0].study_id, study_id);
+        assert_eq!(unassessed, [study_id]);
 
         let mut assessing = store.assess(study_id).await.unwrap();
-        let kept = assessing.evidence().await.unwrap();
-        assert!(kept.is_current && kept.own.is_none() && kept.assessment.is_none());
-        let evidence = json!({ "through": run_id });
-        assessing
-            .write(&evidence, &said(1, "dropped"))
-            .await
-            .unwrap();
+        let [kept] = &assessing.evidence().await.unwrap()[..] else {
+            panic!("one epoch");
+        };
+        assert!(kept.own.is_none() && kept.judged.is_none());
+        assert_eq!(assessing.assessment().await.unwrap(), None);
+        let (epoch_id, evidence) = (kept.epoch_id, json!({ "through": run_id }));
+        write(&mut assessing, epoch_id, &evidence, "dropped").await;
         drop(assessing);
         assert_eq!(store.assessment(study_id).await.unwrap(), None);
 
         let mut assessing = store.assess(study_id).await.unwrap();
-        assessing.write(&evidence, &said(1, "kept")).await.unwrap();
+        write(&mut assessing, epoch_id, &evidence, "kept").await;
         assessing.commit().await.unwrap();
         assert_eq!(
             store.assessment(study_id).await.unwrap(),
@@ -137,12 +137,59 @@ async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
         };
         store.reset(study_id, audit).await.unwrap();
         let mut assessing = store.assess(study_id).await.unwrap();
-        let kept = assessing.evidence().await.unwrap();
+        let [kept] = &assessing.evidence().await.unwrap()[..] else {
+            panic!("one epoch");
+        };
         assert_eq!(
-            (kept.epoch, kept.own, kept.parent),
-            (2, None, Some(evidence))
+            (kept.epoch, &kept.own, &kept.parent),
+            (2, &None, &Some(evidence))
         );
-        assert_eq!(kept.assessment, Some(said(1, "kept")));
+        let earlier = assessing.assessment().await.unwrap();
+        assert_eq!(earlier, Some(said(1, "kept")));
     })
     .await;
+}
+
+/// A database of before evidence was kept: each epoch has its own space, and numbers its comparisons
+/// on from its parent's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn earlier_epochs_without_evidence_come_first_each_with_its_own_default() {
+    in_database(|database| async move {
+        let store = database.store(4);
+        let run_id = run(&store, 1, &point(3)).await;
+        let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
+        store
+            .judge_run(run_id, 2, &counted(point(3)))
+            .await
+            .unwrap();
+        let audit = io_autotune_store::Audit {
+            uid: 0,
+            why: "test",
+        };
+        store.reset(study_id, audit).await.unwrap();
+        let mut connection = database.connect().await;
+        let other =
+            "update epochs set space = jsonb_set(space, '{0,default}', '7') where ordinal = 2";
+        sqlx::query(other).execute(&mut connection).await.unwrap();
+        let defaults = async || {
+            let mut assessing = store.assess(study_id).await.unwrap();
+            let kept = assessing.evidence().await.unwrap();
+            let kept = kept.into_iter().map(|one| (one.epoch, one.default));
+            kept.collect::<Vec<_>>()
+        };
+        let both = defaults().await;
+        assert_eq!((both[0].0, both[1].0, both.len()), (1, 2, 2));
+        assert_ne!(both[0].1, both[1].1);
+        let mut assessing = store.assess(study_id).await.unwrap();
+        let first = assessing.evidence().await.unwrap()[0].epoch_id;
+        write(&mut assessing, first, &json!({}), "kept").await;
+        assessing.commit().await.unwrap();
+        assert_eq!(defaults().await, both[1..]);
+    })
+    .await;
+}
+
+async fn write(assessing: &mut Assessing, epoch_id: i64, evidence: &Value, because: &str) {
+    assessing.write_evidence(epoch_id, evidence).await.unwrap();
+    assessing.write_assessment(&said(1, because)).await.unwrap();
 }
