@@ -1,7 +1,5 @@
-//! One pass over the spool: read, deliver, remember how far; at least once, in order.
-//!
-//! The position moves only when the service has acknowledged, so a crash at any point loses
-//! nothing; what is sent again the service recognises.
+//! Delivers the spool in order, at least once. The position moves only after the service has
+//! acknowledged: a crash loses nothing, and the service recognises duplicates.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -12,22 +10,21 @@ use jiff::civil::Date;
 use crate::files::{FileError, Position, StateDirectory};
 use crate::spool::{DayFile, Word, day_files};
 
-/// Why outcomes were not taken.
+/// Why the service did not take outcomes.
 #[derive(Debug)]
 pub(crate) enum NotTaken {
-    /// The service is away, or takes nothing from this collector: they are sent again.
+    /// It is away, or takes nothing from this collector: retry.
     Later(ClientError),
-    /// The service will never take these.
+    /// It will never take these.
     Refused(ClientError),
 }
 
-/// Who takes outcomes.
 pub(crate) trait Service {
     /// Sends at most [`OutcomesRequest::MOST`] outcomes; `Ok` once they are stored.
     fn deliver(&self, outcomes: Vec<Outcome>) -> impl Future<Output = Result<(), NotTaken>>;
 }
 
-/// Why a pass ended early; the next one goes on from there.
+/// Why a pass ended early. The next one continues.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PassError {
     #[error(transparent)]
@@ -36,7 +33,6 @@ pub(crate) enum PassError {
     Service(ClientError),
 }
 
-/// A spool, and what the collector remembers of it.
 #[derive(Debug)]
 pub(crate) struct Collector {
     spool: PathBuf,
@@ -46,7 +42,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Takes up where the last one left off; `say` hears what an admin should know.
+    /// Continues from the stored position. `say` gets messages for an admin.
     pub(crate) fn open(
         spool: PathBuf,
         state: StateDirectory,
@@ -66,10 +62,8 @@ impl Collector {
         })
     }
 
-    /// Delivers what there is, and removes files before yesterday's that are delivered.
-    ///
-    /// The script names a file by the day on which it begins to write, so nothing is appended to
-    /// an older one.
+    /// Delivers everything, and removes delivered files older than yesterday's: the script names a
+    /// file by the day on which it begins to write, so nothing is appended to those.
     pub(crate) async fn pass(
         &mut self,
         service: &impl Service,
@@ -123,7 +117,7 @@ impl Collector {
         }
     }
 
-    /// Delivers all but what the service refuses, which is found by halves and kept aside.
+    /// Delivers all but refused records, which it finds by bisection and keeps aside.
     async fn deliver_words(&self, service: &impl Service, words: &[Word]) -> Result<(), PassError> {
         let mut parts = vec![words];
         while let Some(part) = parts.pop() {
@@ -182,14 +176,14 @@ mod tests {
 
     use super::*;
 
-    /// A service that stores what it takes, and fails when told to.
+    /// Stores what it takes, and fails when told to.
     #[derive(Default)]
     struct Fake {
         stored: RefCell<Vec<u32>>,
         sizes: RefCell<Vec<usize>>,
         refuses: Vec<u32>,
-        /// How many requests are answered before the collector dies: some before the service has
-        /// stored (`true`: after it has, so that only the answer is lost).
+        /// Number of answers before the collector dies, and whether the service still stores the
+        /// next (`true`: only its answer is lost).
         dies_after: Cell<Option<(usize, bool)>>,
     }
 
@@ -260,7 +254,6 @@ mod tests {
             files.into_iter().map(|file| file.name).collect()
         }
 
-        /// A collector that has just started.
         fn collector(&self) -> Collector {
             let state = StateDirectory::new(&self.path("state"));
             Collector::open(self.path("spool"), state, |_| {}).unwrap()
@@ -370,7 +363,6 @@ mod tests {
         assert!(error.to_string().contains("spool"), "{error}");
     }
 
-    /// What happens to a spool.
     #[derive(Clone, Debug)]
     enum Event {
         /// Jobs end; `torn` bytes of the last line are missing at first.
@@ -398,8 +390,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
-        /// Whenever the collector dies, every line is delivered in the end, and again only where an
-        /// answer or the position was lost.
+        /// Whenever the collector dies, every line arrives. Duplicates need a lost answer/position.
         #[test]
         fn a_crash_at_any_point_loses_nothing(events in prop::collection::vec(event(), 1..25)) {
             let (place, service) = (Place::new(), Fake::default());
@@ -423,7 +414,7 @@ mod tests {
                         lost += usize::from(place.pass(&service, today).is_err());
                     }
                     Event::NextDay => {
-                        // The script's write is one: it does not end on another day.
+                        // The script writes a line at once: it does not end on another day.
                         place.append(&today.strftime("%Y%m%d").to_string(), &std::mem::take(&mut rest));
                         today = today.tomorrow().unwrap();
                     }

@@ -1,5 +1,4 @@
-//! What the collector keeps on disk in its own directory: how far each file of the spool is
-//! delivered, and the lines that the service refused.
+//! The collector's state on disk: its position in the spool, and refused lines.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A file or directory that could not be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {source}")]
 pub(crate) struct FileError {
@@ -17,20 +15,18 @@ pub(crate) struct FileError {
     source: io::Error,
 }
 
-/// Names the file that an error of the system is about.
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> FileError {
     let path = path.to_owned();
     move |source| FileError { path, source }
 }
 
-/// How far the spool is delivered: bytes from each file's beginning, by the file's name.
+/// Delivered bytes of each file, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Position {
     pub(crate) delivered: BTreeMap<String, u64>,
 }
 
-/// The collector's own directory.
 #[derive(Debug)]
 pub(crate) struct StateDirectory {
     path: PathBuf,
@@ -46,13 +42,12 @@ impl StateDirectory {
         }
     }
 
-    /// Where refused lines are kept.
     pub(crate) fn refused(&self) -> PathBuf {
         self.path.join(Self::REFUSED)
     }
 
-    /// The position, and what is wrong with the one on disk if it cannot be used: then everything is
-    /// sent again, and the service takes it once.
+    /// The position, and what is wrong with the stored one if it is unusable: then everything is
+    /// sent again, and the service recognises it.
     pub(crate) fn load(&self) -> Result<(Position, Option<String>), FileError> {
         let path = self.path.join(Self::POSITION);
         match fs::read(&path) {
@@ -70,7 +65,7 @@ impl StateDirectory {
         }
     }
 
-    /// Replaces the position durably: a crash leaves the old one or the new.
+    /// Replaces the position atomically and durably.
     pub(crate) fn save(&self, position: &Position) -> Result<(), FileError> {
         let path = self.path.join(Self::POSITION);
         let temporary = path.with_extension("new");
@@ -89,7 +84,7 @@ impl StateDirectory {
         write().map_err(at(&path))
     }
 
-    /// Keeps a line that the service refused, durably: nothing is thrown away.
+    /// Keeps a refused line durably.
     pub(crate) fn keep_refused(&self, line: &str) -> Result<(), FileError> {
         let path = self.refused();
         let write = || {

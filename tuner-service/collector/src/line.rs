@@ -1,13 +1,12 @@
-//! One line of the spool, as `deploy/jobcomp/io-autotune-jobcomp` writes it:
-//! `2 JOBID JOBSTATE EXITCODE START END LIMIT NODECNT ACCOUNT`, or `1` without the account.
+//! Parses a line of the spool, as `deploy/jobcomp/io-autotune-jobcomp` writes it: `2 JOBID JOBSTATE
+//! EXITCODE START END LIMIT NODECNT ACCOUNT`, or `1` without the account.
 //!
-//! The words are those of Slurm's plugin jobcomp/script (seen with 22.05): times in seconds since
+//! The values are those of Slurm's plugin jobcomp/script (seen with 22.05): times in seconds since
 //! 1970, the limit as `[days-]hh:mm:ss`. Every line is untrusted.
 
 use io_autotune_protocol::{Outcome, is_account};
 use jiff::Timestamp;
 
-/// Why a line is not believed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LineError {
     #[error("it is not text")]
@@ -25,7 +24,7 @@ pub(crate) enum LineError {
 /// What the script writes for a variable that Slurm has not set.
 const UNSET: &str = "-";
 
-/// Reads one line, without its newline; `None` where it is true and tells of no end.
+/// A line without its newline; `None`: valid, but no job ended.
 pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
     let text = str::from_utf8(line).map_err(|_| LineError::NotText)?;
     let words: Vec<&str> = text.split(' ').collect();
@@ -51,7 +50,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
     let state = self::state(state)?;
     let exit_code = self::exit_code(exit_code)?;
     let (start, ended_at) = (time("START", start)?, time("END", end)?);
-    // START of a job that never began is the time of its end.
+    // Slurm sets START of a job that never began to its end.
     let never_began = match nodes {
         UNSET => false,
         _ => number(nodes).ok_or_else(|| unbelievable("NODECNT", nodes))? == 0,
@@ -79,7 +78,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
     }))
 }
 
-/// `None` for a job that only changed its size: Slurm tells of that too.
+/// `None`: the job only changed its size, which Slurm reports too.
 fn state(word: &str) -> Result<Option<String>, LineError> {
     let plain = |word: &str| {
         word.bytes()
@@ -87,7 +86,7 @@ fn state(word: &str) -> Result<Option<String>, LineError> {
     };
     match word {
         "RESIZING" => Ok(None),
-        // At a job's end it can only mean that it waits again.
+        // At a job's end it can only mean that it was requeued.
         "PENDING" => Ok(Some("REQUEUED".into())),
         _ if !word.is_empty() && word.len() <= 32 && plain(word) => Ok(Some(word.into())),
         _ => Err(unbelievable("JOBSTATE", word)),
@@ -103,7 +102,7 @@ fn exit_code(word: &str) -> Result<Option<String>, LineError> {
     }
 }
 
-/// Absent where Slurm has none, which it writes as 0.
+/// Slurm writes 0 for no time.
 fn time(what: &'static str, word: &str) -> Result<Option<Timestamp>, LineError> {
     if word == UNSET || word == "0" {
         return Ok(None);
@@ -115,7 +114,7 @@ fn time(what: &'static str, word: &str) -> Result<Option<Timestamp>, LineError> 
         .ok_or_else(|| unbelievable(what, word))
 }
 
-/// Seconds; absent where it is a word (`UNLIMITED`, `Partition_Limit`), or 0, which is no limit.
+/// Seconds; `None` for a word (`UNLIMITED`, `Partition_Limit`) and for 0, which is no limit.
 fn limit(word: &str) -> Result<Option<u64>, LineError> {
     let letters = |word: &str| {
         word.bytes()
@@ -159,7 +158,7 @@ fn unbelievable(what: &'static str, text: &str) -> LineError {
     }
 }
 
-/// What a message shows of a word that anyone may have written.
+/// Anyone may have written the text: a message shows only its beginning.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }

@@ -1,9 +1,9 @@
-//! io-autotune-collector: delivers to the tuner service what Slurm's job-completion script has
-//! written, on the host of slurmctld.
+//! io-autotune-collector: delivers the job-completion script's records from slurmctld's host to the
+//! tuner service.
 //!
-//! It has a role of its own, which `[access] collectors` of the service's configuration names, and
-//! is not root: the service believes root about any job's run, and this program needs to be
-//! believed about outcomes only.
+//! It has an account of its own, named in `[access] collectors` of the service, and is not root:
+//! the service believes root about any run, and this program only needs to be believed about
+//! outcomes.
 
 #![forbid(unsafe_code)]
 
@@ -54,7 +54,6 @@ struct Arguments {
     deadline_ms: u64,
 }
 
-/// The tuner service.
 struct Remote {
     client: Client,
     cluster: String,
@@ -85,7 +84,7 @@ impl Service for Remote {
     }
 }
 
-/// Whether the service can never take these outcomes, whoever sends them and whenever.
+/// Whether the service can never take these outcomes, whoever sends them.
 fn is_about_content(error: &ClientError) -> bool {
     // Bad request, content too large, unprocessable content.
     matches!(
@@ -146,7 +145,7 @@ async fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Passes again and again, until SIGTERM. A pass that it interrupts is taken up by the next start.
+/// Passes until SIGTERM. The next start continues an interrupted pass.
 async fn until_told(mut collector: Collector, service: &Remote, every: Duration) -> ExitCode {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = match signal(SignalKind::terminate()) {
@@ -164,7 +163,7 @@ async fn until_told(mut collector: Collector, service: &Remote, every: Duration)
             ticks.tick().await;
             let now = pass(&mut collector, service).await.err();
             let now = now.map(|error| error.to_string());
-            // Said when it begins and when it is over, not every second.
+            // Log a problem's begin and end, not every second.
             match (&problem, &now) {
                 (None, Some(now)) => say(now),
                 (Some(_), None) => say("outcomes are delivered again"),
@@ -185,7 +184,6 @@ async fn pass(collector: &mut Collector, service: &Remote) -> Result<(), PassErr
     collector.pass(service, today).await
 }
 
-/// A line for the log.
 #[expect(clippy::print_stderr, reason = "the collector's way to speak")]
 fn say(line: &str) {
     eprintln!("{line}");

@@ -1,4 +1,4 @@
-//! The spool: a directory with a file for each day, to which the job-completion script appends.
+//! The spool: a directory with a file per day, to which the job-completion script appends.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -10,27 +10,26 @@ use jiff::civil::Date;
 use crate::files::{FileError, at};
 use crate::line;
 
-/// A longer line is not the script's, which writes some hundred bytes at most.
+/// Bytes. The script's lines have a few hundred at most.
 const LONGEST_LINE: u64 = 4096;
 
-/// The files' names: this, and the day as YYYYMMDD.
+/// Followed by the day as YYYYMMDD.
 const PREFIX: &str = "outcomes-";
 
-/// A line of the spool, as it stands there and as it was read.
+/// A line and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Word {
     pub(crate) line: String,
     pub(crate) outcome: Outcome,
 }
 
-/// What stands between two offsets of a file.
+/// The content between two offsets of a file.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Batch {
-    /// What can be believed.
     pub(crate) words: Vec<Word>,
-    /// Where it ends, in bytes from the file's beginning.
+    /// The end's offset in bytes.
     pub(crate) end: u64,
-    /// How many lines are not believed, and why the first is not.
+    /// Invalid lines, and what is wrong with the first.
     pub(crate) unbelievable: u64,
     pub(crate) first_problem: Option<String>,
 }
@@ -42,7 +41,6 @@ impl Batch {
     }
 }
 
-/// A file of the spool.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DayFile {
     pub(crate) day: Date,
@@ -50,7 +48,7 @@ pub(crate) struct DayFile {
     pub(crate) path: PathBuf,
 }
 
-/// The files of the spool, oldest first; what has another name is not ours.
+/// The spool's files, oldest first; ignores other names.
 pub(crate) fn day_files(directory: &Path) -> Result<Vec<DayFile>, FileError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(at(directory))? {
@@ -81,7 +79,7 @@ impl DayFile {
         Ok(fs::metadata(&self.path).map_err(at(&self.path))?.len())
     }
 
-    /// Reads whole lines from `offset`, at most `most` words; a line that has no end yet waits.
+    /// Reads whole lines from `offset`, up to `most` outcomes. An unfinished line waits.
     pub(crate) fn read(&self, offset: u64, most: usize) -> Result<Batch, FileError> {
         let open = || {
             let mut file = File::open(&self.path)?;
@@ -123,8 +121,7 @@ fn read(mut file: impl BufRead, offset: u64, most: usize) -> io::Result<Batch> {
     Ok(batch)
 }
 
-/// The next line's length with its newline, and its text unless it is too long; `None` where no
-/// whole line is left.
+/// The next line's length with its newline; its text, unless it is too long. `None`: no whole line.
 fn next_line(file: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<Option<u64>> {
     let mut length = 0;
     loop {
@@ -195,14 +192,14 @@ mod tests {
                 .unwrap();
             assert!(status.success());
         }
-        // What a Slurm that sets nothing would leave.
+        // As if Slurm had set nothing.
         Command::new(script)
             .arg(directory.path())
             .env_clear()
             .status()
             .unwrap();
         let files = day_files(directory.path()).unwrap();
-        // Two files where the test runs over midnight.
+        // There are two files if the test runs over midnight.
         let batches: Vec<_> = files.iter().map(|file| file.read(0, 10).unwrap()).collect();
         let words: Vec<_> = batches.iter().flat_map(|batch| &batch.words).collect();
         assert_eq!(words[0].line, "2 7 COMPLETED 0:0 10 20 00:05:00 2 -");
@@ -242,7 +239,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the file is cut into batches, the same words come out, once each.
+        /// However the file is cut into batches, each word comes out once.
         #[test]
         fn batches_join_without_gap_or_overlap(
             lines in prop::collection::vec(prop_oneof![

@@ -1,4 +1,4 @@
-//! Changed values of JSON documents, and of the documents on the lines of a text.
+//! Mutates values of JSON documents, also of JSON lines.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::words::WORDS;
 
-/// The document with one to three of its values changed, or `None` where it is no JSON.
+/// Changes one to three values; `None`: not JSON.
 pub(crate) fn changed(rng: &mut ChaCha8Rng, text: &[u8]) -> Option<Vec<u8>> {
     if let Ok(document) = serde_json::from_slice::<Value>(text) {
         return Some(change(rng, document));
@@ -28,7 +28,7 @@ fn change(rng: &mut ChaCha8Rng, mut document: Value) -> Vec<u8> {
         visit(&mut document, &mut place, &mut |value| alter(rng, value));
     }
     let mut text = document.to_string();
-    // What a `Value` cannot hold: a number beyond all numbers, a key that stands twice, nesting without end.
+    // What a `Value` cannot hold: overflowing numbers, duplicate keys, endless nesting.
     match rng.random_range(0..12) {
         0 => text = text.replacen(|c: char| c.is_ascii_digit(), "1e999", 1),
         1 => {
@@ -59,7 +59,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Does `what` to the value at a place, counted as [`count`] counts.
+/// Applies `what` to the value at a place, counted as by [`count`].
 fn visit(value: &mut Value, place: &mut usize, what: &mut impl FnMut(&mut Value)) -> bool {
     if *place == 0 {
         what(value);
@@ -91,7 +91,6 @@ fn alter(rng: &mut ChaCha8Rng, value: &mut Value) {
             let names: Vec<String> = fields.keys().cloned().collect();
             let name = &names[rng.random_range(0..names.len())];
             let field = fields.remove(name).unwrap_or_default();
-            // Gone, or under another name.
             if rng.random_range(0..2) == 0 {
                 fields.insert(format!("{name}{word}"), field);
             }

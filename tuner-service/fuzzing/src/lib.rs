@@ -1,4 +1,4 @@
-//! What fuzz targets share. A target is a test whose name begins with `fuzz_`, beside the code that it tries:
+//! Support for fuzz targets. A target is a test named `fuzz_...` beside the code that it tests:
 //!
 //! ```ignore
 //! #[test]
@@ -7,10 +7,10 @@
 //! }
 //! ```
 //!
-//! `cargo test` gives it the kept inputs, in `fuzz/NAME` of its crate, and so many [`Target::rounds`] of inputs made from the
-//! samples, the same on every run: bytes changed anywhere, and, where a sample is JSON, values changed, so that what comes
-//! after the parser is reached too. `make fuzz` gives it what libFuzzer makes of the samples by coverage, and writes
-//! what it fails on to `fuzz/NAME`, where `cargo test` finds it from then on.
+//! `cargo test` runs it on the inputs kept in `fuzz/NAME` of its crate, and on [`Target::rounds`]
+//! mutated samples, the same on every run: bytes change anywhere, and values in JSON samples, which
+//! reaches the code behind the parser. `make fuzz` runs libFuzzer on the samples and writes failing
+//! inputs to `fuzz/NAME`, where `cargo test` finds them.
 
 #![forbid(unsafe_code)]
 
@@ -33,11 +33,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// A target of this name, with inputs that its code takes.
-    ///
-    /// # Panics
-    ///
-    /// Without a sample there is nothing to change.
+    /// A target with valid sample inputs. Panics without a sample.
     #[must_use]
     pub fn new<S: AsRef<[u8]>>(name: &'static str, samples: &[S]) -> Self {
         assert!(!samples.is_empty(), "target {name} has no sample");
@@ -51,7 +47,7 @@ impl Target {
         }
     }
 
-    /// Makes so many inputs in a brief run; 20,000 unless said.
+    /// Inputs per `cargo test`; the default is 20,000.
     #[must_use]
     pub fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
@@ -61,11 +57,7 @@ impl Target {
 
 #[cfg(not(fuzzing))]
 impl Target {
-    /// Gives `check` one input after the other.
-    ///
-    /// # Panics
-    ///
-    /// Where `check` does, after having told of the input.
+    /// Gives `check` one input after the other. Reports the input if `check` panics.
     pub fn run(self, mut check: impl FnMut(&[u8])) {
         for (path, input) in self.kept_inputs() {
             let _telling = Telling {
@@ -81,7 +73,7 @@ impl Target {
             };
             check(sample);
         }
-        // The name is the seed: targets do not all try the same changes.
+        // The name is the seed, so that targets differ.
         let mut rng = ChaCha8Rng::from_seed(seed(self.name));
         for _ in 0..self.rounds {
             let input = mutation::input(&mut rng, &self.samples);
@@ -93,7 +85,7 @@ impl Target {
         }
     }
 
-    /// Inputs that once failed, or that reach what few others do.
+    /// Inputs that once failed, or that reach rare code.
     fn kept_inputs(&self) -> Vec<(String, Vec<u8>)> {
         let package =
             std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(PathBuf::new, PathBuf::from);
@@ -113,14 +105,10 @@ impl Target {
 
 #[cfg(fuzzing)]
 impl Target {
-    /// Hands over to libFuzzer, with the samples as its first inputs.
-    ///
-    /// # Panics
-    ///
-    /// Where the samples cannot be written.
+    /// Hands over to libFuzzer, with the samples as first inputs. Panics if they cannot be written.
     pub fn run(self, check: impl FnMut(&[u8])) {
         let Ok(corpus) = std::env::var("FUZZ_CORPUS") else {
-            // Run by hand, or as one of many tests of the binary.
+            // Run by hand, or among the binary's other tests.
             return;
         };
         for (place, sample) in self.samples.iter().enumerate() {
@@ -136,13 +124,13 @@ impl Target {
             std::fs::write(PathBuf::from(&corpus).join(format!("made-{place}")), input)
                 .expect("inputs can be written");
         }
-        // It reads the rest of its settings from the environment (`tests/fuzz`), and ends the process.
+        // It reads other settings from the environment (`tests/fuzz`) and ends the process.
         let mut check = std::panic::AssertUnwindSafe(check);
         bolero::check!().for_each(move |input: &[u8]| (*check)(input));
     }
 }
 
-/// Tells of the input at hand if the check panics.
+/// Prints the input if the check panics.
 #[cfg(not(fuzzing))]
 struct Telling<'a> {
     what: &'a str,

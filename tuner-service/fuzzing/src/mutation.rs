@@ -1,4 +1,4 @@
-//! Inputs that are nearly right.
+//! Nearly valid inputs.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::json;
 use crate::words::WORDS;
 
-/// A sample that was changed in a few places, as JSON where it is some.
+/// A sample with a few changes, as JSON if it is JSON.
 pub(crate) fn input(rng: &mut ChaCha8Rng, samples: &[Vec<u8>]) -> Vec<u8> {
     let mut input = samples[rng.random_range(0..samples.len())].clone();
     if rng.random_range(0..4) > 0
@@ -17,7 +17,7 @@ pub(crate) fn input(rng: &mut ChaCha8Rng, samples: &[Vec<u8>]) -> Vec<u8> {
             return input;
         }
     }
-    // Mostly one change: with many, hardly any input gets past the first check.
+    // Mostly one change: with many, hardly any input passes the first check.
     let changes = 1 << rng.random_range(0..4);
     for _ in 0..rng.random_range(1..=changes) {
         change(rng, &mut input, samples);
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(first, made());
         let different: std::collections::BTreeSet<_> = first.iter().collect();
         assert!(different.len() > 300, "{}", different.len());
-        // Both kinds reach what lies behind the parser, and the parser's refusals.
+        // Both kinds reach the parser's refusals and the code behind it.
         let read = first
             .iter()
             .filter(|input| serde_json::from_slice::<serde_json::Value>(input).is_ok())
@@ -97,7 +97,6 @@ mod tests {
         assert!((100..450).contains(&read), "{read}");
     }
 
-    /// Whatever the samples are, inputs can be made of them.
     #[test]
     fn fuzz_samples() {
         let samples = [r#"{"a": [1, "b"], "c": null}"#, "a b\n{}\n"];

@@ -1,6 +1,6 @@
 //! Words that break programs.
 
-/// What breaks parsers, terminals, paths, SQL, logs and numbers.
+/// Strings that break parsers, terminals, paths, SQL, logs and numbers.
 pub(crate) const WORDS: &[&[u8]] = &[
     b"\0",
     b"\n",

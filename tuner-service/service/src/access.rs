@@ -4,23 +4,19 @@ use io_autotune_protocol::ServiceAccount;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::Deserialize;
 
-/// `[access]` of the configuration.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AccessConfig {
-    /// Admins, by uid.
     admin_uids: Vec<u32>,
-    /// Admins, by group name.
     admin_groups: Vec<String>,
-    /// Who may read the nightly report besides, by uid.
+    /// Readers of the nightly report besides admins.
     report_uids: Vec<u32>,
-    /// Likewise, by group name.
     report_groups: Vec<String>,
-    /// Who delivers what Slurm's job-completion script has written, by login name or uid.
+    /// Login names or uids of those who deliver the job-completion script's output.
     collectors: Vec<ServiceAccount>,
 }
 
-/// The caller of a request, by MUNGE's word.
+/// The caller of a request, authenticated by MUNGE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) uid: u32,
@@ -33,7 +29,6 @@ impl Caller {
     }
 }
 
-/// The configured rules.
 #[derive(Debug)]
 pub(crate) struct Access {
     config: AccessConfig,
@@ -44,18 +39,16 @@ impl Access {
         Self { config }
     }
 
-    /// Whether `caller` may see and steer every user's studies.
     pub(crate) async fn is_admin(&self, caller: Caller) -> bool {
         is_one_of(caller, &self.config.admin_uids, &self.config.admin_groups).await
     }
 
-    /// Whether `caller` may read the nightly report, which is about everyone's jobs.
     pub(crate) async fn reads_report(&self, caller: Caller) -> bool {
         is_one_of(caller, &self.config.report_uids, &self.config.report_groups).await
             || self.is_admin(caller).await
     }
 
-    /// Whether `caller` may deliver outcomes. Root of a node may say how any job ended anyway.
+    /// May deliver outcomes. Root may say how any job ended anyway.
     pub(crate) async fn is_collector(&self, caller: Caller) -> bool {
         if caller.is_root() {
             return true;
@@ -74,7 +67,7 @@ impl Access {
         .unwrap_or(false)
     }
 
-    /// Whose studies `caller` may see: everyone's, or only their own.
+    /// The owner whose studies `caller` may see; `None`: everyone's.
     pub(crate) async fn visible_owner(&self, caller: Caller) -> Option<u32> {
         if self.is_admin(caller).await {
             None
@@ -92,7 +85,7 @@ async fn is_one_of(caller: Caller, uids: &[u32], groups: &[String]) -> bool {
         return false;
     }
     let groups = groups.to_owned();
-    // The name service may ask a directory over the network, so not on the runtime's threads.
+    // The name service may use the network, so not on the runtime's threads.
     tokio::task::spawn_blocking(move || is_member(caller.uid, &groups))
         .await
         .unwrap_or(false)

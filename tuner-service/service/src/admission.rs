@@ -1,5 +1,5 @@
-//! Admission to a study: one start at a time, 24 that wait, and a snapshot for all others. A thousand starts of one
-//! study must neither hold the database's connections nor wait beyond their deadline.
+//! Admission to a study: one start at a time, 24 wait, all others get a snapshot. A thousand starts
+//! of one study must neither use up the database's connections nor miss their deadlines.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -11,18 +11,15 @@ use io_autotune_store::StudyKey;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-/// How long a start waits for its turn: with the wait for the row's lock and the work itself well
-/// inside the prolog's deadline of two seconds.
+/// Longest wait for a turn. With the row lock and the work it must fit the prolog's two seconds.
 const TURN_WAIT: Duration = Duration::from_millis(500);
 
-/// So many starts of one study wait; more would not have their turn in time, or would leave no
-/// time to the others.
+/// Waiting starts per study: more would miss their turn, or starve other studies.
 const MOST_WAITING: usize = 24;
 
-/// What those who do not wait are told may be so old.
+/// Oldest snapshot for starts that do not wait.
 const SNAPSHOT_AGE: Duration = Duration::from_secs(1);
 
-/// The admissions of the studies that starts are under way for.
 #[derive(Debug)]
 pub(crate) struct Admissions<S> {
     admissions: Mutex<HashMap<Key, Weak<Admission<S>>>>,
@@ -36,7 +33,6 @@ impl<S> Default for Admissions<S> {
     }
 }
 
-/// What tells studies apart.
 type Key = (u32, String, String, Vec<(String, String)>);
 
 fn key(study: &StudyKey) -> Key {
@@ -50,7 +46,7 @@ fn key(study: &StudyKey) -> Key {
 }
 
 impl<S> Admissions<S> {
-    /// The admission of a study: one for all who ask while anyone holds it.
+    /// The study's admission, shared by all who ask while it is in use.
     pub(crate) fn of(&self, study: &StudyKey) -> Arc<Admission<S>> {
         let mut admissions = self
             .admissions
@@ -68,7 +64,6 @@ impl<S> Admissions<S> {
         admission
     }
 
-    /// Forgets every snapshot: a study was steered.
     pub(crate) async fn forget_snapshots(&self) {
         let admissions: Vec<_> = {
             let admissions = self
@@ -83,7 +78,6 @@ impl<S> Admissions<S> {
     }
 }
 
-/// One study's admission: one start at a time, a few waiting, and a snapshot of type `S` for the others.
 #[derive(Debug)]
 pub(crate) struct Admission<S> {
     turn: Semaphore,
@@ -101,7 +95,6 @@ impl<S> Default for Admission<S> {
     }
 }
 
-/// Counted among those who wait, until dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -119,8 +112,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl<S> Admission<S> {
-    /// Waits for a turn; `None`: it would take too long, or it did. Turns are had in the order in
-    /// which they were asked for.
+    /// Waits for a turn, first come first served; `None`: too many wait, or the wait took too long.
     pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         let _waiting = Waiting::start(&self.waiting)?;
         tokio::time::timeout(TURN_WAIT, self.turn.acquire())
@@ -129,7 +121,6 @@ impl<S> Admission<S> {
             .ok()
     }
 
-    /// Forgets a snapshot, unless it has been replaced.
     pub(crate) async fn forget(&self, outdated: &Arc<S>) {
         let mut snapshot = self.snapshot.lock().await;
         if snapshot
@@ -140,7 +131,7 @@ impl<S> Admission<S> {
         }
     }
 
-    /// The study as it was within the last second. Whoever finds none fetches it, for all.
+    /// The study, at most a second old. One caller fetches it for all.
     pub(crate) async fn snapshot<E>(
         &self,
         fetch: impl Future<Output = Result<S, E>>,
@@ -209,7 +200,6 @@ mod tests {
         let fetched = |value| async move { Ok::<_, Infallible>(value) };
         assert_eq!(*admission.snapshot(fetched(1)).await.unwrap(), 1);
         assert_eq!(*admission.snapshot(fetched(2)).await.unwrap(), 1);
-        // It was found to be outdated; by two who had it.
         let outdated = admission.snapshot(fetched(2)).await.unwrap();
         admission.forget(&outdated).await;
         assert_eq!(*admission.snapshot(fetched(5)).await.unwrap(), 5);

@@ -1,4 +1,4 @@
-//! What is to be said of a study is decided by the engine, and kept with it.
+//! Has the engine assess studies, and stores the results.
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Epoch, Settings, StudyFacts};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::decide::restricted;
 
-/// Assesses some studies whose verdicts are older than evidence is kept.
+/// Assesses studies whose verdicts are older than evidence.
 pub(crate) async fn overdue(
     store: &Store,
     settings: &Settings,
@@ -22,7 +22,7 @@ pub(crate) async fn overdue(
     Ok(())
 }
 
-/// Assesses all of them, after building their caches from their judgements.
+/// Assesses all such studies, after rebuilding their caches from their judgements.
 pub(crate) async fn all(store: &Store, settings: &Settings) -> Result<(), StoreError> {
     for study_id in store.unassessed(i64::MAX).await? {
         let mut assessing = store.assess(study_id).await?;
@@ -34,7 +34,7 @@ pub(crate) async fn all(store: &Store, settings: &Settings) -> Result<(), StoreE
     Ok(())
 }
 
-/// Renews what is said of a study, and commits the transaction.
+/// Renews a study's assessment and commits the transaction.
 pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Result<(), StoreError> {
     let state = assessing.state().await?;
     let earlier = assessing.assessment().await?;
@@ -54,7 +54,7 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
             .await?;
         effects.retain(|effect: &Effect| effect.epoch != kept.epoch);
         effects.extend(evidence.effects(kept.epoch));
-        // Late truth about an earlier epoch says nothing of the present one.
+        // Late facts about an earlier epoch do not change the current gain.
         if kept.epoch == state.epoch {
             gain = evidence.gain(state.epoch);
         }
@@ -66,7 +66,6 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
     assessing.commit().await
 }
 
-/// Enters the runs that can enter.
 async fn enter(
     assessing: &mut Assessing,
     kept: &KeptEvidence,
@@ -85,7 +84,7 @@ async fn enter(
     }
 }
 
-/// What is said of a study: what was kept, if that is about its current epoch.
+/// A study's assessment: the stored one if it is about the current epoch.
 pub(crate) async fn of(
     store: &Store,
     settings: &Settings,
@@ -102,8 +101,8 @@ pub(crate) async fn of(
     })
 }
 
-/// The evidence to go on with. Where a run that had entered got another verdict, all runs enter anew: a
-/// mean cannot be taken back without rounding.
+/// The evidence to continue. If a run in it has a new verdict, all runs enter anew: a mean cannot
+/// be downdated without rounding.
 fn begun(kept: &KeptEvidence, parent: Option<&Evidence>) -> Evidence {
     let read = |value: &Option<Value>| {
         let value = value.clone()?;

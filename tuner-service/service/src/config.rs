@@ -13,31 +13,21 @@ use crate::api::ReportConfig;
 use crate::reconcile::ReconcileConfig;
 use crate::slurm::SlurmConfig;
 
-/// The whole configuration.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// Where to listen.
     pub(crate) listen: ListenConfig,
-    /// Where the truth is kept.
     pub(crate) database: DatabaseConfig,
-    /// How requests are authenticated.
     #[serde(default)]
     pub(crate) munge: MungeConfig,
-    /// Who may do what.
     #[serde(default)]
     pub(crate) access: AccessConfig,
-    /// What can be tuned.
     pub(crate) accelerators: AcceleratorsConfig,
-    /// How Slurm is asked.
     pub(crate) slurm: SlurmConfig,
-    /// What of the nightly report is served.
     #[serde(default)]
     pub(crate) report: ReportConfig,
-    /// How long things are waited for.
     #[serde(default)]
     pub(crate) reconcile: ReconcileConfig,
-    /// How studies are run; the engine's settings.
     #[serde(default)]
     pub(crate) study: Settings,
 }
@@ -45,18 +35,15 @@ pub(crate) struct Config {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListenConfig {
-    /// A Unix socket, open to every user: who may do what is decided per request.
+    /// A Unix socket open to every user: access is decided per request.
     pub(crate) unix: Option<PathBuf>,
-    /// A TCP address.
     pub(crate) tcp: Option<SocketAddr>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatabaseConfig {
-    /// A PostgreSQL URL.
     pub(crate) url: String,
-    /// The size of the pool.
     #[serde(default = "DatabaseConfig::default_connections")]
     pub(crate) connections: u32,
 }
@@ -70,20 +57,18 @@ impl DatabaseConfig {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MungeConfig {
-    /// munged's socket, where it is not libmunge's default.
+    /// munged's socket; libmunge's default if `None`.
     pub(crate) socket: Option<PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AcceleratorsConfig {
-    /// The directory of the catalogue files.
     pub(crate) directory: PathBuf,
-    /// The accelerator that is meant when a user names none.
+    /// The accelerator of requests that name none.
     pub(crate) default: String,
 }
 
-/// Why the service does not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartupError {
     #[error("cannot read the configuration {path}: {source}")]

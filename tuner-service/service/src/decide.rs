@@ -1,4 +1,4 @@
-//! What a run gets: the engine's suggestion, or what overrides it.
+//! What a run gets: the engine's suggestion or an override.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,19 +16,18 @@ use serde_json::json;
 use crate::limits::{KnownLimit, TimeLimit, known_limit};
 use crate::surrogates::SurrogateCaches;
 
-/// Jobs without any name share this application; they are never tuned.
+/// The application of jobs without a name. It is never tuned.
 const UNNAMED: &str = "unnamed";
 
-/// The application that a request names.
 pub(crate) fn application_name(request: &Request) -> &str {
     request.app.as_deref().unwrap_or(UNNAMED)
 }
 
-/// A study as it was a moment ago, for starts that cannot wait for it.
+/// A recent state of a study, for starts that cannot wait for it.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) state: StudyState,
-    /// What is recommended then, once it was asked for.
+    /// The recommendation in that state, once computed.
     pub(crate) recommended: OnceLock<Option<Recommendation>>,
 }
 
@@ -41,44 +40,39 @@ impl Snapshot {
     }
 }
 
-/// What is known of a start besides its study.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occasion<'a> {
     pub(crate) request: &'a Request,
     pub(crate) restart_count: u32,
-    /// The job's time limit in seconds, where Slurm tells the prolog.
+    /// The job's time limit in seconds, if Slurm tells the prolog.
     pub(crate) start_limit: Option<u64>,
-    /// The job's time limit, where squeue has listed it.
+    /// The job's time limit, if squeue listed it.
     pub(crate) listed_limit: Option<TimeLimit>,
     pub(crate) accelerator: &'a Accelerator,
     pub(crate) settings: &'a Settings,
-    /// Surrogates that were fitted before; without them everything is decided alike, only later.
+    /// Fitted surrogates. They save time and change no decision.
     pub(crate) surrogates: Option<&'a SurrogateCaches>,
-    /// Set where the study could not be had to itself in time: nothing may be explored, because that
-    /// has to be serialised. What is recommended is found once for all who are given the same state.
+    /// Set if the study was busy: nothing may be explored, because exploring is serialised. Starts
+    /// with the same state share the recommendation.
     pub(crate) busy: Option<&'a OnceLock<Option<Recommendation>>>,
 }
 
-/// What overrides the engine's suggestion, as it is kept with the decision.
+/// What overrides the engine's suggestion, stored with the decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Overrides {
-    /// How often the job was restarted.
     pub(crate) restart_count: u32,
-    /// Nothing may be explored, because the study was busy.
+    /// The study was busy: nothing may be explored.
     pub(crate) busy: bool,
-    /// The run is only measured.
     pub(crate) observed: bool,
-    /// Set while the study is pinned.
     pub(crate) pin: Option<Parametrization>,
-    /// Its runs were said to be one application's, however much they differ.
+    /// An admin accepted mixed work.
     pub(crate) accepts_mixed: bool,
-    /// The job's time limit, as far as it is known: it may leave no room to explore.
+    /// The job's time limit, if known: it may leave no headroom to explore.
     #[serde(default)]
     pub(crate) limit: Option<KnownLimit>,
-    /// The parameters that the application does not heed: they are held at their defaults.
     #[serde(default, rename = "unheeded")]
     pub(crate) ineffective: Vec<IneffectiveParameter>,
-    /// The catalogue cannot deliver what was chosen: it has left the epoch's space.
+    /// The catalogue cannot deliver the choice: it has left the epoch's space.
     pub(crate) undeliverable: bool,
 }
 
@@ -103,7 +97,6 @@ impl Overrides {
         }
     }
 
-    /// Why the run explores nothing, if it does not.
     fn bar_to_exploring(&self) -> Option<BestKnownBecause> {
         if self.restart_count > 0 {
             Some(BestKnownBecause::Restarted)
@@ -115,7 +108,7 @@ impl Overrides {
     }
 }
 
-/// What a decision is made from: all of it is kept, so that it can be made again.
+/// All inputs of a decision. They are stored, so that it can be replayed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inputs<'a> {
     pub(crate) space: &'a Space,
@@ -126,13 +119,12 @@ pub(crate) struct Inputs<'a> {
     /// What the epoch took from its parent, the best first.
     pub(crate) inherited: &'a [Parametrization],
     pub(crate) overrides: &'a Overrides,
-    /// What is recommended; it follows from the others, and is found where it is not known yet.
+    /// The recommendation: a function of the other inputs, computed on demand.
     pub(crate) recommended: &'a OnceLock<Option<Recommendation>>,
-    /// Surrogates that were fitted before; they change nothing.
     pub(crate) surrogates: &'a SurrogateCache,
 }
 
-/// What a run gets. The same inputs give the same.
+/// What a run gets: a pure function of the inputs.
 pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     let Inputs {
         space,
@@ -195,12 +187,10 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     }
 }
 
-/// The parameters of a study that its application does not heed.
 pub(crate) fn ineffective(state: &StudyState) -> Vec<IneffectiveParameter> {
     state.effects.ineffective().map(|(one, _)| one).collect()
 }
 
-/// What a study tunes, and what is known of it.
 pub(crate) fn restricted(state: &StudyState) -> RestrictedSpace<'_> {
     RestrictedSpace::new(
         &state.space,
@@ -210,7 +200,7 @@ pub(crate) fn restricted(state: &StudyState) -> RestrictedSpace<'_> {
     )
 }
 
-/// What makes a study's runs too different to be tuned together, unless that was accepted.
+/// The mixed work of a study, unless an admin accepted it.
 pub(crate) fn mixed(
     space: &Space,
     history: &History,
@@ -224,7 +214,6 @@ pub(crate) fn mixed(
     }
 }
 
-/// Decides what a run gets.
 pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     let mut overrides = Overrides::of(occasion, state);
     let own = OnceLock::new();
@@ -249,7 +238,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     let delivery = match occasion.accelerator.render(&suggestion.parametrization) {
         Ok(delivery) if suggestion.role != Role::Observe => delivery,
         Ok(_) => occasion.accelerator.render_nothing(),
-        // Only without the lock can the epoch still have a space that the catalogue has left.
+        // Only without the lock can the epoch's space be one that the catalogue has left.
         Err(_) => {
             overrides.undeliverable = true;
             suggestion = chosen(&overrides);
@@ -310,7 +299,6 @@ mod tests {
         Parametrization(BTreeMap::from([("size".to_owned(), Value::Integer(size))]))
     }
 
-    /// A study whose next run would be a design point.
     fn state(pin: Option<Parametrization>) -> StudyState {
         let mut history = History::default();
         let mut default = io_autotune_engine::Tested::new(point(2), 1);
@@ -382,7 +370,6 @@ mod tests {
 
     #[test]
     fn a_job_whose_time_limit_leaves_no_room_never_explores() {
-        // The default takes 1 s.
         let request = "app=ocean".parse().unwrap();
         let (accelerator, settings) = (accelerator(), Settings::default());
         let decided = |start_limit, listed_limit, latest| {
@@ -500,8 +487,8 @@ mod tests {
         assert_ne!(decided("app=ocean", 0, false, &mixed).role, Role::Observe);
     }
 
-    /// The state, after eight runs of the default, ten minutes apart, and as many tuned ones between
-    /// them. Each takes 1 s, or 4 s where `is_slow` says so of its place.
+    /// Adds eight runs of the default, ten minutes apart, and eight tuned ones in between. Each
+    /// takes 1 s, or 4 s if `is_slow` says so of its index.
     fn slow_at_times(mut state: StudyState, is_slow: impl Fn(i64) -> bool) -> StudyState {
         let mut default = io_autotune_engine::Tested::new(point(2), 1);
         let mut tuned = io_autotune_engine::Tested::new(point(8), 2);
@@ -581,7 +568,6 @@ mod tests {
         assert_eq!(decision.suggestion["overrides"]["undeliverable"], true);
     }
 
-    /// The state, after two runs that were given a size and had another.
     fn unheeding(mut state: StudyState) -> StudyState {
         for given in ["4", "8"] {
             state.effects.record(&[ObservedValue {
@@ -599,7 +585,6 @@ mod tests {
     fn what_the_application_does_not_heed_is_no_longer_varied_and_said() {
         let mut state = unheeding(state(None));
         state.inherited = vec![point(8)];
-        // Nothing is left to try.
         let decision = decided("app=ocean", 0, false, &state);
         assert_eq!(decision.phase, Phase::Settled);
         assert_eq!(decision.parametrization, point(2));
@@ -613,7 +598,7 @@ mod tests {
             "{}",
             busy.reason
         );
-        // An admin may want it all the same, to see whether it is heeded by now.
+        // A pin wins: an admin may want to see whether the value has an effect by now.
         state.pin = Some(point(8));
         let pinned = decided("app=ocean", 0, false, &state);
         assert_eq!(pinned.parametrization, point(8));
@@ -633,7 +618,6 @@ mod tests {
         ] {
             let mut state = state(pin);
             state.limit_seconds = limit;
-            // Once with what an epoch inherits, and the search of such a one.
             if restart_count == 0 {
                 state.inherited = vec![point(8), point(2)];
             }
@@ -641,7 +625,7 @@ mod tests {
                 state = unheeding(state);
             }
             let decision = decided(request, restart_count, busy, &state);
-            // Through text, as the database keeps it.
+            // Through text, as the database stores it.
             let text = decision.suggestion.to_string();
             let kept = crate::replay::Kept::read(&serde_json::from_str(&text).unwrap()).unwrap();
             assert_eq!(kept.judged, state.judged);

@@ -1,14 +1,12 @@
-//! Parameters without effect: the application, or the library, has another value in force than runs are given, whatever
-//! that is.
+//! Ineffective parameters: the application or the library has another value in force than runs get.
 
 use io_autotune_model::ObservedValue;
 use io_autotune_protocol::Told;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What the nodes of a run were told of its parameters.
 pub(crate) fn observed_values(reports: &[Value]) -> Vec<ObservedValue> {
-    // Most were told nothing, and every run is asked about on its way to a verdict.
+    // Reads only this field: every run passes here, and most have none.
     let told = reports.iter().filter_map(|report| report.get("told"));
     told.filter_map(|told| Vec::<Told>::deserialize(told).ok())
         .flatten()

@@ -1,5 +1,4 @@
-//! What the nodes of a job ask at the same moment is asked once for all of them: of a job on ten thousand nodes each
-//! has its prolog, and each wants the same answer.
+//! One answer for all nodes of a launch: each node of a large job has a prolog that asks the same.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,10 +9,9 @@ use io_autotune_store::JobKey;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-/// Prologs of one launch ask within seconds of each other; whoever comes later asks the database.
+/// Prologs of one launch ask within seconds. A later one asks the database.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// Answers of type `A` to launches of jobs; what a launch was answered never changes.
 #[derive(Debug)]
 pub(crate) struct Launches<A> {
     launches: Mutex<HashMap<JobKey, Launch<A>>>,
@@ -35,12 +33,8 @@ impl<A> Default for Launches<A> {
 }
 
 impl<A: Clone> Launches<A> {
-    /// The answer to a launch: the first to ask asks by `ask`, and the others get what it got. Where that was an error,
-    /// each asks by itself.
-    ///
-    /// # Errors
-    ///
-    /// Those of `ask`.
+    /// The answer to a launch: the first caller runs `ask` and the others share its answer. After
+    /// an error each caller runs its own `ask`.
     pub(crate) async fn answer<E, F>(&self, job: &JobKey, ask: impl Fn() -> F) -> Result<A, E>
     where
         F: Future<Output = Result<A, E>>,

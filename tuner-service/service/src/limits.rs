@@ -1,65 +1,53 @@
-//! The time limits of jobs, as far as Slurm has told them. Slurm 22.05 tells the prolog none, so what
-//! squeue lists in a round of reconciliation is remembered until its next answer. It is a hint: what a decision went
-//! by is kept with the decision.
+//! Jobs' time limits. Slurm 22.05 tells the prolog none, so the last answer of squeue is kept. It
+//! is a hint: the limit that a decision used is stored with the decision.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
-/// A job's time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeLimit {
-    /// It has none.
     Unlimited,
-    /// So many seconds.
     Seconds(u64),
 }
 
-/// Who told a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToldBy {
-    /// The job's prolog.
     Start,
-    /// squeue, of the job.
     Squeue,
-    /// Slurm, of the latest run of the study.
+    /// Slurm, about the study's latest run.
     LatestRun,
 }
 
-/// The limit that a decision went by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KnownLimit {
     pub(crate) seconds: u64,
     pub(crate) told_by: ToldBy,
 }
 
-/// Of no more jobs are limits remembered: ten times what slurmctld holds unless told otherwise (MaxJobCount).
+/// Jobs whose limits are kept: ten times Slurm's default MaxJobCount.
 const MOST_JOBS: usize = 100_000;
 
-/// The limits of the jobs that squeue listed last.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     jobs: RwLock<HashMap<u32, TimeLimit>>,
 }
 
 impl Limits {
-    /// Puts squeue's answer in the place of its last one.
     pub(crate) fn replace(&self, jobs: impl IntoIterator<Item = (u32, TimeLimit)>) {
         let jobs = jobs.into_iter().take(MOST_JOBS).collect();
         *self.jobs.write().unwrap_or_else(PoisonError::into_inner) = jobs;
     }
 
-    /// What squeue said of a job.
     pub(crate) fn of(&self, job_id: u32) -> Option<TimeLimit> {
         let jobs = self.jobs.read().unwrap_or_else(PoisonError::into_inner);
         jobs.get(&job_id).copied()
     }
 }
 
-/// The limit that a decision goes by: the job's own where anyone told it, else the study's latest. None: there is none,
-/// or nobody knows.
+/// The job's own limit if known, else that of the study's latest run. `None`: unlimited or unknown.
 pub(crate) fn known_limit(
     start: Option<u64>,
     squeue: Option<TimeLimit>,

@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use crate::config::{ListenConfig, StartupError};
 use crate::timeouts::TimedListener;
 
-/// Serves until `stop` is done and the requests under way are answered.
 pub(crate) async fn serve(
     router: Router,
     config: &ListenConfig,
@@ -52,12 +51,11 @@ pub(crate) async fn serve(
 }
 
 async fn stopped(mut stopping: watch::Receiver<bool>) {
-    // An error says that the sender is gone, which is a reason to stop as well.
+    // An error means that the sender is gone: stop as well.
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 
-/// So many connections wait to be taken, if the system allows it (net.core.somaxconn): one that finds no place is made
-/// again a second later.
+/// Queue of connections (system limit: net.core.somaxconn). TCP retries a dropped one after 1 s.
 const BACKLOG: u32 = 4096;
 
 fn tcp_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
@@ -71,7 +69,7 @@ fn tcp_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Binds the socket. One left by a service that was killed is replaced; one that answers is not.
+/// Binds the socket. Replaces one left by a killed service, but not one that answers.
 async fn unix_listener(path: &Path) -> std::io::Result<UnixListener> {
     if tokio::net::UnixStream::connect(path).await.is_ok() {
         return Err(std::io::Error::new(
@@ -85,7 +83,7 @@ async fn unix_listener(path: &Path) -> std::io::Result<UnixListener> {
         Err(error) => return Err(error),
     }
     let listener = UnixListener::bind(path)?;
-    // Every user may speak; who may do what is decided by MUNGE's word on each request.
+    // Open to every user: MUNGE authenticates each request.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
     Ok(listener)
 }

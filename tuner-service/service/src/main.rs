@@ -88,8 +88,8 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Each request has a connection of its own: a job on ten thousand nodes, as many at once. The soft limit is 1024 for the
-/// sake of programs that use select(2).
+/// A connection per request: a job on ten thousand nodes makes as many at once. The soft limit is
+/// 1024 only because of select(2).
 fn allow_open_files() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let raised = getrlimit(Resource::RLIMIT_NOFILE)
@@ -102,7 +102,6 @@ fn allow_open_files() {
 fn print_openapi() -> ExitCode {
     match api::description().to_pretty_json() {
         Ok(text) => {
-            // A reader that went away is no failure.
             let _ = writeln!(std::io::stdout(), "{text}");
             ExitCode::SUCCESS
         }
@@ -163,7 +162,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     let served = listen::serve(api::router(service), &config.listen, stopping, async {
         wait_for_signal().await;
         tracing::info!("stopping: no new requests are taken, those under way are finished");
-        // Nobody listens any more only if everything has stopped already.
+        // An error means that everything has stopped already.
         let _ = stop.send(true);
     })
     .await;
@@ -189,8 +188,7 @@ fn has_default(catalogue: &Catalogue, name: &str) -> Result<(), StartupError> {
         })
 }
 
-/// Follows the catalogue's directory. Names and times of a few files are looked at, which works on any file
-/// system, network file systems among them.
+/// Polls names and times of the catalogue's files, which works on network file systems too.
 async fn follow(catalogue: Arc<LiveCatalogue>, mut stopping: watch::Receiver<bool>) {
     const EVERY: Duration = Duration::from_secs(1);
     loop {
@@ -215,8 +213,7 @@ async fn follow(catalogue: Arc<LiveCatalogue>, mut stopping: watch::Receiver<boo
     }
 }
 
-/// Brings the schema up to date, waiting for a database that is not there yet; `false` if told to
-/// stop meanwhile.
+/// Migrates the schema once the database is up; `false` if told to stop meanwhile.
 async fn migrated(store: &Store) -> Result<bool, StartupError> {
     const PAUSE: Duration = Duration::from_secs(1);
     loop {

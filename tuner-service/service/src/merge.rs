@@ -1,4 +1,4 @@
-//! What the nodes of a job report, merged into what its run was.
+//! Merges the reports of a job's nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,27 +7,22 @@ use io_autotune_store::Merged;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A run, as all reports that have come tell it.
+/// A run according to all reports so far.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MergedRun {
-    /// Seconds; `None` where a step's end was not seen, or there was no step.
+    /// Seconds; `None`: the end of a step was not seen, or there was no step.
     pub(crate) elapsed: Option<f64>,
-    /// The batch step's wait status; without one the first of a step that is not 0, else 0.
+    /// The batch step's wait status; without one the first non-zero one, else 0.
     pub(crate) wait_status: i32,
-    /// What was really applied.
     pub(crate) applied: Applied,
-    /// Positive numbers the job left.
     pub(crate) measures: BTreeMap<String, f64>,
-    /// What slurmd told the epilog: the worst of the nodes' words.
+    /// What slurmd told the epilogs: the worst of it.
     pub(crate) epilog: Option<EpilogWord>,
-    /// What is still missing for certain, in one sentence.
+    /// What is certainly missing, in one sentence.
     pub(crate) missing: Option<String>,
-    /// Whether every node of the job has reported, so that nothing more is to come.
     pub(crate) all_reported: bool,
-    /// Whether other nodes may have run steps that nobody has told of: a job of several nodes
-    /// without a batch step, of which not all have reported.
+    /// There may be unreported steps: not all nodes have reported, and there is no batch step.
     pub(crate) may_lack_steps: bool,
-    /// Whether a batch step was seen.
     pub(crate) has_batch_step: bool,
 }
 
@@ -44,9 +39,7 @@ impl From<MergedRun> for Merged {
     }
 }
 
-/// Merges the reports of one run; their order does not matter.
-///
-/// A node that saw no step has nothing to say where another saw some.
+/// Merges a run's reports, in any order. A node without steps has no say where another has some.
 pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
     let mut sorted: Vec<&FinishRequest> = reports.iter().collect();
     sorted.sort_by(|a, b| a.job.node.cmp(&b.job.node));
@@ -82,7 +75,7 @@ pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
     }
 }
 
-/// Merges reports as the store keeps them. One that cannot be read does not speak.
+/// Merges stored reports. Logs and skips an unreadable one.
 pub(crate) fn merge_stored(reports: &[Value]) -> MergedRun {
     let readable: Vec<FinishRequest> = reports
         .iter()
@@ -95,7 +88,6 @@ pub(crate) fn merge_stored(reports: &[Value]) -> MergedRun {
     merge(&readable)
 }
 
-/// The parts of each step, by node.
 struct Steps<'a>(BTreeMap<u32, BTreeMap<&'a str, &'a Step>>);
 
 impl<'a> Steps<'a> {
@@ -114,9 +106,8 @@ impl<'a> Steps<'a> {
         self.0.get(&Step::BATCH)?.values().next().copied()
     }
 
-    /// A batch job: its batch step's duration, as inner steps run inside it. A job without one:
-    /// the sum of its steps' durations, each the longest over its nodes, because a person's
-    /// thinking time does not count.
+    /// A batch job: the batch step's duration, because inner steps run inside it. Otherwise the sum
+    /// over steps of the longest part: a user's thinking time between steps does not count.
     fn elapsed(&self) -> Option<f64> {
         let nanoseconds = match self.batch() {
             Some(batch) => batch.duration_ns?,
@@ -164,7 +155,6 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// A few names; a job may have thousands of nodes.
 fn listed(names: &[&str]) -> String {
     const SHOWN: usize = 4;
     match names.len().checked_sub(SHOWN) {
@@ -173,7 +163,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// What was applied, where the nodes agree on it.
+/// What was applied, if the nodes agree.
 fn applied(reports: &[&FinishRequest]) -> Applied {
     let users: BTreeSet<&str> = reports
         .iter()
@@ -229,7 +219,7 @@ fn in_words(applied: &Applied) -> &'static str {
     }
 }
 
-/// The worst of what the epilogs were told; a limit that any of them knows.
+/// The worst exit codes, and a limit if any epilog was told one.
 fn epilog(reports: &[&FinishRequest]) -> Option<EpilogWord> {
     let words = || reports.iter().filter_map(|report| report.epilog.as_ref());
     let worst = |field: fn(&EpilogWord) -> &String| {

@@ -1,5 +1,4 @@
-//! Joins what nodes report with what Slurm says, gives each run its verdict, and revises it when
-//! the truth arrives late.
+//! Joins node reports with Slurm's outcomes; gives runs their verdicts and revises them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -21,23 +20,21 @@ use crate::merge;
 use crate::slurm::{Answer, Launch, Sources, word};
 use crate::verdict::{Asked, Facts, Next, Timeouts, next};
 
-/// `[reconcile]` of the configuration.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ReconcileConfig {
-    /// How often Slurm is asked while a reported run waits for its outcome.
+    /// How often Slurm is queried while a reported run waits for its outcome.
     poll_seconds: f64,
-    /// How often it is asked for runs that nobody has reported.
+    /// How often Slurm is queried about runs without a report.
     sweep_seconds: f64,
-    /// How long Slurm's word is waited for once a report has come.
+    /// How long a reported run waits for its outcome.
     outcome_patience_seconds: u64,
-    /// How long reports are waited for once Slurm has said that the job ended well: longer than a node's timer needs
-    /// for a launch that its epilog has not reported. A report that comes later still revises the verdict.
+    /// How long a run that ended well waits for reports: longer than a node's timer needs for a
+    /// launch without an epilog. A later report still revises the verdict.
     report_patience_seconds: u64,
-    /// When a run whose job is over gives its place among the exploring runs to another, and when one
-    /// that neither Slurm nor any node knows of is given up.
+    /// When an ended run frees its exploring place, or a run that nobody knows is given up.
     release_patience_seconds: u64,
-    /// When a run that nobody has reported is given up, where nobody can be asked about its job.
+    /// When a run without a report is given up if no source can be queried.
     lost_after_seconds: u64,
 }
 
@@ -64,25 +61,24 @@ impl ReconcileConfig {
         }
     }
 
-    /// When a run that nobody speaks of is given up, and when a word that meets no run is forgotten.
+    /// Also when a record without a run is deleted.
     pub(crate) fn lost_after(&self) -> Duration {
         Duration::from_secs(self.lost_after_seconds)
     }
 }
 
-/// No round takes more runs; the next one takes the rest.
+/// Runs per round. The rest waits for the next.
 const RUNS_PER_ROUND: i64 = 5000;
 
-/// So many studies whose verdicts are older than evidence is kept are assessed in one sweep.
+/// Studies per sweep whose verdicts are older than evidence and get assessed.
 const STUDIES_PER_SWEEP: i64 = 100;
 
-/// So many runs of one epoch are judged in one transaction.
 const RUNS_PER_BATCH: usize = 100;
 
-/// So many batches are judged at once: others' commits share their flush, and starts need connections too.
+/// Concurrent batches: commits share a flush, but starts need connections too.
 const BATCHES_AT_ONCE: usize = 4;
 
-/// Reconciles until told to stop. A failed round is logged and the next one tries again.
+/// Reconciles until told to stop. Logs a failed round and goes on.
 pub(crate) async fn run(
     store: Store,
     sources: Arc<Sources>,
@@ -125,7 +121,6 @@ struct Reconciler {
 }
 
 impl Reconciler {
-    /// One round; when `sweeping`, over runs too that nobody has spoken of yet.
     async fn round(self: &Arc<Self>, sweeping: bool) -> Result<(), StoreError> {
         if sweeping {
             self.store.forget_unclaimed(self.timeouts.lost).await?;
@@ -170,8 +165,8 @@ impl Reconciler {
             .await
     }
 
-    /// Asks for the launches whose end is not known, one source after the other: a later one for
-    /// what the earlier ones did not tell. What they say is kept.
+    /// Queries the sources in order about launches whose end is unknown, and stores the outcomes.
+    /// Each is asked only what the earlier ones left open.
     async fn inquire(&self, runs: &[AwaitedRun]) -> Result<Inquiry, StoreError> {
         let mut launches: Vec<Launch> = runs
             .iter()
@@ -220,7 +215,7 @@ impl Reconciler {
         Ok(inquiry)
     }
 
-    /// Judges what can be judged of some runs of one epoch. One study that is busy must not hold up all others.
+    /// Judges runs of one epoch. Logs failures: one busy study must not hold up the others.
     async fn judge(&self, batch: Vec<(AwaitedRun, Asked)>) {
         let mut batch: Vec<_> = batch
             .into_iter()
@@ -269,7 +264,7 @@ impl Reconciler {
             tracing::warn!(run_id, %error, "a run has to wait for its verdict");
             return;
         }
-        // One that does not fit must not hold up the others.
+        // A verdict that does not fit must not hold up the others.
         for verdict in verdicts {
             let run_id = verdict.run.run_id;
             if let Err(error) = self.give(&[verdict]).await {
@@ -293,7 +288,6 @@ impl Reconciler {
         }
     }
 
-    /// Gives runs of one epoch their verdicts, and looks for drift.
     async fn give(&self, verdicts: &[Judging]) -> Result<(), StoreError> {
         let judgements: Vec<Judgement<'_>> = verdicts
             .iter()
@@ -323,13 +317,11 @@ impl Reconciler {
         if !changed.is_empty()
             && let Err(error) = self.follow_drift(&changed).await
         {
-            // The study's next judgement looks again.
             tracing::warn!(runs = ?changed, %error, "looking for drift has to wait");
         }
         Ok(())
     }
 
-    /// After judgements: if what the runs' study settled on no longer holds, its next epoch begins.
     async fn follow_drift(&self, run_ids: &[i64]) -> Result<(), StoreError> {
         let settings = &self.settings;
         let opened = self
@@ -360,14 +352,12 @@ impl Reconciler {
     }
 }
 
-/// A run with its verdict, and what its nodes were told of its parameters.
 struct Judging {
     run: AwaitedRun,
     verdict: Verdict,
     observed_values: Vec<ObservedValue>,
 }
 
-/// What is known of a run's end.
 fn facts<'a>(run: &'a AwaitedRun, reports: Option<&[Value]>, asked: Asked) -> Facts<'a> {
     Facts {
         launched: &run.launched,
@@ -384,8 +374,7 @@ fn facts<'a>(run: &'a AwaitedRun, reports: Option<&[Value]>, asked: Asked) -> Fa
     }
 }
 
-/// Runs by their epochs, each run in its order; of many runs of one epoch several batches, which wait for each
-/// other at the study's lock.
+/// Groups runs by epoch, in order. Batches of one epoch wait for each other at the study's lock.
 fn batches<T>(runs: &mut impl Iterator<Item = (AwaitedRun, T)>) -> Vec<Vec<(AwaitedRun, T)>> {
     let mut epochs: BTreeMap<i64, Vec<(AwaitedRun, T)>> = BTreeMap::new();
     for (run, of) in runs {
@@ -402,24 +391,19 @@ fn batches<T>(runs: &mut impl Iterator<Item = (AwaitedRun, T)>) -> Vec<Vec<(Awai
     batches
 }
 
-/// Whether an answer certainly tells how a launch ended: a word without a restart count may speak of
-/// another launch of the job.
+/// Whether the answer certainly has the launch's end. Without a restart count it may be another's.
 fn told(answer: &Answer, launch: &Launch) -> bool {
     answer.outcomes.iter().any(|outcome| {
         outcome.job_id == launch.job_id && outcome.restart_count == Some(launch.restart_count)
     })
 }
 
-/// What asking gave.
 #[derive(Debug, Default)]
 struct Inquiry {
-    /// The launches asked for: job id and restart count.
     asked: HashSet<(u32, u32)>,
-    /// Jobs that have not ended.
     alive: HashSet<u32>,
-    /// Some source did not answer.
+    /// A source did not answer.
     without_answer: bool,
-    /// Something was said that had not been known.
     changes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Making a decision again from what was kept with it.
+//! Replays a decision from its stored inputs.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use crate::decide::{Inputs, Overrides, choose};
 
-/// What was kept with a decision.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Kept {
     engine_version: String,
@@ -20,7 +19,6 @@ pub(crate) struct Kept {
     overrides: Overrides,
 }
 
-/// Why a decision cannot be made again.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum NothingToReplay {
     #[error("the run had no start: there was nothing to decide")]
@@ -32,7 +30,6 @@ pub(crate) enum NothingToReplay {
 }
 
 impl Kept {
-    /// Reads what was kept with a run.
     pub(crate) fn read(suggestion: &serde_json::Value) -> Result<Self, NothingToReplay> {
         if suggestion.get("no_start").is_some() {
             return Err(NothingToReplay::NoStart);
@@ -44,7 +41,6 @@ impl Kept {
             .map_err(|error| NothingToReplay::Unreadable(error.to_string()))
     }
 
-    /// The decision, made again.
     pub(crate) fn choose(&self, epoch: &EpochInputs, history: &History) -> Suggestion {
         choose(&Inputs {
             space: &epoch.space,
@@ -75,8 +71,8 @@ impl Kept {
     }
 }
 
-/// Compares what a run was given with what its stored inputs give now. `kept` and the epoch's
-/// history as it was then, or why there is nothing to compare with.
+/// Compares a run's parametrization with what its stored inputs give now. `kept` and the epoch's
+/// history at that time, or why there is nothing to compare.
 pub(crate) fn replay(
     run: &RunRow,
     kept: Result<(Kept, EpochInputs, History), NothingToReplay>,

@@ -6,22 +6,15 @@ use std::time::Duration;
 use io_autotune_store::StoreError;
 use tokio::time::Instant;
 
-/// Nothing is begun again later than this after the request came: the prolog's two seconds, less the time that
-/// the work takes.
+/// No retry starts later than this after the request: the prolog has two seconds, work included.
 const RETRY_WITHIN: Duration = Duration::from_millis(1200);
 
-/// The pause before the second attempt; before each later one it is twice as long.
+/// The first pause. It doubles with every retry.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// No request is tried more often.
 const ATTEMPTS: u32 = 4;
 
-/// Retries an idempotent attempt while the database fails with a transient error, within the time that the caller can
-/// wait.
-///
-/// # Errors
-///
-/// What the last attempt says.
+/// Retries an idempotent attempt on transient database errors. Errs with the last error.
 pub(crate) async fn retried<T, Attempt>(
     mut attempt: impl FnMut() -> Attempt,
 ) -> Result<T, StoreError>
@@ -58,7 +51,7 @@ mod tests {
         }
     }
 
-    /// How often it is tried, and how it ends, if each attempt takes so long and the first few fail.
+    /// Number of tries and success, if each attempt takes so long and the first few fail.
     async fn tried(takes: Duration, failing: u32, error: fn() -> StoreError) -> (u32, bool) {
         let tried = Cell::new(0);
         let result = retried(|| async {

@@ -1,15 +1,15 @@
-//! The surrogates of the epochs that were asked about last.
+//! The surrogates of the most recently used epochs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use io_autotune_engine::SurrogateCache;
 
-/// So many epochs' surrogates are kept, of at most some 400 KB each.
+/// Epochs to keep, at up to about 400 KB each.
 const MOST: usize = 128;
 
-/// By epoch, its surrogate and when it was last asked for. What an epoch's surrogate is kept with tells whether it
-/// still is the one ([`SurrogateCache`]): nothing has to be forgotten when a study changes.
+/// A surrogate and its last use, by epoch. [`SurrogateCache`] checks its own validity, so nothing
+/// has to be dropped when a study changes.
 #[derive(Debug, Default)]
 pub(crate) struct SurrogateCaches(Mutex<Kept>);
 
@@ -20,7 +20,6 @@ struct Kept {
 }
 
 impl SurrogateCaches {
-    /// Those of an epoch.
     pub(crate) fn of(&self, epoch_id: i64) -> Arc<SurrogateCache> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.asked += 1;

@@ -14,13 +14,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Sleep, sleep};
 
-/// Nobody waits longer for an answer.
+/// Longest life of a connection.
 const LIFE: Duration = Duration::from_secs(30);
 
-/// So many connections may one user of this machine have open at once, root excepted.
+/// Open connections per local user, except root.
 const MOST_OF_A_USER: usize = 256;
 
-/// Whose connection it is, where that is known before it has said anything.
+/// The connection's user, if known before it sends anything.
 pub(crate) trait Peer {
     fn uid(&self) -> Option<u32>;
 }
@@ -39,7 +39,6 @@ impl Peer for TcpStream {
 
 type Counts = Arc<Mutex<HashMap<u32, usize>>>;
 
-/// A listener.
 pub(crate) struct TimedListener<L> {
     listener: L,
     open: Counts,
@@ -83,7 +82,7 @@ where
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             let (io, address) = self.listener.accept().await;
-            // One too many is closed at once, which its client takes for a service that is down.
+            // One too many is closed at once. Its client takes the service for down.
             if let Some(place) = self.place(io.uid()) {
                 let end = Box::pin(sleep(LIFE));
                 return (
@@ -103,7 +102,6 @@ where
     }
 }
 
-/// One of a user's connections.
 struct Place {
     uid: Option<u32>,
     open: Counts,
@@ -124,7 +122,7 @@ impl Drop for Place {
     }
 }
 
-/// A connection that ends after [`LIFE`], whatever it is in the middle of.
+/// A connection that ends after [`LIFE`], even in the middle of a request.
 pub(crate) struct TimedConnection<I> {
     io: I,
     end: Pin<Box<Sleep>>,
@@ -209,7 +207,6 @@ mod tests {
         assert!(patient.open.lock().unwrap().is_empty());
     }
 
-    /// Time jumps to the next timer when there is nothing else to do.
     #[tokio::test(start_paused = true)]
     async fn who_says_nothing_or_drips_is_let_go_of() {
         let directory = tempfile::tempdir().unwrap();

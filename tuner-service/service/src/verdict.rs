@@ -1,5 +1,5 @@
-//! Whether a run counts, and for what. Only what Slurm calls COMPLETED counts as it is, and only
-//! for what was really applied; a timeout is a lower bound; no other end ever looks fast.
+//! Whether a run counts, and for what was applied: if Slurm says COMPLETED, or without an outcome
+//! if nothing speaks against it. A timeout is a lower bound. No other end ever looks fast.
 
 use std::time::Duration;
 
@@ -9,78 +9,62 @@ use io_autotune_store::{Failure, Verdict};
 
 use crate::merge::MergedRun;
 
-/// No time limit is shorter (the limit's unit in Slurm is the minute), so that an elapsed below is
-/// below any limit.
+/// Slurm's limits are in minutes: an elapsed below this is below any limit.
 const SHORTEST_LIMIT_SECONDS: f64 = 60.0;
 
-/// How long things are waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
-    /// For Slurm's word, once a report has come.
+    /// Wait of a reported run for its outcome.
     pub(crate) outcome: Duration,
-    /// For what is missing of the reports, once Slurm has said that the job ended well.
+    /// Wait for missing reports of a job that ended well.
     pub(crate) report: Duration,
-    /// Until a run whose job is over gives its place among the exploring runs to another, and one
-    /// that neither Slurm nor any node knows of is given up.
+    /// When an ended run frees its exploring place, or a run that nobody knows is given up.
     pub(crate) release: Duration,
-    /// Until a run that nobody has reported is given up, where nobody can be asked about its job.
+    /// When a run without a report is given up if no source can be queried.
     pub(crate) lost: Duration,
 }
 
-/// What asking for a job gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// It has not ended.
     Alive,
-    /// No source that can be asked knows it.
+    /// No queried source knows it.
     Unknown,
-    /// A source did not answer, so that nothing follows from silence.
+    /// A source did not answer, so silence means nothing.
     NoAnswer,
-    /// No source can be asked; one tells by itself.
+    /// No source can be queried; one reports by itself.
     Nobody,
-    /// There is no source at all.
     NoSource,
 }
 
-/// What is known of a run's end.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {
-    /// What the run was launched under.
     pub(crate) launched: &'a Parametrization,
-    /// The default of its epoch's space.
     pub(crate) default: &'a Parametrization,
-    /// What its user asked for, where that can be read.
+    /// The user's request, if readable.
     pub(crate) request: Option<Request>,
-    /// What its nodes have reported.
     pub(crate) reported: Option<MergedRun>,
-    /// Slurm's word.
+    /// Slurm's state.
     pub(crate) outcome: Option<&'a str>,
-    /// Whether Slurm says that it was suspended.
     pub(crate) suspended: bool,
-    /// Its time limit in seconds, where Slurm has told it.
+    /// Its time limit in seconds, if Slurm told it.
     pub(crate) limit_seconds: Option<u64>,
     /// Since its start.
     pub(crate) age: Duration,
     /// Since its first report.
     pub(crate) reported_age: Duration,
-    /// Since Slurm's word.
+    /// Since its first outcome record.
     pub(crate) outcome_age: Duration,
-    /// What asking for its job gave.
     pub(crate) asked: Asked,
 }
 
-/// What is to be done with a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// There is something to wait for.
     Wait,
-    /// There is, but its job is over: its place among the exploring runs can go to another.
+    /// Wait, but free its exploring place: its job is over.
     Release,
-    /// It gets this verdict.
     Judge(Verdict),
 }
 
-/// What is to be done with a run now.
 pub(crate) fn next(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
     match (facts.outcome, &facts.reported) {
         (Some("COMPLETED"), Some(run)) => completed(facts, run, timeouts),
@@ -111,7 +95,7 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
         return Next::Judge(not_counted(why));
     }
     if run.wait_status != 0 {
-        // A job without a batch step ends as its user's shell does, whatever its steps did.
+        // Without a batch step a job ends as its user's shell does, whatever its steps did.
         let status = run.wait_status;
         let why = format!("Slurm says COMPLETED, but a step ended with wait status {status}");
         return Next::Judge(failed(facts, why, false));
@@ -122,8 +106,7 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     Next::Judge(sample(facts, run, ""))
 }
 
-/// Waits for the parts of steps that are missing, as long as a node may still report them. Where all
-/// have reported, one has not seen its part: slurmd ran no prolog there.
+/// Waits for missing parts of steps. If all nodes have reported, one ran no prolog: give up.
 fn wait_for_parts(facts: &Facts<'_>, run: &MergedRun, missing: &str, timeouts: Timeouts) -> Next {
     if run.all_reported {
         return Next::Judge(not_counted(missing.to_owned()));
@@ -131,7 +114,6 @@ fn wait_for_parts(facts: &Facts<'_>, run: &MergedRun, missing: &str, timeouts: T
     wait_for_reports(facts.reported_age, timeouts, missing)
 }
 
-/// Waits for what is missing of the reports of a job that ended well.
 fn wait_for_reports(waited: Duration, timeouts: Timeouts, missing: &str) -> Next {
     if waited >= timeouts.report {
         Next::Judge(not_counted(missing.to_owned()))
@@ -142,7 +124,6 @@ fn wait_for_reports(waited: Duration, timeouts: Timeouts, missing: &str) -> Next
     }
 }
 
-/// The time limit ended it: what it took is a lower bound of what it would have taken.
 fn cut_short(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Verdict {
     const WORD: &str = "Slurm says TIMEOUT";
     let Some(run) = reported else {
@@ -171,8 +152,7 @@ fn cut_short(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Verdict {
     }
 }
 
-/// A failure speaks against what the run had; where that is not known, against what it was launched
-/// under.
+/// A failure counts against what was applied; if unknown, against what it was launched with.
 fn failed(facts: &Facts<'_>, why: String, out_of_memory: bool) -> Verdict {
     let nameless = says_nothing(facts).is_some();
     let blamed = match facts.reported.as_ref().map(|run| &run.applied) {
@@ -191,7 +171,6 @@ fn failed(facts: &Facts<'_>, why: String, out_of_memory: bool) -> Verdict {
     }
 }
 
-/// Reports have come, and Slurm has said nothing.
 fn without_a_record(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     match facts.asked {
         Asked::Alive | Asked::NoAnswer => Next::Wait,
@@ -206,8 +185,8 @@ fn without_a_record(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> N
     }
 }
 
-/// Where Slurm's word cannot be had, a run counts only if nothing at all speaks against it: the
-/// batch step ended with wait status 0, the epilogs were told 0:0, and the limit was not reached.
+/// Without an outcome a run counts only if the batch step has wait status 0, the epilogs were told
+/// 0:0, and elapsed is below the limit.
 fn fallback(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     if let Some(missing) = &run.missing {
         return wait_for_parts(facts, run, missing, timeouts);
@@ -251,7 +230,6 @@ fn doubt(facts: &Facts<'_>, run: &MergedRun) -> Option<String> {
     }
 }
 
-/// Neither Slurm nor any node has said anything.
 fn silent(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
     let timeout = match facts.asked {
         Asked::Alive | Asked::NoAnswer => return Next::Wait,
@@ -265,7 +243,7 @@ fn silent(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
     }
 }
 
-/// Why a run says nothing of any application, if it does not.
+/// Why a run cannot be attributed to an application, if so.
 fn says_nothing(facts: &Facts<'_>) -> Option<String> {
     let nameless = facts
         .request
@@ -274,7 +252,7 @@ fn says_nothing(facts: &Facts<'_>) -> Option<String> {
     nameless.then(|| "the job's name says nothing about the application".to_owned())
 }
 
-/// What a run had, or why it counts for nothing.
+/// What was applied, or why the run does not count.
 fn had(facts: &Facts<'_>, applied: &Applied) -> Result<Parametrization, String> {
     match applied {
         Applied::Default => Ok(facts.default.clone()),
@@ -414,7 +392,6 @@ mod tests {
         matches!(judged(facts), Verdict::Censored { .. })
     }
 
-    /// The parametrization that a failure speaks against.
     fn blamed(facts: &Facts<'_>) -> Option<Parametrization> {
         match judged(facts) {
             Verdict::NotCounted { failed, .. } => failed.map(|failure| failure.parametrization),

@@ -1,4 +1,4 @@
-//! Pin, unpin, reset and accept. Each leaves a line in the audit table, in the same transaction.
+//! Pin, unpin, reset and accept. Each writes an audit entry in the same transaction.
 
 use std::time::Duration;
 
@@ -24,14 +24,14 @@ pub struct Audit<'a> {
     pub why: &'a str,
 }
 
-/// A line of the audit table.
+/// An entry of the audit table.
 #[derive(Clone, Debug)]
 pub struct AuditEntry {
     /// Who.
     pub uid: u32,
     /// `pin`, `unpin`, `reset` or `accept`.
     pub action: String,
-    /// What exactly.
+    /// The action's parameters, as stored.
     pub detail: Value,
     /// Why.
     pub why: String,
@@ -40,11 +40,7 @@ pub struct AuditEntry {
 }
 
 impl Store {
-    /// Pins a study: every later start gets `parametrization`. A pin that stands is replaced.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Pins a study: every later start gets `parametrization`. Replaces an earlier pin.
     pub async fn pin(
         &self,
         study_id: i64,
@@ -78,11 +74,7 @@ impl Store {
         transaction.commit().await.named(NAME)
     }
 
-    /// Unpins a study. `false`: it was not pinned, and nothing changed.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Unpins a study. `false`: it was not pinned.
     pub async fn unpin(&self, study_id: i64, audit: Audit<'_>) -> Result<bool, StoreError> {
         const NAME: &str = "unpin";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
@@ -96,12 +88,8 @@ impl Store {
         Ok(removed.is_some())
     }
 
-    /// Opens a new epoch that takes nothing from the one before, and removes a pin. Runs in flight
-    /// and all history stay with the old epoch. Returns the new epoch's number.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Opens a new epoch that takes nothing from its parent, and removes the pin. Runs in flight
+    /// and history stay with the old epoch. Returns the new epoch's number.
     pub async fn reset(&self, study_id: i64, audit: Audit<'_>) -> Result<i32, StoreError> {
         const NAME: &str = "reset";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
@@ -117,11 +105,7 @@ impl Store {
         Ok(epoch)
     }
 
-    /// Takes the runs of a study for one application's, however much they differ, from now on.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Accepts mixed work: the study's runs count as one application's, however much they differ.
     pub async fn accept_mixed(&self, study_id: i64, audit: Audit<'_>) -> Result<(), StoreError> {
         const NAME: &str = "accept";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
@@ -141,11 +125,7 @@ impl Store {
         transaction.commit().await.named(NAME)
     }
 
-    /// The audit table's lines of a study, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// A study's audit entries, oldest first.
     pub async fn audit_of(&self, study_id: i64) -> Result<Vec<AuditEntry>, StoreError> {
         const NAME: &str = "audit_of";
         let rows = sqlx::query!(
@@ -184,7 +164,6 @@ async fn remove_pin(
     .named(name)
 }
 
-/// Writes the audit line; the action is the transaction's name.
 async fn write(
     connection: &mut PgConnection,
     action: &'static str,

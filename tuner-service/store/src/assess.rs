@@ -1,5 +1,4 @@
-//! The assessment of a study, and the evidence it rests on, kept in the transaction that changes what
-//! they are made of.
+//! A study's evidence and assessment, written in the transaction that changes their basis.
 
 use std::time::Duration;
 
@@ -18,60 +17,55 @@ use crate::tested;
 
 const NAME: &str = "assess";
 
-/// How many runs a page of [`Assessing::runs_after`] has at most.
+/// Most runs in a page of [`Assessing::runs_after`].
 pub const EVIDENCE_PAGE: usize = 1000;
 
-/// A study under its lock, whose evidence and assessment are to be written. Dropped without
-/// [`commit`](Assessing::commit) nothing of the transaction holds.
+/// A locked study. Dropped without [`commit`](Assessing::commit) it rolls back.
 #[derive(Debug)]
 pub struct Assessing {
     transaction: Transaction<'static, Postgres>,
     study_id: i64,
     epoch_id: i64,
-    /// The first of the runs that were judged.
+    /// The first of the judged runs.
     judged: Option<i64>,
 }
 
-/// What is kept of an epoch's evidence.
+/// The stored evidence of an epoch.
 #[derive(Clone, Debug)]
 pub struct KeptEvidence {
-    /// The epoch's row.
+    /// The epoch's id.
     pub epoch_id: i64,
     /// The epoch's number in its study.
     pub epoch: i32,
     /// The key of its space's default.
     pub default: String,
-    /// Its evidence; none where it has none yet.
+    /// Its evidence, if it has any yet.
     pub own: Option<Value>,
     /// Its parent's.
     pub parent: Option<Value>,
-    /// The first of its runs that were judged in this transaction, where some were.
+    /// The first of its runs that were judged in this transaction, if any.
     pub judged: Option<i64>,
 }
 
-/// A run of an epoch, in the order of starts.
+/// A run of an epoch.
 #[derive(Clone, Debug)]
 pub struct EvidenceRow {
     /// The run.
     pub run_id: i64,
-    /// When it started, microseconds since 1970.
+    /// Microseconds since 1970.
     pub started: i64,
-    /// The study's phase at its start.
+    /// The study's phase at the start.
     pub phase: Phase,
-    /// Its part in it.
+    /// The run's role in the phase.
     pub role: Role,
-    /// How many nodes it had; 1 where nobody said.
+    /// Number of nodes; 1 if unknown.
     pub nodes: u32,
-    /// What it counts for, if it counts or was cut short: the key, seconds, and whether they are a lower bound.
+    /// If counted or censored: the key, seconds, and whether they are a lower bound.
     pub counts: Option<(String, f64, bool)>,
 }
 
 impl Store {
-    /// Locks a study, so that its evidence and assessment can be renewed.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails, or the lock cannot be had in two seconds.
+    /// Locks a study to assess it. Errs when the lock takes longer than two seconds.
     pub async fn assess(&self, study_id: i64) -> Result<Assessing, StoreError> {
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
@@ -85,22 +79,13 @@ impl Store {
         Ok(Assessing::of(transaction, study_id, epoch_id, None))
     }
 
-    /// What the engine said of a study at its last verdict; none before its first.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// The assessment at a study's last verdict; `None` before the first.
     pub async fn assessment(&self, study_id: i64) -> Result<Option<Assessment>, StoreError> {
         let mut connection = self.pool.acquire().await.named(NAME)?;
         assessment(&mut connection, study_id).await
     }
 
-    /// Some studies with verdicts of which an epoch has no evidence: those were given before evidence
-    /// was kept.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Judged studies with an epoch from before evidence was kept.
     pub async fn unassessed(&self, limit: i64) -> Result<Vec<i64>, StoreError> {
         sqlx::query_scalar!(
             "select distinct e.study_id from epochs e
@@ -130,32 +115,20 @@ impl Assessing {
         }
     }
 
-    /// The study as it is in the transaction.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// The study's state in the transaction.
     pub async fn state(&mut self) -> Result<StudyState, StoreError> {
         state::load(&mut self.transaction, NAME, self.study_id).await
     }
 
-    /// Builds an epoch's caches from its judgements, for a database that holds the truth alone.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Rebuilds an epoch's caches from its judgements.
     pub async fn fold_caches(&mut self, epoch_id: i64) -> Result<(), StoreError> {
         let connection = &mut *self.transaction;
         let fold = judgements::fold(connection, NAME, epoch_id, i64::MAX).await?;
         tested::replace(connection, NAME, epoch_id, &fold.tested).await
     }
 
-    /// The epochs to assess, the earliest first: the judged one, and those before it without evidence,
-    /// because each numbers its comparisons on from its parent's.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// The epochs to assess, the earliest first: the judged one, and those before it without
+    /// evidence, because each continues its parent's numbers of comparisons.
     pub async fn evidence(&mut self) -> Result<Vec<KeptEvidence>, StoreError> {
         let rows = sqlx::query!(
             r#"select e.id, e.ordinal, e.space as "space: Json<Space>", e.evidence,
@@ -182,21 +155,12 @@ impl Assessing {
     }
 
     /// The study's assessment so far.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
     pub async fn assessment(&mut self) -> Result<Option<Assessment>, StoreError> {
         assessment(&mut self.transaction, self.study_id).await
     }
 
-    /// The next runs of an epoch after one, in the order of starts, up to the first that may yet be
-    /// judged: entering later ones before it would sort runs by how long they take. Fewer than
-    /// [`EVIDENCE_PAGE`]: there are no more.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// The next runs of an epoch, in order of start, up to the first that may still be judged: to
+    /// enter later ones first would favour short runs. Fewer than [`EVIDENCE_PAGE`]: the end.
     pub async fn runs_after(
         &mut self,
         epoch_id: i64,
@@ -206,10 +170,6 @@ impl Assessing {
     }
 
     /// Writes an epoch's evidence.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
     pub async fn write_evidence(
         &mut self,
         epoch_id: i64,
@@ -227,10 +187,6 @@ impl Assessing {
     }
 
     /// Writes the study's assessment.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
     pub async fn write_assessment(&mut self, assessment: &Assessment) -> Result<(), StoreError> {
         let result = sqlx::query!(
             "update studies set assessment = $2 where id = $1",
@@ -243,11 +199,7 @@ impl Assessing {
         one_row(NAME, &result)
     }
 
-    /// Ends the transaction; all that it wrote holds.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Commits the transaction.
     pub async fn commit(self) -> Result<(), StoreError> {
         self.transaction.commit().await.named(NAME)
     }

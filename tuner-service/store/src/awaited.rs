@@ -1,4 +1,4 @@
-//! Runs whose verdict is still to be given, or to be revised.
+//! Runs that wait for a verdict or its revision.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,65 +12,60 @@ use crate::outcome::Source;
 use crate::pool::{Store, one_row};
 use crate::records::{JobKey, number, word};
 
-/// A run, with what is known of its end.
+/// A run and what is known of its end.
 #[derive(Clone, Debug)]
 pub struct AwaitedRun {
     /// The run.
     pub run_id: i64,
-    /// The epoch that it belongs to.
+    /// Its epoch.
     pub epoch_id: i64,
     /// The job.
     pub job: JobKey,
-    /// What it was launched under.
+    /// What it was launched with.
     pub launched: Parametrization,
     /// The default of its epoch's space.
     pub default: Parametrization,
-    /// What the user asked for, as it was kept.
+    /// What the user asked for, as stored.
     pub request: Value,
     /// `in_flight`, `counted`, `censored` or `not_counted`.
     pub state: String,
-    /// In flight without holding a place among the exploring runs.
+    /// In flight, without holding an exploring place.
     pub released: bool,
-    /// How often something new was heard of it; a verdict says which it knew.
+    /// How many changes it has had. A verdict names the number that it knew.
     pub changes: i64,
-    /// Whether a report has come.
+    /// Whether a report has arrived.
     pub reported: bool,
-    /// Whether reports have come that are not merged yet.
+    /// Whether there are reports that are not merged.
     pub dirty: bool,
-    /// What is still to be reported, in one sentence; `None`: the reports are complete.
+    /// What the reports still lack, in one sentence; `None`: nothing.
     pub missing: Option<String>,
     /// Seconds.
     pub elapsed: Option<f64>,
-    /// The first wait status of its steps that is not 0, else 0.
+    /// The batch step's wait status; without one the steps' first non-zero, else 0.
     pub wait_status: Option<i32>,
-    /// What was really applied, as it was kept.
+    /// What was applied, as stored.
     pub applied: Option<Value>,
-    /// What slurmd told the epilog, as it was kept.
+    /// What slurmd told the epilog, as stored.
     pub epilog: Option<Value>,
-    /// Slurm's word, where it is known.
+    /// Slurm's state, if known.
     pub outcome: Option<String>,
-    /// Where that word is from.
+    /// Where that state is from.
     pub outcome_source: Option<Source>,
-    /// Whether Slurm says that it was suspended for a while.
+    /// Whether Slurm says that it was suspended.
     pub suspended: bool,
-    /// The job's time limit in seconds, where Slurm has told it.
+    /// The job's time limit in seconds, if Slurm told it.
     pub limit_seconds: Option<u64>,
     /// Seconds since its start, by the database's clock.
     pub age: f64,
     /// Seconds since its first report, by the database's clock.
     pub reported_age: Option<f64>,
-    /// Seconds since Slurm's first word, by the database's clock.
+    /// Seconds since Slurm's first record, by the database's clock.
     pub outcome_age: Option<f64>,
 }
 
 impl Store {
-    /// Runs of a cluster that are in flight, or of which something new was heard since they were
-    /// judged; oldest first, at most `limit`. Those in flight of which nothing was heard at all only
-    /// if `unheard`.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// At most `limit` runs of a cluster with changes since their verdict, oldest first; with
+    /// `unheard` also those in flight without any change.
     pub async fn awaited_runs(
         &self,
         cluster: &str,
@@ -139,7 +134,7 @@ impl Store {
             .collect()
     }
 
-    /// The defaults of some epochs' spaces: many runs are of few epochs.
+    /// The default of each epoch's space. Many runs share an epoch.
     async fn defaults(
         &self,
         name: &'static str,
@@ -158,11 +153,7 @@ impl Store {
             .collect())
     }
 
-    /// Those of some runs that are over: Slurm's word has been known for so long, or they have their verdict.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Those runs whose outcome has been known for `known_for`, or with a verdict but no outcome.
     pub async fn over(&self, runs: &[i64], known_for: Duration) -> Result<Vec<i64>, StoreError> {
         sqlx::query_scalar!(
             "select id from runs
@@ -177,12 +168,7 @@ impl Store {
         .named("over")
     }
 
-    /// Takes a run's place among the exploring runs from it: its job is gone, though its verdict
-    /// has to wait.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails, or there is no such run.
+    /// Frees a run's exploring place: its job is over, though the verdict has to wait.
     pub async fn release_run(&self, run_id: i64) -> Result<(), StoreError> {
         const NAME: &str = "release_run";
         let result = sqlx::query!("update runs set released = true where id = $1", run_id)

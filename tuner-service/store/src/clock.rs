@@ -1,4 +1,4 @@
-//! The database's clock, which is the one that counts.
+//! The database's clock: the only source of time.
 
 use jiff::Timestamp;
 
@@ -8,10 +8,6 @@ use crate::records::timestamp;
 
 impl Store {
     /// The time now.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
     pub async fn now(&self) -> Result<Timestamp, StoreError> {
         const NAME: &str = "now";
         let micros: i64 =

@@ -1,4 +1,4 @@
-//! What the store says of itself: whether its caches are right, and what has been waiting for long.
+//! The store's health: correctness of the caches, and what waits for long.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::pool::Store;
 use crate::records::{JobKey, number};
 use crate::tested;
 
-/// An epoch whose cache is not what its judgements add up to.
+/// An epoch whose cache differs from the sum of its judgements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheFault {
     /// The study.
     pub study_id: i64,
     /// The epoch's number.
     pub epoch: i32,
-    /// What differs, in one sentence.
+    /// The difference, in one sentence.
     pub problem: String,
 }
 
-/// A run that has been in flight for long.
+/// A run that is in flight for long.
 #[derive(Clone, Debug)]
 pub struct StuckRun {
     /// The run.
@@ -30,19 +30,14 @@ pub struct StuckRun {
     pub job: JobKey,
     /// Seconds since its start, by the database's clock.
     pub age: f64,
-    /// Whether a report has come.
+    /// Whether a report has arrived.
     pub reported: bool,
-    /// Slurm's word, where it is known.
+    /// Slurm's state, if known.
     pub outcome: Option<String>,
 }
 
 impl Store {
-    /// The epochs whose cache is not, to the last bit, what their judgements add up to. Reads one
-    /// epoch after the other, some judgements at a time.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Epochs whose cache differs in any bit from the sum of their judgements. Reads page by page.
     pub async fn check_caches(&self) -> Result<Vec<CacheFault>, StoreError> {
         const NAME: &str = "check_caches";
         let mut faults = Vec::new();
@@ -56,7 +51,6 @@ impl Store {
         Ok(faults)
     }
 
-    /// Checks one epoch at one moment.
     async fn check_cache(&self, epoch_id: i64) -> Result<Option<CacheFault>, StoreError> {
         const NAME: &str = "check_caches";
         let mut snapshot = self.snapshot(NAME).await?;
@@ -124,11 +118,7 @@ impl Store {
         }))
     }
 
-    /// Runs that have been in flight for longer than `older_than`, oldest first, at most `limit`.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Runs in flight for longer than `older_than`, oldest first, at most `limit`.
     pub async fn stuck_runs(
         &self,
         older_than: Duration,
@@ -163,11 +153,7 @@ impl Store {
             .collect()
     }
 
-    /// How many words of Slurm's have met no run.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Number of outcome records without a run.
     pub async fn unclaimed_outcomes(&self) -> Result<i64, StoreError> {
         const NAME: &str = "unclaimed_outcomes";
         sqlx::query_scalar!(r#"select count(*) as "count!" from outcomes where run_id is null"#)

@@ -1,4 +1,4 @@
-//! An epoch that no longer holds is followed by one that keeps its ranks.
+//! Drift: a new epoch follows a settled one that no longer holds, and keeps its ranks.
 
 use std::time::Duration;
 
@@ -13,30 +13,25 @@ use crate::records::word;
 use crate::state::{self, StudyState};
 use crate::studies::lock_study;
 
-/// What an epoch is opened with that keeps ranks.
+/// What a new epoch takes after drift.
 #[derive(Clone, Debug)]
 pub struct Inheritance {
-    /// What the parent ranked best, the best first.
+    /// The parent's best parametrizations, the best first.
     pub inherited: Vec<Parametrization>,
-    /// The change, with what it was found with.
+    /// The drift and its evidence.
     pub drift: Value,
-    /// Why the epoch is opened, in one sentence.
+    /// Why the epoch opens, in one sentence.
     pub why: String,
 }
 
 impl Store {
-    /// Looks for drift in the current epoch of a study, after runs of it were judged, and opens the next
-    /// epoch if there is. `None`: nothing was opened. That is so without looking where none of the runs is one of a
-    /// settled phase, where their epoch is not the study's current one, and while the study is pinned.
+    /// Looks for drift in a study's current epoch after judgements, and opens the next epoch if
+    /// there is any. Returns its number and the drift. `None` without looking: no run is of a
+    /// settled phase, the runs' epoch is not current, or the study is pinned.
     ///
-    /// `detect` is asked without the study's lock first, and again under it: of several replicas one
-    /// opens the epoch, and the others find a new one, which has not settled. Returns the number of the
-    /// new epoch.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails; [`StoreError::Busy`] when the study's lock could not be had in time. The next
-    /// judgement looks again.
+    /// `detect` runs without the study's lock, then under it: of several replicas one opens the
+    /// epoch, and the others find a new one, which has not settled. Errs with [`StoreError::Busy`]
+    /// when the lock takes longer than two seconds; the next judgement looks again.
     pub async fn follow_drift(
         &self,
         run_ids: &[i64],
@@ -89,8 +84,8 @@ impl Store {
     }
 }
 
-/// The latest runs of an epoch's settled phase that count, in the order of their starts: control runs, and
-/// runs of what was recommended. A run that did not get what it was meant to get is left out.
+/// The latest counted runs of an epoch's settled phase, in order of start: control runs and runs of
+/// the recommendation. Leaves out runs that did not get what they were given.
 async fn settled_runs(
     connection: &mut PgConnection,
     name: &'static str,

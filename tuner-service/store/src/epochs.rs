@@ -1,4 +1,4 @@
-//! How epochs are opened.
+//! Opens epochs.
 
 use io_autotune_model::{History, Parametrization, Space, carried, carried_parametrization};
 use serde_json::Value;
@@ -11,23 +11,17 @@ use crate::records::number;
 use crate::state::StudyState;
 use crate::tested;
 
-/// What an epoch is opened with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening<'a> {
-    /// The epoch before.
     pub(crate) parent: Option<&'a StudyState>,
-    /// The epoch's space.
     pub(crate) space: &'a Space,
-    /// Why it is opened.
     pub(crate) why: &'a str,
-    /// The ranks that it takes from its parent, the best first.
+    /// Ranked parametrizations from the parent, the best first.
     pub(crate) inherited: &'a [Parametrization],
-    /// The change that made its parent end, if one did.
     pub(crate) drift: Option<&'a Value>,
 }
 
 impl<'a> Opening<'a> {
-    /// It takes nothing from its parent.
     pub(crate) fn afresh(parent: Option<&'a StudyState>, space: &'a Space, why: &'a str) -> Self {
         Self {
             parent,
@@ -46,7 +40,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// Opens the next epoch of a study, whose row lock is held.
+/// Opens a study's next epoch under its row lock. Returns its number.
 pub(crate) async fn open_epoch(
     connection: &mut PgConnection,
     name: &'static str,
@@ -73,8 +67,7 @@ pub(crate) async fn open_epoch(
     Ok(ordinal)
 }
 
-/// Opens the next epoch of a study, whose row lock is held, because the accelerator's parameters have
-/// changed. It takes the runs that still fit, and so does the study's pin.
+/// Opens the next epoch under the study's lock. Runs and a pin that still fit the space move along.
 pub(crate) async fn open_changed_epoch(
     connection: &mut PgConnection,
     name: &'static str,

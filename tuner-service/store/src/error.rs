@@ -1,23 +1,23 @@
-//! What can go wrong in the store.
+//! The store's errors.
 
 use std::fmt;
 
-/// SQLSTATE classes and codes of a database that cannot be reached: connection exceptions, too many connections,
-/// starting up or shutting down, and one that only reads because another took its place.
+/// SQLSTATE classes and codes of an unreachable database: connection exceptions, too many
+/// connections, starting or shutting down, read-only after a failover.
 const OUTAGE: [&str; 4] = ["08", "53300", "57P", "25006"];
 
-/// SQLSTATE codes of a transaction that was rolled back for another's sake: serialization failure, deadlock.
+/// SQLSTATE codes of a rollback by concurrency: serialization failure, deadlock.
 const ROLLED_BACK: [&str; 2] = ["40001", "40P01"];
 
-/// Why the store could not do what was asked.
+/// Why the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Waiting any longer would cost the job.
+    /// A lock or a connection took too long: the job must not wait.
     #[error("{transaction}: {scarce} is busy")]
     Busy {
         /// The transaction's name.
         transaction: &'static str,
-        /// What was waited for.
+        /// The scarce resource.
         scarce: Scarce,
     },
     /// The study was steered since its state was read.
@@ -31,13 +31,13 @@ pub enum StoreError {
     Database {
         /// The transaction's name.
         transaction: &'static str,
-        /// The driver's word.
+        /// sqlx's error.
         source: sqlx::Error,
     },
-    /// Migrations could not be applied.
+    /// The migrations failed.
     #[error("the schema cannot be brought up to date: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
-    /// The database was migrated by a newer version, to what this one cannot work with.
+    /// A newer version migrated the database to a schema that needs a newer program.
     #[error(
         "the database has schema version {actual}, which needs a newer program than this one, which knows {known}: upgrade this program"
     )]
@@ -47,7 +47,7 @@ pub enum StoreError {
         /// The newest migration this program carries.
         known: i64,
     },
-    /// The database has not been migrated to this program's schema.
+    /// The database lacks migrations of this program.
     #[error("the database has schema version {actual} and this program needs {known}")]
     OlderSchema {
         /// The newest migration in the database; 0 if there is none.
@@ -55,22 +55,22 @@ pub enum StoreError {
         /// The newest migration this program carries.
         known: i64,
     },
-    /// A row does not hold what it must: corruption or a bug, never a user's mistake.
+    /// A row breaks an invariant: corruption or a bug, never a user's mistake.
     #[error("{transaction}: {problem}")]
     Invariant {
         /// The transaction's name.
         transaction: &'static str,
-        /// What does not hold.
+        /// The broken invariant.
         problem: String,
     },
 }
 
-/// What there was not enough of.
+/// What a request waited for in vain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scarce {
-    /// The study, or one of its runs, is locked by another request.
+    /// The study or one of its runs: another request holds the lock.
     Study,
-    /// No connection came free, or none could be made: the database may be down.
+    /// A connection: none came free, or the database is down.
     Connections,
 }
 
@@ -84,10 +84,9 @@ impl fmt::Display for Scarce {
 }
 
 impl StoreError {
-    /// PostgreSQL's `lock_not_available`, raised when `lock_timeout` passes.
     const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-    /// Whether the database cannot be reached now, and may be later.
+    /// Whether the database is unreachable now and may come back.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         let source = match self {
@@ -100,7 +99,6 @@ impl StoreError {
             _ => return false,
         };
         match source {
-            // It went away in the middle of something.
             sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut => true,
             sqlx::Error::Database(error) => error
                 .code()
@@ -109,9 +107,9 @@ impl StoreError {
         }
     }
 
-    /// Whether the same may succeed when it is asked again at once: the database was restarted or another took its
-    /// place, or it chose this transaction to end a deadlock. Not when there was too little of something: whoever
-    /// waited for that has waited.
+    /// Whether an immediate retry may succeed: the database restarted or failed over, or it rolled
+    /// this transaction back to end a deadlock. False for [`Busy`](Self::Busy): that caller has
+    /// waited already.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -129,8 +127,7 @@ impl StoreError {
         }
     }
 
-    /// Whether PostgreSQL refused the data itself (SQLSTATE classes 22 and 23), so that the same
-    /// request can never be stored.
+    /// Whether PostgreSQL refused the data (SQLSTATE classes 22 and 23): a retry cannot help.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
@@ -166,7 +163,6 @@ impl StoreError {
     }
 }
 
-/// Names the transaction in which a database error came up.
 pub(crate) trait Named<T> {
     fn named(self, transaction: &'static str) -> Result<T, StoreError>;
 }

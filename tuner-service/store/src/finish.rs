@@ -15,28 +15,28 @@ use crate::pool::{Store, one_row};
 use crate::records::{JobKey, StudyKey};
 use crate::{start, state};
 
-/// A node's report of how a job went.
+/// A node's report at the end of a job.
 #[derive(Clone, Debug)]
 pub struct Finish<'a> {
     /// The job.
     pub job: &'a JobKey,
-    /// The run, where the start had an answer.
+    /// The run, if the start was answered.
     pub run_id: Option<i64>,
-    /// When the job's prolog ran on this node, by its clock, where that is known.
+    /// When the job's prolog ran on this node, by the node's clock, if known.
     pub prolog_at: Option<Timestamp>,
     /// The node that reports.
     pub node: &'a str,
-    /// How many nodes the job has, in case the start never arrived.
+    /// Number of nodes, for a run without a start.
     pub nodes: u32,
-    /// The study, in case the start never arrived.
+    /// The study, for a run without a start.
     pub study: &'a StudyKey,
-    /// What the user asked for, in case the start never arrived.
+    /// What the user asked for, for a run without a start.
     pub request: Value,
-    /// The accelerator's space, in case the start never arrived. It is needed unless the run exists.
+    /// The accelerator's space. Required unless the run exists.
     pub space: Option<&'a Space>,
     /// Why there is no start, in one sentence.
     pub no_start: &'a str,
-    /// The report as it came.
+    /// The report as received.
     pub report: Value,
 }
 
@@ -45,7 +45,7 @@ impl Finish<'_> {
         Launch {
             job: self.job,
             uid: self.study.owner_uid,
-            // One that does not say it is about the latest launch.
+            // A report without this time concerns the latest launch.
             prolog_at: Some(self.prolog_at.unwrap_or(Timestamp::UNIX_EPOCH)),
             began_at: None,
         }
@@ -55,37 +55,34 @@ impl Finish<'_> {
 /// What all reports of a run say together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merged {
-    /// Seconds; `None` where no step was seen to end.
+    /// Seconds; `None`: no step's end was seen.
     pub elapsed: Option<f64>,
-    /// The first wait status of the job's steps that is not 0, else 0.
+    /// The batch step's wait status; without one the steps' first non-zero, else 0.
     pub wait_status: i32,
-    /// What was really applied, as it is kept.
+    /// What was applied, as stored.
     pub applied: Value,
     /// Positive numbers the job left.
     pub measures: BTreeMap<String, f64>,
-    /// What is still to be reported, in one sentence; `None`: the reports are complete.
+    /// What the reports still lack, in one sentence; `None`: nothing.
     pub missing: Option<String>,
-    /// What slurmd told the epilog, as it is kept.
+    /// What slurmd told the epilog, as stored.
     pub epilog: Option<Value>,
 }
 
-/// A report that is stored.
+/// A stored report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// The run it belongs to.
     pub run_id: i64,
-    /// It had been stored before, and changed nothing now.
+    /// It was stored before and changes nothing.
     pub duplicate: bool,
 }
 
 impl Store {
-    /// Stores a node's report. What the first report of a run says is stored with it; what several say together is
-    /// found by [`Store::merge_reports`], once for many of them. `merge` is told this report alone. A run that never
-    /// started is recorded as one of the default; its node did not have our answer, so nothing was applied to it.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails; the caller then keeps the report.
+    /// Stores a node's report; on an error the caller keeps the report. `merge` gets this report
+    /// alone: a run's first report is applied at once, several are merged later by
+    /// [`Store::merge_reports`]. A run that never started is recorded as a run of the default,
+    /// because its node had no answer and applied nothing.
     pub async fn finish_run(
         &self,
         finish: &Finish<'_>,
@@ -118,8 +115,8 @@ impl Store {
             })
     }
 
-    /// Stores a report of a run, in one statement: the run is locked before it is looked at, so of two
-    /// reports one is the first. `None`: the job has no such run.
+    /// Stores a report in one statement. It locks the run first, so only one of two reports is the
+    /// first. `None`: the job has no such run.
     async fn store_report(
         &self,
         name: &'static str,
@@ -169,11 +166,7 @@ impl Store {
         }))
     }
 
-    /// Stores what all reports of a run say together: `merge` is told them in the order in which they came.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails, or there is no such run.
+    /// Merges a run's reports: `merge` gets them in order of arrival. Errs without such a run.
     pub async fn merge_reports(
         &self,
         run_id: i64,
@@ -215,16 +208,11 @@ impl Store {
         transaction.commit().await.named(NAME)
     }
 
-    /// Whether there is a run that a report is about.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Whether the report's run exists.
     pub async fn has_run(&self, finish: &Finish<'_>) -> Result<bool, StoreError> {
         Ok(self.reported("has_run", finish).await?.is_some())
     }
 
-    /// The run that a report is about, if there is one.
     async fn reported(
         &self,
         name: &'static str,
@@ -237,7 +225,6 @@ impl Store {
         })
     }
 
-    /// A run whose start never arrived, recorded as an observed run of the default.
     async fn record_unstarted(&self, finish: &Finish<'_>) -> Result<(), StoreError> {
         const NAME: &str = "record_unstarted";
         let space = finish.space.ok_or(StoreError::Invariant {
@@ -251,7 +238,7 @@ impl Store {
             Reported::Nothing { generation_number } => generation_number,
         };
         let state = state::load(&mut transaction, NAME, study_id).await?;
-        // Where another node's report was first, its run is this one's too.
+        // If another node's report came first, its run serves this one too.
         sqlx::query!(
             "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
                                parametrization, reason, suggestion, delivery, nodes, unstarted, recurrence)
@@ -278,17 +265,16 @@ impl Store {
     }
 }
 
-/// What a report is about.
 enum Reported {
     Run(i64),
-    /// A launch that has no run. One that it gets is to have this recurrence.
+    /// The launch has no run; a new one gets this generation.
     Nothing {
         generation_number: i32,
     },
 }
 
-/// The run that a report names, if it is one of its job's; else the one of its launch. What names no run and does not
-/// say when its prolog ran is about the latest run of its key.
+/// The run that a report names, if it is of this job, else the run of the launch. A report with
+/// neither run nor prolog time concerns the latest run of its key.
 async fn reported(
     connection: &mut PgConnection,
     name: &'static str,

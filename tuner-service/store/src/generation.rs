@@ -1,9 +1,9 @@
-//! A job id that Slurm gives again: its ids wrap around, or slurmctld is set up anew. Whoever has it now is another
-//! job, and what is asked or reported of it is not about the run that had it before.
+//! Generations of a job id: Slurm gives an id again when ids wrap around or slurmctld is set up
+//! anew.
 //!
-//! A launch is another one than the key's latest run if it is another user's, if it began when that run had been over
-//! for a while, or if Slurm says that it began long after that run was asked for: all nodes of one launch ask after
-//! its begin.
+//! A launch is not the one of its key's latest run if it is another user's, if it began well after
+//! that run's end, or if it began (by Slurm) long after that run's start request: all nodes of one
+//! launch ask after its begin.
 
 use io_autotune_model::{Parametrization, Phase, Role};
 use jiff::Timestamp;
@@ -15,40 +15,37 @@ use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{JobKey, word};
 
-/// So many seconds after its end a launch is certainly not asked for any more: what was on its way is answered, and a
-/// prolog that its end overtook has run.
+/// Seconds after a launch's end until no request can come from it: requests in transit are
+/// answered, and a prolog that the end overtook has run.
 const ASKED_AFTER_END: f64 = 60.0;
 
-/// Clocks of slurmctld and of the database differ by less, in seconds: MUNGE would refuse every credential before.
+/// Seconds. The clocks of slurmctld and the database differ by less, or MUNGE would fail.
 const CLOCKS_DIFFER: f64 = 600.0;
 
-/// Slurm's word for how a launch ended, or a report with a verdict, is its end. A run that was given up may be alive
-/// after all: so many seconds later it is not.
+/// Seconds. The end of a run is its outcome record, or its verdict if it has a report. A run that
+/// was given up may be alive; after this time it is not.
 const GIVEN_UP: f64 = 86_400.0;
 
-/// A launch that something is asked or reported of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Launch<'a> {
-    /// The key, which other launches may have had before it.
     pub(crate) job: &'a JobKey,
-    /// Whose job it is.
     pub(crate) uid: u32,
-    /// When a prolog of it ran, where that was not just now.
+    /// When its prolog ran, if not just now.
     pub(crate) prolog_at: Option<Timestamp>,
-    /// When it began, by slurmctld's clock, where that is known.
+    /// Its begin by slurmctld's clock, if known.
     pub(crate) began_at: Option<Timestamp>,
 }
 
-/// A run that was started, now or at an earlier asking.
+/// A started run.
 #[derive(Clone, Debug)]
 pub struct StartedRun {
     /// The run.
     pub run_id: i64,
     /// The study's phase at its start.
     pub phase: Phase,
-    /// The run's part in it.
+    /// The run's role in the phase.
     pub role: Role,
-    /// What it is launched under.
+    /// What it is launched with.
     pub parametrization: Parametrization,
     /// Why, in one sentence.
     pub reason: String,
@@ -56,21 +53,18 @@ pub struct StartedRun {
     pub delivery: Value,
 }
 
-/// The latest run of a key.
 pub(crate) struct Latest {
     pub(crate) run: StartedRun,
     generation_number: i32,
-    /// It is another launch's: the job id was given again.
     pub(crate) is_anothers: bool,
 }
 
-/// The recurrence that a launch's run is to have, if there is none yet.
+/// The generation of a launch's new run.
 pub(crate) fn next(latest: Option<&Latest>) -> i32 {
     latest.map_or(0, |latest| latest.generation_number.saturating_add(1))
 }
 
 impl Store {
-    /// The run of a launch, if it has one.
     pub(crate) async fn run_of(
         &self,
         name: &'static str,
@@ -84,7 +78,6 @@ impl Store {
     }
 }
 
-/// The latest run of a launch's key, this launch's or another's.
 pub(crate) async fn latest(
     connection: &mut PgConnection,
     name: &'static str,

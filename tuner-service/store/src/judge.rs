@@ -1,4 +1,4 @@
-//! A run's verdict enters the study's caches, and is revised when the truth arrives late.
+//! Verdicts: they enter the study's caches, and a later one may revise them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -21,16 +21,16 @@ use crate::tested;
 /// Whether a run counts, and for what.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// It counts, with its elapsed, for the parametrization that was really applied.
+    /// Its elapsed counts for the parametrization that was applied.
     Counted {
-        /// What was really applied.
+        /// What was applied.
         parametrization: Parametrization,
         /// Why, in one sentence.
         why: String,
     },
-    /// Its time limit cut it short: its elapsed is a lower bound for what was really applied.
+    /// The time limit ended it: elapsed is a lower bound for what was applied.
     Censored {
-        /// What was really applied.
+        /// What was applied.
         parametrization: Parametrization,
         /// Why, in one sentence.
         why: String,
@@ -39,15 +39,15 @@ pub enum Verdict {
     NotCounted {
         /// Why, in one sentence.
         why: String,
-        /// Under what the job failed, if that may be the parametrization's doing.
+        /// Set if the parametrization may have caused the job's failure.
         failed: Option<Failure>,
     },
 }
 
-/// What a failure speaks against.
+/// A failed run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// The parametrization.
+    /// What the run had.
     pub parametrization: Parametrization,
     /// Whether the job ran out of memory.
     pub out_of_memory: bool,
@@ -70,8 +70,7 @@ impl Verdict {
         }
     }
 
-    /// What it does to the caches for a run of `elapsed` seconds with these measures; `None`: it needs an
-    /// elapsed.
+    /// The effect on the caches. `None`: the verdict needs an elapsed and there is none.
     fn effect(&self, elapsed: Option<f64>, measures: BTreeMap<String, f64>) -> Option<Effect> {
         match self {
             Self::Counted {
@@ -92,16 +91,16 @@ impl Verdict {
     }
 }
 
-/// What became of a verdict.
+/// What [`Store::judge_runs`] did with a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// It is the run's first.
+    /// The run's first verdict.
     First,
-    /// It takes the place of an earlier one.
+    /// It replaces an earlier one.
     Revised,
-    /// It is the one that the run has.
+    /// The run has this verdict already.
     Unchanged,
-    /// Something new was heard of the run since: nothing changed, and it is to be judged again.
+    /// The run has changes that the verdict did not know: judge again.
     Outdated,
 }
 
@@ -110,23 +109,20 @@ pub enum Judged {
 pub struct Judgement<'a> {
     /// The run.
     pub run_id: i64,
-    /// The run's news when the verdict was made.
+    /// The run's number of changes when the verdict was made.
     pub changes: i64,
     /// The verdict.
     pub verdict: &'a Verdict,
-    /// What the run's nodes were told of parameters that the accelerator can be asked for. It enters the epoch
-    /// with the first verdict.
+    /// What the accelerator said was in force on the run's nodes. Recorded with the first verdict.
     pub observed_values: &'a [ObservedValue],
 }
 
-/// The judgement of a run that holds.
 #[derive(Clone, PartialEq)]
 struct Standing {
     effect: Effect,
     why: String,
 }
 
-/// A judgement that is added to an epoch's.
 struct Added {
     ordinal: i64,
     run_id: i64,
@@ -135,11 +131,10 @@ struct Added {
     judgement: Standing,
 }
 
-/// A run that is to be judged.
 struct Judging {
     phase: Phase,
     role: Role,
-    /// When it started, in seconds since 1970.
+    /// Seconds since 1970.
     started: i64,
     elapsed: Option<f64>,
     measures: BTreeMap<String, f64>,
@@ -148,11 +143,7 @@ struct Judging {
 }
 
 impl Store {
-    /// Gives a run of which no node was told anything its verdict: [`Store::judge_runs`] of one.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails or the verdict does not fit the run.
+    /// [`Store::judge_runs`] for one run without observed values.
     pub async fn judge_run(
         &self,
         run_id: i64,
@@ -175,13 +166,10 @@ impl Store {
         })
     }
 
-    /// Gives runs of one epoch their verdicts, in this order, and enters them into its caches, or puts
-    /// them in the place of those they have: all of them in one transaction, or none. Returns what became of each, and,
-    /// where a verdict is new, the transaction, in which the study is to be assessed before it is committed.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails, a verdict does not fit its run, or the runs are not of one epoch.
+    /// Stores verdicts on runs of one epoch, in this order and in one transaction, and enters them
+    /// into the epoch's caches. Returns the results and, if a verdict is new, the open transaction:
+    /// the caller assesses the study in it, then commits. Errs when a verdict does not fit its run
+    /// or the runs are of several epochs.
     pub async fn judge_runs(
         &self,
         judgements: &[Judgement<'_>],
@@ -227,7 +215,7 @@ impl Store {
                     Judged::Unchanged
                 }
                 standing => {
-                    // Where neither says anything of any parametrization, the caches stay.
+                    // If neither effect touches a parametrization, the caches stay valid.
                     is_revised |= standing.as_ref().is_some_and(|standing| {
                         standing.effect != Effect::Nothing || judgement.effect != Effect::Nothing
                     });
@@ -267,8 +255,7 @@ impl Store {
             }
             add(&mut transaction, epoch_id, &added).await?;
             if is_revised {
-                // A mean cannot be taken back without rounding; adding up anew gives the same caches as
-                // if the earlier verdict had never been.
+                // A mean cannot be downdated without rounding; adding up anew gives the same bits.
                 let fold = fold(&mut transaction, NAME, epoch_id, last).await?;
                 tested::replace(&mut transaction, NAME, epoch_id, &fold.tested).await?;
             } else {
@@ -290,7 +277,7 @@ impl Store {
 
 const NAME: &str = "judge_run";
 
-/// Locks the study of some runs, which must be of one epoch; returns the epoch and the study.
+/// Locks the study of runs that must be of one epoch. Returns the ids of the epoch and the study.
 async fn lock_epoch(
     connection: &mut PgConnection,
     run_ids: &[i64],
@@ -315,7 +302,6 @@ async fn lock_epoch(
     Ok((epoch.id, epoch.study_id))
 }
 
-/// Locks runs, in the order of their ids, and reads them.
 async fn lock_runs(
     connection: &mut PgConnection,
     run_ids: &[i64],
@@ -345,7 +331,6 @@ async fn lock_runs(
         .collect()
 }
 
-/// The judgements of runs that hold, of those that were judged.
 async fn standings(
     connection: &mut PgConnection,
     run_ids: &[i64],
@@ -379,7 +364,7 @@ async fn standings(
         .collect()
 }
 
-/// Counts judgements in their epoch, whose tally grows by what the runs add; returns the last one's ordinal.
+/// Adds to the epoch's number of judgements and to its tally. Returns the last ordinal.
 async fn count_judgements(
     connection: &mut PgConnection,
     epoch_id: i64,
@@ -406,7 +391,6 @@ async fn count_judgements(
     .named(NAME)
 }
 
-/// Takes in what runs were told, each of them once.
 async fn hear(
     connection: &mut PgConnection,
     epoch_id: i64,
@@ -434,13 +418,12 @@ async fn hear(
     one_row(NAME, &result)
 }
 
-/// Adds judgements, and gives their runs the verdicts.
 async fn add(
     connection: &mut PgConnection,
     epoch_id: i64,
     added: &[Added],
 ) -> Result<(), StoreError> {
-    // Numbers come back from JSON as they went in, to the last digit; what is null there is null here.
+    // JSON keeps every digit of the numbers, and null stays null.
     let rows: Vec<Value> = added
         .iter()
         .map(|one| {
@@ -488,7 +471,6 @@ async fn add(
     }
 }
 
-/// Enters runs into the caches of the parametrizations that their judgements speak of.
 async fn enter(
     connection: &mut PgConnection,
     epoch_id: i64,

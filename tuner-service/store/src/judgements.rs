@@ -1,4 +1,4 @@
-//! The table `judgements`, and what its rows add up to: an epoch's history.
+//! The table `judgements`. Its rows add up to an epoch's history.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,22 @@ use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::word;
 
-/// So many rows are read at once: an epoch's judgements are as many as its runs.
+/// Rows per query: an epoch has as many judgements as runs.
 const PAGE: i64 = 1000;
 
-/// What a judgement does to what is known of a parametrization.
+/// The effect of a judgement on a parametrization's statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// A run of so many seconds and with these measures counts for it.
+    /// A counted run: seconds and measures.
     Sample(Parametrization, f64, BTreeMap<String, f64>),
-    /// A run of it was cut short after so many seconds.
+    /// A censored run: its lower bound in seconds.
     Censored(Parametrization, f64),
-    /// A run of it failed.
     Failure(Parametrization),
-    /// A run of it ran out of memory.
     OutOfMemory(Parametrization),
-    /// Nothing.
     Nothing,
 }
 
 impl Effect {
-    /// The word in the table.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Sample(..) => "sample",
@@ -40,7 +36,6 @@ impl Effect {
         }
     }
 
-    /// What it speaks of.
     pub(crate) fn parametrization(&self) -> Option<&Parametrization> {
         match self {
             Self::Sample(parametrization, ..)
@@ -51,7 +46,6 @@ impl Effect {
         }
     }
 
-    /// Seconds.
     pub(crate) fn elapsed(&self) -> Option<f64> {
         match self {
             Self::Sample(_, elapsed, _) | Self::Censored(_, elapsed) => Some(*elapsed),
@@ -59,7 +53,6 @@ impl Effect {
         }
     }
 
-    /// Positive numbers by name.
     pub(crate) fn measures(&self) -> BTreeMap<String, f64> {
         match self {
             Self::Sample(_, _, measures) => measures.clone(),
@@ -67,7 +60,6 @@ impl Effect {
         }
     }
 
-    /// Reads a row.
     pub(crate) fn read(
         name: &'static str,
         effect: &str,
@@ -94,8 +86,7 @@ impl Effect {
         }
     }
 
-    /// Enters a run, which started at a second since 1970, into what is known of the parametrization that the
-    /// effect speaks of.
+    /// Adds a run to its parametrization's statistics. `started`: seconds since 1970.
     pub(crate) fn enter(
         &self,
         name: &'static str,
@@ -126,10 +117,8 @@ impl Effect {
     }
 }
 
-/// What the judgements of an epoch add up to.
 #[derive(Debug, Default)]
 pub(crate) struct Fold {
-    /// By the parametrizations' keys.
     pub(crate) tested: BTreeMap<String, Tested>,
     pub(crate) tally: Tally,
 }
@@ -147,7 +136,7 @@ impl Fold {
 
     fn history(self) -> History {
         let mut tested: Vec<_> = self.tested.into_values().collect();
-        // No two have the same first run: a run speaks of one parametrization.
+        // Unique: a run concerns one parametrization.
         tested.sort_by_key(|tested| tested.first_ordinal);
         History {
             tested,
@@ -156,8 +145,8 @@ impl Fold {
     }
 }
 
-/// Adds up the judgements of an epoch up to an ordinal, to what the epoch took from its parent when it was
-/// opened. That is the order in which the caches are kept, so the result is the same to the last bit.
+/// Adds up an epoch's judgements up to an ordinal, on top of what the epoch took from its parent.
+/// The caches are kept in the same order, so the results agree to the last bit.
 pub(crate) async fn fold(
     connection: &mut PgConnection,
     name: &'static str,
@@ -180,13 +169,12 @@ pub(crate) async fn fold(
     Ok(fold)
 }
 
-/// One epoch of those that a history is made of.
 struct Link {
     epoch_id: i64,
     space: Space,
-    /// So many of its judgements.
+    /// How many of its judgements count.
     up_to: i64,
-    /// The parent, and how many of its judgements the epoch took the runs of.
+    /// The parent, and how many of its judgements were taken.
     takes: Option<(i64, i64)>,
 }
 
@@ -211,7 +199,7 @@ async fn link(
     })
 }
 
-/// Adds an epoch's own judgements up to an ordinal: of each run the latest of them, in their order.
+/// Adds an epoch's judgements up to an ordinal, in order. Only the latest of each run counts.
 async fn add(
     connection: &mut PgConnection,
     name: &'static str,
@@ -265,12 +253,7 @@ async fn add(
 }
 
 impl Store {
-    /// The history of an epoch as it was after so many judgements: what a suggestion was made from
-    /// that says it knew `judged`.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// An epoch's history after its first `judged` judgements, as a suggestion saw it.
     pub async fn history_at(&self, epoch_id: i64, judged: i64) -> Result<History, StoreError> {
         const NAME: &str = "history_at";
         let mut snapshot = self.snapshot(NAME).await?;

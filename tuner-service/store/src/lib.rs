@@ -1,8 +1,9 @@
-//! The store: PostgreSQL holds the truth, service replicas hold none, and all SQL lives here.
+//! The store: PostgreSQL holds all state, service replicas hold none, and all SQL is here.
 //!
-//! Rules of the house: time comes from the database; a study is serialised by its row lock, held
-//! for one suggestion; every write asserts the rows it touched; every transaction has a name,
-//! which `pg_stat_activity` and the logs show; "not found" is a value and not an error.
+//! Rules: time comes from the database. A study is serialised by its row lock, held for one
+//! suggestion. Every write asserts how many rows it touched. Every transaction has a name, which
+//! `pg_stat_activity` and the logs show. "Not found" is a value, not an error. Every method errs
+//! when the database fails; a method's doc names its other errors.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Slurm's words for how jobs ended, and the runs they speak of.
+//! Outcome records (what Slurm says of how jobs ended), and the runs they belong to.
 
 mod matching;
 
@@ -15,19 +15,19 @@ use crate::pool::Store;
 use crate::records::word;
 use matching::{OutcomeRecord, RunAt, Truth, claims, truth};
 
-/// Where a word of Slurm's is from. The later ones are worth more.
+/// Where an outcome record is from, the least reliable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// slurmctld's memory, asked after the end.
+    /// slurmctld's memory, queried after the end.
     Squeue,
-    /// Slurm's accounting, asked after the end.
+    /// Slurm's accounting, queried after the end.
     Sacct,
-    /// The job-completion script, told at the end.
+    /// The job-completion script, called at the end.
     Jobcomp,
 }
 
 impl Source {
-    /// Every source.
+    /// All sources.
     pub const ALL: [Self; 3] = [Self::Squeue, Self::Sacct, Self::Jobcomp];
 
     /// Its name.
@@ -56,48 +56,43 @@ impl FromStr for Source {
     }
 }
 
-/// Slurm's word for how one launch of a job ended.
+/// Slurm's outcome record of one launch of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutcomeReport {
     /// Slurm's job id.
     pub job_id: u32,
-    /// Slurm's state, such as `COMPLETED`; `REQUEUED` for a launch that was put back into the queue.
+    /// Slurm's state, such as `COMPLETED`; `REQUEUED` for a launch that was requeued.
     pub state: String,
     /// The exit code and signal, such as `0:0`.
     pub exit_code: Option<String>,
-    /// The restart count, where the source knows it.
+    /// The restart count, if the source knows it.
     pub restart_count: Option<u32>,
-    /// When the launch began, by slurmctld's clock; `None` for a job that never began.
+    /// Begin of the launch by slurmctld's clock; `None`: the job never began.
     pub started_at: Option<Timestamp>,
-    /// When it ended, by slurmctld's clock.
+    /// End by slurmctld's clock.
     pub ended_at: Option<Timestamp>,
-    /// For how long it was suspended, where the source knows it.
+    /// Seconds of suspension, if the source knows them.
     pub suspended_seconds: Option<u64>,
-    /// Its time limit, where it has one and the source knows it.
+    /// The time limit, if there is one and the source knows it.
     pub limit_seconds: Option<u64>,
-    /// The account that was charged, where the source tells it.
+    /// The account that was charged, if the source knows it.
     pub account: Option<String>,
 }
 
-/// What became of some words.
+/// What [`Store::record_outcomes`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// How many were new.
+    /// New records.
     pub stored: u64,
-    /// How many had been stored before.
+    /// Records that were stored before.
     pub duplicates: u64,
 }
 
-/// So many jobs are looked at in one go when words wait for runs.
+/// Jobs per call of [`Store::claim_outcomes`].
 const JOBS_AT_ONCE: i64 = 1000;
 
 impl Store {
-    /// Keeps words of Slurm's, each once, and joins them to the runs they speak of. One that meets
-    /// no run is kept for one that is reported later.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Stores records, each once, and joins them to their runs. One without a run waits for it.
     pub async fn record_outcomes(
         &self,
         source: Source,
@@ -105,7 +100,7 @@ impl Store {
         records: &[OutcomeReport],
     ) -> Result<Recorded, StoreError> {
         const NAME: &str = "record_outcomes";
-        // In one order, so that two deliveries of the same words do not wait for each other.
+        // One lock order: two deliveries of the same records cannot deadlock.
         let mut records: Vec<&OutcomeReport> = records.iter().collect();
         records.sort_by_key(|record| (record.job_id, record.started_at, record.ended_at));
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
@@ -120,12 +115,7 @@ impl Store {
         })
     }
 
-    /// Joins words that came before their runs to runs that wait for their verdict. Returns how many
-    /// jobs were looked at.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Joins records that came before their runs to runs without a verdict. Returns the job count.
     pub async fn claim_outcomes(&self, cluster: &str) -> Result<usize, StoreError> {
         const NAME: &str = "claim_outcomes";
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
@@ -146,11 +136,7 @@ impl Store {
         Ok(jobs.len())
     }
 
-    /// Forgets words that met no run for so long. Returns how many.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Deletes records that have met no run for that long. Returns how many.
     pub async fn forget_unclaimed(&self, older_than: Duration) -> Result<u64, StoreError> {
         const NAME: &str = "forget_unclaimed";
         let result = sqlx::query!(
@@ -167,7 +153,6 @@ impl Store {
     }
 }
 
-/// Inserts words; returns the jobs of the new ones, in order.
 async fn insert(
     connection: &mut PgConnection,
     name: &'static str,
@@ -179,7 +164,7 @@ async fn insert(
         records.iter().map(|record| of(record)).collect()
     }
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
-    // A number that no column can hold is as good as the largest.
+    // A number above the column's range becomes its largest.
     let seconds = |seconds: Option<u64>| seconds.map(|s| i64::try_from(s).unwrap_or(i64::MAX));
     let mut jobs = sqlx::query_scalar!(
         r#"insert into outcomes (source, cluster, job_id, state, exit_code, restart_count, started_at, ended_at,
@@ -212,14 +197,12 @@ async fn insert(
     Ok(jobs)
 }
 
-/// A run as its row is now.
 struct RunNow {
     at: RunAt,
     truth: Option<Truth>,
 }
 
-/// Joins all words of some jobs to the runs they speak of, and gives each run what its words come
-/// to. The runs are locked in the order of their ids.
+/// Joins all records of the jobs to their runs, which it locks in the order of their ids.
 async fn join(
     connection: &mut PgConnection,
     name: &'static str,
@@ -247,7 +230,7 @@ async fn join(
         }
         for run in runs {
             let spoke = |claim: &Option<i64>| *claim == Some(run.at.run_id);
-            // An outcome from before words were kept has none; it stands until there is one.
+            // An outcome that was stored before records were kept stands until a record comes.
             if !known.iter().any(spoke) && !claims.iter().any(spoke) {
                 continue;
             }
@@ -277,7 +260,7 @@ async fn runs_of(
     jobs: &[i64],
 ) -> Result<BTreeMap<i64, Vec<RunNow>>, StoreError> {
     let rows = sqlx::query!(
-        // A node's clock is slurmctld's, or MUNGE would refuse its credentials; this database's may have jumped.
+        // Nodes' clocks agree with slurmctld's (MUNGE demands it); the database's may have jumped.
         r#"select id, job_id, restart_count, unstarted, outcome, outcome_source, suspended, limit_seconds,
                   (extract(epoch from coalesce(
                        (select min((body ->> 'prolog_at')::timestamptz) from reports where run_id = runs.id),
@@ -313,7 +296,6 @@ async fn runs_of(
     Ok(runs)
 }
 
-/// The words of some jobs, each with the run that it is joined to.
 async fn records_of(
     connection: &mut PgConnection,
     name: &'static str,
@@ -379,7 +361,7 @@ async fn write_claims(
     })
 }
 
-/// Gives a run what its words come to now. It is news if it says something else of its end.
+/// Updates a run's outcome. It counts as a change if state, suspension or limit differ.
 async fn write_truth(
     connection: &mut PgConnection,
     name: &'static str,

@@ -12,18 +12,18 @@ use crate::error::{Named, StoreError};
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrations = sqlx::migrate!("../../migrations");
-    // A newer program's: `schema_needs` says whether this one can work with them.
+    // A newer program's migrations: `schema_needs` says whether this one can work with them.
     migrations.set_ignore_missing(true);
     migrations
 });
 
-/// No statement of ours runs longer; a client that needs one has been given up by its caller.
+/// By then every caller has given up.
 const STATEMENT_TIMEOUT: &str = "10s";
 
-/// A statement outside of a transaction waits for a row no longer.
+/// Longest wait for a row lock outside of a transaction.
 const LOCK_TIMEOUT: &str = "1s";
 
-/// A free connection is waited for so long: who asks in a prolog has two seconds for everything.
+/// Longest wait for a connection: a prolog has two seconds for everything.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(900);
 
 /// The store.
@@ -33,12 +33,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a pool of at most `connections` connections to `url`; connects when first used, so
-    /// that a service can start before its database.
-    ///
-    /// # Errors
-    ///
-    /// When `url` is not a PostgreSQL URL.
+    /// Opens a pool of at most `connections` connections, lazily, so that a service can start
+    /// before its database. Errs when `url` is not a PostgreSQL URL.
     pub fn open(url: &str, connections: u32) -> Result<Self, StoreError> {
         let options = PgConnectOptions::from_str(url)
             .named("open")?
@@ -55,16 +51,11 @@ impl Store {
         Ok(Self { pool })
     }
 
-    /// Applies the migrations that the database does not have yet. Of several programs that start together one
-    /// does, and the others wait for it, however long it takes.
-    ///
-    /// # Errors
-    ///
-    /// When the database cannot be reached, or a newer version has migrated it to what this one cannot work with.
+    /// Applies missing migrations. Of several programs that start together one applies them; the
+    /// others wait without a limit. Errs when a newer version's schema needs a newer program.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.refuse_newer_schema().await?;
-        // A connection of its own: whoever is cut off here ends it, and the lock with it; and on this one alone
-        // waiting for another program is no statement that takes too long.
+        // An own connection: to drop it releases the migration lock. Only its waits have no limit.
         let options = self.pool.connect_options();
         let options = options.as_ref().clone();
         let own = PgPoolOptions::new()
@@ -76,8 +67,7 @@ impl Store {
         Ok(migrated?)
     }
 
-    /// Returns the database's schema version, which may be above the one this program knows as long as it needs
-    /// no newer program.
+    /// The database's schema version. A newer one than this program's passes if it allows that.
     async fn refuse_newer_schema(&self) -> Result<i64, StoreError> {
         let (actual, known) = (self.schema_version().await?, known_schema_version());
         if actual > known && self.needed_migration().await? > known {
@@ -87,7 +77,6 @@ impl Store {
         }
     }
 
-    /// The newest migration that a program must know to work with the schema.
     async fn needed_migration(&self) -> Result<i64, StoreError> {
         sqlx::query_scalar("select migration from schema_needs")
             .fetch_one(&self.pool)
@@ -96,10 +85,6 @@ impl Store {
     }
 
     /// The newest migration in the database; 0 if there is none.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
     pub async fn schema_version(&self) -> Result<i64, StoreError> {
         const NAME: &str = "schema_version";
         let exists: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
@@ -115,11 +100,7 @@ impl Store {
             .named(NAME)
     }
 
-    /// Whether the database answers and has a schema that this program can work with.
-    ///
-    /// # Errors
-    ///
-    /// Says what is missing.
+    /// Errs unless the database answers and this program can work with its schema.
     pub async fn ready(&self) -> Result<(), StoreError> {
         let (actual, known) = (self.refuse_newer_schema().await?, known_schema_version());
         if actual < known {
@@ -129,12 +110,11 @@ impl Store {
         }
     }
 
-    /// Ends all connections; waits for those in use.
+    /// Closes all connections; waits for those in use.
     pub async fn close(&self) {
         self.pool.close().await;
     }
 
-    /// A transaction called `name`, in which waiting for a lock ends after `lock_wait`.
     pub(crate) async fn begin(
         &self,
         name: &'static str,
@@ -143,8 +123,7 @@ impl Store {
         self.begin_with("begin", name, lock_wait).await
     }
 
-    /// A transaction called `name` that only reads, and whose statements all see the same moment. It
-    /// ends when it is dropped.
+    /// A read-only transaction called `name`: statements see one snapshot. It ends when dropped.
     pub(crate) async fn snapshot(
         &self,
         name: &'static str,
@@ -155,8 +134,8 @@ impl Store {
 
     /// Begins, names and bounds a transaction in one round trip.
     ///
-    /// It does so in a task of its own, which nobody drops half way (client gone, deadline): sqlx would give back a
-    /// connection that is inside a transaction, and the next borrower would find itself in it.
+    /// A task of its own cannot be dropped half way (client gone, deadline). Otherwise sqlx would
+    /// return a connection to the pool that is still inside a transaction.
     async fn begin_with(
         &self,
         begin: &'static str,
@@ -174,7 +153,7 @@ impl Store {
 
 fn opening(begin: &str, name: &str, lock_wait: Duration) -> AssertSqlSafe<String> {
     let milliseconds = lock_wait.as_millis().max(1);
-    // Safe: words of this program and a number.
+    // Safe: only this program's names and a number.
     AssertSqlSafe(format!(
         "{begin}; set local application_name = 'io-autotuned {name}'; \
          set local lock_timeout = {milliseconds}"
@@ -189,7 +168,6 @@ fn known_schema_version() -> i64 {
         .unwrap_or(0)
 }
 
-/// Asserts that a write touched exactly one row.
 pub(crate) fn one_row(
     transaction: &'static str,
     result: &sqlx::postgres::PgQueryResult,

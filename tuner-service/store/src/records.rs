@@ -1,4 +1,4 @@
-//! Keys and conversions that several transactions share.
+//! Shared keys and conversions.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::error::StoreError;
 
-/// One launch of one job.
+/// The key of a launch, up to its generation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JobKey {
     /// Slurm's ClusterName.
@@ -21,26 +21,24 @@ pub struct JobKey {
 /// What identifies a study.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StudyKey {
-    /// The application's owner.
+    /// The owner of the application.
     pub owner_uid: u32,
-    /// The owner's login name, where known.
+    /// The owner's login name, if known.
     pub owner_name: Option<String>,
     /// The application's name.
     pub application: String,
     /// The accelerator's name.
     pub accelerator: String,
-    /// The facets that make histories incomparable.
+    /// What makes runs incomparable, such as nodes and partition.
     pub context: BTreeMap<String, String>,
 }
 
 impl StudyKey {
-    /// The context as one text, equal for equal contexts.
     pub(crate) fn context_key(&self) -> String {
         serde_json::to_string(&self.context).unwrap_or_default()
     }
 }
 
-/// Reads a word that a check constraint of the schema limits.
 pub(crate) fn word<T: FromStr>(transaction: &'static str, text: &str) -> Result<T, StoreError> {
     text.parse().map_err(|_| StoreError::Invariant {
         transaction,
@@ -48,7 +46,6 @@ pub(crate) fn word<T: FromStr>(transaction: &'static str, text: &str) -> Result<
     })
 }
 
-/// Reads a number that a check constraint of the schema limits.
 pub(crate) fn number<T, U>(transaction: &'static str, value: T) -> Result<U, StoreError>
 where
     T: Copy + std::fmt::Display,
@@ -60,7 +57,7 @@ where
     })
 }
 
-/// A timestamp, which queries return as microseconds since 1970.
+/// Microseconds since 1970.
 pub(crate) fn timestamp(transaction: &'static str, micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(micros).map_err(|error| StoreError::Invariant {
         transaction,

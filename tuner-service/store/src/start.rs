@@ -1,4 +1,4 @@
-//! The start of a run: idempotent per job and restart.
+//! The start of a run: idempotent per job, restart count and generation.
 
 use std::time::Duration;
 
@@ -23,16 +23,16 @@ pub struct NewRun<'a> {
     pub job: &'a JobKey,
     /// The node that asks.
     pub node: &'a str,
-    /// How many nodes the job has.
+    /// Number of the job's nodes.
     pub nodes: u32,
-    /// The study it belongs to; it is made if it is the first run.
+    /// Its study, which is created with the first run.
     pub study: &'a StudyKey,
-    /// What the user asked for, as it is kept.
+    /// What the user asked for, as stored.
     pub request: Value,
-    /// The accelerator's space as the catalogue has it now. Where the study's epoch has another,
-    /// a new epoch is opened, which takes the runs that still fit.
+    /// The accelerator's space in the catalogue. If the epoch's differs, a new epoch opens and
+    /// takes the runs that still fit.
     pub space: &'a Space,
-    /// When this launch of the job began, by slurmctld's clock, where the node was told.
+    /// Begin of this launch by slurmctld's clock, if the node knows it.
     pub began_at: Option<Timestamp>,
 }
 
@@ -47,31 +47,27 @@ impl NewRun<'_> {
     }
 }
 
-/// What was decided for a run.
+/// The decision for a run.
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// The study's phase.
     pub phase: Phase,
-    /// The run's part in it.
+    /// The run's role in the phase.
     pub role: Role,
-    /// What it is launched under.
+    /// What it is launched with.
     pub parametrization: Parametrization,
     /// Why, in one sentence.
     pub reason: String,
-    /// Everything the suggestion was made from, so that it can be replayed.
+    /// Everything the suggestion was made from, for replay.
     pub suggestion: Value,
     /// How the parametrization is delivered.
     pub delivery: Value,
 }
 
 impl Store {
-    /// Starts the run of a job. The first asking decides, by `decide`, inside the transaction that
-    /// holds the study's row lock, which is waited for so long at most; every other asking gets the
-    /// first one's answer.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Busy`] when the lock could not be had in time.
+    /// Starts a job's run. The first request decides, by `decide`, under the study's row lock;
+    /// later requests get the same answer. Errs with [`StoreError::Busy`] when the lock takes
+    /// longer than `wait`.
     pub async fn start_run(
         &self,
         new: &NewRun<'_>,
@@ -80,7 +76,7 @@ impl Store {
     ) -> Result<StartedRun, StoreError> {
         const NAME: &str = "start_run";
         let launch = new.launch();
-        // Every node of a job asks: all but the first need not wait for the study.
+        // Every node of a job asks. Only the first has to wait for the study.
         if new.nodes > 1
             && let Some(run) = self.run_of(NAME, &launch).await?
         {
@@ -91,7 +87,7 @@ impl Store {
             Some(study_id) => study_id,
             None => make_study(&mut transaction, NAME, new.study, new.space).await?,
         };
-        // Another of its nodes may have been first: nothing is to be decided twice.
+        // Another node of the job may have been first.
         let latest = generation::latest(&mut transaction, NAME, &launch).await?;
         let generation_number = generation::next(latest.as_ref());
         if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
@@ -109,13 +105,10 @@ impl Store {
         self.answer(NAME, &launch, inserted, decision).await
     }
 
-    /// Starts the run of a job without the study's lock: for a decision that explores nothing, made
-    /// from a state that may be some moments old. Every other asking gets the first one's answer.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails; [`StoreError::Outdated`] when the study has another epoch, or another pin,
-    /// than that state has: nothing is started then.
+    /// Starts a job's run without the study's lock, for a decision that explores nothing, from a
+    /// state that may be slightly old. Later requests get the first one's answer. Errs with
+    /// [`StoreError::Outdated`], and starts nothing, when the study's epoch, pin or acceptance of
+    /// mixed work differs from the state's.
     pub async fn start_unlocked(
         &self,
         new: &NewRun<'_>,
@@ -140,7 +133,6 @@ impl Store {
         self.answer(NAME, &launch, inserted, decision).await
     }
 
-    /// The answer to a start whose run was inserted now, or, where it was not, earlier.
     async fn answer(
         &self,
         name: &'static str,
@@ -168,7 +160,7 @@ impl Store {
     }
 }
 
-/// Whether nobody has steered a study since its state was read. Runs may have come and gone.
+/// Whether epoch, pin and acceptance of mixed work are still the state's. Runs may differ.
 async fn is_current(
     connection: &mut PgConnection,
     name: &'static str,
@@ -190,13 +182,12 @@ async fn is_current(
     .named(name)
 }
 
-/// A number of nodes as it is kept; none is nobody's word.
+/// 0 means unknown and is stored as null.
 pub(crate) fn nodes(nodes: u32) -> Option<i32> {
     i32::try_from(nodes).ok().filter(|nodes| *nodes > 0)
 }
 
-/// Inserts a run into an epoch, with a recurrence; `None`: the launch has one already, of an asking at the
-/// same moment under another study's lock or under none.
+/// `None`: a concurrent request, under another study's lock or none, inserted the run.
 async fn insert(
     connection: &mut PgConnection,
     name: &'static str,

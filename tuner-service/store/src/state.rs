@@ -1,4 +1,4 @@
-//! What a suggestion is made from: a study's epoch, its history, its runs in flight.
+//! A study's state, from which suggestions are made: epoch, history, runs in flight.
 
 use io_autotune_model::{History, ParameterEffects, Parametrization, Pending, Space, Tally};
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use crate::tested;
 pub struct StudyState {
     /// The study.
     pub study_id: i64,
-    /// The current epoch's row.
+    /// The current epoch's id.
     pub epoch_id: i64,
     /// The current epoch's number, from 1.
     pub epoch: i32,
@@ -24,28 +24,27 @@ pub struct StudyState {
     pub seed: u64,
     /// The epoch's space.
     pub space: Space,
-    /// Why and when the current epoch was opened.
+    /// Why and when the epoch was opened.
     pub opened: EpochOpening,
-    /// What it took from its parent: the parametrizations that were ranked best there, the best first.
+    /// The parametrizations that were best in the parent epoch, the best first.
     pub inherited: Vec<Parametrization>,
-    /// Runs that ended.
+    /// Judged runs.
     pub history: History,
-    /// How many judgements that history is made of: [`Store::history_at`] gives it again.
+    /// Number of judgements in `history`, for [`Store::history_at`].
     pub judged: i64,
-    /// What runs of the epoch were told of parameters that the accelerator can be asked for.
+    /// What the accelerator said was in force in the epoch's runs.
     pub effects: ParameterEffects,
     /// Runs in flight that hold their place.
     pub pending: Vec<Pending>,
-    /// The time limit of the epoch's latest run that Slurm has spoken of, seconds; none where it has none, or
-    /// where that is not known.
+    /// Time limit in seconds of the epoch's latest run with an outcome, if it has a known one.
     pub limit_seconds: Option<u64>,
-    /// Set while the study is pinned.
+    /// The pinned parametrization, if any.
     pub pin: Option<Parametrization>,
-    /// Its runs were said to be one application's, however much they differ.
+    /// An admin accepted mixed work.
     pub accepts_mixed: bool,
 }
 
-/// How an epoch came to be.
+/// How an epoch was opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpochOpening {
     /// When.
@@ -54,40 +53,32 @@ pub struct EpochOpening {
     pub why: String,
     /// What it took from its parent: `nothing`, `ranks` or `runs`.
     pub takes: String,
-    /// The change that opened it, with what it was found with; `None` where something else did.
+    /// The drift that opened it, if one did.
     pub drift: Option<Value>,
 }
 
-/// What an epoch was opened with, and never changes.
+/// What an epoch was opened with. It never changes.
 #[derive(Clone, Debug)]
 pub struct EpochInputs {
-    /// The epoch's row.
+    /// The epoch's id.
     pub epoch_id: i64,
     /// Its space.
     pub space: Space,
     /// Its seed.
     pub seed: u64,
-    /// What it took from its parent, the best first.
+    /// The parametrizations it took from its parent, the best first.
     pub inherited: Vec<Parametrization>,
 }
 
 impl Store {
-    /// The state of a study that a suggestion would be made from now.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// The current state of a study.
     pub async fn study_state(&self, study_id: i64) -> Result<StudyState, StoreError> {
         const NAME: &str = "study_state";
         let mut snapshot = self.snapshot(NAME).await?;
         load(&mut snapshot, NAME, study_id).await
     }
 
-    /// The state of the study of a key, which is made, with an epoch of `space`, where there is none.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// The state of a key's study, which is created with an epoch of `space` if needed.
     pub async fn state_of(
         &self,
         study: &StudyKey,
@@ -97,11 +88,7 @@ impl Store {
         self.study_state(study_id).await
     }
 
-    /// What the epoch of a run was opened with; `None`: there is no such run.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// What a run's epoch was opened with; `None`: no such run.
     pub async fn epoch_inputs(&self, run_id: i64) -> Result<Option<EpochInputs>, StoreError> {
         const NAME: &str = "epoch_inputs";
         let row = sqlx::query!(
@@ -122,8 +109,7 @@ impl Store {
     }
 }
 
-/// Loads the current epoch of a study. Several statements: of one moment only under the study's lock
-/// or in a snapshot.
+/// Loads the current epoch in several statements: needs the study's lock or a snapshot.
 pub(crate) async fn load(
     connection: &mut PgConnection,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! The rows of studies: how they are found, made and locked.
+//! Finds, creates and locks the rows of studies.
 
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::StudyKey;
 
-/// The study of a key, if there is one.
 async fn find_study(
     pool: &PgPool,
     name: &'static str,
@@ -30,7 +29,6 @@ async fn find_study(
     .named(name)
 }
 
-/// Takes the row lock of a key's study; `None`: there is no such study.
 pub(crate) async fn lock_study_of(
     connection: &mut PgConnection,
     name: &'static str,
@@ -50,7 +48,7 @@ pub(crate) async fn lock_study_of(
     .named(name)
 }
 
-/// Makes the study of a key, with its first epoch, unless somebody else just did. Its row is locked in either case.
+/// Creates and locks a key's study with its first epoch. A concurrent request may have created it.
 pub(crate) async fn make_study(
     connection: &mut PgConnection,
     name: &'static str,
@@ -96,7 +94,6 @@ pub(crate) async fn make_study(
 }
 
 impl Store {
-    /// The study of a key, made with its first epoch where there is none.
     pub(crate) async fn ensure_study(
         &self,
         key: &StudyKey,
@@ -113,7 +110,7 @@ impl Store {
     }
 }
 
-/// Takes a study's row lock, which serialises its suggestions and its caches.
+/// Takes a study's row lock, which serialises its suggestions and caches.
 pub(crate) async fn lock_study(
     connection: &mut PgConnection,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Rows of the table `tested`: what is known of one parametrization in one epoch.
+//! The table `tested`: the statistics of a parametrization in an epoch.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Row {
     }
 }
 
-/// All of an epoch, in the order of their first runs.
+/// All rows of an epoch, ordered by first run.
 pub(crate) async fn all(
     connection: &mut PgConnection,
     name: &'static str,
@@ -72,7 +72,6 @@ pub(crate) async fn all(
     rows.into_iter().map(|row| row.tested(name)).collect()
 }
 
-/// Those of an epoch with these keys, where anything is known of them.
 pub(crate) async fn of_keys(
     connection: &mut PgConnection,
     name: &'static str,
@@ -96,7 +95,6 @@ pub(crate) async fn of_keys(
     rows.into_iter().map(|row| row.tested(name)).collect()
 }
 
-/// Writes one of an epoch.
 pub(crate) async fn write(
     connection: &mut PgConnection,
     name: &'static str,
@@ -133,7 +131,6 @@ pub(crate) async fn write(
     one_row(name, &result)
 }
 
-/// Puts others in the place of all of an epoch.
 pub(crate) async fn replace(
     connection: &mut PgConnection,
     name: &'static str,

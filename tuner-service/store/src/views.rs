@@ -11,20 +11,20 @@ use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{JobKey, number, timestamp, word};
 
-/// Which studies.
+/// Selects studies. `None` selects all.
 #[derive(Clone, Debug, Default)]
 pub struct StudyFilter {
-    /// Only this owner's.
+    /// The owner.
     pub owner_uid: Option<u32>,
-    /// Only this study.
+    /// The study.
     pub study_id: Option<i64>,
-    /// Only applications of this name.
+    /// The application's name.
     pub application: Option<String>,
-    /// Only this accelerator's.
+    /// The accelerator.
     pub accelerator: Option<String>,
 }
 
-/// A study.
+/// A study with the counts of its current epoch.
 #[derive(Clone, Debug)]
 pub struct StudyRow {
     /// The study.
@@ -33,21 +33,21 @@ pub struct StudyRow {
     pub application: String,
     /// Its owner.
     pub owner_uid: u32,
-    /// The owner's login name, where known.
+    /// The owner's login name, if known.
     pub owner_name: Option<String>,
     /// The accelerator.
     pub accelerator: String,
-    /// The facets that make histories incomparable.
+    /// What makes runs incomparable, such as nodes and partition.
     pub context: BTreeMap<String, String>,
-    /// Runs of the current epoch that counted.
+    /// Counted runs.
     pub counted: i64,
-    /// Runs of the current epoch that their time limit cut short.
+    /// Censored runs.
     pub censored: i64,
-    /// Runs of the current epoch that ended and did not count.
+    /// Ended runs that do not count.
     pub not_counted: i64,
-    /// Runs of the current epoch in flight, whether they hold their place or not.
+    /// Runs in flight, whether they hold an exploring place or not.
     pub in_flight: i64,
-    /// The pin, while there is one.
+    /// The pin, if any.
     pub pin: Option<PinRow>,
 }
 
@@ -64,18 +64,18 @@ pub struct PinRow {
     pub why: String,
 }
 
-/// Which runs.
+/// Selects runs. `None` selects all.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
-    /// Only this owner's.
+    /// The owner.
     pub owner_uid: Option<u32>,
-    /// Only this study's.
+    /// The study.
     pub study_id: Option<i64>,
-    /// Only applications of this name.
+    /// The application's name.
     pub application: Option<String>,
-    /// Only this job's, in all clusters and restarts.
+    /// The job, on all clusters and restarts.
     pub job_id: Option<u32>,
-    /// The newest so many.
+    /// The newest `limit` runs.
     pub limit: i64,
 }
 
@@ -94,7 +94,7 @@ pub struct RunRow {
     pub epoch: i32,
     /// When the epoch was opened.
     pub epoch_opened_at: Timestamp,
-    /// Why it was, in one sentence.
+    /// Why it was opened, in one sentence.
     pub epoch_opened_why: String,
     /// The epoch's space.
     pub space: Space,
@@ -102,55 +102,51 @@ pub struct RunRow {
     pub job: JobKey,
     /// The node that started it.
     pub node: String,
-    /// The study's phase at its start.
+    /// The study's phase at the start.
     pub phase: Phase,
-    /// Its part in it.
+    /// The run's role in the phase.
     pub role: Role,
-    /// What it was launched under.
+    /// What it was launched with.
     pub parametrization: Parametrization,
     /// Why, in one sentence.
     pub reason: String,
-    /// What the suggestion was made from.
+    /// Everything the suggestion was made from.
     pub suggestion: Value,
     /// How the parametrization was delivered.
     pub delivery: Value,
     /// `in_flight`, `counted`, `censored` or `not_counted`.
     pub state: String,
-    /// Why it counts or does not.
+    /// Why it counts or not.
     pub verdict: Option<String>,
-    /// Slurm's word for its end.
+    /// Slurm's state at its end.
     pub outcome: Option<String>,
-    /// What was really applied, as it was kept.
+    /// What was applied, as stored.
     pub applied: Option<Value>,
     /// Seconds.
     pub elapsed: Option<f64>,
-    /// The first wait status of its steps that is not 0, else 0.
+    /// The batch step's wait status; without one the steps' first non-zero, else 0.
     pub wait_status: Option<i32>,
-    /// Numbers the job left.
+    /// Positive numbers the job left, by name.
     pub measures: BTreeMap<String, f64>,
-    /// When it started.
+    /// Its start.
     pub started_at: Timestamp,
-    /// When its report came.
+    /// Its first report.
     pub finished_at: Option<Timestamp>,
 }
 
-/// A counted run, as comparisons need it.
+/// A counted run in a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparedRun {
-    /// The study's phase at its start.
+    /// The study's phase at the start.
     pub phase: Phase,
-    /// Its part in it.
+    /// The run's role in the phase.
     pub role: Role,
     /// Seconds.
     pub elapsed: f64,
 }
 
 impl Store {
-    /// Studies, by application, context and accelerator.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Studies, ordered by application, owner, accelerator and id.
     pub async fn studies(&self, filter: &StudyFilter) -> Result<Vec<StudyRow>, StoreError> {
         const NAME: &str = "studies";
         let rows = sqlx::query!(
@@ -208,13 +204,8 @@ impl Store {
             .collect()
     }
 
-    /// The counted runs of an epoch that comparisons are made of, newest first, at most `limit`:
-    /// runs of the default by intent, and runs of what was recommended once the study had settled. A
-    /// run that did not get what it was meant to get belongs to neither.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// Counted runs of an epoch for comparisons, newest first: runs of the default by intent, and
+    /// of the recommendation after settling. Leaves out runs that did not get what they were given.
     pub async fn compared_runs(
         &self,
         epoch_id: i64,
@@ -245,11 +236,7 @@ impl Store {
             .collect()
     }
 
-    /// Runs, oldest first among the newest `limit`.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// The newest `limit` runs, oldest first.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         const NAME: &str = "runs";
         let rows = sqlx::query!(
@@ -318,11 +305,7 @@ impl Store {
         rows
     }
 
-    /// The node reports of a run, as they came.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// A run's node reports, in order of arrival.
     pub async fn reports(&self, run_id: i64) -> Result<Vec<Value>, StoreError> {
         const NAME: &str = "reports";
         sqlx::query_scalar!(
@@ -334,11 +317,7 @@ impl Store {
         .named(NAME)
     }
 
-    /// The node reports of some runs, as they came; of each run in the order in which they came.
-    ///
-    /// # Errors
-    ///
-    /// When the database fails.
+    /// The node reports of several runs, each run's in order of arrival.
     pub async fn reports_of(
         &self,
         run_ids: &[i64],

@@ -18,7 +18,7 @@ pub(super) async fn list(State(service): State<Arc<Service>>) -> Json<Vec<Accele
         .iter()
         .map(|accelerator| summary(&service, accelerator))
         .collect();
-    // The default may be several together, which no file describes.
+    // The default may be a combination, which no file describes.
     if list.iter().all(|one| !one.is_default)
         && let Ok(default) = service.accelerator(None)
     {

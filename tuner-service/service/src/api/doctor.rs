@@ -14,11 +14,9 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::slurm::{Launch, Sources};
 
-/// So many of a kind are named.
 const SHOWN: usize = 5;
 
-/// Credentials live for a minute, and slurmctld's times are compared with the database's within
-/// seconds.
+/// MUNGE credentials live a minute; slurmctld's and the database's times must agree to seconds.
 const CLOCK_SKEW_SECONDS: f64 = 2.0;
 
 /// Every check of the service's own.
@@ -57,7 +55,6 @@ fn check(name: &str, state: CheckState, detail: impl Into<String>) -> Check {
     }
 }
 
-/// A check that the store answers, or fails to.
 fn stored<T>(name: &str, found: Result<T, StoreError>, judge: impl FnOnce(T) -> Check) -> Check {
     match found {
         Ok(found) => judge(found),
@@ -90,7 +87,7 @@ async fn clock(service: &Service) -> Check {
     })
 }
 
-/// Seconds that `database` lies outside of the span in which it was read.
+/// Seconds by which `database` lies outside of the interval in which it was read.
 fn skew(before: Timestamp, database: Timestamp, after: Timestamp) -> f64 {
     let early = before.duration_since(database).as_secs_f64();
     let late = database.duration_since(after).as_secs_f64();
@@ -152,7 +149,6 @@ fn days(time: Duration) -> String {
     format!("{:.1} days", time.as_secs_f64() / 86_400.0)
 }
 
-/// A few of many, in words.
 fn some_of(all: usize, shown: impl Iterator<Item = String>) -> String {
     let mut text = shown.collect::<Vec<_>>().join("; ");
     if all > SHOWN {
@@ -180,7 +176,6 @@ async fn sources(sources: &Sources) -> Vec<Check> {
     let mut checks = Vec::new();
     for name in &sources.names {
         let asked = sources.asked.iter().find(|source| source.name() == *name);
-        // Any job will do: it matters that there is an answer, not which.
         let any = [Launch {
             job_id: 1,
             restart_count: 0,

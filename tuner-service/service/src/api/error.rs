@@ -9,7 +9,6 @@ use io_autotune_engine::SpaceError;
 use io_autotune_protocol::{ErrorBody, ErrorDetail, RequestError, shown};
 use io_autotune_store::StoreError;
 
-/// A refusal.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
@@ -38,12 +37,10 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_request", message)
     }
 
-    /// There is no report, or no such file of it.
     pub(crate) fn no_report(why: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "no_report", why.to_owned())
     }
 
-    /// The report's files cannot be read.
     pub(crate) fn unreadable_report(error: &std::io::Error) -> Self {
         tracing::error!(%error, "the report cannot be read");
         let message = format!("the report cannot be read: {error}");
@@ -64,7 +61,7 @@ impl ApiError {
         self.status
     }
 
-    /// Also said of what exists and is another user's, so that nobody learns of it.
+    /// Also the answer for another user's study, so that nobody learns that it exists.
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -78,7 +75,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let detail = ErrorDetail {
             code: self.code.to_owned(),
-            // What was wrong may have been sent, and is of any length.
+            // The message may quote the request, at any length.
             message: shown(&self.message),
         };
         (self.status, Json(ErrorBody { error: detail })).into_response()

@@ -1,4 +1,4 @@
-//! Liveness, readiness and the API's description: for probes, which have no credential.
+//! Liveness, readiness and the API's description, for probes without a credential.
 
 use std::sync::Arc;
 

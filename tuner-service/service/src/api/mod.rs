@@ -38,48 +38,39 @@ use crate::limits::{Limits, TimeLimit};
 use crate::slurm::Sources;
 use crate::surrogates::SurrogateCaches;
 
-/// What handlers work with.
 pub(crate) struct Service {
     pub(crate) store: Store,
     pub(crate) catalogue: Arc<LiveCatalogue>,
-    /// What is meant when a user names none, by its one name.
+    /// The canonical name of the accelerator of requests that name none.
     pub(crate) default_accelerator: String,
     pub(crate) settings: Settings,
     pub(crate) access: Access,
-    /// Where the nightly report is.
     pub(crate) report: ReportConfig,
     pub(crate) credentials: Arc<dyn Credentials>,
-    /// A place for each call of libmunge that may be under way.
     pub(crate) munge_calls: Arc<Semaphore>,
-    /// Where outcomes come from.
     pub(crate) sources: Arc<Sources>,
-    /// The time limits of jobs of the sources' cluster, as squeue listed them last.
+    /// Time limits that squeue listed last, on the sources' cluster.
     pub(crate) limits: Arc<Limits>,
-    /// A run in flight for longer deserves a look.
+    /// The doctor reports runs in flight for longer.
     pub(crate) stuck_after: Duration,
-    /// Who waits for a study.
     pub(crate) admissions: Admissions<Snapshot>,
-    /// The surrogates of the epochs asked about last.
     pub(crate) surrogates: SurrogateCaches,
-    /// What jobs on several nodes were answered a moment ago.
     pub(crate) launches: Launches<StartAnswer>,
 }
 
 impl Service {
-    /// What squeue said of a job's time limit.
     fn listed_limit(&self, job: &Job) -> Option<TimeLimit> {
         (job.cluster == self.sources.cluster)
             .then(|| self.limits.of(job.job_id))
             .flatten()
     }
 
-    /// The accelerator a request means.
     pub(crate) fn accelerator(&self, name: Option<&str>) -> Result<Arc<Accelerator>, ApiError> {
         let name = name.unwrap_or(&self.default_accelerator);
         Ok(self.catalogue.current().find(name)?)
     }
 
-    /// The one name of the accelerator that a request means, whether the catalogue has it or not.
+    /// The canonical name, even of an accelerator that the catalogue lacks.
     fn accelerator_name(&self, name: Option<&str>) -> String {
         canonical_name(name.unwrap_or(&self.default_accelerator))
     }
@@ -118,12 +109,10 @@ impl Service {
 )]
 struct Description;
 
-/// The API's description.
 pub(crate) fn description() -> utoipa::openapi::OpenApi {
     Description::openapi()
 }
 
-/// All routes.
 pub(crate) fn router(service: Arc<Service>) -> Router {
     let signed = Router::new()
         .route("/v1/accelerators", get(accelerators::list))

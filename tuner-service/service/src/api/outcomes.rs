@@ -1,4 +1,4 @@
-//! What Slurm's job-completion script has written, delivered by the collector.
+//! Takes the job-completion script's records from the collector.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::retry::retried;
 
-/// No job runs, and none is suspended, for longer: a hundred years.
+/// A hundred years.
 const MOST_SECONDS: u64 = 100 * 366 * 86_400;
 
 /// Stores how jobs ended. Each outcome counts once however often it is delivered.
@@ -34,7 +34,7 @@ pub(super) async fn store(
     }
     plain_name("cluster", &cluster)?;
     if !service.sources.names.contains(&Source::Jobcomp) {
-        // Not for good: the collector keeps them until this is put right.
+        // A temporary refusal: the collector keeps the outcomes until the configuration is right.
         return Err(ApiError::unavailable(
             "no_jobcomp",
             "the outcomes of the job-completion script are not wanted: [slurm] sources of service.toml does not name \

@@ -1,4 +1,4 @@
-//! What would happen to a job, said at submission.
+//! Says at submission what would happen to a job.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::decide::application_name;
 
-/// So many studies are told of in one line.
+/// Studies named in one line.
 const STUDIES_SHOWN: usize = 2;
 
 /// What would happen to a job of the caller's. Nothing is fixed by asking.

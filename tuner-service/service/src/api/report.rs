@@ -1,4 +1,4 @@
-//! The nightly report's files, as they were made last, for those who may see it.
+//! Serves the files of the latest nightly report to those who may read it.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,13 @@ use serde::Deserialize;
 use super::{ApiError, Service};
 use crate::access::Caller;
 
-/// A file may be so large, in bytes: the answer is held in memory, and signed.
+/// Bytes. The answer is held in memory and signed.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// `[report]` of the configuration.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ReportConfig {
-    /// Where the nights are; `latest` in it is the latest one. None: there is no report to serve.
+    /// Directory of the nights, where `latest` links to the latest; `None`: no report.
     directory: Option<PathBuf>,
 }
 
@@ -46,8 +45,7 @@ pub(super) async fn file(
     latest(directory, file).await.map(Json)
 }
 
-/// Reads a file of the night that `latest` names now, so that night and file belong together while another
-/// night takes its place.
+/// Resolves `latest` once, so that night and file agree while a new night replaces it.
 async fn latest(directory: &Path, file: ReportFileName) -> Result<ReportFile, ApiError> {
     let unread = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => {

@@ -25,10 +25,10 @@ use crate::merge::merge_stored;
 use crate::replay::{self, Kept};
 use crate::retry::retried;
 
-/// How long a start waits for its study's row, which another replica, or a verdict, may hold.
+/// A start's longest wait for its study's row, which another replica or a verdict may hold.
 const LOCK_WAIT: Duration = Duration::from_millis(400);
 
-/// A study that is steered while a start is under way is read anew so often.
+/// Retries of a start whose study is steered meanwhile.
 const STEERED_MEANWHILE: u32 = 2;
 
 /// Starts the run of a job. Every question about one launch of one job has the same answer.
@@ -86,8 +86,8 @@ pub(super) async fn start(
     Ok(Json(answer))
 }
 
-/// In turn with the others of its study, or, where that would take too long, without the lock: then
-/// nothing is explored, and what the study was within the last second is good enough.
+/// Waits for a turn. If that takes too long, decides without the lock from a snapshot at most a
+/// second old, and explores nothing.
 async fn started(
     service: &Service,
     new: &NewRun<'_>,
@@ -108,7 +108,7 @@ async fn started(
     let mut snapshot = admission.snapshot(fetch()).await?;
     for _ in 0..STEERED_MEANWHILE {
         match unlocked(service, new, occasion, &snapshot).await {
-            // By another replica, or while the snapshot was read.
+            // Steered by another replica, or while the snapshot was read.
             Err(StoreError::Outdated { .. }) => {
                 admission.forget(&snapshot).await;
                 snapshot = admission.snapshot(fetch()).await?;
@@ -119,7 +119,6 @@ async fn started(
     unlocked(service, new, occasion, &snapshot).await
 }
 
-/// Without the lock, by a snapshot.
 async fn unlocked(
     service: &Service,
     new: &NewRun<'_>,
@@ -190,8 +189,7 @@ pub(super) async fn finish(
         no_start: &no_start,
         report: as_json(&finish)?,
     };
-    // A run that is known is reported whatever has become of its accelerator; only one that is not needs the
-    // space.
+    // Only a new run needs the space. A known one's accelerator may have left the catalogue.
     let space = match service.accelerator(accelerator) {
         Ok(accelerator) => Some(accelerator.space.clone()),
         Err(_) if retried(|| service.store.has_run(&reported)).await? => None,
@@ -221,10 +219,9 @@ pub(super) async fn finish(
     }))
 }
 
-/// For how long Slurm's word has been known where a launch is taken for over: it may come before the job's epilog.
+/// A launch is over when its outcome is known for so long: the outcome may precede the epilog.
 const OVER_FOR: Duration = Duration::from_secs(60);
 
-/// No node has more directories of launches.
 const RUNS_AT_ONCE: usize = 10_000;
 
 /// Says which runs are over, so that a node can report what launches have left of which no epilog has spoken.
@@ -331,7 +328,7 @@ pub(super) async fn replay(
     Ok(Json(replays))
 }
 
-/// The launches of one job that the caller may see; there is at least one.
+/// A job's launches that the caller may see: at least one.
 async fn launches(service: &Service, caller: Caller, job_id: u32) -> Result<Vec<RunRow>, ApiError> {
     let filter = RunFilter {
         owner_uid: service.access.visible_owner(caller).await,
@@ -356,7 +353,7 @@ fn only_root(caller: Caller) -> Result<(), ApiError> {
     }
 }
 
-/// Root speaks, but of a job whose name and environment are its user's.
+/// The user controls the job's name and environment, though root sends this.
 fn validate(job: &Job) -> Result<(), ApiError> {
     for (name, value) in [
         ("job.cluster", &job.cluster),
@@ -366,7 +363,7 @@ fn validate(job: &Job) -> Result<(), ApiError> {
     ] {
         plain_name(name, value)?;
     }
-    // A login name may have blanks and letters of any kind.
+    // A login name may have blanks and any letters.
     if let Some(user) = &job.user
         && (user.is_empty() || user.len() > 256 || user.contains(char::is_control))
     {
@@ -382,8 +379,6 @@ fn validate(job: &Job) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What a node may report of steps: none runs on more nodes than there are in any cluster, and no job
-/// has more steps than slurmctld hands out numbers for.
 fn validate_report(finish: &FinishRequest) -> Result<(), ApiError> {
     let mut seen = HashSet::new();
     for step in &finish.steps {
@@ -416,7 +411,6 @@ fn validate_report(finish: &FinishRequest) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Whether `text` is an exit code and a signal as Slurm writes them, such as `0:125`.
 pub(super) fn is_exit_code(text: &str) -> bool {
     let number = |text: &str| {
         (1..=10).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -425,7 +419,6 @@ pub(super) fn is_exit_code(text: &str) -> bool {
         .is_some_and(|(code, signal)| number(code) && number(signal))
 }
 
-/// A name of Slurm's.
 pub(super) fn plain_name(what: &str, value: &str) -> Result<(), ApiError> {
     let plain =
         !value.is_empty() && value.len() <= 256 && value.chars().all(|c| c.is_ascii_graphic());
@@ -446,7 +439,7 @@ fn job_key(job: &Job) -> JobKey {
     }
 }
 
-/// The context is what root is told and nobody can forge: nodes, partition, CPUs per node.
+/// The context has only what root is told and no user can forge.
 fn study_key(job: &Job, request: &Request, accelerator: &str) -> StudyKey {
     StudyKey {
         owner_uid: job.uid,
@@ -478,7 +471,6 @@ mod tests {
     const JOB: &str = r#"{"cluster": "c", "job_id": 4711, "restart_count": 0, "uid": 1000, "gid": 1000, "user": "alice",
         "node": "n1", "nodes": 1, "partition": "main", "cpus_per_node": "8"}"#;
 
-    /// Everything that is sent to the service, as its body.
     #[test]
     fn fuzz_body() {
         let samples = [

@@ -1,4 +1,4 @@
-//! The layer that admits only signed requests and signs every answer to them.
+//! The layer that admits only signed requests and signs the answers.
 
 use std::sync::Arc;
 
@@ -17,14 +17,13 @@ use tokio::sync::Semaphore;
 use crate::access::Caller;
 use crate::api::{ApiError, Service};
 
-/// The report of a job with a hundred thousand steps fits.
+/// Bytes: a job with a hundred thousand steps fits.
 const REQUEST_LIMIT: usize = 16 * 1024 * 1024;
 
-/// What most requests are far below.
+/// Bytes. Most requests are far smaller.
 const USUAL: u64 = 1024 * 1024;
 
-/// So many bodies that are, or may become, longer than [`USUAL`] are held at once: they are read before it is known
-/// who sends them.
+/// Concurrent bodies above [`USUAL`] or of unknown length. Their senders are not yet known.
 static LONG_BODIES: Semaphore = Semaphore::const_new(8);
 
 pub(crate) async fn signed(
@@ -49,7 +48,6 @@ pub(crate) async fn signed(
         Ok(nonce) => nonce,
         Err(error) => return unauthorized(&error.to_string()).into_response(),
     };
-    // What is said to be too long is not waited for.
     if body.size_hint().lower() > REQUEST_LIMIT as u64 {
         return too_long();
     }
@@ -139,12 +137,11 @@ async fn sign(service: &Service, reader: u32, nonce: &Nonce, answer: Response) -
     }
 }
 
-/// So many calls of libmunge are under way at once: munged's socket refuses more than it can queue,
-/// and then libmunge fails.
+/// Concurrent calls of libmunge, which fails if munged's socket cannot queue a call.
 pub(crate) const MUNGE_CALLS: usize = 32;
 
-/// Calls libmunge, which blocks, up to ten seconds when munged is down. The call goes on when its
-/// request is given up, and so holds its place until it ends.
+/// Runs a call of libmunge, which blocks up to ten seconds if munged is down. A dropped request's
+/// call goes on and keeps its permit.
 async fn blocking<T: Send + 'static>(
     calls: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,

@@ -152,7 +152,6 @@ pub(super) async fn accept(
     steered(&service, caller, study_id).await
 }
 
-/// Makes sure that the caller may steer a study and says why.
 async fn steering<'a>(
     service: &Service,
     caller: Caller,
@@ -167,7 +166,7 @@ async fn steering<'a>(
     })
 }
 
-/// What follows each steering: the study's findings in new words, and no snapshot of before.
+/// After each steering: drops the snapshots and renews the study's findings.
 async fn steered(
     service: &Service,
     caller: Caller,
@@ -185,7 +184,6 @@ async fn steered(
     Ok(Json(one_study(service, caller, study_id).await?))
 }
 
-/// A study that the caller may see and steer.
 async fn one_study(
     service: &Service,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! From the store's rows to what the API shows.
+//! Converts the store's rows to API answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +18,9 @@ use crate::api::{ApiError, Service};
 use crate::assess;
 use crate::decide::restricted;
 
-/// Comparisons are made of the newest so many runs.
+/// Comparisons use the newest runs.
 const COMPARED_RUNS: i64 = 5000;
 
-/// The studies that a filter lets through, each with its standing.
 pub(crate) async fn studies(
     service: &Service,
     filter: &StudyFilter,
@@ -114,7 +113,6 @@ async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiErro
     })
 }
 
-/// What is wrong with a study as a whole.
 fn warnings(
     state: &StudyState,
     epoch: &Epoch<'_>,
@@ -136,7 +134,6 @@ fn warnings(
     mixed.chain(short).chain(ineffective).collect()
 }
 
-/// That the study's jobs have no room to explore, and what to do.
 #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
 fn too_short(state: &StudyState, epoch: &Epoch<'_>, history: &History) -> Option<String> {
     let limit = state.limit_seconds? as f64;
@@ -148,7 +145,6 @@ fn too_short(state: &StudyState, epoch: &Epoch<'_>, history: &History) -> Option
     ))
 }
 
-/// The findings that are about a quarantine.
 fn quarantined(space: &Space, assessment: &Assessment) -> Vec<QuarantineSummary> {
     let findings = assessment.findings.iter();
     let quarantined = findings.filter(|one| one.kind == FindingKind::Quarantine);
@@ -164,13 +160,13 @@ fn quarantined(space: &Space, assessment: &Assessment) -> Vec<QuarantineSummary>
         .collect()
 }
 
-/// Runs as `history` shows them; those of few studies with what is quarantined now.
+/// Runs for `history`; those of few studies with what is quarantined now.
 pub(crate) async fn runs(
     service: &Service,
     rows: Vec<RunRow>,
     of_few: bool,
 ) -> Result<Vec<RunSummary>, ApiError> {
-    // Only where a run failed or was cut short something may be quarantined.
+    // Only these may have been quarantined.
     let lost = rows
         .iter()
         .filter(|row| of_few && matches!(row.state.as_str(), "not_counted" | "censored"));
@@ -199,7 +195,6 @@ pub(crate) async fn runs(
         .collect()
 }
 
-/// Tuned runs against the control runs interleaved with them.
 struct Comparison {
     default: Option<Elapsed>,
     control: Option<Elapsed>,
@@ -241,7 +236,6 @@ fn elapsed(seconds: &[f64]) -> Option<Elapsed> {
     }
 }
 
-/// The values of a parametrization that are not the default's.
 fn differences(space: &Space, parametrization: &Parametrization) -> Parametrization {
     let default = space.default();
     let differing = parametrization
@@ -255,7 +249,7 @@ fn differences(space: &Space, parametrization: &Parametrization) -> Parametrizat
     )
 }
 
-/// A run, without what its study has come to since.
+/// A run without its study's later findings.
 pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
     Ok(RunSummary {
         run_id: row.run_id,
@@ -292,7 +286,6 @@ pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
     })
 }
 
-/// Reads what an earlier request of ours stored as JSON.
 pub(crate) fn stored<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
     serde_json::from_value(value).map_err(|error| {
         tracing::error!(%error, "a stored value cannot be read");

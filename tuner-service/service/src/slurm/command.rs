@@ -1,4 +1,4 @@
-//! Running one of Slurm's commands.
+//! Runs Slurm's commands.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -8,19 +8,18 @@ use tokio::process::Command;
 
 use super::OutcomeError;
 
-/// No command is waited for any longer; the next round asks again.
+/// Longest wait for a command. The next round asks again.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// One of Slurm's commands.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
-    /// slurm.conf, where it is not Slurm's default.
+    /// slurm.conf; Slurm's default if `None`.
     pub(super) conf: Option<PathBuf>,
 }
 
 impl Program {
-    /// Its output. Times in it are UTC in the standard form, whatever the service's own zone.
+    /// The output. Times in it are UTC in the standard form.
     pub(super) async fn output(&self, arguments: &[String]) -> Result<String, OutcomeError> {
         let mut command = Command::new(&self.path);
         command

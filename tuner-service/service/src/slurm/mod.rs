@@ -1,4 +1,4 @@
-//! Slurm's word for how jobs ended: where it comes from, and how it is written.
+//! Sources of outcomes: how jobs ended, according to Slurm.
 
 mod command;
 mod notation;
@@ -22,22 +22,19 @@ use self::sacct::Sacct;
 use self::squeue::Squeue;
 use crate::limits::TimeLimit;
 
-/// `[slurm]` of the configuration.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SlurmConfig {
-    /// ClusterName: only runs of this cluster are asked for.
+    /// ClusterName: only runs of this cluster are queried.
     cluster: String,
-    /// Where outcomes come from, the first one asked first; none at all leaves the fallback rule.
+    /// Sources of outcomes, queried in this order; without any, the fallback rule judges.
     #[serde(default = "SlurmConfig::default_sources", deserialize_with = "sources")]
     sources: Vec<Source>,
-    /// The squeue to run.
     #[serde(default = "SlurmConfig::default_squeue")]
     squeue: PathBuf,
-    /// The sacct to run.
     #[serde(default = "SlurmConfig::default_sacct")]
     sacct: PathBuf,
-    /// slurm.conf, where it is not Slurm's default.
+    /// slurm.conf; Slurm's default if `None`.
     #[serde(default)]
     conf: Option<PathBuf>,
 }
@@ -67,7 +64,7 @@ impl SlurmConfig {
                 match name {
                     Source::Squeue => Some(Box::new(Squeue::new(program(&self.squeue)))),
                     Source::Sacct => Some(Box::new(Sacct::new(program(&self.sacct)))),
-                    // It tells by itself, at POST /v1/outcomes.
+                    // It is not queried: it posts to /v1/outcomes.
                     Source::Jobcomp => None,
                 }
             })
@@ -80,7 +77,6 @@ impl SlurmConfig {
     }
 }
 
-/// Reads source names; each may stand once.
 fn sources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Source>, D::Error> {
     let mut sources = Vec::new();
     for name in Vec::<String>::deserialize(deserializer)? {
@@ -96,7 +92,6 @@ fn sources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Source>, D:
     Ok(sources)
 }
 
-/// Whether the outcomes of a source say that a job was suspended.
 fn tells_suspension(source: Source) -> bool {
     match source {
         Source::Squeue | Source::Sacct => true,
@@ -104,24 +99,20 @@ fn tells_suspension(source: Source) -> bool {
     }
 }
 
-/// The configured sources.
 pub(crate) struct Sources {
-    /// The cluster they speak for.
     pub(crate) cluster: String,
-    /// All of them, in the configured order.
+    /// All, in the configured order.
     pub(crate) names: Vec<Source>,
-    /// Those that answer when asked.
+    /// Those that can be queried.
     pub(crate) asked: Vec<Box<dyn OutcomeSource>>,
 }
 
 impl Sources {
-    /// Whether any of them says that a job was suspended.
     pub(crate) fn tell_suspension(&self) -> bool {
         self.names.iter().copied().any(tells_suspension)
     }
 }
 
-/// An outcome as the store keeps it.
 pub(crate) fn word(outcome: &Outcome) -> OutcomeReport {
     OutcomeReport {
         job_id: outcome.job_id,
@@ -136,42 +127,31 @@ pub(crate) fn word(outcome: &Outcome) -> OutcomeReport {
     }
 }
 
-/// A launch that a source is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
-    /// Slurm's job id.
     pub(crate) job_id: u32,
-    /// The restart count.
     pub(crate) restart_count: u32,
-    /// How long ago it started.
     pub(crate) age: Duration,
 }
 
-/// What a source says of the launches it was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answer {
-    /// How launches ended.
     pub(crate) outcomes: Vec<Outcome>,
-    /// Jobs that have not ended.
     pub(crate) alive: HashSet<u32>,
-    /// The time limits of all jobs, asked for or not, that have not ended, from a source that lists them.
+    /// Time limits of all jobs that have not ended, if the source lists them.
     pub(crate) limits: Option<HashMap<u32, TimeLimit>>,
 }
 
-/// What [`OutcomeSource::ask`] returns.
 pub(crate) type Asking<'a> =
     Pin<Box<dyn Future<Output = Result<Answer, OutcomeError>> + Send + 'a>>;
 
-/// A source of outcomes that answers when asked. One question is for many launches.
+/// A source that can be queried, for many launches at once.
 pub(crate) trait OutcomeSource: Send + Sync {
-    /// Its name.
     fn name(&self) -> Source;
 
-    /// What it knows of these launches.
     fn ask<'a>(&'a self, launches: &'a [Launch]) -> Asking<'a>;
 }
 
-/// Why Slurm's word could not be had.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutcomeError {
     #[error("cannot run {program}: {source}")]

@@ -1,18 +1,16 @@
-//! How Slurm's commands write states, times and durations.
+//! Slurm's notation of states, times and durations.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// The end of a launch whose job was put back into the queue. It is our word and sacct's; a job
-/// itself goes on as PENDING.
+/// The end of a requeued launch, in sacct and here. The job itself goes on as PENDING.
 pub(crate) const END_OF_A_LAUNCH_PUT_BACK: &str = "REQUEUED";
 
-/// How squeue writes the time limit of a job that has none.
+/// squeue's time limit of a job without one.
 pub(super) const UNLIMITED: &str = "UNLIMITED";
 
-/// Whether a job stays in this state: those of slurm.h's `enum job_states` from JOB_COMPLETE on,
-/// by the names of `job_state_string`.
+/// Final states: from JOB_COMPLETE on in slurm.h's `job_states`, named by `job_state_string`.
 pub(crate) fn is_end(state: &str) -> bool {
     matches!(
         state,
@@ -28,8 +26,7 @@ pub(crate) fn is_end(state: &str) -> bool {
     )
 }
 
-/// Whether a job in this state certainly goes on. A word that is neither this nor an end may be
-/// some later Slurm's.
+/// Whether a job in this state certainly goes on. A later Slurm may have other states.
 pub(crate) fn goes_on(state: &str) -> bool {
     matches!(
         state,
@@ -43,14 +40,14 @@ pub(crate) fn goes_on(state: &str) -> bool {
     )
 }
 
-/// A time such as `2026-11-21T12:04:44`, in UTC; none for `N/A`, `Unknown` and `None`.
+/// UTC, such as `2026-11-21T12:04:44`; `None` for `N/A`, `Unknown` and `None`.
 pub(super) fn time(text: &str) -> Option<Timestamp> {
     let civil: DateTime = text.parse().ok()?;
     Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// Seconds of a duration such as `0:01`, `12:00:05`, `2-00:00:00` or `00:00:01.250`; none for
-/// `UNLIMITED`, `NOT_SET`, `Partition_Limit`, `INVALID` and the like.
+/// Seconds of `0:01`, `12:00:05`, `2-00:00:00` or `00:00:01.250`; `None` for `UNLIMITED`,
+/// `NOT_SET`, `Partition_Limit`, `INVALID` and the like.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
     let (days, clock) = match whole.split_once('-') {
@@ -74,7 +71,7 @@ pub(super) fn seconds(text: &str) -> Option<u64> {
         .checked_add(seconds)
 }
 
-/// Digits only: `u64`'s own parser takes a plus sign too.
+/// `u64`'s own parser takes a plus sign too.
 fn number(text: &str) -> Option<u64> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())

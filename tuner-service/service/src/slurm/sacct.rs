@@ -1,8 +1,8 @@
-//! slurmdbd's records, by one `sacct` for many jobs.
+//! slurmdbd's records, with one `sacct` for many jobs.
 //!
-//! sacct knows no restart count; with `--duplicates` it tells each launch of a job with its own
-//! start and end, and the store joins them to runs by interval. It is not asked for the account: that is text
-//! that a user may have written, and sacct's columns have no fixed width that would tell it from a record.
+//! sacct knows no restart count. With `--duplicates` it lists each launch with start and end, and
+//! the store joins them to runs by interval. It is not asked for the account: a user may write that
+//! text, and without fixed column widths it could forge a record.
 
 use std::time::Duration;
 
@@ -13,13 +13,11 @@ use super::command::Program;
 use super::notation::{END_OF_A_LAUNCH_PUT_BACK, is_end, seconds, time};
 use super::{Answer, Asking, Launch, OutcomeSource};
 
-/// So many job ids stand in one command line.
 const JOBS_PER_CALL: usize = 1000;
 
-/// Job ids come round again: records that ended so long before the oldest launch are another job's.
+/// Job ids recur: records that ended so long before the oldest launch are another job's.
 const SLACK: Duration = Duration::from_secs(3600);
 
-/// slurmdbd's records.
 #[derive(Debug)]
 pub(super) struct Sacct {
     program: Program,
@@ -101,7 +99,7 @@ fn record(line: &str) -> Option<Record> {
     // `CANCELLED by 1000`
     let state = state.split_ascii_whitespace().next()?;
     let ended_at = time(end);
-    // A launch that was put back has an end of its own; the job goes on in another record.
+    // A requeued launch has an end of its own. The job goes on in another record.
     let put_back = state == END_OF_A_LAUNCH_PUT_BACK && ended_at.is_some();
     if !is_end(state) && !put_back {
         return Some(Record::Alive(job_id));
@@ -148,7 +146,6 @@ mod tests {
         });
     }
 
-    /// The words for the launches of a job.
     fn told(job_id: u32) -> Vec<Outcome> {
         let mut outcomes = answer(TOLD).outcomes;
         outcomes.retain(|outcome| outcome.job_id == job_id);

@@ -1,10 +1,9 @@
-//! slurmctld's memory, by one `squeue` for all jobs: within MinJobAge it still lists jobs that
-//! ended.
+//! slurmctld's memory, with one `squeue` for all jobs. It lists ended jobs for MinJobAge.
 //!
-//! squeue and not `scontrol show job`, because its columns can be chosen: no text that a user wrote (a job's
-//! name or comment) stands in what is parsed, but for the account, which a user may write where a site does not
-//! enforce associations. It is the last column, and narrower than the others together: whatever is in it, what it
-//! makes a line of its own is too short to be taken for a job's.
+//! Unlike `scontrol show job`, squeue's columns can be chosen, so no user's text (job name,
+//! comment) is parsed. The exception is the account, which users may write where associations are
+//! not enforced. It is the last column and narrower than the others together: a line forged in it
+//! is too short for a job's.
 
 use std::collections::HashMap;
 
@@ -17,7 +16,6 @@ use super::notation::{END_OF_A_LAUNCH_PUT_BACK, UNLIMITED, is_end, seconds, time
 use super::{Answer, Asking, Launch, OutcomeSource};
 use crate::limits::TimeLimit;
 
-/// slurmctld's memory.
 #[derive(Debug)]
 pub(super) struct Squeue {
     program: Program,
@@ -50,13 +48,12 @@ impl OutcomeSource for Squeue {
     }
 }
 
-/// How wide the columns before the account are together.
+/// Width of the columns before the account.
 const BEFORE_ACCOUNT: usize = 160;
 
-/// How wide the account is. A part of one that a newline broke is not.
+/// Width of the account. A part that a newline broke off has another.
 const ACCOUNT: usize = 66;
 
-/// A job as squeue lists it.
 #[derive(Debug)]
 struct Listed<'a> {
     job_id: u32,
@@ -64,7 +61,7 @@ struct Listed<'a> {
     restart_count: u32,
     started_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
-    /// Seconds that it ran, without those it was suspended for.
+    /// Seconds without suspension.
     used: Option<u64>,
     limit: Option<TimeLimit>,
     account: Option<&'a str>,
@@ -89,14 +86,12 @@ impl<'a> Listed<'a> {
         })
     }
 
-    /// What is neither used nor before the start nor after the end: whole seconds, as slurmctld
-    /// counts, so nothing is lost in rounding.
+    /// Exact: slurmctld counts whole seconds.
     fn suspended(&self) -> Option<u64> {
         let span = self.ended_at?.as_second() - self.started_at?.as_second();
         Some(u64::try_from(span).ok()?.saturating_sub(self.used?))
     }
 
-    /// How the launch with this restart count ended, if it has.
     fn outcome_of(&self, restart_count: u32) -> Option<Outcome> {
         if self.restart_count > restart_count {
             return Some(Outcome {
@@ -179,7 +174,7 @@ mod tests {
         }
     }
 
-    /// As 22.05.8 prints them, with TZ=UTC; 27 and 26 were put back, 16 was suspended.
+    /// As 22.05.8 prints them, with TZ=UTC; 27 and 26 were requeued, 16 was suspended.
     const LISTED: &str = "
                    1                         TIMEOUT           0     2026-11-21T12:33:14     2026-11-21T12:34:20                    1:06                    1:00                                                           physics
                    3                       COMPLETED           0     2026-11-21T12:33:14     2026-11-21T12:33:15                    0:01                    5:00                                                            (null)
@@ -205,7 +200,6 @@ noise
         });
     }
 
-    /// The word for one launch.
     fn told(job_id: u32, restart_count: u32) -> Outcome {
         let answer = answer(LISTED, &[launch(job_id, restart_count)]);
         assert!(answer.alive.is_empty());

@@ -1,26 +1,23 @@
-//! Which run a word of Slurm's speaks of, and which of a run's words holds.
+//! Which run a record belongs to, and which of a run's records holds. Times: µs since 1970.
 
 use super::Source;
 
-/// Clocks of slurmctld and of the database differ by no more than so many microseconds, or so a
-/// site is expected to keep them; and a prolog begins soon after its job.
+/// Microseconds. The clocks of slurmctld and the database should differ by less, and a prolog
+/// begins soon after its job.
 const SLACK: i64 = 5_000_000;
 
-/// What is further than this from a run is of another launch, to which Slurm has given the same job id and
-/// restart count: microseconds.
+/// Microseconds. A record further than this from a run is of another launch with the same key.
 const OTHER_LAUNCH: i64 = 600_000_000;
 
-/// What is known of a job's run. Times are microseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RunAt {
     pub(super) run_id: i64,
     pub(super) restart_count: i32,
     pub(super) started_at: i64,
-    /// Its start never arrived: `started_at` is when it was reported.
+    /// The start never arrived: `started_at` is the time of the report.
     pub(super) unstarted: bool,
 }
 
-/// A word, as far as it says which run it speaks of and how much it is worth.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct OutcomeRecord {
     pub(super) id: i64,
@@ -33,7 +30,6 @@ pub(super) struct OutcomeRecord {
     pub(super) limit_seconds: Option<i64>,
 }
 
-/// What the words of a run come to.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Truth {
     pub(super) outcome: String,
@@ -42,14 +38,15 @@ pub(super) struct Truth {
     pub(super) limit_seconds: Option<i64>,
 }
 
-/// For each word the run of the same job that it speaks of, if it is known.
+/// For each record the run of the same job that it belongs to, if that is known:
 ///
-/// By the restart count, where the source knows it, and if Slurm has given the job id again by the time: the
-/// nearest run that is not of another launch. Else it is the run that started inside the word's
-/// interval, nearest to its begin. A run whose start never arrived began at a time that nobody knows,
-/// before it was reported: a word is its own only if no other could be. sacct knows no begin of some
-/// launches that were put back soon: such a word is the last run's before its end, unless sacct has
-/// another word for that.
+/// * A record with a restart count belongs to the nearest run with that count, within
+///   `OTHER_LAUNCH`.
+/// * Any other belongs to the run that started inside its interval, nearest to its begin.
+/// * A run without a start has no known begin. It takes a record only if no other record is
+///   possible.
+/// * sacct has no begin for some launches that were requeued early. Such a record belongs to the
+///   last run before its end, unless sacct has another record of that run.
 pub(super) fn claims(records: &[OutcomeRecord], runs: &[RunAt]) -> Vec<Option<i64>> {
     let mut claims: Vec<_> = records.iter().map(|record| claim(record, runs)).collect();
     for (place, record) in records.iter().enumerate() {
@@ -103,7 +100,7 @@ fn claim(record: &OutcomeRecord, runs: &[RunAt]) -> Option<i64> {
         let same = runs.iter().filter(|run| {
             let began = record.started_at.unwrap_or(i64::MIN);
             let ended = record.ended_at.unwrap_or(i64::MAX);
-            // Where the start never arrived it says when the run was reported, which may be days later.
+            // Without a start, `started_at` is the time of the report, which may be days later.
             run.restart_count == restart_count
                 && run.started_at >= began.saturating_sub(OTHER_LAUNCH)
                 && (run.unstarted || run.started_at <= ended.saturating_add(OTHER_LAUNCH))
@@ -129,11 +126,10 @@ fn distance(record: &OutcomeRecord, run: &RunAt) -> u64 {
     }
 }
 
-/// What the words that speak of a run come to; `None`: there is none.
+/// What a run's records say together; `None`: there are none.
 ///
-/// What slurmctld said when the job ended beats what was asked for later, and any word beats that a
-/// launch must have been requeued because there is a later one. Among words of one source the one
-/// whose begin is nearest to the run's holds, and the latest among equals.
+/// A record made at the job's end beats one queried later; any record beats an inferred requeue.
+/// Within a source, the record whose begin is nearest to the run's wins, then the latest.
 pub(super) fn truth(run: &RunAt, records: &[&OutcomeRecord]) -> Option<Truth> {
     let worth = |record: &&&OutcomeRecord| {
         let inferred = record.source == Source::Squeue && record.state == REQUEUED;
@@ -154,8 +150,7 @@ pub(super) fn truth(run: &RunAt, records: &[&OutcomeRecord]) -> Option<Truth> {
     })
 }
 
-/// The word for a launch that was put back into the queue. squeue lists the last launch alone, so
-/// from there it is inferred.
+/// The state of a requeued launch. From squeue it is inferred: squeue lists only the last launch.
 const REQUEUED: &str = "REQUEUED";
 
 #[cfg(test)]
@@ -204,7 +199,6 @@ mod tests {
 
     #[test]
     fn a_word_speaks_of_the_launch_that_began_in_its_interval() {
-        // A job that was requeued twice, each launch a minute after the one before.
         let runs = [run(0, 1000), run(1, 1060), run(2, 1120)];
         let records = [
             recorded(Source::Jobcomp, "REQUEUED", 1000, 1030),
@@ -212,7 +206,6 @@ mod tests {
             recorded(Source::Jobcomp, "COMPLETED", 1121, 1200),
         ];
         assert_eq!(claims(&records, &runs), [Some(100), Some(101), Some(102)]);
-        // Clocks that differ by less than the slack; and by more.
         let early = recorded(Source::Jobcomp, "COMPLETED", 1004, 1006);
         let late = recorded(Source::Jobcomp, "COMPLETED", 1007, 1009);
         assert_eq!(claims(&[early, late], &runs), [Some(100), None]);
@@ -224,14 +217,13 @@ mod tests {
             started_at: None,
             ..recorded(Source::Sacct, state, 0, end)
         };
-        // sacct, 22.05.8: preempted two seconds after its start, and launched again.
+        // sacct 22.05.8: preempted two seconds after its start, and launched again.
         let runs = [run(0, 1000), run(1, 1010)];
         let records = [
             beginless("PREEMPTED", 1002),
             recorded(Source::Sacct, "COMPLETED", 1010, 1015),
         ];
         assert_eq!(claims(&records, &runs), [Some(100), Some(101)]);
-        // A job that completed, was put back, and was cancelled while it was pending.
         let records = [
             recorded(Source::Sacct, "COMPLETED", 1000, 1005),
             beginless("CANCELLED", 1020),
@@ -273,9 +265,9 @@ mod tests {
             claims(&records, &runs),
             [Some(100), Some(200), Some(300), None]
         );
-        // That a launch must have been put back is said without times, and of the latest.
+        // An inferred requeue has no times: it belongs to the latest run.
         assert_eq!(claims(&[counted("REQUEUED", 0)], &runs), [Some(300)]);
-        // The run that had the id first waits still; its word never came.
+        // The first run with the id still waits: its record never came.
         assert_eq!(claims(&records[1..2], &runs[..1]), [None]);
         assert_eq!(claims(&records[..1], &[again]), [None]);
     }
@@ -288,7 +280,7 @@ mod tests {
             recorded(Source::Jobcomp, "COMPLETED", 1004, 1010),
         ];
         assert_eq!(claims(&records, &runs), [Some(100), Some(101)]);
-        // Before the second word has come, a launch that was never heard of may have left the first.
+        // Before the second record, the first may be of a launch without a run.
         let second = &runs[1..];
         assert_eq!(claims(&records, second), [Some(101), Some(101)]);
         let both: Vec<_> = records.iter().collect();
@@ -311,16 +303,13 @@ mod tests {
         let records = [recorded(Source::Jobcomp, "COMPLETED", 1000, 1500)];
         assert_eq!(claims(&records, &[reported(0, 9000)]), [Some(100)]);
         assert_eq!(claims(&records, &[reported(0, 1400)]), [None]);
-        // Two launches, one report: nobody knows which.
         let two = [
             records[0].clone(),
             recorded(Source::Jobcomp, "FAILED", 1600, 1700),
         ];
         assert_eq!(claims(&two, &[reported(0, 9000)]), [None, None]);
-        // The other launch started as it should.
         let runs = [reported(0, 9000), run(1, 1600)];
         assert_eq!(claims(&two, &runs), [Some(100), Some(101)]);
-        // Two sources may speak of the same end.
         let both = [
             records[0].clone(),
             recorded(Source::Sacct, "COMPLETED", 1000, 1500),
@@ -341,7 +330,7 @@ mod tests {
         assert_eq!(outcome(&[&requeued, &squeue]).unwrap(), "COMPLETED");
         assert_eq!(outcome(&[&sacct, &requeued, &squeue]).unwrap(), "NODE_FAIL");
         assert_eq!(outcome(&[&jobcomp, &sacct, &squeue]).unwrap(), "PREEMPTED");
-        // A requeue that slurmctld itself told of is no inference.
+        // A requeue that slurmctld itself reported is not inferred.
         let told = recorded(Source::Jobcomp, "REQUEUED", 1000, 1010);
         assert_eq!(outcome(&[&told, &sacct]).unwrap(), "REQUEUED");
     }
