@@ -1,16 +1,14 @@
-/*
- * Which hints are in force, as the MPI library itself reports them when a file is opened.
+/* The hints in force, as the MPI library reports them when a file is opened.
  *
- * Preloaded into an MPI program (or linked), it stands before MPI_File_open (MPI 4.0, 15.2: the
- * profiling interface), calls PMPI_File_open, and has rank 0 of the communicator append what
- * MPI_File_get_info tells of the open file to the file that MPI_IO_IN_FORCE names; under Open MPI
- * the control variables of OMPIO too (MPI 4.0, 15.3), whose files tell no hints. The node helper
- * makes that file for a job whose accelerator has a [read_back], and reads it in the epilog.
+ * Preloaded into an MPI program (or linked), it wraps MPI_File_open (MPI 4.0, 15.2: the profiling
+ * interface). Rank 0 of the communicator appends what MPI_File_get_info reports to the file that
+ * MPI_IO_IN_FORCE names; under Open MPI also OMPIO's control variables (MPI 4.0, 15.3), because its
+ * files report no hints. The node helper makes that file for a [read_back], and reads it in the
+ * epilog.
  *
- * It prints nothing, changes no result and calls nothing collective. Without the variable it does
- * nothing at all. It refers to no data of the MPI library, only to functions that are bound when
- * they are called: preloaded into a program without MPI it is never called.
- */
+ * It prints nothing, changes no result and calls nothing collective; without the variable it does
+ * nothing. It refers only to MPI functions, bound at their call, and to no data of the MPI library:
+ * preloading it into programs without MPI is harmless. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -23,14 +21,13 @@
 #include <mpi.h>
 
 #define FILE_VARIABLE "MPI_IO_IN_FORCE"
-/* One process tells of so many opened files: programs that open thousands are not slowed down. */
+/* Per process, so that programs that open thousands of files are not slowed down. */
 #define OPENS_MAX 16
-/* The file gets no longer than this and one text; in_force.rs reads no more of it. */
+/* The file's limit, plus one text; in_force.rs reads no more. */
 #define FILE_MAX 65536
 #define TEXT_MAX 8192
-/* Longer values are not told. */
 #define VALUE_MAX 256
-/* Open MPI gives every text control of its own 2048 characters. */
+/* Open MPI's own text controls have 2048 characters. */
 #define CONTROL_MAX 4096
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -39,7 +36,7 @@ struct text {
     char bytes[TEXT_MAX];
 };
 
-/* Whether it is one token of visible characters, so that a line is two of them. */
+/* Visible characters only: a line is two tokens. */
 static bool is_token(const char *text)
 {
     for (const char *at = text; *at != '\0'; at++) {
@@ -49,7 +46,6 @@ static bool is_token(const char *text)
     return text[0] != '\0';
 }
 
-/* A line that does not fit is left out. */
 static void add(struct text *text, const char *name, const char *value)
 {
     const size_t name_length = strlen(name);
@@ -88,7 +84,7 @@ static void add_hints(struct text *text, MPI_File handle)
 }
 
 #ifdef OPEN_MPI
-/* A number as decimal digits: stdio would bring locks and locales into somebody else's program. */
+/* Without stdio, which would bring locks and locales into the program. */
 static void add_number(struct text *text, const char *name, int number)
 {
     char digits[16];
@@ -121,8 +117,8 @@ static void add_control(struct text *text, const char *name)
                              &description_length, &binding, &scope) != MPI_SUCCESS ||
         PMPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS)
         return;
-    /* Types are told apart by their size, since MPI_INT and MPI_CHAR are data of the library's: all
-     * of these are numbers, and fcoll a text. */
+    /* Types are told apart by size, because MPI_INT and MPI_CHAR are data of the library: all of
+     * these are numbers, except the text fcoll. */
     int size = 0;
     PMPI_Type_size(type, &size);
     if (size == (int)sizeof(int) && count == 1) {
@@ -152,8 +148,8 @@ static void add_controls(struct text *text)
 }
 #endif
 
-/* One write of whole lines, so that those of several ranks do not mix. A file that was not made for
- * this is left alone. */
+/* Writes whole lines in one write, so that ranks' lines do not mix. Only a regular file is
+ * written. */
 static void append(const char *path, const struct text *text)
 {
     const int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -1,5 +1,5 @@
-// The brief run of a fuzz target: the inputs in the directory that is named, each as it is and
-// changed so often, the same on every run.
+// The brief run of a fuzz target: each input of the directory as it is and changed ROUNDS times,
+// the same on every run.
 #include <dirent.h>
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ static size_t below(size_t limit)
     return ioat_random_below(&state, limit);
 }
 
-// Changes a few bytes, takes some out, or puts what disturbs parsers in; returns the new length.
+// Replaces, removes or inserts bytes; returns the new length.
 static size_t change(uint8_t *data, size_t size)
 {
     static const char *const words[] = {"\n", "=",       ",",        ":",  "..",          "/",

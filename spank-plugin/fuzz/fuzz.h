@@ -1,5 +1,5 @@
 // A fuzz target is one file with LLVMFuzzerTestOneInput. `make fuzz` links it to libFuzzer, `make
-// test` to brief.c, which runs through the kept inputs and some thousand changed ones.
+// test` to brief.c.
 #ifndef IOAT_FUZZ_H
 #define IOAT_FUZZ_H
 
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/// A copy that is exactly as long as the input and its terminating zero, for the sanitizers.
+/// A copy of exactly the input's length and a terminating zero, for the sanitizers.
 static inline char *fuzz_text(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);

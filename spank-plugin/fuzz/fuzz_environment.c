@@ -1,5 +1,4 @@
-// The environment of a prolog or an epilog, one NAME=VALUE a line: none of it is trusted, and the
-// job goes on.
+// The environment of a prolog or epilog, one NAME=VALUE a line, untrusted.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@ static void set(const char *line, void *data)
     (void)data;
     if (equals != NULL && equals != copy) {
         *equals = '\0';
-        // What slurmd hands to its hooks, and nothing that the sanitizers listen to.
+        // slurmd's variables, and none that the sanitizers read.
         if (strncmp(copy, "SLURM", 5) == 0 || strncmp(copy, "SPANK", 5) == 0)
             setenv(copy, equals + 1, 1);
     }
@@ -37,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         set(line, NULL);
     const size_t asked = getenv("SPANK_IO_AUTOTUNE") != NULL;
     ioat_job_hook(&arguments, fake_handle(), "start");
-    // Whatever a helper is not started for is said.
+    // Each helper that is not started is logged.
     assert(fake_logged(FAKE_ERROR, "") >= asked);
     free(text);
     return 0;

@@ -1,4 +1,4 @@
-// The record of what we set, which comes through the user's hands.
+// The record of what we set, which the user can forge.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fake_env("ROMIO_HINTS", size % 4 == 0 ? "/a" : "/run/c/n2/f");
     fake_env(IOAT_RECORD_NAME, text);
     ioat_variables_apply(fake_handle(), &place, &file, &status);
-    // Whatever stood there, these are not ours to remove.
+    // Never ours to remove.
     assert(strcmp(fake_env_value("PATH"), "1") == 0);
     assert(strcmp(fake_env_value("LD_PRELOAD"), "1") == 0);
     assert(status != IOAT_STATUS_ABSENT);

@@ -1,4 +1,4 @@
-// What a user writes after --io-autotune=, and the job's name beside it.
+// The text after --io-autotune=, and the job's name.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char error[IOAT_SPEC_ERROR_SIZE], canonical[IOAT_REQUEST_SIZE];
     struct ioat_spec spec, again;
-    // A zero byte ends a SPEC: what follows is the job's name.
+    // The job's name follows the SPEC's terminating zero.
     char *text = fuzz_text(data, size);
     const size_t length = strlen(text);
     const int rc = ioat_spec_parse(text, &spec, error);
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ioat_request_derive(&spec, length < size ? text + length + 1 : NULL);
     assert(request.app[0] == '\0' || ioat_text_is_name(request.app, strlen(request.app)));
     if (rc == 0) {
-        // What travels with the job reads back as it was meant.
+        // The canonical text parses back to the same request.
         ioat_request_format(&request, canonical);
         assert(request.meaningless_name || ioat_spec_parse(canonical, &again, error) == 0);
         assert(request.meaningless_name || strcmp(again.accelerator, spec.accelerator) == 0);

@@ -12,10 +12,9 @@
     "helper=PATH, config=PATH, run_dir=PATH, spool_dir=PATH, submit_deadline_ms=N, "               \
     "job_deadline_ms=N, default=on|off"
 
-// A minute: longer than any time that a job may be kept waiting.
+// A minute: longer than a job may ever wait.
 #define DEADLINE_MAX_MS 60000
 
-// On success NULL, else what the value should have been.
 static const char *read_path(const char *value, const char **path)
 {
     const size_t length = strnlen(value, PATH_MAX);
@@ -43,7 +42,7 @@ static const char *read_switch(const char *value, bool *on)
     return NULL;
 }
 
-// What is wrong with the value, or NULL; `known` tells whether the key is one of ours.
+// NULL, or what the value should have been; `known` tells whether the key is ours.
 static const char *read_word(const char *key, size_t length, const char *value,
                              struct ioat_arguments *arguments, bool *known)
 {

@@ -1,15 +1,12 @@
-// The node's monotonic clock.
 #ifndef IOAT_CLOCK_H
 #define IOAT_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/// Nanoseconds in a millisecond.
 #define IOAT_NS_PER_MS INT64_C(1000000)
 
-/// CLOCK_MONOTONIC in nanoseconds. It is the same clock for every process of a node, so that
-/// stamps of several steps can be compared.
+/// CLOCK_MONOTONIC in ns: one clock for all processes of a node, so that stamps can be compared.
 static inline int64_t ioat_now_ns(void)
 {
     struct timespec now = {0};

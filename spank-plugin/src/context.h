@@ -1,4 +1,3 @@
-// Everything that the plugin remembers between callbacks of one process.
 #ifndef IOAT_CONTEXT_H
 #define IOAT_CONTEXT_H
 
@@ -6,12 +5,12 @@
 #include "step.h"
 #include "submission.h"
 
-/// The one context of a process. Slurm calls the plugin from one thread at a time.
+/// State between callbacks. Slurm calls the plugin from one thread at a time.
 struct ioat_context {
     struct ioat_arguments arguments;
-    /// Used by sbatch, salloc and srun.
+    /// For sbatch, salloc and srun.
     struct ioat_submission submission;
-    /// Used by slurmstepd.
+    /// For slurmstepd.
     struct ioat_step step;
 };
 

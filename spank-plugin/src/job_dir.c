@@ -14,7 +14,7 @@
 
 uid_t ioat_trusted_uid = 0;
 
-// A host runs the slurmd of a few clusters; an end for the search in a directory gone wrong.
+// A host runs the slurmd of a few clusters; this bounds the search.
 #define CLUSTERS_MAX 256
 
 static int fail(int fd, int error)
@@ -31,7 +31,7 @@ static bool is_trusted(const struct stat *status, mode_t type)
            (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// Opens a directory in `parent`, which is closed.
+// Closes `parent`.
 static int descend(int parent, const char *name)
 {
     struct stat status;
@@ -53,11 +53,11 @@ static int open_below(int run_fd, const char *cluster, const char *node, const c
     return descend(descend(descend(own, cluster), node), job);
 }
 
-// Looks into every cluster's directory; ENOENT when none, EEXIST when several have the job.
+// Searches all clusters; ENOENT when none, EEXIST when several have the job.
 static int search(int run_fd, const char *node, const char *job)
 {
     int found = -1, failure = ENOENT;
-    // A descriptor of its own, because reading moves it.
+    // Reading moves the position, so use another open file description.
     const int scan_fd = openat(run_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *scan = scan_fd < 0 ? NULL : fdopendir(scan_fd);
     if (scan == NULL)
@@ -89,7 +89,7 @@ int ioat_job_dir_open(const char *run_dir, const char *cluster, const char *node
     if (!ioat_text_is_component(node))
         return fail(-1, ENOENT);
     snprintf(job, sizeof job, "%" PRIu32, job_id);
-    // The administrator may have put a link here.
+    // The administrator may use a link here.
     const int run_fd = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (run_fd < 0)
         return -1;
@@ -108,7 +108,7 @@ ssize_t ioat_job_dir_read(int dir_fd, const char *name, char *text, size_t size)
 {
     struct stat status;
     size_t length = 0;
-    // O_NONBLOCK: a FIFO must not hold us.
+    // O_NONBLOCK: a FIFO must not block us.
     const int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return fail(-1, errno == ELOOP ? EPERM : errno);
@@ -141,7 +141,7 @@ static int write_all(int fd, const char *text, size_t length)
         text += put;
         length -= (size_t)put;
     }
-    // The mask of slurmstepd is the user's by now.
+    // slurmstepd has the user's umask by now.
     return fchmod(fd, S_IRUSR);
 }
 
@@ -151,7 +151,7 @@ int ioat_job_dir_write(int dir_fd, const char *name, const char *text, size_t le
     const int needed = snprintf(draft, sizeof draft, ".%s.%ld", name, (long)getpid());
     if (needed < 0 || (size_t)needed >= sizeof draft)
         return fail(-1, ENAMETOOLONG);
-    // Of an earlier process with this number that was killed in between.
+    // An earlier process with this pid may have been killed before its rename.
     if (unlinkat(dir_fd, draft, 0) != 0 && errno != ENOENT)
         return -1;
     const int fd =

@@ -41,7 +41,7 @@ static struct ioat_variable *find(struct ioat_job_env *file, const char *name)
     return NULL;
 }
 
-// Adds a variable; `value` is NULL when it is only watched.
+// `value` is NULL when the variable is only watched.
 static const char *take(struct ioat_job_env *file, char *name, char *value)
 {
     if (!ioat_job_env_allows(name, strlen(name)))

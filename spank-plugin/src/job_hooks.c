@@ -16,16 +16,15 @@
 
 #define OUTPUT_MAX 4096
 #define OUTPUT_LINES 16
-// The helper keeps its deadline by itself; this much later it is killed.
+// The helper keeps its deadline itself; this is the margin before it is killed.
 #define KILL_AFTER_MS 100
-// With less time left a helper that was killed is not run again.
+// A killed helper is not run again with less time left.
 #define AGAIN_MS 100
 #define VALUE_MAX 65536
 #define REQUEST_MAX 1024
 
 enum kind { DIGITS, TEXT };
 
-// What Slurm tells the prolog and the epilog, and the helper may need.
 static const struct {
     const char *name;
     enum kind kind;
@@ -61,7 +60,6 @@ static bool is_sane(const char *value, enum kind kind)
     return kind == DIGITS ? ioat_text_is_digits(value) : ioat_text_is_printable(value, length);
 }
 
-// Adds an id as SPANK knows it, else as the environment has it; false when neither does.
 static bool add_id(struct ioat_environment *environment, const char *name, spank_err_t rc,
                    uint32_t id)
 {
@@ -79,9 +77,8 @@ static bool is_component(const char *name)
     return name != NULL && name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
 }
 
-// Whether a job has changed settings of this node that are not back: SPOOL/saved/CLUSTER/NODE is
-// there. A tuned job's own hooks put them back; if the helper was killed in them, or they never
-// ran, whichever hook is next does.
+// Whether a job's changed settings still need restoring (a killed or missing helper):
+// SPOOL/saved/CLUSTER/NODE exists.
 static bool is_anything_saved(const struct ioat_arguments *arguments)
 {
     const char *cluster = getenv("SLURM_CLUSTER_NAME"), *node = getenv("SLURMD_NODENAME");
@@ -132,7 +129,6 @@ static void log_error(const char *line, void *data)
     IOAT_ERROR("%s", line);
 }
 
-// Runs the helper once, for so many milliseconds.
 static struct ioat_spawn_result run_once(const struct ioat_arguments *arguments,
                                          const char *command,
                                          const struct ioat_environment *environment,
@@ -151,7 +147,7 @@ static struct ioat_spawn_result run_once(const struct ioat_arguments *arguments,
                           "--deadline-ms",
                           deadline,
                           NULL};
-    // execve takes char *const[] for history's sake and changes nothing.
+    // execve takes char *const[] for historical reasons and changes nothing.
     const struct ioat_spawn spawn = {.argv = (char *const *)argv,
                                      .envp = environment->entries,
                                      .deadline_ms = deadline_ms + KILL_AFTER_MS,
@@ -166,9 +162,8 @@ static struct ioat_spawn_result run_once(const struct ioat_arguments *arguments,
     return result;
 }
 
-// Runs the helper. In the epilog once more if somebody has killed it (out of memory, an
-// administrator) and there is time left: it begins anew wherever it was, and a report that it does
-// not write is lost. A start that was killed costs the tuning of one job.
+// In the epilog runs a killed helper again if there is time: it can start over at any point, and an
+// unwritten report is lost. A killed start only costs one job's tuning.
 static void run(const struct ioat_arguments *arguments, const char *command,
                 const struct ioat_environment *environment)
 {

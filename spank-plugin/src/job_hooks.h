@@ -1,4 +1,3 @@
-// In the prolog and the epilog of a node, as root: runs the helper.
 #ifndef IOAT_JOB_HOOKS_H
 #define IOAT_JOB_HOOKS_H
 
@@ -6,8 +5,8 @@
 
 #include "arguments.h"
 
-/// Runs the helper's `start` (prolog) or `finish` (epilog) for a job that carries a request; for
-/// any other job nothing is done. Whatever happens is logged, and the job goes on.
+/// Prolog and epilog, as root: runs the helper's `start` or `finish` for a job with a request, else
+/// `restore` if settings are not restored. Errors are logged, and the job goes on.
 void ioat_job_hook(const struct ioat_arguments *arguments, spank_t spank, const char *command);
 
 #endif

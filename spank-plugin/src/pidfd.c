@@ -5,6 +5,6 @@
 
 int ioat_pidfd_open(pid_t pid)
 {
-    // glibc wraps it from 2.36 only.
+    // glibc wraps it only since 2.36.
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }

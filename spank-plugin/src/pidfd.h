@@ -1,10 +1,10 @@
-// pidfd_open(2), apart so that tests can take it away.
+// In its own file so that tests can replace it.
 #ifndef IOAT_PIDFD_H
 #define IOAT_PIDFD_H
 
 #include <sys/types.h>
 
-/// A descriptor, closed on exec, that becomes readable when `pid` ends; or -1 with errno (ENOSYS
+/// A close-on-exec descriptor that becomes readable when `pid` ends, or -1 with errno (ENOSYS
 /// before Linux 5.3, EPERM in some sandboxes).
 int ioat_pidfd_open(pid_t pid);
 

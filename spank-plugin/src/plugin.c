@@ -1,6 +1,4 @@
-// The plugin as Slurm sees it: takes each callback to the file of its context. Every callback
-// returns 0 whatever happens, because a job must never fail on our account; the one exception is
-// the option's, for a SPEC that is wrong.
+// Each callback returns 0: a job must never fail because of us. The exception is a wrong SPEC.
 #include <slurm/spank.h>
 
 #include "context.h"
@@ -24,7 +22,7 @@ static char option_usage[] =
     "with + between them, app=NAME (the application; default: the job's name), accelerator=NAME, "
     "mode=tune (default), mode=observe (measure, apply nothing) or mode=off";
 
-// An administrator's typo is the administrator's to see, not every user's.
+// Only slurmd reports an administrator's typos; users do not see them.
 static void report_loudly(const char *message)
 {
     IOAT_ERROR("%s", message);
@@ -43,13 +41,13 @@ static void read_arguments(int ac, char **av, ioat_arguments_report_f *report)
 static int on_option(int value, const char *argument, int remote)
 {
     (void)value;
-    // The submission has judged it.
+    // The submission has already checked it.
     if (remote != 0)
         return 0;
     return ioat_submission_option(&context.submission, &context.arguments, argument);
 }
 
-/// Called once in every process but the prolog's and the epilog's.
+/// In every process but the prolog's and the epilog's.
 EXPORT int slurm_spank_init(spank_t spank, int ac, char **av)
 {
     const spank_context_t where = spank_context();
@@ -72,8 +70,7 @@ EXPORT int slurm_spank_init(spank_t spank, int ac, char **av)
     return 0;
 }
 
-/// All options are known: in sbatch and salloc for each component of a job, in srun, and as root in
-/// every slurmstepd.
+/// In sbatch and salloc once per job component, in srun, and as root in every slurmstepd.
 EXPORT int slurm_spank_init_post_opt(spank_t spank, int ac, char **av)
 {
     (void)ac;
@@ -101,7 +98,6 @@ EXPORT int slurm_spank_user_init(spank_t spank, int ac, char **av)
     return 0;
 }
 
-/// slurmstepd, as root, once for each task.
 EXPORT int slurm_spank_task_post_fork(spank_t spank, int ac, char **av)
 {
     (void)spank;
@@ -111,7 +107,6 @@ EXPORT int slurm_spank_task_post_fork(spank_t spank, int ac, char **av)
     return 0;
 }
 
-/// slurmstepd, as root, once for each task.
 EXPORT int slurm_spank_task_exit(spank_t spank, int ac, char **av)
 {
     (void)ac;
@@ -120,7 +115,7 @@ EXPORT int slurm_spank_task_exit(spank_t spank, int ac, char **av)
     return 0;
 }
 
-/// The end of every process that called slurm_spank_init, save slurmd.
+/// At the end of every process that called slurm_spank_init, except slurmd.
 EXPORT int slurm_spank_exit(spank_t spank, int ac, char **av)
 {
     (void)spank;
@@ -131,7 +126,7 @@ EXPORT int slurm_spank_exit(spank_t spank, int ac, char **av)
     return 0;
 }
 
-/// A process of its own on each node, as root, before the job's first step there.
+/// A separate process on each node, as root, before the job's first step there.
 EXPORT int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
     read_arguments(ac, av, report_quietly);
@@ -139,7 +134,7 @@ EXPORT int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
     return 0;
 }
 
-/// A process of its own on each node, as root, after the job's last step there.
+/// A separate process on each node, as root, after the job's last step there.
 EXPORT int slurm_spank_job_epilog(spank_t spank, int ac, char **av)
 {
     read_arguments(ac, av, report_quietly);

@@ -4,8 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-// Job names that Slurm, a shell or habit gives, whatever runs inside. Compared without regard to
-// case and without an extension of scripts.
+// Job names that say nothing of the program; compared without case and script extensions.
 static const char *const MEANINGLESS[] = {
     "a.out",   "bash",  "batch",  "csh",     "dash",   "env",  "fish",  "interactive",
     "job",     "ksh",   "main",   "mpiexec", "mpirun", "none", "null",  "python",
@@ -35,7 +34,6 @@ static bool is_meaningless(const char *name)
     return false;
 }
 
-// Copies the job's name as a name of ours; false when that cannot be done.
 static bool adopt(const char *job_name, char app[IOAT_NAME_MAX + 1])
 {
     const size_t length = strnlen(job_name, IOAT_NAME_MAX + 1);

@@ -14,17 +14,15 @@
 #include "clock.h"
 #include "pidfd.h"
 
-// A killed child is gone at once, unless the kernel holds it in a system call that cannot be
-// interrupted: then the job must not wait for it.
+// Only a child in an uninterruptible system call survives SIGKILL longer; the job does not wait.
 #define KILL_GRACE_MS 200
-// Without pidfd, how often to look for the child's end.
+// The polling interval without pidfd.
 #define LOOK_MS 5
 
 struct child {
     pid_t pid;
-    // -1 where the kernel has none.
     int pidfd;
-    // The reading end of its output; -1 after its end.
+    // -1 after its end.
     int output;
 };
 
@@ -41,7 +39,6 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-// Returns 0 or an errno value.
 static int set_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;
@@ -62,7 +59,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
 
 static int set_actions(posix_spawn_file_actions_t *actions, int output, bool with_stderr)
 {
-    // The pipe first: it may itself be descriptor 0, 1 or 2 when the host program has closed them.
+    // The pipe first: it may itself be descriptor 0, 1 or 2 if the host program has closed them.
     int rc = posix_spawn_file_actions_adddup2(actions, output, 1);
     if (rc == 0 && with_stderr)
         rc = posix_spawn_file_actions_adddup2(actions, 1, 2);
@@ -75,7 +72,6 @@ static int set_actions(posix_spawn_file_actions_t *actions, int output, bool wit
     return rc;
 }
 
-// Returns 0 or an errno value.
 static int start(const struct ioat_spawn *spawn, struct child *child)
 {
     int pipe_fds[2];
@@ -109,7 +105,7 @@ static int start(const struct ioat_spawn *spawn, struct child *child)
     return 0;
 }
 
-// Takes what the pipe holds now, at most one pipe's worth; closes it at its end.
+// Reads what the pipe holds, at most one pipe's worth; closes it at its end.
 static void drain(struct child *child, struct sink *sink)
 {
     char spare[4096];
@@ -128,8 +124,7 @@ static void drain(struct child *child, struct sink *sink)
     }
 }
 
-// Whether the child has ended. It is not reaped: as long as it is a zombie, its process group's
-// number cannot pass to strangers.
+// The child is not reaped yet: while it is a zombie, its process group's id cannot be reused.
 static bool has_ended(const struct child *child)
 {
     siginfo_t info = {0};
@@ -138,7 +133,7 @@ static bool has_ended(const struct child *child)
     return errno == ECHILD;
 }
 
-// Waits until the child has ended (true) or `deadline_ns` (false).
+// True at the child's end, false at `deadline_ns`.
 static bool await_end(struct child *child, struct sink *sink, int64_t deadline_ns)
 {
     for (;;) {
@@ -150,12 +145,11 @@ static bool await_end(struct child *child, struct sink *sink, int64_t deadline_n
         int64_t wait_ms = (left_ns + IOAT_NS_PER_MS - 1) / IOAT_NS_PER_MS;
         if (child->pidfd < 0 && wait_ms > LOOK_MS)
             wait_ms = LOOK_MS;
-        // poll ignores descriptors that are negative.
+        // poll ignores negative descriptors.
         struct pollfd fds[] = {
             {.fd = child->output, .events = POLLIN},
             {.fd = child->pidfd, .events = POLLIN},
         };
-        // EINTR and time-outs alike lead to another look at the clock.
         if (poll(fds, 2, (int)wait_ms) > 0 && fds[0].revents != 0)
             drain(child, sink);
     }
@@ -191,7 +185,7 @@ struct ioat_spawn_result ioat_spawn_run(const struct ioat_spawn *spawn, char *ou
     if (result.code != 0)
         return result;
     const bool in_time = await_end(&child, &sink, deadline_ns);
-    // With SIGCHLD ignored an ended child leaves no zombie behind to guard the group's number.
+    // With SIGCHLD ignored no zombie reserves the process group's id.
     siginfo_t info;
     if (!in_time || waitid(P_PID, (id_t)child.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
         kill(-child.pid, SIGKILL);

@@ -23,13 +23,12 @@ const char *ioat_mode_name(enum ioat_mode mode)
     return MODES[mode];
 }
 
-// A piece of the text: not terminated.
+// Not zero-terminated.
 struct slice {
     const char *start;
     size_t length;
 };
 
-// What has been read so far, to notice a key that stands twice.
 struct reader {
     struct ioat_spec *spec;
     bool mode_given;
@@ -97,7 +96,7 @@ static int take_item(struct reader *reader, struct slice item)
     if (item.length == 0)
         return refuse(reader, item, "there is nothing before or after a comma");
     if (sign == NULL) {
-        // No accelerator has such a name; whoever writes it means the mode.
+        // No accelerator has such a name; the user means the mode.
         if (find_mode(item, &mode))
             return refuse(reader, item, "write mode=%s", ioat_mode_name(mode));
         return take_name(reader, item, "accelerator", item, reader->spec->accelerator);

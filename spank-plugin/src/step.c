@@ -11,11 +11,11 @@
 #include "text.h"
 #include "variables.h"
 
-// SLURM_EXTERN_CONT of slurm.h: it is no part of the run. It gets no variables and no stamp.
+// SLURM_EXTERN_CONT of slurm.h: no part of the run, so without variables and stamp.
 #define EXTERN_STEP UINT32_C(0xfffffffc)
 #define NAME_SIZE 256
 
-// This node's name: slurmd hands it to slurmstepd in its own environment, which no user reaches.
+// slurmd passes this node's name to slurmstepd in its environment, which no user reaches.
 static const char *node_name(char *buffer, size_t size)
 {
     const char *name = getenv("SLURMD_NODENAME");
@@ -43,10 +43,9 @@ static bool read_number(spank_t spank, const char *name, uint32_t *number)
            ioat_text_parse_u32(text, strlen(text), number);
 }
 
-// The first component of a heterogeneous job. In a step of a later component S_JOB_ID is that
-// component's, and SLURM_JOB_ID the first one's; components are numbered in a row. A job that is
-// submitted from inside such a job inherits SLURM_HET_SIZE, but its own number is no part of the
-// row.
+// The first component of a heterogeneous job. In a later component's step SLURM_JOB_ID is the first
+// one's id; ids are consecutive. A job submitted inside such a job inherits SLURM_HET_SIZE, but its
+// id is outside that range.
 static uint32_t leader_of(spank_t spank, uint32_t job_id)
 {
     uint32_t leader = 0, size = 0;
@@ -56,7 +55,7 @@ static uint32_t leader_of(spank_t spank, uint32_t job_id)
     return job_id;
 }
 
-// Why the job's directory or its file cannot be used; NULL when there simply is none.
+// Why the directory or file cannot be used; NULL when there is none.
 static const char *explain(int error)
 {
     switch (error) {
@@ -73,7 +72,6 @@ static const char *explain(int error)
     }
 }
 
-// Reads the file of an open directory; NULL on success or when there is none (step->tuned tells).
 static const char *read_file(struct ioat_step *step, uid_t uid)
 {
     step->text = malloc(IOAT_JOB_ENV_MAX + 1);
@@ -136,7 +134,7 @@ void ioat_step_start(struct ioat_step *step, spank_t spank)
                          step->stamp.statuses);
     if (!step->tuned)
         return;
-    // Slurm leaves it at 0 in the batch step, which has one.
+    // Slurm leaves it at 0 in the batch step, which has one node.
     if (spank_get_item(spank, S_JOB_NNODES, &step->stamp.nodes) != ESPANK_SUCCESS ||
         step->stamp.nodes == 0)
         step->stamp.nodes = 1;
@@ -181,7 +179,7 @@ void ioat_step_task_exit(struct ioat_step *step, spank_t spank)
 void ioat_step_close(struct ioat_step *step)
 {
     if (step->started && !step->finished) {
-        // Every task is dead by now, also those that slurmstepd did not tell of.
+        // Every task is dead by now, even if slurmstepd did not report it.
         step->stamp.end_ns = ioat_now_ns();
         step->stamp.ended = true;
         write_stamp(step);

@@ -13,28 +13,25 @@
 #define OUTPUT_MAX 4096
 #define PREVIEW_LINES 3
 #define REFUSAL_LINES 8
-// The helper gives up this much before it would be killed, so that it can still say why.
+// The helper's own deadline is earlier by this, so that it can still say why it failed.
 #define MARGIN_MS 20
 
-// Inside a job, whose request was settled when the job was submitted.
 static bool is_inside_job(void)
 {
     return getenv("SLURM_JOB_ID") != NULL || getenv("SLURM_JOBID") != NULL;
 }
 
-// What Slurm hands down to a job with the prefix SLURM_SPANK_ (src/common/plugstack.c,
-// src/sbatch/opt.c): its request, and the option as it was given for it.
+// What a job inherits with the prefix SLURM_SPANK_ (src/common/plugstack.c, src/sbatch/opt.c): its
+// request, and the option as it was given.
 #define INHERITED_REQUEST "SLURM_SPANK_IO_AUTOTUNE"
 #define INHERITED_OPTION "SLURM_SPANK__SLURM_SPANK_OPTION_io_autotune_io_autotune"
 
-// An srun inside a job; a nested sbatch or salloc asks for a job of its own.
+// An srun inside a job; a nested sbatch or salloc submits a job of its own.
 static bool is_part_of_job(void)
 {
     return spank_context() == S_CTX_LOCAL && is_inside_job();
 }
 
-// Runs the helper's COMMAND with one more option within what is left of the deadline. False when
-// nothing is left of it.
 static bool run_helper(struct ioat_submission *submission, const struct ioat_arguments *arguments,
                        const char *command, const char *option, const char *value,
                        struct ioat_spawn_result *result, char *output, size_t size)
@@ -61,7 +58,7 @@ static bool run_helper(struct ioat_submission *submission, const struct ioat_arg
         complete = complete && ioat_environment_copy(&environment, kept[i]);
     if (complete) {
         const int64_t begin_ns = ioat_now_ns();
-        // execve takes char *const[] for history's sake and changes nothing.
+        // execve takes char *const[] for historical reasons and changes nothing.
         const struct ioat_spawn spawn = {
             .argv = (char *const *)argv, .envp = environment.entries, .deadline_ms = (int)left_ms};
         *result = ioat_spawn_run(&spawn, output, size);
@@ -90,7 +87,7 @@ static void log_failure(const char *command, const struct ioat_spawn_result *res
     IOAT_DEBUG("helper's %s %s", command, how);
 }
 
-// Whether the service refuses the accelerator `name`: the helper's exit status 2, and nothing else.
+// Only the helper's exit status 2 refuses the accelerator.
 static bool is_refused(struct ioat_submission *submission, const struct ioat_arguments *arguments,
                        const char *name)
 {
@@ -112,16 +109,15 @@ static bool is_refused(struct ioat_submission *submission, const struct ioat_arg
     return submission->refused;
 }
 
-// An option without an argument, in one of three ways.
+// The value of an option without an argument is NULL, "" or "(null)".
 static const char *without_null(const char *value)
 {
     return value == NULL || strcmp(value, "(null)") == 0 ? "" : value;
 }
 
-// Takes a SPEC over. Inside a job Slurm replays the outer job's option, after #SBATCH and before
-// the command line: it must neither outdo the script's own nor lend the outer job's name, because
-// then two applications would share a history. One call with the inherited value is the replay; a
-// second one means that somebody wrote it.
+// Inside a job Slurm replays the outer job's option after #SBATCH and before the command line: it
+// must neither override the script's option nor lend the outer job's name, which would mix two
+// applications. The first call with the inherited value is the replay; a second is the user's.
 static void adopt(struct ioat_submission *submission, const char *value,
                   const struct ioat_spec *spec)
 {
@@ -154,8 +150,8 @@ int ioat_submission_option(struct ioat_submission *submission,
     return 0;
 }
 
-// The name of the job to be submitted, or NULL. sbatch puts it into its own environment before the
-// options are processed; salloc does not, so that inside a job the name there is the outer job's.
+// sbatch exports the job's name before it processes the options; salloc does not, so inside a job
+// it sees the outer job's name.
 static const char *job_name(void)
 {
     if (spank_context() == S_CTX_ALLOCATOR && is_inside_job() &&
@@ -183,8 +179,7 @@ static bool is_same_spec(const struct ioat_spec *one, const struct ioat_spec *ot
            strcmp(one->accelerator, other->accelerator) == 0;
 }
 
-// Without PrologFlags=Alloc the prolog of a node runs before the job's first step there, and is
-// told what that step's srun was, not what the job's submission was.
+// Without PrologFlags=Alloc a node's prolog gets the environment of the job's first srun there.
 static void pass_on(const char *request, spank_t spank)
 {
     const spank_err_t rc = spank_job_control_setenv(spank, "IO_AUTOTUNE", request, 1);
@@ -202,7 +197,7 @@ static void explain_step(struct ioat_submission *submission)
               "instead");
 }
 
-// What a later component of a heterogeneous job asks for has no effect.
+// A later component's option has no effect.
 static void explain_component(struct ioat_submission *submission)
 {
     const bool carried = submission->request[0] != '\0';
@@ -218,12 +213,10 @@ static void explain_component(struct ioat_submission *submission)
                   "--io-autotune was given for a later one only; give it for the first");
 }
 
-// The request travels with every component, or with none. False when it does not.
 static bool send(const struct ioat_submission *submission, spank_t spank)
 {
     if (submission->request[0] == '\0') {
-        // An outer job's request must reach neither this job's prolog nor, through the job's
-        // environment, the steps inside it.
+        // An outer job's request must reach neither this job's prolog nor its steps.
         spank_job_control_unsetenv(spank, "IO_AUTOTUNE");
         unsetenv(INHERITED_REQUEST);
         return false;

@@ -1,5 +1,3 @@
-// In sbatch, salloc and srun, as the user: the option, the request that travels with the job, and
-// the preview line.
 #ifndef IOAT_SUBMISSION_H
 #define IOAT_SUBMISSION_H
 
@@ -10,39 +8,36 @@
 #include "arguments.h"
 #include "request.h"
 
-/// What one submitting process remembers. Start with {0}.
+/// State of sbatch, salloc and srun. Start with {0}.
 struct ioat_submission {
-    /// Whether the option was given at all, and the last SPEC.
+    /// The last SPEC, if the option was given.
     bool asked;
     struct ioat_spec spec;
-    /// Whether it was given for the component at hand. Only a heterogeneous job has several.
+    /// Whether it was given for the current component of a heterogeneous job.
     bool asked_here;
-    /// How many components have come by, and what the first of them asked for: the SPEC, and the
-    /// request that travels, which is empty when none does.
+    /// Components seen; the first one's SPEC and its request, which is empty when none travels.
     unsigned components;
     struct ioat_spec first_spec;
     char request[IOAT_REQUEST_SIZE];
-    /// Whether it has been said why something stays untuned.
+    /// The user was told why something stays untuned.
     bool explained;
-    /// Whether the outer job's option has come by, in a submission from inside a job.
+    /// In a submission inside a job: Slurm has replayed the outer job's option.
     bool replayed;
-    /// The accelerator checked last and what came of it: the option's callback fires once for
-    /// #SBATCH, once for the environment and once for the command line.
+    /// The last check: the callback fires for #SBATCH, the environment and the command line.
     char checked[IOAT_NAME_MAX + 1];
     bool refused;
-    /// Nanoseconds of the deadline that are spent.
+    /// Nanoseconds of the deadline spent so far.
     int64_t spent_ns;
 };
 
-/// The option with the argument `value`. Returns -1, with the reason logged, when the SPEC is wrong
-/// or the service knows no such accelerator; a service that cannot be asked refuses nothing.
+/// Handles the option. Returns -1, and logs why, when the SPEC is wrong or the service knows no
+/// such accelerator; an outage refuses nothing.
 int ioat_submission_option(struct ioat_submission *submission,
                            const struct ioat_arguments *arguments, const char *value);
 
-/// All options are known: sends the request with the job and shows the preview; an srun inside a
-/// job passes the job's request on, or explains why the step stays untuned. A job that did not ask
-/// costs nothing. Slurm calls it once for each component of a heterogeneous job, in their order;
-/// the first carries the run.
+/// Sends the request and shows the preview. An srun inside a job passes on the job's request, or
+/// says why the step stays untuned. Slurm calls it for each component of a heterogeneous job, in
+/// order; the first carries the run.
 void ioat_submission_post_opt(struct ioat_submission *submission,
                               const struct ioat_arguments *arguments, spank_t spank);
 

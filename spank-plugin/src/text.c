@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// The C library's own classification depends on the locale of the host program.
+// The C library's classification depends on the host program's locale.
 static bool is_digit(unsigned char c)
 {
     return c >= '0' && c <= '9';
@@ -74,7 +74,7 @@ bool ioat_text_parse_u32(const char *text, size_t length, uint32_t *value)
     return true;
 }
 
-// Characters that would let one line disguise as several, or as other text (Unicode TR 36).
+// Characters that make one line look like several or like other text (Unicode TR 36).
 static bool is_deceptive(uint32_t point)
 {
     return point < 0x20 || (point >= 0x7f && point <= 0x9f) || point == 0x061c ||
@@ -82,7 +82,7 @@ static bool is_deceptive(uint32_t point)
            (point >= 0x2066 && point <= 0x2069);
 }
 
-// The length of the printable UTF-8 character (RFC 3629) at `text`, or 0 when there is none.
+// The length of the printable UTF-8 character (RFC 3629) at `text`, or 0.
 static size_t printable(const unsigned char *text, size_t left)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -9,24 +9,22 @@
 #include "log.h"
 #include "text.h"
 
-// Longer than any record of ours; a longer one is forged.
+// A longer record is forged.
 #define RECORD_MAX 65536
 
 enum presence { ABSENT, SAME, OTHER };
 
-// One line of the record.
 struct entry {
     uint32_t job_id;
     const char *name;
     const char *value;
 };
 
-// The record's lines of this job: inherited ones, whose text is `text`, and then new ones.
+// Inherited lines of this job point into `text`; new ones follow.
 struct record {
     char *text;
     size_t count;
     struct entry entries[2 * IOAT_JOB_ENV_VARIABLES];
-    // Whether the lines differ from what was inherited.
     bool changed;
 };
 
@@ -43,7 +41,7 @@ const char *ioat_status_name(enum ioat_status status)
     return "absent";
 }
 
-// How the environment stands to NAME=VALUE. What cannot be found out counts as somebody's.
+// Compares the environment with NAME=VALUE. An unreadable value counts as somebody else's.
 static enum presence look(spank_t spank, const char *name, const char *value)
 {
     const size_t size = strlen(value) + 2;
@@ -60,7 +58,7 @@ static enum presence look(spank_t spank, const char *name, const char *value)
     return presence;
 }
 
-// Splits a line in place; false when it is none of ours.
+// Splits a line in place; false when it is malformed.
 static bool split(char *line, struct entry *entry)
 {
     char *colon = strchr(line, ':');
@@ -75,9 +73,8 @@ static bool split(char *line, struct entry *entry)
     return true;
 }
 
-// Reads the inherited record, which a user can forge: lines that are none of ours are dropped. Rule
-// 1: another job's variables go with their lines, unless they have been changed since. A
-// heterogeneous job is one job.
+// Drops malformed lines, as a user can forge the record. Rule 1: another job's variables go with
+// their lines, unless changed since. A heterogeneous job is one job.
 static void inherit(spank_t spank, const struct ioat_place *place, struct record *record)
 {
     char *rest = NULL;
@@ -133,9 +130,8 @@ static bool is_elsewhere(const char *value, const struct ioat_place *place)
            node[1 + name_length] != '/';
 }
 
-// Rule 2: a variable of ours that this node has no value for, because its start had no answer or
-// it belongs to a later component, goes if it names a file of another node: there is none here. Any
-// other value stays, so that all ranks agree.
+// Rule 2: our variable without a value on this node (no answer, or a later component's) goes if it
+// names another node's file. Other values stay, so that all ranks agree.
 static void forget(spank_t spank, const struct ioat_place *place, const struct ioat_job_env *file,
                    struct record *record)
 {
@@ -153,8 +149,8 @@ static void forget(spank_t spank, const struct ioat_place *place, const struct i
     record->count = kept;
 }
 
-// Rule 3: a variable that we are to set. One that is there is the user's, unless the record tells
-// that it is ours: the value of an outer step, perhaps on another node, which ours replaces.
+// Rule 3: an existing variable is the user's, unless the record says it is ours: an outer step's
+// value, perhaps of another node, which ours replaces.
 static enum ioat_status set(spank_t spank, uint32_t job_id, const struct ioat_variable *variable,
                             struct record *record)
 {
@@ -177,8 +173,7 @@ static enum ioat_status set(spank_t spank, uint32_t job_id, const struct ioat_va
     return IOAT_STATUS_SET;
 }
 
-// Rule 4: a variable that is only watched. It may come with the job's environment from an outer
-// step, and so does the record.
+// Rule 4: a watched variable. It may come from an outer step, as the record does.
 static enum ioat_status watch(spank_t spank, const char *name, struct record *record)
 {
     const struct entry *ours = find(record, name);
@@ -187,7 +182,7 @@ static enum ioat_status watch(spank_t spank, const char *name, struct record *re
     return look(spank, name, "") == ABSENT ? IOAT_STATUS_ABSENT : IOAT_STATUS_USER;
 }
 
-// The record's text, to be freed; NULL when memory is short.
+// To be freed; NULL when memory is short.
 static char *format(const struct record *record)
 {
     char *text = NULL;

@@ -30,7 +30,7 @@ LOOK = 0.1
 
 @dataclass(frozen=True)
 class Cost:
-    """What a report took."""
+    """A report's cost."""
 
     seconds: float
     processor_seconds: float
@@ -74,7 +74,7 @@ def main() -> int:
 
 
 def _assess(url: str) -> None:
-    """The service has done so with each verdict."""
+    """The service has done so after each verdict."""
     began = time.monotonic()
     assess(url)
     print(f"assessed by the service's code in {time.monotonic() - began:,.1f} s", flush=True)
@@ -116,7 +116,6 @@ def _processor_seconds() -> float:
 
 
 def _tree(pid: int) -> Iterator[int]:
-    """A process and all that it has started, as far as they live."""
     yield pid
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

@@ -99,11 +99,7 @@ class Baselines:
         kept: Path,
         progress: Callable[[int, int], None],
     ) -> None:
-        """Replays what is not kept.
-
-        Raises:
-            ReplayError: If a replay does not come to an end.
-        """
+        """Replays what is not kept; raises ReplayError if a replay fails."""
         methods = [*METHODS, *_others(program.methods(tables[0].path))]
         studies: dict[tuple[str, str], Any] = {}
         for some, of in (([OURS], seeds), (methods[1:], method_seeds), (OF_A_SITE, method_seeds)):
@@ -122,7 +118,7 @@ class Baselines:
         self._result = comparison.as_json()
 
     def summary(self) -> list[str]:
-        """What it comes to, in a few lines."""
+        """The summary."""
         lines = ["## In short", ""]
         ratios_ = self._result["ratios"]
         for figure, aim in AIMS.items():
@@ -167,6 +163,5 @@ class Baselines:
 
 
 def _others(known: list[str]) -> list[Method]:
-    """What the program has beside `METHODS`."""
     covered = {method.text.split(":")[0] for method in METHODS}
     return [Method(name, name) for name in known if name not in covered]

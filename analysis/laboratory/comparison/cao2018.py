@@ -33,7 +33,7 @@ NEAR = 1.0 / 0.99 - 1.0
 def section(
     program: Program, tables: list[Table], quiet: list[Path], seeds: int, output: Path
 ) -> list[str]:
-    """The section of the report `output`; its figures are put into the folder beside it."""
+    """The section of the report `output`; its plots go to the folder beside it."""
     known = program.methods(tables[0].path)
     methods = [method for method in METHODS if method.text in known]
     words = ["--exploring-only", "--budget", str(BUDGET), "--seeds", str(seeds)]

@@ -1,8 +1,8 @@
-"""The 2020 paper's algorithm once more, in Python, under other readings of the paper.
+"""The 2020 paper's algorithm in Python, under other interpretations of the paper.
 
-It shares the tables and their draws with the engine and nothing else. Read as the engine reads it,
-it has to come to the engine's figures; read otherwise, it says how much of the distance from the
-paper's figures an interpretation explains.
+It shares only the tables and their draws with the engine. Under the engine's interpretation it must
+reproduce the engine's figures; the others show how much of the distance from the paper's figures an
+interpretation explains.
 """
 
 import math
@@ -35,7 +35,7 @@ class Interpretation:
 
 @dataclass(frozen=True)
 class Course:
-    """What a study did: the places of its runs, and of its recommendation."""
+    """The places of a study's runs and of its recommendation."""
 
     runs: list[int]
     recommended: int
@@ -43,7 +43,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Figures:
-    """Means over studies; as in the paper's table II, but for the last three."""
+    """Means over studies, as in the paper's table II, except for the last three."""
 
     success: float
     """%: how often the optimum is recommended."""
@@ -62,7 +62,7 @@ class Figures:
 
 
 def replay(table: Table, interpretation: Interpretation, share: float | None, seed: int) -> Course:
-    """A study of the conventional genetic algorithm; with `share`, of resampling by standard error.
+    """A study of the conventional genetic algorithm; `share` adds resampling by standard error.
 
     `share` is p of th_se = p * mean of the design (section VI-A-c).
     """
@@ -149,7 +149,7 @@ class _Study:
         return math.sqrt(variance / len(times)) < threshold
 
     def _design(self) -> list[int]:
-        """A Latin hypercube: each parameter's levels as evenly as can be, shuffled apart."""
+        """A Latin hypercube: each parameter's levels evenly, shuffled independently."""
         columns = []
         for parameter in self.table.parameters:
             levels = [nth * parameter.levels // DESIGN_POINTS for nth in range(DESIGN_POINTS)]
@@ -164,7 +164,7 @@ class _Study:
             child = self.table.place(self._bred())
             if child is None:
                 continue
-            # As the engine has it: a design point may become a child where children run again.
+            # As in the engine: with resampling a design point may become a child.
             again = resampled and child in self.design and len(self.seen[child]) == 1
             if self.interpretation.returns or again or child not in self.seen:
                 return child
@@ -194,7 +194,7 @@ class _Study:
         return parents
 
     def _step(self, point: list[int]) -> None:
-        """One parameter to a neighbouring level, or to any other category."""
+        """Moves one parameter to a neighbouring level, or to any other category."""
         parameters = self.table.parameters
         nth = self.random.choice([n for n, p in enumerate(parameters) if p.levels > 1])
         levels = range(parameters[nth].levels)

@@ -7,10 +7,6 @@ _DIRECTORY = Path(__file__).parent / "prose"
 
 
 def prose(name: str, **values: str) -> list[str]:
-    """The lines of a text.
-
-    Raises:
-        KeyError: If the text has a figure that is not among `values`.
-    """
+    """The lines of a text; raises KeyError for a figure that is not among `values`."""
     text = (_DIRECTORY / f"{name}.md").read_text("utf-8")
     return Template(text).substitute(values).rstrip("\n").splitlines()

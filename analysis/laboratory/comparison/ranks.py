@@ -1,4 +1,4 @@
-"""How far two rankings agree."""
+"""The agreement of two rankings."""
 
 import math
 from collections.abc import Sequence
@@ -8,17 +8,13 @@ from scipy.stats import kendalltau
 
 
 def tau(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Kendall's tau-b of two columns: 1 if they rank alike, -1 if the other way round.
-
-    Pairs that are tied in one column count for half a place in each direction (Kendall 1945). None
-    where all of a column are tied.
-    """
+    """Kendall's tau-b (Kendall 1945) of two columns, -1 to 1; None if a column is all ties."""
     value = float(kendalltau(one, other).statistic)
     return None if math.isnan(value) else value
 
 
 def rounded(figure: float | None) -> float:
-    """A figure as it is printed, 0 if there is none: what reads alike is a tie."""
+    """A figure as it is printed, 0 for None: figures that print alike are ties."""
     return float(f"{figure or 0.0:.3g}")
 
 

@@ -187,7 +187,7 @@ def _explained(on: Table, result: dict[str, Any]) -> list[str]:
 
 
 def _engine(result: dict[str, Any]) -> list[list[str]]:
-    """What the engine comes to with the variants that are replayed again."""
+    """The engine's figures for the variants that are replayed in Python."""
     labels = {
         "CGA": "CGA tournament single-point",
         RESAMPLED: "RGA sedr 10% tournament single-point",
@@ -213,7 +213,7 @@ def without_spread(on: Table) -> Table:
 
 
 def near(on: Table, share: float) -> int:
-    """How many parametrizations take at most so much more than the best."""
+    """The number of parametrizations within `share` of the best time."""
     return sum(truth <= on.truths[on.best] * (1.0 + share) for truth in on.truths)
 
 

@@ -10,7 +10,7 @@ from peers.tables import Table
 
 @dataclass(frozen=True)
 class Method:
-    """A method under a name of this report's."""
+    """A method under this report's name for it."""
 
     name: str
     text: str
@@ -23,7 +23,7 @@ def figures(of_method: dict[str, Any]) -> dict[str, float | None]:
 
 
 def without_noise(table: Table, directory: Path) -> Path:
-    """A table in which every run takes its parametrization's mean, written to a directory."""
+    """Writes the table with each parametrization's mean for every run."""
     directory.mkdir(parents=True, exist_ok=True)
     described = json.loads(table.path.read_text("utf-8"))
     described["name"] = table.name

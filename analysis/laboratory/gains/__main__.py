@@ -96,7 +96,7 @@ def _row(cluster: Cluster, case: Case, goal: Goal) -> Row:
 
 
 def _means(study: dict[str, Any]) -> tuple[float | None, float | None]:
-    """The control runs' and the tuned runs' mean elapsed."""
+    """The mean elapsed of control runs and of tuned runs, in seconds."""
     control, tuned = study["control"], study["tuned"]
     return (control and control["mean"], tuned and tuned["mean"])
 
@@ -115,7 +115,7 @@ def _place(cluster: Cluster, case: Case) -> Iterator[tuple[Path, str]]:
 
 @contextmanager
 def _allowed(cluster: Cluster, case: Case, place: Path, device: str) -> Iterator[None]:
-    """Have the nodes allow what the case needs."""
+    """Writes a node.toml that allows what the case needs."""
     if not case.node_toml:
         yield
         return

@@ -1,4 +1,4 @@
-"""What was measured, as a page."""
+"""The page of the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = """
 
 @dataclass(frozen=True)
 class Row:
-    """An accelerator's case, and what came of it."""
+    """A case and its result."""
 
     case: Case
     skipped: str | None = None
@@ -45,7 +45,7 @@ class Row:
 
 
 def page(rows: Sequence[Row], *, kernel: str, before: str = "") -> str:
-    """Return the page; of accelerators that have no row here, what the page ``before`` has."""
+    """Return the page; accelerators without a row keep their part of the page ``before``."""
     lines = dict(re.findall(r"^(\| `([a-z+-]+)` \|.*\n)", before, re.MULTILINE))
     lines = {name: line for line, name in lines.items()}
     sections = {

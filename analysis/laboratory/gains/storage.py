@@ -1,7 +1,7 @@
-"""A slow file system to work on: an image on a loop device whose rate is throttled.
+"""A slow file system in place of a parallel one: a throttled loop device with an image.
 
-It plays the parallel file system. The throttle is that of the blkio controller's root (cgroup v1),
-because what the page cache writes out is nobody's in particular there.
+The throttle is set at the root of the blkio controller (cgroup v1), because page cache writeback
+belongs to no job's group there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ what most devices have of their own accord; loop devices have more."""
 
 @dataclass(frozen=True)
 class Throttle:
-    """How slow the device is; 0 is as fast as it goes."""
+    """The device's limits; 0 is unlimited."""
 
     write_bps: int = 0
     """Bytes that are written in a second."""
@@ -35,7 +35,7 @@ class Throttle:
     """Requests that are read in a second."""
 
     def files(self) -> dict[str, int]:
-        """Return the files of the controller, and what they get."""
+        """Return the controller's files and their values."""
         return {"write_bps_device": self.write_bps, "read_iops_device": self.read_iops}
 
 
@@ -59,7 +59,7 @@ def problem() -> str | None:
 
 @contextmanager
 def throttled(directory: Path, throttle: Throttle) -> Iterator[Storage]:
-    """Make the file system, for a user to write in; take it away in the end."""
+    """Make a file system that users can write to; remove it at the end."""
     mount = directory / "mount"
     mount.mkdir(parents=True)
     with loop_device(directory) as device:
@@ -78,7 +78,7 @@ def throttled(directory: Path, throttle: Throttle) -> Iterator[Storage]:
 
 @contextmanager
 def loop_device(directory: Path) -> Iterator[str]:
-    """Make a block device with a queue of its own, on an image; yield its name in /sys/block."""
+    """Make a block device with its own queue on an image; yield its name in /sys/block."""
     image = directory / "image"
     with image.open("wb") as file:
         file.truncate(SIZE)

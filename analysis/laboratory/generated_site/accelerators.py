@@ -35,7 +35,7 @@ class Accelerator:
         return [len(each["values"]) for each in self.parameters]
 
     def canonical(self, point: Point) -> Point:
-        """The point with what does not exist under it at the default."""
+        """The point with inactive parameters at their defaults."""
         default, values = self.default, self._values(point)
         return tuple(
             level if each["name"] in values else default[place]
@@ -55,7 +55,7 @@ class Accelerator:
         return values
 
     def draw(self, rng: np.random.Generator) -> Point:
-        """Any point, about half of its parameters at their defaults."""
+        """A random point, about half of its parameters at their defaults."""
         drawn = [int(rng.integers(count)) for count in self.levels()]
         kept = rng.random(len(drawn)) < 0.5
         mixed = np.where(kept, self.default, drawn)

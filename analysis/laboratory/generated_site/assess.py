@@ -1,4 +1,4 @@
-"""Has the service's own code assess a generated site, as it does with each verdict."""
+"""Has the service's own code assess a generated site, as after each verdict."""
 
 from __future__ import annotations
 
@@ -27,16 +27,13 @@ sources = []
 
 
 def assess(url: str) -> None:
-    """Assess the studies that have no assessment; ``IO_AUTOTUNED`` names another program.
+    """Assess the studies without an assessment; ``IO_AUTOTUNED`` names another program.
 
-    ``url`` is a libpq URL or connection string.
-
-    Raises:
-        OSError, CalledProcessError: it is not built (``cargo build --release -p io-autotuned``), or
-            it fails, and has said why.
+    ``url`` is a libpq URL or connection string. Raises OSError if the program is not built (``cargo
+    build --release -p io-autotuned``), CalledProcessError if it fails (it says why).
     """
     program = os.environ.get("IO_AUTOTUNED", str(ROOT / "target/release/io-autotuned"))
-    # The service knows URLs alone.
+    # The service only takes URLs.
     known = f"postgres:///?{urlencode(conninfo_to_dict(url))}"
     accelerators = json.dumps(str(ROOT / "deploy/accelerators.d"))
     with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as config:

@@ -1,4 +1,4 @@
-"""Who works at the generated site, on what, and what tuning can win there."""
+"""The generated site's users and applications, and what tuning can gain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PARTITIONS = ("normal", "large", "debug", "gpu")
 
 @dataclass(frozen=True)
 class Shape:
-    """How large the year is."""
+    """The size of the year."""
 
     seed: int = 1
     last: date = date(2026, 11, 20)
@@ -42,7 +42,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Application:
-    """What a user runs again and again."""
+    """An application of a user."""
 
     name: str
     uid: int
@@ -57,7 +57,7 @@ class Application:
 
 @dataclass(frozen=True)
 class Truth:
-    """What decides how long a study's runs take."""
+    """The parameters of a study's run times."""
 
     elapsed: float
     """The default's median at the year's start, seconds."""
@@ -79,7 +79,7 @@ class Truth:
     """The job's time limit over the default's median."""
 
     def log_ratio(self, point: Point) -> float:
-        """Of a parametrization's time to the default's."""
+        """The log ratio of a parametrization's time to the default's."""
         return sum(effect[level] for effect, level in zip(self.effects, point, strict=True))
 
 
@@ -109,7 +109,7 @@ def applications(shape: Shape, rng: np.random.Generator) -> list[Application]:
         user += 1
         name = f"{_GIVEN[user % len(_GIVEN)]}{user:03}"
         account = f"{_FIELDS[int(rng.integers(len(_FIELDS)))]}-{int(rng.integers(1, 5))}"
-        # Two thirds are there all the year; others come later, or leave.
+        # Two thirds are present all year; others come later, or leave.
         start = 0.0 if rng.random() < 2 / 3 else rng.uniform(0, 0.7) * span
         end = span if rng.random() < 2 / 3 else start + rng.uniform(0.15, 1) * (span - start)
         for _ in range(min(int(rng.geometric(0.35)), shape.applications - len(made), 12)):
@@ -132,7 +132,7 @@ def applications(shape: Shape, rng: np.random.Generator) -> list[Application]:
 def studies(
     shape: Shape, owners: list[Application], rng: np.random.Generator
 ) -> list[PlannedStudy]:
-    """Every application has one study or some: other node counts, partitions, accelerators."""
+    """One study per application or several: other node counts, partitions, accelerators."""
     extra = rng.multinomial(
         max(0, shape.studies - len(owners)), np.full(len(owners), 1 / len(owners))
     )
@@ -164,7 +164,7 @@ def studies(
 def _context(
     application: int, taken: set[tuple[int, str, int, str]], rng: np.random.Generator
 ) -> tuple[Accelerator, int, str]:
-    """One that the application has no study of yet."""
+    """A combination of which the application has no study yet."""
     while True:
         accelerator = ACCELERATORS[int(rng.choice(len(ACCELERATORS), p=[0.6, 0.25, 0.15]))]
         nodes = int(2 ** rng.integers(0, 8))
@@ -205,7 +205,7 @@ def _truth(shape: Shape, accelerator: Accelerator, rng: np.random.Generator) -> 
 
 
 def _effects(accelerator: Accelerator, rng: np.random.Generator) -> tuple[tuple[float, ...], ...]:
-    """A fifth of the studies gain nothing whatever is chosen; a sixth have the best default."""
+    """A fifth of the studies cannot gain; in about a sixth the default is best."""
     kind = rng.choice(["nothing", "default_best", "gain"], p=[0.2, 0.16, 0.64])
     default, levels = accelerator.default, accelerator.levels()
     raw = [rng.normal(0, 1, count) * rng.exponential(1) for count in levels]

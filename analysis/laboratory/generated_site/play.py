@@ -1,4 +1,4 @@
-"""Plays a study: phases as the service has them, and runs as the truth makes them."""
+"""Plays a study: the service's phases, and run times from the truth."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Epoch:
         self.seen.setdefault(point, []).append(float(np.log(elapsed)))
 
     def ranked(self, runs: int) -> list[Point]:
-        """Those with so many runs, the quickest first."""
+        """The points with at least this many runs, the quickest first."""
         known = [(np.mean(logs), point) for point, logs in self.seen.items() if len(logs) >= runs]
         return [point for _, point in sorted(known)]
 
@@ -69,7 +69,7 @@ class _Epoch:
         return ranked[0] if ranked else self.accelerator.default
 
     def child(self, rng: np.random.Generator) -> Point:
-        """A third of the time one of the best again, else a mutated mixture of two of them."""
+        """One of the best again a third of the time, else a mutated crossover of two of them."""
         parents = self.ranked(1)[:5] or [self.accelerator.default]
         if rng.random() < 1 / 3:
             return parents[int(rng.integers(min(3, len(parents))))]
@@ -81,7 +81,7 @@ class _Epoch:
 
 
 def play(study: PlannedStudy, starts: np.ndarray, rng: np.random.Generator) -> Life:
-    """Play the study's runs, which start so many seconds after the year's start (ascending)."""
+    """Play the study's runs; ``starts`` are seconds after the year's start, ascending."""
     opened = _openings(study, starts.size, rng)
     ends = [*opened[1:], starts.size]
     parts = []
@@ -97,13 +97,13 @@ def play(study: PlannedStudy, starts: np.ndarray, rng: np.random.Generator) -> L
     if study.pinned and chosen.size:
         pinned = int(chosen[-1])
         late = np.arange(starts.size) >= int(starts.size * 0.8)
-        # What a run is launched under changes; how it went does not depend on who chose it.
+        # Pinning changes a run's role, not its outcome.
         role = np.where(late & (point == pinned), ROLE["pinned"], role)
     return Life(epoch, role, phase, effect, point, columns[5], list(points), opened, pinned)
 
 
 def _openings(study: PlannedStudy, runs: int, rng: np.random.Generator) -> list[int]:
-    """Resets fall into the second half of what came before."""
+    """Resets fall into the second half of the preceding runs."""
     opened = [0]
     for _ in range(study.resets):
         left = runs - opened[-1]
@@ -113,7 +113,7 @@ def _openings(study: PlannedStudy, runs: int, rng: np.random.Generator) -> list[
 
 
 def _climate(study: PlannedStudy, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """What a run takes over the default's median, whatever its parametrization."""
+    """A run's time over the default's median, without the parametrization's effect."""
     truth = study.truth
     noise = MIXED if study.observed else truth.noise
     when, step = truth.step
@@ -180,7 +180,7 @@ def _settled(
     failing: np.ndarray,
     places: dict[Point, int],
 ) -> np.ndarray:
-    """What is left of an epoch: the best known, and control runs among them."""
+    """The rest of an epoch: the best known, interleaved with control runs."""
     default, best = study.accelerator.default, known.best()
     number = np.arange(factor.size)
     early = (number % CONTROL_EVERY == 0) & (number < RESOLVED)
@@ -218,6 +218,6 @@ def _outcome(
     effect = np.where(late, EFFECT["censored"], EFFECT["sample"])
     effect = np.where(luck < failing, EFFECT["failure"], effect)
     effect = np.where(deadly & (luck < failing), EFFECT["out_of_memory"], effect)
-    # Cancelled, preempted, or on a node that died: nobody's doing.
+    # Cancelled, preempted, or on a failed node.
     effect = np.where(luck > 0.985, EFFECT["nothing"], effect)
     return effect, np.minimum(elapsed, limit)

@@ -1,7 +1,7 @@
-"""The generated year into the service's own tables, by COPY, a span of days at a time.
+"""Writes the generated year to the service's tables by COPY, a span of days at a time.
 
-Written are the tables that hold the truth about runs that have a verdict: what the service would
-have stored, but for the reports of nodes and the caches ``tested``, which the report does not read.
+It writes the tables of truth for runs with a verdict, as the service would, without nodes' reports
+and the caches ``tested``, which the report does not read.
 """
 
 from __future__ import annotations
@@ -57,11 +57,9 @@ def write(
 ) -> int:
     """Write the judgements made from ``after`` to ``before`` and all that they need.
 
-    Both are seconds after the year's start. Spans are written in a row, the first one into an
-    empty database. All is one transaction. Returns how many judgements that were.
-
-    Raises:
-        SiteError: the database already has studies that are not this year's.
+    Both are seconds after the year's start. Spans are written in order, the first into an empty
+    database, in one transaction. Returns the number of judgements. Raises SiteError if the database
+    has studies that are not this year's.
     """
     with connection.transaction():
         if after == float("-inf"):
@@ -103,7 +101,7 @@ def _copy(
 
 
 class _Span:
-    """What of a year is written at once. Ids are places, from 1."""
+    """The part of a year that is written at once. Ids are places, from 1."""
 
     def __init__(self, year: Year, after: float, before: float) -> None:
         self.year = year
@@ -117,7 +115,7 @@ class _Span:
         self.again = np.intersect1d(year.judged_run[self.judged], known_runs)
         runs = np.unique(year.judged_run[until])
         self.epochs = np.unique(year.run_epoch[runs])
-        # Of each run the judgement that holds then, and of each epoch how many it has.
+        # Each run's judgement in force at the end, and each epoch's number of judgements.
         self.holding = np.full(year.started_at.size, -1)
         self.holding[year.judged_run[until]] = until
         self.judgements = np.bincount(
@@ -154,7 +152,6 @@ class _Span:
         return (self.start + timedelta(seconds=float(seconds))).isoformat()
 
     def new(self) -> Iterator[tuple[str, Sequence[str], Iterable[Row]]]:
-        """Table, columns and rows of all that is not there yet."""
         year = self.year
         epochs = np.setdiff1d(self.epochs, self.known_epochs)
         known_studies = {year.epochs[epoch].study for epoch in self.known_epochs}
@@ -348,7 +345,7 @@ class _Span:
         return "sacct", "site", run + 1, outcome, owner.account, at, run + 1
 
     def update(self, connection: psycopg.Connection) -> None:
-        """What changes of rows that may have been there: counts, revised verdicts, pins."""
+        """Updates earlier rows: counts, revised verdicts, pins."""
         year = self.year
         with connection.cursor() as cursor:
             cursor.executemany(
@@ -363,7 +360,7 @@ class _Span:
                     for epoch in np.unique(year.run_epoch[year.judged_run[self.judged]])
                 ],
             )
-            # A run may be judged before one that started earlier: they are assessed anew.
+            # A run may be judged before one that started earlier: their studies are assessed anew.
             cursor.execute(
                 "with studied as (select distinct e.study_id from judgements j"
                 " join epochs e on e.id = j.epoch_id where j.id = any(%s)),"
@@ -395,7 +392,6 @@ class _Span:
         return OUTCOME[effect], STATE[effect], verdict, self.instant(at), int(ordinal), int(run) + 1
 
     def _is_pinned(self, study: int) -> bool:
-        """Once it has a run of that role."""
         mine = self.runs[self.year.run_study[self.runs] == study]
         role = self.year.lives[study].role
         return bool((role[self.year.run_place[mine]] == ROLE["pinned"]).any())

@@ -61,7 +61,7 @@ def make(shape: Shape) -> Year:
         life = play(study, when, mine)
         of_epoch.append(life.epoch - 1 + len(epochs))
         epochs += [
-            # An epoch is opened by a reset, a moment before its first run.
+            # A reset opens an epoch a moment before its first run.
             Epoch(place, number, float(when[first]) - 1.0)
             for number, first in enumerate(life.opened, start=1)
         ]
@@ -91,7 +91,7 @@ def make(shape: Shape) -> Year:
 
 
 def _starts(owner: Application, runs: int, rng: np.random.Generator) -> np.ndarray:
-    """Between an owner's coming and going; weekends have a third of a working day's runs."""
+    """Starts while the owner is present; a weekend day has a third of a working day's runs."""
     first, last = int(owner.start // DAY), max(int(owner.end // DAY), int(owner.start // DAY) + 1)
     days = np.arange(first, last)
     weights = np.where(days % 7 < 5, 3.0, 1.0)
@@ -107,7 +107,7 @@ def _judgements(
     effect: np.ndarray,
     epoch: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """A run is judged some seconds after its end; a few are judged again a day later."""
+    """A run is judged seconds after its end; a few are judged again a day later."""
     run = np.arange(started_at.size)
     at = started_at + elapsed + rng.uniform(2, 60, run.size)
     again = run[rng.random(run.size) < REVISED]
@@ -122,7 +122,6 @@ def _judgements(
 
 
 def _places(group: np.ndarray) -> np.ndarray:
-    """Of each entry its place among those of its group, from 1."""
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group)
     ends = np.cumsum(sizes)

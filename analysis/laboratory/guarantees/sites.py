@@ -1,4 +1,4 @@
-"""What the report's own code says of sites whose truth is known."""
+"""The results of the report's own code on sites whose truth is known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from io_autotune_report.document import Gain
 
 @dataclass(frozen=True)
 class Claims:
-    """Of sites, each with its claims after the false discovery rate."""
+    """Sites, each with its claims after control of the false discovery rate."""
 
     sites: int
     studies: int
@@ -34,7 +34,7 @@ class Claims:
 
 @dataclass(frozen=True)
 class Totals:
-    """Shares of a world's sites, each looked at in the nights of its life."""
+    """Shares of a world's sites, each looked at in every night of its life."""
 
     sites: int
     end: float
@@ -53,7 +53,7 @@ class _Night:
 
 
 def read(lines: Iterable[str]) -> tuple[Claims, dict[str, Totals]]:
-    """What is said of the sites that the example prints; totals by world."""
+    """Analyses the sites that the example prints; totals by world."""
     claims: list[tuple[float, float, int]] = []
     studies = 0
     lives: dict[str, dict[int, list[_Night]]] = defaultdict(lambda: defaultdict(list))
@@ -82,7 +82,7 @@ def _claims(studies: list[dict[str, Any]]) -> tuple[float, float, int]:
 
 
 def _night(studies: list[dict[str, Any]]) -> list[_Night]:
-    # As the report has it: a comparison counts once its error is known.
+    # As in the report, a comparison counts once its error is known.
     counted = [
         study
         for study in studies
@@ -91,7 +91,7 @@ def _night(studies: list[dict[str, Any]]) -> list[_Night]:
     ]
     if not counted:
         return []
-    # The names are the report's own.
+    # The report's own names.
     effects: list[Any] = [SimpleNamespace(**study["effect"]) for study in counted]
     said = total(effects)
     hours = math.fsum(study["hours"] for study in counted)

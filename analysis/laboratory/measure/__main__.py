@@ -21,7 +21,7 @@ JOURNAL = HERE.parents[3] / "build" / "measure-romio"
 
 
 def main() -> int:
-    """Measures what is missing, and writes the table once nothing is; 0 if it is written."""
+    """Makes the missing runs, then writes the table; 0 if it is written."""
     options = _parser().parse_args()
     try:
         plan = romio(CATALOGUE.read_text(encoding="utf-8"), options.blocks, options.seed)
@@ -42,14 +42,14 @@ def main() -> int:
 
 
 def _measure(plan: Plan, journal: Journal, root: Path, noted: Path) -> None:
-    """Makes the runs that are missing on the cluster in `root`; it is ended, and stays on disk."""
+    """Makes the missing runs on the cluster in `root`, which is shut down and stays on disk."""
     everything = [planned for block in range(plan.blocks) for planned in plan.block(block)]
     missing = journal.missing(everything)
     if not missing:
         _say(f"all {len(everything)} runs were made before; remove {noted.parent} to measure anew")
         return
     _say(f"{len(missing)} of {len(everything)} runs are to be made. {plan.workload}")
-    # One node, which a job has to itself: jobs follow one another.
+    # One node that each job has to itself, so jobs run one by one.
     cluster = Cluster(root, nodes=1, say=_say)
     cluster.up()
     try:

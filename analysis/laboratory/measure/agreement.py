@@ -1,4 +1,4 @@
-"""Do the blocks agree? How much of what was measured is the parametrization, how much the hour.
+"""How far the blocks agree: what part of the variance is the parametrization, what part the hour.
 
 Pure. Rows are parametrizations, columns blocks.
 """
@@ -13,7 +13,7 @@ Matrix = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Agreement:
-    """What a two-way layout without replication tells."""
+    """The figures of a two-way layout without replication."""
 
     parametrization: float
     """The share of the variance of log time between parametrizations."""
@@ -37,10 +37,10 @@ class Agreement:
 
 
 def agreement(times: Matrix) -> Agreement:
-    """Judges times in seconds, at least two parametrizations in at least two blocks.
+    """Analyses times in seconds; needs two parametrizations and two blocks.
 
-    Variance components by expected mean squares, those below zero taken as zero; ICC after
-    Shrout and Fleiss (1979); concordance with average ranks and corrected for ties.
+    Variance components by expected mean squares, negative ones set to zero; ICC after Shrout and
+    Fleiss (1979); concordance with average ranks, corrected for ties.
     """
     n, k = len(times), len(times[0])
     logs = [[math.log(time) for time in row] for row in times]
@@ -72,10 +72,7 @@ def agreement(times: Matrix) -> Agreement:
 
 
 def kendall_w(times: Matrix) -> float:
-    """Kendall's coefficient of concordance: 1 if all blocks rank the rows alike, about 0 by chance.
-
-    Kendall and Babington Smith (1939), ties corrected.
-    """
+    """Kendall's W (Kendall and Babington Smith 1939), ties corrected: 1 if all rank alike."""
     n, k = len(times), len(times[0])
     ranked = [ranks(column) for column in zip(*times, strict=True)]
     sums = [sum(block[row] for block in ranked) for row in range(n)]

@@ -1,9 +1,8 @@
-"""Makes the runs, through the real thing: sbatch, plugin, helper, service, all that elapsed has.
+"""Makes the runs through sbatch, plugin, helper and service, with all that elapsed then includes.
 
-Each parametrization is an application of its own, whose study is pinned to it. So a block's jobs
-can wait in Slurm's queue all at once and follow one another with nobody asking anything of the
-machine meanwhile, and the service itself delivers each parametrization, sees that it was applied
-in every step, and judges the run.
+Each parametrization is an application of its own with a pinned study. So a block's jobs can all
+wait in Slurm's queue and follow one another undisturbed, and the service delivers each
+parametrization, checks that it was applied in every step, and judges the run.
 """
 
 import json
@@ -45,7 +44,7 @@ class Campaign:
     def __init__(
         self, cluster: Cluster, plan: Plan, journal: Journal, say: Callable[[str], None]
     ) -> None:
-        """``say`` hears a line at each step."""
+        """``say`` gets a line at each step."""
         self._cluster = cluster
         self._plan = plan
         self._points: Sequence[Point] = plan.points
@@ -53,17 +52,11 @@ class Campaign:
         self._say = say
 
     def run(self) -> None:
-        """Make all runs that are missing, block by block.
-
-        Raises:
-            ClusterError: A run does not count, however often it is made, or jobs do not end.
-        """
+        """Makes the missing runs by block; ClusterError if one never counts or jobs do not end."""
         self._clear()
         self._prepare()
         for number in range(self._plan.blocks):
             self._block(number)
-
-    # Blocks
 
     def _block(self, number: int) -> None:
         reasons: Mapping[str, str] = {}
@@ -84,8 +77,8 @@ class Campaign:
             )
 
     def _make(self, runs: Sequence[Planned]) -> dict[str, str]:
-        """Queue jobs in this order, let them run, note those that count; why others do not."""
-        # Nothing starts while jobs are still being submitted: that takes the machine's time.
+        """Queues the jobs and records the runs that count; returns why others do not."""
+        # Submission takes machine time, so no job starts before its end.
         self._partition("DOWN")
         jobs = {self._submit(self._application(planned.place), SCRIPT): planned for planned in runs}
         self._partition("UP")
@@ -99,7 +92,7 @@ class Campaign:
                 for run in self._history(newest)
                 if run["job_id"] in jobs and run["state"] != "in_flight"
             ]
-            # Should more have ended than a look shows, the next one shows them all.
+            # If more ended than this look shows, the next one shows them all.
             newest = FEW if judged else len(runs)
             measured = []
             for run in judged:
@@ -127,7 +120,7 @@ class Campaign:
         return refused
 
     def _wrong(self, run: Run, planned: Planned) -> str | None:
-        """Why a run that ended is none of the table's."""
+        """Why a finished run does not belong in the table."""
         if run["state"] != "counted":
             return f"{run['verdict']} (job {run['job_id']})"
         wanted = self._plan.named(self._points[planned.place])
@@ -137,13 +130,10 @@ class Campaign:
             return f"ran as {run['role']} with {run['parametrization']} (job {run['job_id']})"
         return None
 
-    # Studies
-
     def _prepare(self) -> None:
-        """See that every parametrization has its study, pinned to it."""
         paths = self._cluster.paths
         (paths.home(USER) / SCRIPT).write_text(self._plan.workload.script(str(paths.scratch)))
-        # A study begins with its first run, in the context of those to come.
+        # A study begins with its first run, in the context of the later ones.
         studies = self._studies()
         new = [name for place in self._all() if (name := self._application(place)) not in studies]
         if new:
@@ -177,10 +167,8 @@ class Campaign:
     def _studies(self) -> dict[str, Any]:
         return {study["application"]: study for study in json.loads(self._tuner("status"))}
 
-    # The cluster
-
     def _submit(self, application: str, *job: str) -> int:
-        """Queue a job that has the node to itself: one runs at a time, first come first served."""
+        """Queues a job that has the node to itself; jobs run one by one, in order."""
         accelerator = self._plan.accelerator
         argv = [
             "sbatch",
@@ -200,7 +188,7 @@ class Campaign:
         self._cluster.run_as(ADMIN, argv)
 
     def _clear(self) -> None:
-        """Cancel what is queued, as an interrupted campaign leaves it."""
+        """Cancels what an interrupted campaign left queued."""
         self._cluster.run_as(ADMIN, ["scancel", f"--user={USER}"])
         self._partition("UP")
         self._await_quiet()
@@ -230,13 +218,12 @@ class Campaign:
 
 
 def _pin_of(study: Mapping[str, Any], names: Mapping[str, Value]) -> dict[str, Value] | None:
-    """What a study is pinned to, of these parameters."""
     pin = study["pin"]
     return None if pin is None else {name: pin["parametrization"].get(name) for name in names}
 
 
 def machine(cluster: Cluster) -> dict[str, str]:
-    """What the runs were made on, as far as it shapes them."""
+    """The properties of the machine that influence the runs."""
 
     def first_line(*argv: str) -> str:
         return cluster.run_as(ADMIN, argv).stdout.split("\n", 1)[0].strip()

@@ -1,4 +1,4 @@
-"""The grid that is measured, and the job that is to feel it."""
+"""The measured grid and its job."""
 
 from measure.plan import Plan, Value, Workload, parameters_of
 
@@ -23,9 +23,5 @@ WORKLOAD = Workload(ranks=4, block_size=64, blocks=65536)
 
 
 def romio(catalogue: str, blocks: int, seed: int) -> Plan:
-    """The plan, by the text of the accelerator's catalogue file.
-
-    Raises:
-        PlanError: The catalogue does not allow the grid.
-    """
+    """The plan, by the text of the catalogue file; PlanError if it does not allow the grid."""
     return Plan(ACCELERATOR, parameters_of(catalogue, LEVELS), WORKLOAD, blocks, seed)

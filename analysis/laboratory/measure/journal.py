@@ -1,4 +1,4 @@
-"""Runs as they are made, in files: an interrupted measurement goes on with what is missing."""
+"""The runs made so far, in files: an interrupted measurement continues with the missing runs."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ COLUMNS = ("block", "place", "job_id", "started_at", "elapsed")
 
 @dataclass(frozen=True)
 class Measured:
-    """A run that was made, and counts."""
+    """A run that counts."""
 
     planned: Planned
     job_id: int
@@ -30,11 +30,7 @@ class Journal:
     """``plan.json`` and ``runs.csv`` in one directory. A row is never changed."""
 
     def __init__(self, directory: Path, plan: Plan) -> None:
-        """Opens the journal of a plan, or begins it.
-
-        Raises:
-            PlanError: The directory holds another plan's journal, or one that cannot be read.
-        """
+        """Opens or begins a plan's journal; PlanError if it is another plan's or unreadable."""
         directory.mkdir(parents=True, exist_ok=True)
         self._runs = directory / "runs.csv"
         noted = directory / "plan.json"
@@ -50,12 +46,12 @@ class Journal:
         """The runs that were made so far, in the order of their rows."""
 
     def missing(self, runs: Iterable[Planned]) -> list[Planned]:
-        """Those of the planned runs that were not made yet, in their order."""
+        """The planned runs that were not made yet, in their order."""
         made = {measured.planned for measured in self.measured}
         return [planned for planned in runs if planned not in made]
 
     def append(self, measured: Iterable[Measured]) -> None:
-        """Adds runs. They outlive this process; of the machine they outlive it after `sync`."""
+        """Adds runs. They survive this process; the machine's end only after `sync`."""
         new = list(measured)
         if not new:
             return
@@ -76,7 +72,7 @@ class Journal:
         self.measured += new
 
     def sync(self) -> None:
-        """Has the rows written to the disk; between blocks, as it would disturb a run."""
+        """Writes the rows to disk; between blocks, as it would disturb a run."""
         with self._runs.open("a", encoding="utf-8") as file:
             os.fsync(file.fileno())
 
@@ -87,7 +83,7 @@ class Journal:
         text = self._runs.read_text(encoding="utf-8")
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
-            # The end of a row that was being written; its run is made again.
+            # The incomplete last row's run is made again.
             self._runs.write_text(whole, encoding="utf-8")
         measured = []
         for line, row in enumerate(csv.DictReader(whole.splitlines()), start=2):

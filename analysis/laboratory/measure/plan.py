@@ -1,7 +1,7 @@
-"""What is measured, and in which order. Pure.
+"""The measured runs and their order. Pure.
 
-Every block holds every parametrization once, shuffled anew: whatever changes with the hours falls
-on all parametrizations alike, and shows as a difference between blocks.
+Every block holds every parametrization once, shuffled anew: drift affects all parametrizations
+alike and shows as a difference between blocks.
 """
 
 import itertools
@@ -20,12 +20,12 @@ _KINDS = {"ordered": "ordinal", "categories": "categorical"}
 
 
 class PlanError(Exception):
-    """A plan that cannot be carried out: what was asked, what is wrong, what to do."""
+    """An impossible plan: what was asked, what is wrong, what to do."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of the grid: some of the values that the catalogue allows, and its default."""
+    """A parameter of the grid: some of the catalogue's values, and the default."""
 
     name: str
     kind: str
@@ -53,7 +53,7 @@ class Workload:
         )
 
     def __str__(self) -> str:
-        """Says what a job does."""
+        """Describes the job."""
         mebibytes = self.ranks * self.block_size * self.blocks / 2**20
         return (
             f"{self.ranks} ranks on one node write {mebibytes:g} MiB to one file in interleaved"
@@ -73,7 +73,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """A full grid, several times over, each time in an order of its own."""
+    """A full grid, run in several blocks, each in its own order."""
 
     accelerator: str
     parameters: tuple[Parameter, ...]
@@ -92,32 +92,27 @@ class Plan:
         return tuple(parameter.default for parameter in self.parameters)
 
     def named(self, point: Point) -> dict[str, Value]:
-        """A parametrization with the names of its parameters."""
+        """A parametrization by parameter names."""
         names = (parameter.name for parameter in self.parameters)
         return dict(zip(names, point, strict=True))
 
     def block(self, number: int) -> list[Planned]:
-        """A block's runs in the order in which they are to be made."""
-        # Of its own generator: a block's order does not depend on which blocks were asked for.
+        """A block's runs in their order."""
+        # Its own generator: a block's order does not depend on the other blocks.
         places = list(range(len(self.points)))
         random.Random(f"{self.seed}/{number}").shuffle(places)
         return [Planned(number, place) for place in places]
 
     def as_json(self) -> dict[str, Any]:
-        """The plan as JSON's types: rows of two different plans never make one table."""
+        """The plan as JSON types: one journal never mixes two plans."""
         return asdict(self)
 
 
 def parameters_of(catalogue: str, levels: Mapping[str, Sequence[Value]]) -> tuple[Parameter, ...]:
-    """The grid's parameters, by what an accelerator's catalogue file says of them.
+    """The grid's parameters, from a catalogue file's TOML text and the values to measure.
 
-    Args:
-        catalogue: The text of the accelerator's file, TOML.
-        levels: For each parameter of the grid the values to be measured.
-
-    Raises:
-        PlanError: The catalogue does not know a parameter or a value, or the values lack its
-            default: without it there would be nothing to compare with.
+    Raises PlanError if the catalogue lacks a parameter or value, or the values lack its default,
+    which all are compared with.
     """
     known = {raw["name"]: raw for raw in tomllib.loads(catalogue)["parameters"]}
     found = []

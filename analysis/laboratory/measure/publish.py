@@ -1,4 +1,4 @@
-"""The table as others read it: NAME.json and NAME.csv (docs/simulate.md), and what it comes to."""
+"""The published table, NAME.json and NAME.csv (docs/simulate.md), and its summary."""
 
 import csv
 import io
@@ -13,11 +13,7 @@ from measure.plan import Plan, Value
 
 
 def csv_text(plan: Plan, measured: Sequence[Measured]) -> str:
-    """One row for each run, by parametrization and block.
-
-    ``order`` is the run's place in time, from 0: nobody needs it to read the table, and everybody
-    to check it for drift.
-    """
+    """A row per run, by parametrization and block; ``order``, its place in time, shows drift."""
     orders = {
         run.planned: order
         for order, run in enumerate(sorted(measured, key=lambda run: (run.started_at, run.job_id)))
@@ -55,7 +51,7 @@ def json_text(plan: Plan, machine: Mapping[str, str]) -> str:
 def write(
     directory: Path, plan: Plan, measured: Sequence[Measured], machine: Mapping[str, str]
 ) -> None:
-    """Writes both files; a reader sees the old or the new."""
+    """Writes both files atomically."""
     for suffix, text in (("csv", csv_text(plan, measured)), ("json", json_text(plan, machine))):
         path = directory / f"{plan.accelerator}.{suffix}"
         temporary = path.with_name(f".{path.name}.new")
@@ -64,14 +60,14 @@ def write(
 
 
 def matrix(plan: Plan, measured: Sequence[Measured]) -> Matrix:
-    """Times in seconds, a row for each parametrization and a column for each block."""
+    """Times in seconds, a row per parametrization and a column per block."""
     times = {run.planned: run.elapsed for run in measured}
     columns = [sorted(plan.block(b), key=lambda planned: planned.place) for b in range(plan.blocks)]
     return [[times[planned] for planned in row] for row in zip(*columns, strict=True)]
 
 
 def summary(plan: Plan, times: Matrix, found: Agreement) -> str:
-    """What the table comes to, in lines to read."""
+    """The summary in lines."""
     means = [fmean(row) for row in times]
     points = plan.points
     best = min(range(len(means)), key=means.__getitem__)
@@ -102,7 +98,7 @@ def summary(plan: Plan, times: Matrix, found: Agreement) -> str:
 
 
 def effects(plan: Plan, means: Sequence[float]) -> list[str]:
-    """For each parameter the mean time under each of its values, over all the others' values."""
+    """The mean time under each value of each parameter, over all values of the others."""
     whole = fmean(means)
     lines = []
     for index, parameter in enumerate(plan.parameters):

@@ -22,7 +22,7 @@ def main() -> int:
     output: Path = arguments.output
     try:
         tables = named(arguments.tables)
-        # First what takes seconds, and may fail.
+        # First what takes seconds and may fail.
         studies = run_methods(
             tables,
             arguments.methods,

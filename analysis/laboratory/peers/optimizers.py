@@ -1,9 +1,8 @@
 """The peers: one adapter each, with the settings that its authors ship.
 
-Every adapter has `ask`, `tell` and `recommend`, and asks for the default first. Ordered parameters
-are given as whole numbers, their places in the list (the methods of io-autotune see them so too),
-others as categories; a parameter of one value is not given. The objective is log time; `tell` gets
-None for a run outside the table, which failed.
+Each adapter asks for the default first. Ordered parameters are integers, their levels (as in
+io-autotune's methods); others are categories; parameters with one value are left out. The objective
+is log time; `tell` gets None for a failed run (outside the table).
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""`io-autotune simulate`, and what it prints."""
+"""Runs `io-autotune simulate` and reads its output."""
 
 import hashlib
 import json
@@ -12,19 +12,19 @@ from typing import Any
 
 
 class ReplayError(Exception):
-    """A replay that did not come to an end: what was asked, what is wrong, what to do."""
+    """A failed replay: what was asked, what is wrong, what to do."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The program, how many threads it may have, and where its answers are kept, if they are."""
+    """The program, its threads, and the directory of kept answers, if any."""
 
     path: Path
     threads: int
     kept: Path | None = None
 
     def methods(self, table: Path) -> list[str]:
-        """The names of the methods that it has; any table will do."""
+        """The names of its methods; any table will do."""
         refused = self._run(["--table", str(table), "--method", "?"])
         names = re.search(r"must be one of ([a-z0-9, -]+)", refused.stderr)
         if names is None:
@@ -34,15 +34,9 @@ class Program:
     def simulate(
         self, tables: list[Path], methods: list[str], words: list[str], plots: Path | None = None
     ) -> dict[str, Any]:
-        """What it prints as JSON for these tables, methods and further arguments.
+        """Returns its JSON for these tables, methods and further arguments; plots go to `plots`.
 
-        Plots are written to the directory `plots`, if there is one.
-
-        Where answers are kept, the same question to the same program about the same tables is
-        answered from there, computing times included.
-
-        Raises:
-            ReplayError: If it fails.
+        Answers are kept by program, tables and arguments. Raises ReplayError if the program fails.
         """
         command = ["--format", "json", *words]
         command += [word for method in methods for word in ("--method", method)]

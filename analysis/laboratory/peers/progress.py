@@ -1,11 +1,11 @@
-"""How far a command is."""
+"""A command's progress."""
 
 import sys
 from collections.abc import Callable
 
 
 def progress(command: str) -> Callable[[int, int], None]:
-    """Says on stderr how many studies are done: always on a terminal, else now and then."""
+    """Prints the number of finished studies on stderr: each on a terminal, else every 50th."""
 
     def say(done: int, of: int) -> None:
         if sys.stderr.isatty() or done % 50 == 0 or done == of:

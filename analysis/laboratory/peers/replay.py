@@ -1,8 +1,7 @@
-"""Studies of the peers and of io-autotune's methods on tables, in parallel, kept in files.
+"""Studies of the peers and of io-autotune's methods on tables, in parallel.
 
-A peer's studies take long and change only with the table, the budget, the adapters and the
-packages: they are kept, and under the same fingerprint only seeds that are missing are run.
-io-autotune's are always run.
+A peer's studies take long and depend only on the table, the budget, the adapters and the packages:
+they are kept in files by fingerprint, and only missing seeds are run.
 """
 
 import functools
@@ -28,7 +27,7 @@ from peers.tables import Table
 
 @dataclass(frozen=True)
 class Timed:
-    """A study, and how many seconds the method computed."""
+    """A study and the method's computing time in seconds."""
 
     study: Study
     computing: float
@@ -63,7 +62,7 @@ def replay_peer(table: Table, peer: str, seed: int, budget: int) -> Timed:
 
 
 def fingerprint(table: Table, peer: str, budget: int) -> str:
-    """Changes with all that a peer's studies depend on: the measurements, adapter, packages."""
+    """Identifies everything that a peer's studies depend on: measurements, adapter, packages."""
     adapter = [cls for cls in PEERS[peer].__mro__ if cls.__module__ == optimizers.__name__]
     parts_of: list[Any] = [*adapter, draws, replay_peer]
     sources = [inspect.getsource(part) for part in parts_of]
@@ -72,10 +71,10 @@ def fingerprint(table: Table, peer: str, budget: int) -> str:
 
 
 class Kept:
-    """A peer's studies on a table, in a file: a line that says of what, then a line for each."""
+    """A peer's studies on a table in a file: a line with the fingerprint, then one per study."""
 
     def __init__(self, directory: Path, table: Table, peer: str, budget: int) -> None:
-        """Reads what there is; a file of another fingerprint is set aside once there is a study."""
+        """Reads the file; one with another fingerprint is set aside once a study is added."""
         self._path = directory / f"{table.name}--{peer}.jsonl"
         self.studies: dict[int, Timed] = {}
         self._mark = {"fingerprint": fingerprint(table, peer, budget), "versions": versions(peer)}
@@ -84,7 +83,7 @@ class Kept:
         if self._is_new:
             return
         for line in lines[1:]:
-            # The last line may be half of one, if the program was ended while it wrote.
+            # The last line is incomplete if the program was ended while writing.
             try:
                 raw = json.loads(line)
             except ValueError:
@@ -133,17 +132,14 @@ def run_peers(
     jobs: int,
     progress: Callable[[int, int], None],
 ) -> dict[tuple[str, str], list[Timed]]:
-    """The studies of each table and peer, in the order of the seeds.
-
-    What is missing is run, in so many processes; what is kept beyond `seeds` is there too.
-    """
+    """Runs missing seeds in `jobs` processes; returns all kept studies by table and peer."""
     by_path = {table.path: table for table in tables_}
     kept = {
         (path, peer): Kept(directory, table, peer, budget)
         for path, table in by_path.items()
         for peer in peers
     }
-    # Seed by seed: what there is when the program is ended is as even as it can be.
+    # Seed by seed, so that an interrupted run is even over tables and peers.
     missing = [
         (path, peer, seed, budget)
         for seed in seeds
@@ -151,10 +147,10 @@ def run_peers(
         if seed not in file.studies
     ]
     if missing:
-        # Libraries with threads of their own would only wait for each other.
+        # The libraries' threads would only compete with each other.
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(variable, "1")
-        # A fresh interpreter each: the libraries inside keep threads, which do not survive a fork.
+        # Fresh interpreters: the libraries' threads do not survive a fork.
         with multiprocessing.get_context("spawn").Pool(jobs) as pool:
             for done, (path, peer, timed) in enumerate(pool.imap_unordered(_job, missing), start=1):
                 kept[path, peer].add(timed)
@@ -176,11 +172,9 @@ def run_methods(
 ) -> dict[tuple[str, str], list[Timed]]:
     """The studies of io-autotune's methods, from `io-autotune simulate`.
 
-    They are such as `io-autotune optimize` makes, which runs the default once, as peers do; or
-    those of a site, with its baseline and control runs and its bound on the loss.
-
-    Raises:
-        ReplayError: If it fails, or reads the tables otherwise than `peers.tables` does.
+    As with `io-autotune optimize` the default runs once, as with peers; `of_a_site` adds baseline
+    and control runs and the regret budget. Raises ReplayError if the program fails or reads the
+    tables differently from `peers.tables`.
     """
     words = ["--per-seed", "--budget", str(budget)]
     words += [] if of_a_site else ["--outside-slurm"]

@@ -1,4 +1,4 @@
-"""What the studies come to: figures with intervals, ratios, a report to read."""
+"""The report on the studies: figures with intervals, and ratios."""
 
 import random
 from collections.abc import Sequence
@@ -37,13 +37,13 @@ class Estimate:
 
     @classmethod
     def of(cls, figures: list[float], seeds: int) -> Self:
-        """From what `Bootstrap.means` has, or something made of it."""
+        """Takes the result of `Bootstrap.means` or a transform of it."""
         resampled = sorted(figures[1:])
         low, high = (resampled[round((RESAMPLES - 1) * share)] for share in (0.025, 0.975))
         return cls(figures[0], low, high, seeds)
 
     def verdict(self) -> str:
-        """What a ratio of times says; nothing, of too few seeds."""
+        """A time ratio in words; empty for too few seeds."""
         if self.seeds < ENOUGH_SEEDS:
             return ""
         if self.high < 1.0:
@@ -52,23 +52,20 @@ class Estimate:
 
 
 class Bootstrap:
-    """Seeds drawn with replacement, a thousand times, alike for all methods of a table.
-
-    Percentiles (Efron 1979).
-    """
+    """1000 resamples of the seeds, alike for all methods of a table (Efron 1979, percentiles)."""
 
     def __init__(self, tables: list[str], seeds: int) -> None:
-        """Draws; always the same."""
+        """Draws with a fixed seed."""
         generator = random.Random(0)
         every = range(seeds)
         drawn = [
             {table: generator.choices(every, k=seeds) for table in tables} for _ in range(RESAMPLES)
         ]
-        # With one seed a getter gives a number and not a tuple.
+        # With one index an itemgetter returns a number and not a tuple.
         self._pick = {table: [itemgetter(*one[table], 0) for one in drawn] for table in tables}
 
     def means(self, table: str, numbers: list[float]) -> list[float]:
-        """The mean of the numbers, one for each seed; then that of each resample."""
+        """The mean of one number per seed, then that of each resample."""
         first, of = numbers[0], len(numbers)
         resampled = [(sum(pick(numbers)) - first) / of for pick in self._pick[table]]
         return [sum(numbers) / of, *resampled]
@@ -77,8 +74,7 @@ class Bootstrap:
 class Comparison:
     """All figures of all methods on all tables.
 
-    Methods may have different numbers of seeds. Those that count are the ones that a method has on
-    every table; of two methods, the ones that both have.
+    A method's figures use the seeds that it has on every table; a ratio uses those of both methods.
     """
 
     def __init__(
@@ -89,7 +85,7 @@ class Comparison:
         studies: dict[tuple[str, str], list[Timed]],
         budget: int,
     ) -> None:
-        """`studies` has the studies by table and method or peer."""
+        """`studies` maps a table and a method or peer to its studies."""
         self.tables, self.methods, self.peers, self.budget = tables, methods, peers, budget
         self.names = [table.name for table in tables]
         self.seeds: dict[str, list[int]] = {}
@@ -134,8 +130,7 @@ class Comparison:
     def ratio(self, name: str, others: list[str], figure: str, tables: list[str]) -> Estimate:
         """A method's time over another's, geometric mean over tables.
 
-        Of several others it is the best of each table, taken in each resample anew, as it was in
-        the seeds themselves: the one against which the ratio is greatest.
+        Of several others each resample takes, on each table, the one with the greatest ratio.
         """
         rows = []
         for table in tables:
@@ -164,10 +159,7 @@ class Comparison:
         return self._means[key]
 
     def baselines(self, name: str) -> dict[str, list[str]]:
-        """What a method is divided by: each peer, the best of each table, our other methods.
-
-        The best is one of those with enough seeds, if any have.
-        """
+        """Each peer, the best peer of each table (with enough seeds, if any), our other methods."""
         baselines = {peer: [peer] for peer in self.peers}
         known = [p for p in self.peers if len(self._common(name, p)) >= ENOUGH_SEEDS]
         if len(self.peers) > 1:
@@ -175,7 +167,7 @@ class Comparison:
         return baselines | {other: [other] for other in self.methods if other != name}
 
     def as_json(self) -> dict[str, Any]:
-        """All there is."""
+        """Everything, as JSON types."""
         figures = [*FIGURES, *HARM]
         first = self.methods[0]
         return {
@@ -216,7 +208,7 @@ class Comparison:
 
 
 def render(result: dict[str, Any], packages: dict[str, str], command: str) -> str:
-    """The report, in Markdown, from what `Comparison.as_json` has."""
+    """The report in Markdown, from `Comparison.as_json`."""
     names = [*result["methods"], *result["peers"]]
     made_with = ", ".join(f"{name} {number}" for name, number in sorted(packages.items()))
     lines = [

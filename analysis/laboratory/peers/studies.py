@@ -1,4 +1,4 @@
-"""What a study did, what is recommended after it, and the figures of it."""
+"""A study's runs, its recommendation and its figures."""
 
 import math
 from collections import Counter
@@ -9,17 +9,14 @@ from peers.tables import Table
 
 @dataclass(frozen=True)
 class Study:
-    """One study on a table.
-
-    The places of its runs, in their order (None: outside the table), and of its recommendation.
-    """
+    """A study: the places of its runs (None: outside the table) and of its recommendation."""
 
     seed: int
     runs: tuple[int | None, ...]
     recommended: int
 
     def times(self, table: Table) -> dict[int, list[float]]:
-        """What was seen: for each place the seconds of its runs, again from the table's draws."""
+        """The seconds of each place's runs, redrawn from the table."""
         counts = Counter(place for place in self.runs if place is not None)
         return {
             place: [table.draw(place, nth, self.seed) for nth in range(count)]
@@ -28,14 +25,12 @@ class Study:
 
 
 def common_rule(times: dict[int, list[float]]) -> int | None:
-    """What anyone could recommend who saw these times: the lowest posterior mean of log time.
+    """The recommendation from the times alone: the lowest posterior mean of log time.
 
-    The model is a one-way random effect, fitted by the method of moments: parametrizations' means
-    of log time scatter by tau^2 around a common mean, single runs by sigma^2 around theirs, pooled
-    over what ran more than once. Of a mean of n runs the share n / (n + sigma^2 / tau^2) of its
-    distance from the common mean is believed: of two equal low means the one with more runs is
-    taken. Where nothing ran twice, or the means scatter no more than the noise, it is the lowest
-    mean.
+    One-way random effects by the method of moments: means of log time scatter by tau^2 around a
+    common mean, single runs by sigma^2 around theirs (pooled over repeated places). A mean of n
+    runs shrinks to the common mean by the factor n / (n + sigma^2 / tau^2). Without repeated runs,
+    or if the means scatter no more than the noise, it is the lowest mean.
     """
     if not times:
         return None
@@ -59,7 +54,7 @@ def common_rule(times: dict[int, list[float]]) -> int | None:
 
 @dataclass(frozen=True)
 class Score:
-    """The figures of one study, on the table's means: what is judged is the choice."""
+    """The figures of one study, on the table's means: the choice is judged, not the noise."""
 
     recommended: float
     """Its own recommendation, over the true best."""

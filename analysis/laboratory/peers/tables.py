@@ -1,7 +1,7 @@
-"""Tables of measurements: NAME.json and NAME.csv, read as `io-autotune simulate` reads them.
+"""Tables of measurements, NAME.json and NAME.csv, read as `io-autotune simulate` does.
 
-The format is in docs/simulate.md. Conditions and constraints are refused: each peer would need a
-translation of them.
+The format is in docs/simulate.md. Conditions and constraints are refused: each peer would need them
+translated.
 """
 
 import csv
@@ -20,7 +20,7 @@ Point = tuple[int, ...]
 
 
 class TableError(Exception):
-    """A table that cannot be used: file, place, what is wrong and what to do."""
+    """An unusable table: file, place, what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Parameter:
         return len(self.values)
 
     def level(self, field: str) -> int | None:
-        """The place of a CSV file's field among the values."""
+        """The index of a CSV field among the values."""
         for meaning in (
             _number(field),
             field,
@@ -54,21 +54,17 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Sample:
-    """One row: seconds of a run or, with a relative standard deviation, the mean of several."""
+    """A row: one run's seconds or, with a relative standard deviation, the mean of several."""
 
     elapsed: float
     relative_sd: float | None
 
 
 class Table:
-    """A space with measurements. Places are those of the CSV's order of first appearance."""
+    """A space with measurements. Places number the points in order of appearance in the CSV."""
 
     def __init__(self, path: Path) -> None:
-        """Reads `path`, a JSON file, and the CSV file beside it.
-
-        Raises:
-            TableError: If they do not hold a table.
-        """
+        """Reads `path`, a JSON file, and its CSV file; raises TableError if they hold no table."""
         self.path = path
         text = _read(path)
         rows = _read(path.with_suffix(".csv"))
@@ -118,7 +114,7 @@ class Table:
         return self._places.get(tuple(point))
 
     def draw(self, place: int, nth: int, seed: int) -> float:
-        """The seconds of a run, `nth` runs of the same parametrization being before it."""
+        """The seconds of a run that follows `nth` runs of its parametrization."""
         samples = self.samples[place]
         draw = Draw(seed, place, nth)
         sample = samples[draw.row(len(samples))]
@@ -188,7 +184,7 @@ class Table:
         )
 
     def _distance(self, a: Point, b: list[int]) -> float:
-        """The sum of squared distances: 0 or 1 for categories, the share of the range otherwise."""
+        """Squared distances summed: 0 or 1 per category, else by the share of the range."""
         parts = (
             ((x - y) / max(p.levels - 1, 1)) ** 2 if p.ordered else float(x != y)
             for p, x, y in zip(self.parameters, a, b, strict=True)
@@ -197,11 +193,7 @@ class Table:
 
 
 def named(paths: list[Path]) -> list[Table]:
-    """The tables of some files and folders, each once; of a folder all its JSON files.
-
-    Raises:
-        TableError: If one cannot be read, or two have one name.
-    """
+    """The tables of files and folders, each once; TableError if unreadable or a name repeats."""
     files = [
         f for path in paths for f in (sorted(path.glob("*.json")) if path.is_dir() else [path])
     ]

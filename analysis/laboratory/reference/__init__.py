@@ -1,1 +1,1 @@
-"""What other people's libraries say, for the engine's tests to agree with."""
+"""Results of other libraries, which the engine's tests must reproduce."""

@@ -1,7 +1,7 @@
-"""What scikit-learn's Gaussian process predicts, with the engine's kernel at fixed hyperparameters.
+"""The predictions of scikit-learn's Gaussian process with the engine's kernel, fixed.
 
 Writes JSON to stdout (``make reference``) for the engine's test ``the_process_is_scikit_learns``.
-The kernel is put together from scikit-learn's own: nothing of it is computed here.
+The kernel is composed of scikit-learn's own kernels.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Columns(Kernel):  # type: ignore[misc]
 
 
 def features(point: tuple[int, ...]) -> list[float]:
-    """Return an ordered parameter as a share of its range, a category as a corner of a simplex."""
+    """Return ordered parameters as shares of their ranges, a category as a simplex corner."""
     ordered = [level / (levels - 1) for level, levels in zip(point, LEVELS, strict=False)]
     # Two corners are 1 apart.
     corners = [float(point[-1] == category) / np.sqrt(2) for category in range(CATEGORIES)]
@@ -76,7 +76,7 @@ def kernel() -> Kernel:
     parameters = [
         Columns(Matern(LENGTHS[0], "fixed", nu=2.5), 0, 1),
         Columns(Matern(LENGTHS[1], "fixed", nu=2.5), 1, 2),
-        # nu = 1/2 is exp(-distance / length), the engine's number for any two categories.
+        # nu = 1/2 is exp(-distance / length), the engine's factor for two different categories.
         Columns(Matern(LENGTHS[2], "fixed", nu=0.5), 2, 2 + CATEGORIES),
     ]
 
@@ -86,13 +86,13 @@ def kernel() -> Kernel:
     product = parameters[0] * parameters[1] * parameters[2]
     mean = constant(1 / 3) * (parameters[0] + parameters[1] + parameters[2])
     shared = constant(1 - ADDITIVE) * product + constant(ADDITIVE) * mean
-    # So short a length scale that only a point itself is alike.
+    # A length scale this short correlates only a point with itself.
     own = Matern(1e-4, "fixed", nu=0.5)
     return constant(TREND) + constant(1 - OWN) * shared + constant(OWN) * own
 
 
 def reference() -> dict[str, Any]:
-    """Return hyperparameters, what is known, and what is predicted at every point."""
+    """Return hyperparameters, data and predictions at every point."""
     points = list(RUNS)
     noise = np.array([NOISE / runs + JITTER for _mean, runs in RUNS.values()])
     process = GaussianProcessRegressor(kernel(), alpha=noise, optimizer=None)

@@ -1,5 +1,3 @@
-//! One accelerator as its catalogue file describes it.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -13,10 +11,10 @@ use crate::fault::{AcceleratorError, Faults};
 use crate::need::Need;
 use crate::read_back::ReadBack;
 
-/// An accelerator: something with I/O parameters that a job can be given; or several that are tuned together.
+/// Something with I/O parameters that a job can be given; or several that are tuned together.
 #[derive(Clone, Debug)]
 pub struct Accelerator {
-    /// The name users type: `--io-autotune=NAME`; of several the names, sorted, with `+` between them.
+    /// The name users type, `--io-autotune=NAME`; of several the sorted names joined with `+`.
     pub name: String,
     /// One line for people.
     pub title: String,
@@ -24,13 +22,13 @@ pub struct Accelerator {
     pub description: String,
     /// When a parameter takes effect, in the accelerator's own terms (`MPI_File_open`).
     pub takes_effect: String,
-    /// On what the file was tried, with a real accelerator; `None`: only its delivery was, on a stand-in.
+    /// The real accelerator the file was tried on; `None`: only the delivery, on a stand-in.
     pub tried_on: Option<String>,
     /// What it needs besides a job that asks for it.
     pub needs: Vec<Need>,
     /// Its parameters.
     pub space: Space,
-    /// How a parametrization is delivered and read back, file by file.
+    /// How a parametrization is delivered and read back, per file.
     pub parts: Vec<Part>,
 }
 
@@ -54,11 +52,7 @@ struct Document {
 }
 
 impl Accelerator {
-    /// Reads one catalogue file's text.
-    ///
-    /// # Errors
-    ///
-    /// Says which lines are wrong and what to write instead; nothing half-valid is returned.
+    /// Reads one catalogue file's text. Errs with every wrong line and what to write instead.
     pub fn parse(text: &str) -> Result<Self, AcceleratorError> {
         let mut faults = Faults::of(text);
         let document = match toml::from_str::<Document>(text) {
@@ -130,7 +124,7 @@ impl Accelerator {
         })
     }
 
-    /// Each way on which parameters are delivered in a few words, for people.
+    /// Each delivery in a few words, for people.
     #[must_use]
     pub fn ways(&self) -> Vec<String> {
         let alone = self.parts.len() == 1;
@@ -150,7 +144,6 @@ impl Accelerator {
 }
 
 impl Document {
-    /// The space, or where it is wrong.
     fn space(&self) -> Result<Space, (Range<usize>, SpaceError)> {
         let parameters = self.parameters.iter().map(|p| p.get_ref().clone());
         let constraints = self.constraints.iter().map(|c| c.get_ref().clone());

@@ -1,5 +1,3 @@
-//! All accelerators of a site, by name.
-
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
@@ -46,13 +44,13 @@ pub enum CatalogueError {
     Empty(PathBuf),
 }
 
-/// Why there is no accelerator of a name.
+/// Why a name has no accelerator.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LookupError {
     /// No file describes it.
     #[error("there is no accelerator {name:?}; choose one of: {choices}")]
     Unknown {
-        /// What was asked for; of several that are to be tuned together the one that there is not.
+        /// The name asked for, or the unknown one of several.
         name: String,
         /// What there is.
         choices: String,
@@ -63,11 +61,7 @@ pub enum LookupError {
 }
 
 impl Catalogue {
-    /// Loads every `*.toml` file of `directory`.
-    ///
-    /// # Errors
-    ///
-    /// The first file that cannot be read or is wrong; a site never runs on half a catalogue.
+    /// Loads every `*.toml` file of `directory`; errs at the first that is unreadable or wrong.
     pub fn load(directory: &Path) -> Result<Self, CatalogueError> {
         let unreadable = |path: &Path| {
             let path = path.to_owned();
@@ -91,7 +85,6 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds an accelerator; `false`, and nothing changes, if there is one of that name.
     pub(crate) fn add(&mut self, accelerator: Arc<Accelerator>) -> bool {
         match self.accelerators.entry(accelerator.name.clone()) {
             Entry::Vacant(place) => {
@@ -102,18 +95,13 @@ impl Catalogue {
         }
     }
 
-    /// The accelerator that a file describes under this name.
     #[must_use]
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<Accelerator>> {
         self.accelerators.get(name)
     }
 
-    /// The accelerator that a user means: one by its name, or several by their names in any order, with `+` between
-    /// them, as one.
-    ///
-    /// # Errors
-    ///
-    /// Says which of them there is not, or why they cannot be tuned together.
+    /// The accelerator of this name, or of several joined with `+` in any order, as one. Errs when
+    /// one is unknown or they cannot be tuned together.
     pub fn find(&self, name: &str) -> Result<Arc<Accelerator>, LookupError> {
         let known = |name: &str| {
             self.get(name).cloned().ok_or_else(|| LookupError::Unknown {
@@ -148,7 +136,6 @@ impl Catalogue {
     }
 }
 
-/// The catalogue files of a directory, in the order of their names.
 pub(crate) fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {

@@ -1,5 +1,3 @@
-//! How an accelerator's parameters reach a job: any mix of these.
-
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -11,7 +9,7 @@ use crate::fault::Faults;
 use crate::need::Need;
 use crate::template::Template;
 
-/// The ways on which parameters are carried.
+/// The ways of delivery; any mix.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Deliveries {
@@ -24,20 +22,20 @@ pub struct Deliveries {
     /// Settings of the node.
     #[serde(default)]
     pub settings: Vec<SettingDelivery>,
-    /// A command of the site's.
+    /// A command of the site.
     pub command: Option<CommandDelivery>,
 }
 
-/// A command of the site's that starts something for a job, such as a burst buffer, on every node of it, and stops
-/// it after the job. What is run is in each node's own configuration.
+/// A command of the site that starts something for a job, such as a burst buffer, on each of its
+/// nodes, and stops it after the job. Each node's `node.toml` says what is run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandDelivery {
-    /// What the node's configuration calls it.
+    /// Its name in `node.toml`.
     pub name: Spanned<String>,
-    /// The values it is given.
+    /// The variables that it is given.
     pub environment: Vec<CommandVariable>,
-    /// Variables of the job that it sets, by printing `NAME=VALUE`.
+    /// Variables of the job that it sets by printing `NAME=VALUE`.
     #[serde(default)]
     pub provides: Vec<Spanned<String>>,
 }
@@ -52,8 +50,8 @@ pub struct CommandVariable {
     pub value: Spanned<Template>,
 }
 
-/// A setting of the node that carries parameters. Root changes it in the prolog of every node of the job, if the
-/// node's own configuration lets it, and puts it back in the epilog.
+/// A setting of the node. Root changes it in the prolog on each of the job's nodes, if `node.toml`
+/// allows it, and restores it in the epilog.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingDelivery {
@@ -63,12 +61,12 @@ pub struct SettingDelivery {
     pub name: Spanned<String>,
     /// Its value; `{NAME}` is replaced by the value of the parameter NAME.
     pub value: Spanned<Template>,
-    /// Leave it alone where all the parameters in it have their defaults.
+    /// Do not change it if all its parameters have their defaults.
     #[serde(default)]
     pub omit_default: bool,
 }
 
-/// An environment variable of the job that carries parameters. What the user has set is left alone.
+/// An environment variable of the job. A user's own value stays.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariableDelivery {
@@ -76,8 +74,7 @@ pub struct VariableDelivery {
     pub variable: Spanned<String>,
     /// Its value; `{NAME}` is replaced by the value of the parameter NAME.
     pub value: Spanned<Template>,
-    /// Do not set it where all the parameters in it have their defaults, so that the accelerator decides as
-    /// it would without us.
+    /// Do not set it if all its parameters have their defaults: the accelerator then decides.
     #[serde(default)]
     pub omit_default: bool,
 }
@@ -86,22 +83,20 @@ pub struct VariableDelivery {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileDelivery {
-    /// The file's name inside the job's directory: one plain component.
+    /// The file's name: one plain path component.
     pub name: Spanned<String>,
     /// The environment variable that names the file to the application.
     pub variable: Spanned<String>,
     /// One line per parameter; `{name}` and `{value}` are replaced.
     pub line: Spanned<String>,
-    /// Leave a parameter that has its default out, so that the accelerator decides as it would
-    /// without us.
+    /// Leave out parameters at their defaults: the accelerator then decides.
     #[serde(default)]
     pub omit_default: bool,
-    /// The parameters the file carries, in the order of its lines.
+    /// The parameters of the file, in the order of its lines.
     pub parameters: Vec<Spanned<String>>,
 }
 
 impl Deliveries {
-    /// Notes what is wrong, and returns the parameters that are carried.
     pub(crate) fn check(&self, known: &BTreeSet<&str>, faults: &mut Faults<'_>) -> BTreeSet<&str> {
         let mut check = Check {
             known,
@@ -176,7 +171,7 @@ impl Deliveries {
         check.carried
     }
 
-    /// What an accelerator that is delivered so needs, and a job has to be given.
+    /// What these deliveries need of the job.
     pub fn needs(&self) -> &'static [Need] {
         if self.settings.is_empty() && self.command.is_none() {
             &[]
@@ -185,7 +180,6 @@ impl Deliveries {
         }
     }
 
-    /// The variables of the job that it may set.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &String> {
         let environment = self.environment.iter().map(|entry| &entry.variable);
         let files = self.files.iter().map(|file| &file.variable);
@@ -194,7 +188,7 @@ impl Deliveries {
         variables.map(Spanned::get_ref)
     }
 
-    /// Each way in a few words, for people.
+    /// Each delivery in a few words, for people.
     pub fn words(&self) -> Vec<String> {
         let variables = self.environment.iter().map(|entry| {
             format!(
@@ -282,7 +276,6 @@ impl<'a> Check<'a, '_, '_, '_> {
     }
 }
 
-/// A name that is one component of a path.
 pub(crate) fn is_plain_name(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())

@@ -1,5 +1,3 @@
-//! What is wrong in a catalogue file, and where.
-
 use std::fmt;
 use std::ops::Range;
 
@@ -24,12 +22,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Why a catalogue file was refused: everything that is wrong in it, in the order of its lines.
+/// Why a catalogue file was refused: all its faults, in the order of their lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct AcceleratorError(pub Vec<Fault>);
 
-/// Collects faults by their places in a text.
 pub(crate) struct Faults<'a> {
     text: &'a str,
     found: Vec<Fault>,
@@ -43,7 +40,6 @@ impl<'a> Faults<'a> {
         }
     }
 
-    /// Notes a fault at a range of bytes.
     pub(crate) fn at(&mut self, place: &Range<usize>, problem: impl Into<String>) {
         let mut start = place.start.min(self.text.len());
         while !self.text.is_char_boundary(start) {
@@ -58,7 +54,6 @@ impl<'a> Faults<'a> {
         });
     }
 
-    /// Everything that was noted, if anything was.
     pub(crate) fn finish(mut self) -> Result<(), AcceleratorError> {
         if self.found.is_empty() {
             return Ok(());

@@ -1,5 +1,4 @@
-//! Several accelerators that are tuned together, `--io-autotune=romio+page-cache`: composed into one, so that nothing
-//! behind the catalogue has to know.
+//! Several accelerators tuned together, `--io-autotune=romio+page-cache`, composed into one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +7,6 @@ use io_autotune_model::{Condition, Constraint, Parameter, Space, SpaceError, Val
 
 use crate::{Accelerator, Part};
 
-/// What stands between the names.
 const PLUS: char = '+';
 
 /// Why accelerators cannot be tuned together.
@@ -57,7 +55,7 @@ pub enum JointError {
     },
 }
 
-/// The one name of what users may write in several ways: of accelerators that are tuned together the names, sorted.
+/// The canonical form of a user's name: the names, sorted, with `+` between them.
 #[must_use]
 pub fn canonical_name(name: &str) -> String {
     sorted(name).join("+")
@@ -69,7 +67,6 @@ fn sorted(name: &str) -> Vec<&str> {
     names
 }
 
-/// The accelerators that a name means, sorted: one, or those between the `+`.
 pub(crate) fn named(name: &str) -> Result<Vec<&str>, JointError> {
     let names = sorted(name);
     if names.len() > 1 && names.contains(&"") {
@@ -84,10 +81,8 @@ pub(crate) fn named(name: &str) -> Result<Vec<&str>, JointError> {
     }
 }
 
-/// Composes accelerators, in the order of their names.
-///
-/// A parameter keeps its name where that is unique, and is called `ACCELERATOR.PARAMETER` where another accelerator
-/// has one of that name, or compares a parameter with that word.
+/// Composes accelerators, in the order of their names. A parameter becomes `ACCELERATOR.PARAMETER`
+/// if another accelerator has one of its name or compares one with that word.
 pub(crate) fn joint(accelerators: &[Arc<Accelerator>]) -> Result<Accelerator, JointError> {
     let of_all = |say: &dyn Fn(&Accelerator) -> &str, between: &str| {
         let told = accelerators.iter().filter(|one| !say(one).is_empty());
@@ -109,7 +104,6 @@ pub(crate) fn joint(accelerators: &[Arc<Accelerator>]) -> Result<Accelerator, Jo
         title: titles.join("; "),
         description: of_all(&|one| &one.description, "\n\n"),
         takes_effect: of_all(&|one| &one.takes_effect, "; "),
-        // Together they are tried as far as each is.
         tried_on: tried.then(|| of_all(&|one| one.tried_on.as_deref().unwrap_or_default(), "; ")),
         needs: needs.into_iter().copied().collect(),
         space: space(&name, &parts)?,
@@ -118,7 +112,7 @@ pub(crate) fn joint(accelerators: &[Arc<Accelerator>]) -> Result<Accelerator, Jo
     })
 }
 
-/// What only one part of a job can do.
+/// What only one part of a job can do, in words.
 fn alone(part: &Part) -> impl Iterator<Item = String> {
     let deliveries = &part.deliveries;
     let variables = deliveries.variables();
@@ -128,7 +122,7 @@ fn alone(part: &Part) -> impl Iterator<Item = String> {
     let settings = deliveries.settings.iter();
     let settings =
         settings.map(|setting| format!("change the {} {}", setting.kind, setting.name.get_ref()));
-    // A node has one budget of time for what starts before a job, and saves how to stop one thing.
+    // A node has one time budget for starts before a job, and saves the stop of one command.
     let command = deliveries.command.iter();
     let command = command.map(|_| "start a command, of which a job can have one".to_owned());
     let read = part.read_back.iter().flat_map(|read| read.names.values());
@@ -157,7 +151,7 @@ fn refuse_clashes(parts: &[Part]) -> Result<(), JointError> {
     Ok(())
 }
 
-/// The words that mean something in a part: its parameters, and what it compares them with.
+/// The words with a meaning in a part: its parameters, and what it compares them with.
 fn words(part: &Part) -> BTreeSet<String> {
     let parameters = part.space.parameters().iter();
     let parameters = parameters.map(|parameter| parameter.name.clone());

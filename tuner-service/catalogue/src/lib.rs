@@ -1,7 +1,5 @@
-//! The catalogue: one TOML file per accelerator says what its parameters are and how a
-//! parametrization reaches a job.
-//!
-//! [`Accelerator::parse`] and [`Accelerator::render`] are pure; [`Catalogue::load`] and
+//! The catalogue: one TOML file per accelerator describes its parameters and their delivery to a
+//! job. [`Accelerator::parse`] and [`Accelerator::render`] are pure; [`Catalogue::load`] and
 //! [`LiveCatalogue`] read files.
 
 #![forbid(unsafe_code)]

@@ -1,5 +1,3 @@
-//! The catalogue of a service that runs: it follows its directory.
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -10,10 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::catalogue::{self, Catalogue};
 use crate::{Accelerator, CatalogueError};
 
-/// The accelerators of a directory as it was when [`LiveCatalogue::refresh`] looked last.
-///
-/// A file that is wrong keeps the accelerator that it last described rightly, and does not touch the others. A
-/// file that has gone takes its accelerator along.
+/// The accelerators of a directory as of the last [`LiveCatalogue::refresh`]. A wrong file keeps
+/// its last valid accelerator; a removed file takes its accelerator along.
 #[derive(Debug)]
 pub struct LiveCatalogue {
     directory: PathBuf,
@@ -27,17 +23,15 @@ struct State {
     refused: Vec<Refused>,
 }
 
-/// A file as it was read last.
 #[derive(Clone, Debug)]
 struct Known {
     stamp: Stamp,
-    /// What it last described rightly.
+    /// Its last valid content.
     good: Option<Arc<Accelerator>>,
-    /// What is wrong with it now.
     problem: Option<String>,
 }
 
-/// Tells one content of a file from another without reading it.
+/// Tells whether a file has changed, without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -48,7 +42,7 @@ struct Stamp {
 /// A file or directory that is not in use as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Which.
+    /// Its path.
     pub path: PathBuf,
     /// What is wrong, and what to do.
     pub problem: String,
@@ -60,24 +54,19 @@ impl fmt::Display for Refused {
     }
 }
 
-/// What a look at the directory has found.
+/// What a refresh has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// An accelerator is there that was not, or is described differently.
+    /// An accelerator is new or has changed.
     Loaded(String),
-    /// An accelerator has gone.
+    /// An accelerator is gone.
     Gone(String),
-    /// A file is wrong; what it last described rightly stays.
+    /// A file is wrong; its last valid content stays in use.
     Refused(Refused),
 }
 
 impl LiveCatalogue {
-    /// Reads a directory for the first time. A file that is wrong is left out, and told of by
-    /// [`LiveCatalogue::refused`].
-    ///
-    /// # Errors
-    ///
-    /// When the directory cannot be read.
+    /// Reads the directory and leaves wrong files out; errs when the directory cannot be read.
     pub fn open(directory: &Path) -> Result<Self, CatalogueError> {
         catalogue::files(directory).map_err(|source| CatalogueError::Io {
             path: directory.to_owned(),
@@ -91,13 +80,13 @@ impl LiveCatalogue {
         Ok(live)
     }
 
-    /// The catalogue now. What was asked for stays as it is, whatever happens to the files.
+    /// The catalogue now; later changes do not affect the returned one.
     #[must_use]
     pub fn current(&self) -> Arc<Catalogue> {
         Arc::clone(&self.read(|state| Arc::clone(&state.catalogue)))
     }
 
-    /// What is wrong with the directory.
+    /// The files that are wrong, or the directory.
     #[must_use]
     pub fn refused(&self) -> Vec<Refused> {
         self.read(|state| state.refused.clone())
@@ -107,7 +96,7 @@ impl LiveCatalogue {
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Looks at the directory, reads what has changed, and tells what came of it. For one caller at a time.
+    /// Reads the files that have changed, and returns the changes. For one caller at a time.
     pub fn refresh(&self) -> Vec<Change> {
         let (known, before, refused_before) = self.read(|state| {
             (
@@ -163,7 +152,7 @@ impl LiveCatalogue {
     }
 }
 
-/// A file as it is now; it is read only if it has changed.
+/// The file as it is now, read only if it has changed.
 fn look(path: &Path, known: Option<&Known>) -> Known {
     let good = known.and_then(|known| known.good.clone());
     match stamp(path) {

@@ -1,16 +1,14 @@
-//! What an accelerator needs of a job.
-
 use std::fmt;
 
 use serde::Deserialize;
 
-/// What an accelerator needs besides a job that asks for it.
+/// What an accelerator needs of a job and its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
     /// A node that the job has to itself.
     Exclusive,
-    /// A node whose own configuration lets root change what the accelerator changes.
+    /// Nodes whose `node.toml` lets root change what the accelerator changes.
     Root,
 }
 

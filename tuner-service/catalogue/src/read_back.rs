@@ -1,4 +1,4 @@
-//! Which parameters the accelerator itself can be asked for while it is in use, and by what.
+//! The parameters whose values in force only the accelerator can report, and who asks it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use toml::Spanned;
 use crate::Part;
 use crate::fault::Faults;
 
-/// What reads back what is in force.
+/// The program that reads the values in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reader {
-    /// The profiling library of `mpi-in-force/`: what the MPI library tells of files that it opens.
+    /// The profiling library of `mpi-in-force/`: what the MPI library says of files that it opens.
     MpiInForce,
 }
 
@@ -22,17 +22,16 @@ pub enum Reader {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadBack {
-    /// What reads.
+    /// The reader.
     pub by: Reader,
-    /// What it calls each parameter that it can tell.
+    /// The reader's name for each parameter that it can report.
     pub names: BTreeMap<Spanned<String>, String>,
-    /// Parameters that are upper limits: a smaller number in force is no other value.
+    /// Parameters that are upper limits: a smaller number in force is as asked.
     #[serde(default)]
     pub at_most: Vec<Spanned<String>>,
 }
 
 impl ReadBack {
-    /// Notes what is wrong.
     pub(crate) fn check(&self, known: &BTreeSet<&str>, faults: &mut Faults<'_>) {
         for parameter in self.names.keys().chain(&self.at_most) {
             if !known.contains(parameter.get_ref().as_str()) {
@@ -54,8 +53,7 @@ impl ReadBack {
         }
     }
 
-    /// What is to be read back of a run under `parametrization`, which is the part's own. What is at its default was
-    /// not given to the job, and is not asked for.
+    /// What to read back. A parameter at its default was not given, so no value is expected.
     pub(crate) fn of(
         &self,
         part: &Part,

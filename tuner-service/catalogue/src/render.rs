@@ -1,5 +1,3 @@
-//! From a parametrization to what the job is given.
-
 use io_autotune_model::{Parametrization, SpaceError};
 use io_autotune_protocol::{
     DeliveredCommand, DeliveredFile, DeliveredSetting, DeliveredVariable, Delivery,
@@ -8,13 +6,8 @@ use io_autotune_protocol::{
 use crate::{Accelerator, Part, Template};
 
 impl Accelerator {
-    /// How `parametrization` reaches a job. A parameter that does not exist under it has no line; a
-    /// file without lines is left out, and so is its variable; so is a variable that names a parameter
-    /// which does not exist.
-    ///
-    /// # Errors
-    ///
-    /// When the parametrization is not a point of this accelerator's space.
+    /// How `parametrization` reaches a job, without lines of inactive parameters, empty files and
+    /// variables that name an inactive parameter. Errs when it is not a point of the space.
     pub fn render(&self, parametrization: &Parametrization) -> Result<Delivery, SpaceError> {
         self.space.validate(parametrization)?;
         let mut delivery = self.render_nothing();
@@ -24,7 +17,7 @@ impl Accelerator {
         Ok(delivery)
     }
 
-    /// A delivery of nothing, which still watches for the user's own settings.
+    /// An empty delivery, which still watches the user's own settings.
     #[must_use]
     pub fn render_nothing(&self) -> Delivery {
         Delivery {
@@ -40,7 +33,6 @@ impl Accelerator {
 }
 
 impl Part {
-    /// Adds what a parametrization of its own space is delivered by.
     pub(crate) fn render(&self, parametrization: &Parametrization, delivery: &mut Delivery) {
         if let Some(read_back) = &self.read_back {
             delivery
@@ -74,7 +66,7 @@ impl Part {
                 });
             }
         }
-        // Under the default it is not run at all: the job has what it would have without us.
+        // Under the default the command is not run: the job has what it would have without us.
         if let Some(command) = &self.deliveries.command
             && *parametrization != self.space.default()
         {

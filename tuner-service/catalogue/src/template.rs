@@ -1,11 +1,9 @@
-//! Texts with places for parameters' values: `{cb_nodes}`.
-
 use std::fmt;
 
 use io_autotune_model::{Parametrization, Value};
 use serde::Deserialize;
 
-/// A text with the names of parameters in braces.
+/// A text with parameters' names in braces: `{cb_nodes}`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Template(Vec<Piece>);
@@ -19,13 +17,13 @@ enum Piece {
 /// Why a text is no template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// A brace that opens or closes nothing.
+    /// A brace without its other half.
     #[error("{0:?} has a brace without its other half: write {{NAME}} for a parameter's value")]
     Brace(String),
-    /// What a job's environment or a kernel's setting cannot hold.
+    /// A control character, which a job's environment or a kernel setting cannot hold.
     #[error("{0:?} has a control character: use printable text")]
     Unprintable(String),
-    /// A text that no parametrization changes.
+    /// It names no parameter.
     #[error("{0:?} names no parameter: write {{NAME}} where the value of parameter NAME belongs")]
     Constant(String),
 }
@@ -71,7 +69,7 @@ impl Template {
         })
     }
 
-    /// The text under a parametrization; `None` where a parameter that it names does not exist.
+    /// The text under a parametrization; `None` if a parameter that it names is inactive.
     #[must_use]
     pub fn render(&self, parametrization: &Parametrization) -> Option<String> {
         let mut text = String::new();

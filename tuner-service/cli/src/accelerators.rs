@@ -1,4 +1,4 @@
-//! `io-autotune accelerators check`: is a catalogue file right?
+//! `io-autotune accelerators check`: checks a catalogue file.
 
 use std::path::Path;
 
@@ -6,11 +6,8 @@ use io_autotune_catalogue::{Accelerator, AcceleratorError};
 
 use crate::service::CliError;
 
-/// Reads a catalogue file as the service does; says what it describes.
-///
-/// # Errors
-///
-/// Everything that is wrong in it, a line each, as compilers write it: `FILE:LINE:COLUMN: ...`.
+/// Reads a catalogue file as the service does; says what it describes. Errs with every fault, one a
+/// line: `FILE:LINE:COLUMN: ...`.
 pub(crate) fn check(file: &Path) -> Result<String, CliError> {
     let text = std::fs::read_to_string(file).map_err(|source| CliError::Unreadable {
         path: file.to_owned(),

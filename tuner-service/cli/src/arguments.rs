@@ -1,5 +1,3 @@
-//! The command line.
-
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -336,7 +334,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Which study is meant.
+/// The study that is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Study(i64),

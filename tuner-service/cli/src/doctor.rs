@@ -1,8 +1,6 @@
-//! `io-autotune doctor`: is everything well, as seen from this host?
-//!
-//! What only the service can know, it says itself (`GET /v1/doctor`, for admins). From here come the
-//! checks of this host: its configuration, the way to each endpoint, munge in both directions, and
-//! on a compute node the spool.
+//! `io-autotune doctor`: checks of this host's configuration, the way to each endpoint, munge in
+//! both directions and, on a compute node, the spool. The service's own checks come from `GET
+//! /v1/doctor` (admins only).
 
 mod spool;
 
@@ -13,20 +11,16 @@ use serde::Serialize;
 
 use crate::service::{CliError, Service};
 
-/// This program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What was found.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// This program's version.
     version: &'static str,
-    /// The checks, those of this host first.
+    /// This host's checks come first.
     pub(crate) checks: Vec<Check>,
 }
 
 impl Report {
-    /// Whether any check failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.checks
             .iter()
@@ -34,7 +28,6 @@ impl Report {
     }
 }
 
-/// Checks this host, and asks the service for its own checks.
 pub(crate) async fn examine(config: &Path, spool: &Path) -> Report {
     let mut checks = Vec::new();
     match ClientConfig::load(config) {
@@ -60,7 +53,7 @@ pub(crate) async fn examine(config: &Path, spool: &Path) -> Report {
     }
 }
 
-/// Every endpoint, munge, the versions, and what the service says of itself.
+/// Checks every endpoint, munge and the versions, and adds the service's own checks.
 async fn service(config: &ClientConfig) -> Vec<Check> {
     let mut visits = Vec::new();
     for endpoint in &config.endpoints {
@@ -77,14 +70,14 @@ async fn service(config: &ClientConfig) -> Vec<Check> {
     summary(visits)
 }
 
-/// What asking one endpoint showed.
+/// The result of asking one endpoint.
 struct Visit {
     endpoint: Check,
-    /// None where the question never got so far.
+    /// `None` if the request never got so far.
     munge: Option<Check>,
-    /// What was learnt of the service's version, where it is not the same.
+    /// The check of the service's version.
     version: Option<Check>,
-    /// What the service says of itself.
+    /// The service's own checks.
     diagnosis: Vec<Check>,
 }
 
@@ -160,7 +153,7 @@ impl Visit {
     }
 }
 
-/// Endpoints that fail while another one works are a warning; of the rest the worst is told once.
+/// A failed endpoint is only a warning while another works; of the other checks the worst is kept.
 fn summary(visits: Vec<Visit>) -> Vec<Check> {
     let works = |visit: &Visit| visit.endpoint.state == CheckState::Ok;
     let one_works = visits.iter().any(works);
@@ -179,7 +172,7 @@ fn summary(visits: Vec<Visit>) -> Vec<Check> {
     checks.extend(worst(
         &mut visits.iter().filter_map(|visit| visit.version.as_ref()),
     ));
-    // Replicas share what they say of themselves, save their versions: the first will do.
+    // Replicas share a diagnosis, except for their versions: the first will do.
     let diagnosis = visits.into_iter().map(|visit| visit.diagnosis);
     checks.extend(
         diagnosis

@@ -1,4 +1,4 @@
-//! io-autotune: what users and admins see and steer.
+//! io-autotune: the command line for users and admins.
 
 #![forbid(unsafe_code)]
 
@@ -38,14 +38,13 @@ fn failed(message: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// What is printed, and whether it is good news.
+/// The output, and whether the exit status is 0.
 struct Answer {
     text: String,
     good: bool,
 }
 
 impl Answer {
-    /// The same answer, for a question that can be answered with bad news.
     fn good_if(self, good: bool) -> Self {
         Self { good, ..self }
     }

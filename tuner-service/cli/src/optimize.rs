@@ -1,17 +1,15 @@
-//! Tuning outside Slurm: lines of JSON in, lines of JSON out. Needs no service.
+//! Tuning outside Slurm: JSON lines in, JSON lines out. Needs no service.
 
 use std::io::{self, BufRead, Read, Write};
 
 use io_autotune_simulation::session::Session;
 use serde_json::json;
 
-/// No line is longer than this; what is has no parametrization in it.
+/// The most bytes of a line.
 const LONGEST: u64 = 1 << 20;
 
-/// Answers every line of `input` with one of `output`, until the input ends.
-///
-/// # Errors
-/// If the input cannot be read or the output not be written; a reader that went away is no error.
+/// Answers each line of `input` until it ends. Errs when reading or writing fails; a closed output
+/// is no error.
 pub(crate) fn exchange(
     session: &mut Session,
     mut input: impl BufRead,

@@ -1,4 +1,4 @@
-//! From the API's answers to text for people.
+//! The API's answers as text.
 
 mod accelerators;
 mod checks;
@@ -19,7 +19,7 @@ pub(crate) use accelerators::{accelerator, accelerators};
 pub(crate) use checks::checks;
 pub(crate) use replay::replays;
 
-/// All studies: one in full, several as a list.
+/// One study in full, several as a list.
 pub(crate) fn studies(studies: &[StudySummary]) -> String {
     match studies {
         [] => "no studies yet: submit a job with `sbatch --io-autotune`\n".to_owned(),
@@ -72,7 +72,6 @@ fn list(studies: &[StudySummary]) -> String {
     text
 }
 
-/// One study, in full.
 pub(crate) fn study(study: &StudySummary) -> String {
     let mut text = format!(
         "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\n\n",
@@ -201,7 +200,7 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
         })
         .collect();
     let mut text = format!("{table}\n");
-    // Each later epoch is told once, below the runs.
+    // Later epochs are listed once, below the runs.
     let later: BTreeMap<(i64, i32), &RunSummary> = runs
         .iter()
         .filter(|run| run.epoch > 1)
@@ -215,12 +214,10 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
     text
 }
 
-/// When and why an epoch was opened.
 fn opened(at: impl Display, why: &str) -> String {
     format!("{at}: {why}")
 }
 
-/// Why a job got what it got.
 pub(crate) fn explain(details: &[RunDetail]) -> String {
     details
         .iter()
@@ -229,7 +226,7 @@ pub(crate) fn explain(details: &[RunDetail]) -> String {
         .join("\n")
 }
 
-/// What nodes read back, a line each.
+/// What the nodes read back, a line each.
 fn in_force(reports: &[serde_json::Value]) -> Vec<String> {
     let mut lines = Vec::new();
     for report in reports {
@@ -356,7 +353,7 @@ fn launch(job_id: u32, restart_count: u32) -> String {
     }
 }
 
-/// Seconds; of a run that its time limit cut short a lower bound.
+/// Seconds; of a censored run a lower bound.
 fn elapsed(run: &RunSummary) -> Option<String> {
     let seconds = run.elapsed?;
     Some(match run.state {

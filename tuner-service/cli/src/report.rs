@@ -1,4 +1,4 @@
-//! `io-autotune report`: the nightly report, made on demand or as it was made last.
+//! `io-autotune report`: makes the nightly report, or fetches the latest one.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,7 +25,7 @@ pub(crate) enum ReportError {
     },
 }
 
-/// Has it made: becomes the program, and returns only where that fails.
+/// Execs the program; returns only on failure.
 pub(crate) fn make(report: &Report) -> ReportError {
     ReportError::Program(Command::new(PROGRAM).args(arguments(report)).exec())
 }
@@ -40,7 +40,7 @@ fn arguments(report: &Report) -> Vec<OsString> {
     arguments
 }
 
-/// What is printed of a file that was fetched.
+/// The text to print for a fetched file.
 pub(crate) fn show(report: &Report, file: ReportFile) -> Result<String, ReportError> {
     let Some(path) = &report.output else {
         return Ok(file.content);

@@ -1,5 +1,3 @@
-//! Requests to the service.
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,7 +13,7 @@ use crate::arguments::Target;
 use crate::report::ReportError;
 use crate::simulate::SimulateError;
 
-/// A person waits so long.
+/// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +47,6 @@ pub(crate) enum CliError {
     SeveralStudies { name: String, numbers: String },
 }
 
-/// The service, as the caller may use it.
 pub(crate) struct Service {
     client: Client,
 }
@@ -137,7 +134,6 @@ impl Service {
         Ok(self.client.call(call, DEADLINE).await?)
     }
 
-    /// The number of the study that is meant.
     pub(crate) async fn resolve(&self, target: &Target) -> Result<i64, CliError> {
         let name = match target {
             Target::Study(study_id) => return Ok(*study_id),
@@ -183,7 +179,7 @@ fn query(pairs: &[(&str, Option<&str>)]) -> String {
     text
 }
 
-/// A text as a part of a path or a query.
+/// Percent-encodes a path or query component.
 fn encoded(value: &str) -> String {
     let mut text = String::new();
     for byte in value.bytes() {

@@ -1,4 +1,4 @@
-//! Replaying tables of measurements: reading, a progress bar, printing.
+//! Replays tables of measurements.
 
 use std::io::IsTerminal;
 use std::num::NonZero;
@@ -95,7 +95,7 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Table>, SimulateError> {
     Ok(tables)
 }
 
-/// On stderr, and on a terminal only.
+/// On stderr, and only on a terminal.
 fn progress(studies: u64) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()

@@ -1,13 +1,10 @@
-//! What was really applied to a job on this node, from the answer it was given and its stamps.
-
 use std::collections::BTreeSet;
 
 use io_autotune_protocol::{Applied, StartAnswer, Step, VariableState};
 
 use crate::in_force;
 
-/// The verdict of the stamps. `answer` is `None` where the start had no answer: then nothing was
-/// set, and the job ran as it would have without us. `obstacle` says what was not in force, and why.
+/// What was really applied, by the stamps. Without an answer the job ran as without us.
 pub(crate) fn applied(
     answer: Option<&StartAnswer>,
     obstacle: Option<String>,

@@ -1,14 +1,12 @@
-//! A circuit breaker with a short memory: a service that does not answer is noticed once per node, so that a
-//! thousand short jobs do not each wait the deadline out.
+//! A circuit breaker: one helper per node notices an outage, so that other jobs do not wait for it.
+//! An outage that took [`SLOW`] or longer to notice opens it; a refused connection costs no time.
+//! While it is open, nobody asks and reports wait in the spool. After [`MEMORY`] one helper asks;
+//! the first that reaches the service, the flush timer's included, closes it.
 //!
-//! What costs a job time opens it: an outage that took [`SLOW`] or longer to notice. A refused connection costs
-//! nothing and does not. While it is open nobody asks and reports wait in the spool. After [`MEMORY`] one helper
-//! asks while the others go on without; the first that reaches the service, the flush timer's included, closes it.
-//!
-//! It is the file `.outage` in the run directory, which all helpers of a node share: the time of the last failure by
-//! CLOCK_BOOTTIME, in nanoseconds, and what failed. A clock that jumps does not move it; a boot forgets it. No cluster
-//! has a name that begins so. It is not in the spool, whose disk may be full: a helper for whose job there is no room in
-//! the run directory asks nobody, so whoever has waited can also say so.
+//! State: the file `.outage` in the run directory (no cluster name begins with a dot): the last
+//! failure and its time in CLOCK_BOOTTIME ns, which clock jumps do not move and a boot resets. It
+//! is not in the spool, whose disk may be full; without room in the run directory a helper asks
+//! nobody.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -23,22 +21,18 @@ use nix::time::{ClockId, clock_gettime};
 use crate::files::{check_directory, ensure_top_directory};
 use crate::say;
 
-/// An outage that was noticed sooner costs jobs nothing worth avoiding.
+/// A quicker failure costs jobs too little.
 const SLOW: Duration = Duration::from_millis(200);
 
-/// For how long nobody asks.
 const MEMORY: Duration = Duration::from_secs(15);
 
-/// What is read of the file; it has one line.
 const MOST_BYTES: u64 = 4096;
 
-/// The breaker of a node.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     path: PathBuf,
 }
 
-/// The service is known not to answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the service did not answer this node {} s ago, and is asked again {} s after that: {failure}", .ago.as_secs(), MEMORY.as_secs())]
 pub(crate) struct Open {
@@ -46,41 +40,34 @@ pub(crate) struct Open {
     failure: String,
 }
 
-/// The time since boot.
 pub(crate) fn since_boot() -> Duration {
     clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from)
 }
 
 impl Breaker {
-    /// The breaker of the node that has this run directory.
     pub(crate) fn of(run_dir: &Path) -> Self {
         Self {
             path: run_dir.join(".outage"),
         }
     }
 
-    /// Whether it is open, whoever may try next.
     pub(crate) fn is_there(&self) -> bool {
         self.path.exists()
     }
 
-    /// Lets a helper ask, `now` after boot.
-    ///
-    /// # Errors
-    ///
-    /// When the service is known not to answer. A breaker that cannot be read lets everyone ask.
+    /// Lets a helper ask, `now` after boot. An unreadable breaker lets everyone ask.
     pub(crate) fn admit(&self, now: Duration) -> Result<(), Open> {
         let Ok(mut file) = self.open(File::options().read(true).write(true)) else {
             return Ok(());
         };
-        // Held by the one that asks again: the others have nothing to wait for.
+        // Whoever asks again holds the lock; the others do not wait.
         let busy = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
         let mut text = String::new();
         let read = (&mut file).take(MOST_BYTES).read_to_string(&mut text);
         let Some((failed, failure)) = read.ok().and_then(|_| parse(&text)) else {
             return Ok(());
         };
-        // From the future: of another boot.
+        // A time in the future is of another boot.
         let Some(ago) = now.checked_sub(failed) else {
             return Ok(());
         };
@@ -88,13 +75,13 @@ impl Breaker {
             let failure = failure.to_owned();
             return Err(Open { ago, failure });
         }
-        // Before asking, so that those who come meanwhile do not ask too.
+        // Written before asking, so that helpers that come meanwhile do not ask too.
         let failure = failure.to_owned();
         let _ = file.rewind().and_then(|()| write(&mut file, now, &failure));
         Ok(())
     }
 
-    /// Opens the file where nobody else can have put another thing in its place.
+    /// Opens the file only where nobody else can have replaced it.
     fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
         if let Some(run_dir) = self.path.parent() {
             check_directory(run_dir).map_err(io::Error::other)?;
@@ -109,7 +96,6 @@ impl Breaker {
         }
     }
 
-    /// Learns from what came of asking the service, `asked` after boot.
     pub(crate) fn learn<A>(&self, asked: Duration, answer: &Result<A, ClientError>) {
         match answer {
             Err(error) if error.is_outage() => {
@@ -121,12 +107,11 @@ impl Breaker {
         }
     }
 
-    /// The service did not answer, after `took`.
     fn failed(&self, took: Duration, now: Duration, failure: &str) {
         if took < SLOW {
             return;
         }
-        // A launch without a prolog may end where none has begun.
+        // A launch without a prolog may end where no run directory exists yet.
         let run_dir = self.path.parent().unwrap_or(Path::new("/"));
         let opened = ensure_top_directory(run_dir)
             .map_err(io::Error::other)
@@ -143,9 +128,7 @@ impl Breaker {
         }
     }
 
-    /// The service answered.
     fn answered(&self) {
-        // There is none to remove but after an outage.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,5 +1,4 @@
-//! `node.toml`: what root lets an accelerator change on this node. Beside the helper's `client.toml`; where there
-//! is none, nothing.
+//! `node.toml`, beside `client.toml`: what root lets an accelerator change; without it, nothing.
 
 use std::fs;
 use std::io;
@@ -11,7 +10,6 @@ use serde::Deserialize;
 
 use crate::files::read_own;
 
-/// Why `node.toml` is not used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeConfigError {
     #[error("{path}: {source}")]
@@ -25,47 +23,39 @@ pub(crate) enum NodeConfigError {
     },
 }
 
-/// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NodeConfig {
-    /// When a job has the node to itself.
     pub(crate) exclusive: Exclusive,
-    /// What may be changed.
     pub(crate) settings: Settings,
-    /// What may be run.
     pub(crate) commands: Vec<SiteCommand>,
 }
 
-/// A command of the site's that accelerators may name.
+/// A command of the site that accelerators may name.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SiteCommand {
-    /// The name.
     pub(crate) name: String,
-    /// Program, by its whole path, and arguments, run before the job.
+    /// Program, by absolute path, and arguments; run before the job.
     pub(crate) start: Vec<String>,
-    /// The same, run after the job, and also where the start has failed.
+    /// The same, run after the job and after a failed start.
     pub(crate) stop: Vec<String>,
-    /// As whom.
     #[serde(default)]
     pub(crate) run_as: RunAs,
-    /// The start is killed after so long, and the job goes on without it.
+    /// Milliseconds until the start is killed; the job then goes on without it.
     #[serde(default = "SiteCommand::default_ms")]
     pub(crate) start_ms: u64,
-    /// The stop is killed after so long, and tried again by the next hook.
+    /// Milliseconds until the stop is killed; the next hook tries again.
     #[serde(default = "SiteCommand::default_ms")]
     pub(crate) stop_ms: u64,
 }
 
-/// As whom a command is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunAs {
-    /// The job's user and group, with no other groups.
+    /// The job's user and group, without other groups.
     #[default]
     User,
-    /// Root.
     Root,
 }
 
@@ -75,29 +65,25 @@ impl SiteCommand {
     }
 }
 
-/// When a job has the node to itself: Slurm tells the prolog only how many CPUs it was given.
+/// When a job has the node to itself. Slurm tells the prolog only how many CPUs the job has.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Exclusive {
-    /// The node's CPUs, as slurm.conf has them; where it is not said, as many as this host has.
+    /// The node's CPUs as in slurm.conf; by default those of this host.
     pub(crate) cpus: Option<u32>,
-    /// Partitions that give a CPU to one job only (not `OverSubscribe=FORCE` or `YES`); where none is named, all.
+    /// Partitions that give a CPU to one job only (not `OverSubscribe=FORCE` or `YES`); empty: all.
     pub(crate) partitions: Vec<String>,
 }
 
-/// What may be changed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Settings {
     /// The block devices whose queues may be changed: names in /sys/block.
     pub(crate) block_devices: Vec<String>,
-    /// Lustre's lctl.
     pub(crate) lctl: PathBuf,
-    /// Where the kernel shows its settings; others than the usual are for tests.
+    /// Other paths than the kernel's are for tests.
     pub(crate) proc_sys: PathBuf,
-    /// Where the kernel shows its devices.
     pub(crate) sys: PathBuf,
-    /// Each setting that may be changed, and to what.
     pub(crate) allow: Vec<Allowed>,
 }
 
@@ -113,7 +99,6 @@ impl Default for Settings {
     }
 }
 
-/// A setting that may be changed, to numbers in a range or to some words.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Allowed {
@@ -126,7 +111,6 @@ pub(crate) struct Allowed {
 }
 
 impl NodeConfig {
-    /// Reads the file; where there is none, nothing may be changed.
     pub(crate) fn load(path: &Path) -> Result<Self, NodeConfigError> {
         let unreadable = |source| NodeConfigError::Io {
             path: path.to_owned(),
@@ -148,7 +132,7 @@ impl NodeConfig {
         })
     }
 
-    /// Why a setting may not be changed so; `None`: it may.
+    /// Why a setting may not have this value; `None` if it may.
     pub(crate) fn objection(&self, setting: &DeliveredSetting) -> Option<String> {
         let named =
             |allowed: &&Allowed| allowed.kind == setting.kind && allowed.name == setting.name;
@@ -172,7 +156,6 @@ impl NodeConfig {
         ))
     }
 
-    /// The command of a name, or why it is not run.
     pub(crate) fn command(&self, name: &str) -> Result<&SiteCommand, String> {
         let named = self.commands.iter().find(|command| command.name == name);
         let command = named.ok_or_else(|| {
@@ -189,7 +172,6 @@ impl NodeConfig {
         }
     }
 
-    /// Why a job may not have the node to itself; `None`: it has.
     pub(crate) fn others_on_node(&self, job: &Job) -> Option<String> {
         let partitions = &self.exclusive.partitions;
         if !partitions.is_empty() && !partitions.contains(&job.partition) {
@@ -211,7 +193,7 @@ impl NodeConfig {
     }
 }
 
-/// The least CPUs that a job has on any of its nodes, from Slurm's notation: `8(x2),16`.
+/// The fewest CPUs that a job has on any of its nodes, from Slurm's notation: `8(x2),16`.
 fn fewest_cpus(notation: &str) -> Option<u32> {
     let counts = notation.split(',').map(|part| {
         let count = part.split_once("(x").map_or(part, |(count, _)| count);
@@ -220,7 +202,7 @@ fn fewest_cpus(notation: &str) -> Option<u32> {
     counts.collect::<Option<Vec<u32>>>()?.into_iter().min()
 }
 
-/// The CPUs that are online, whichever of them this process may use.
+/// The host's online CPUs, whatever this process's affinity.
 fn host_cpus() -> Option<u32> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
     let mut count = 0;

@@ -1,8 +1,6 @@
-//! The job's directory, `RUN/CLUSTER/NODE/JOBID`: what the helper lays out for the plugin and the
-//! job, and where the plugin leaves its stamps.
-//!
-//! Directories are root's, 0711: a job reaches the files it is told of and lists nothing. Files
-//! are made under a new name and renamed, so that a reader sees all of one or none of it.
+//! The job's directory, `RUN/CLUSTER/NODE/JOBID`: the helper's files and the plugin's stamps.
+//! Directories are root's, mode 0711: a job opens the files it is told of and cannot list. Files
+//! are written under a temporary name and renamed, so that readers never see half of one.
 
 use std::fs;
 use std::io;
@@ -18,35 +16,27 @@ use crate::files::{
 };
 use crate::settings::Outcome;
 
-/// What the start left for the finish.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StartRecord {
-    /// The launch, as the prolog knew it. In the epilog of a launch that is requeued Slurm already
-    /// tells the restart count of the next one.
+    /// In a requeued launch's epilog Slurm already gives the next launch's restart count.
     pub(crate) job: Job,
-    /// What its user asked for, in case no epilog tells it again.
+    /// The user's request, for launches without an epilog.
     #[serde(default)]
     pub(crate) request: Request,
-    /// When the prolog ran, by the node's clock.
     #[serde(default)]
     pub(crate) prolog_at: Option<Timestamp>,
-    /// The service's answer.
     pub(crate) answer: Option<StartAnswer>,
-    /// Why there is none.
     pub(crate) failure: Option<String>,
-    /// It was not known which variables of the user's to look at: no answer has told this node yet.
+    /// No answer has yet told this node which of the user's variables to watch.
     #[serde(default)]
     pub(crate) unwatched: bool,
-    /// The job's time limit in seconds, where the prolog was told it.
     #[serde(default)]
     pub(crate) limit_seconds: Option<u64>,
-    /// What became of the answer's settings; none where it has none.
     #[serde(default)]
     pub(crate) settings: Option<Outcome>,
 }
 
 impl StartRecord {
-    /// That of a launch of which nothing but this is known.
     pub(crate) fn without_answer(job: Job, failure: impl Into<String>) -> Self {
         Self {
             job,
@@ -61,12 +51,9 @@ impl StartRecord {
     }
 }
 
-/// What the plugin is told, as `job.env`.
 #[derive(Debug, Default)]
 pub(crate) struct JobEnvironment {
-    /// Variables to set where the user has not.
     pub(crate) set: Vec<(String, String)>,
-    /// Variables to watch.
     pub(crate) watch: Vec<String>,
 }
 
@@ -83,7 +70,6 @@ impl JobEnvironment {
     }
 }
 
-/// One job's directory.
 #[derive(Debug)]
 pub(crate) struct JobDirectory {
     path: PathBuf,
@@ -102,7 +88,6 @@ impl JobDirectory {
             .join(job.job_id.to_string())
     }
 
-    /// Makes the directory anew; what an earlier launch of the job left is cleared away.
     pub(crate) fn create(run_dir: &Path, job: &Job) -> Result<Self, DirectoryError> {
         ensure_top_directory(run_dir)?;
         let cluster = run_dir.join(&job.cluster);
@@ -117,7 +102,6 @@ impl JobDirectory {
         Ok(Self { path })
     }
 
-    /// The directory that the start made, or `None` where there was no start on this node.
     pub(crate) fn open(run_dir: &Path, job: &Job) -> Result<Option<Self>, DirectoryError> {
         let path = Self::path_of(run_dir, job);
         match fs::symlink_metadata(&path) {
@@ -131,24 +115,20 @@ impl JobDirectory {
         }
     }
 
-    /// Checks it, the node's, the cluster's and the run directory.
     fn check(&self) -> Result<(), DirectoryError> {
         self.path.ancestors().take(4).try_for_each(check_directory)
     }
 
-    /// The job's id, which is its name.
     pub(crate) fn job_id(&self) -> Option<u32> {
         let name = self.path.file_name()?.to_str()?;
         name.strip_suffix(Self::TAKEN).unwrap_or(name).parse().ok()
     }
 
-    /// When something was last made or replaced in it.
     pub(crate) fn written(&self) -> io::Result<SystemTime> {
         fs::symlink_metadata(&self.path)?.modified()
     }
 
-    /// Takes it away from its job, if it is still of the launch that has this start: `None`, and everything as it was,
-    /// if that has been launched again.
+    /// Renames it away from its job; `None`, undone, if the job was launched again since `start`.
     pub(crate) fn take(self, start: &StartRecord) -> Result<Option<Self>, DirectoryError> {
         if self.is_taken() {
             return Ok(Some(self));
@@ -164,24 +144,21 @@ impl JobDirectory {
         Ok(None)
     }
 
-    /// Whether it was taken away from its job.
     pub(crate) fn is_taken(&self) -> bool {
         is_named(&self.path, Self::TAKEN)
     }
 
-    /// Where it is once its name ends so.
     fn named(&self, end: &str) -> PathBuf {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(end);
         self.path.with_file_name(name)
     }
 
-    /// The path a file of this directory has.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Writes a file that the job may read: root's, the job's group's, 0440.
+    /// Writes a file that the job may read: owned by root and the job's group, mode 0440.
     pub(crate) fn write_for_job(
         &self,
         name: &str,
@@ -191,7 +168,6 @@ impl JobDirectory {
         replace(&self.file(name), text.as_bytes(), 0o440, Some(gid))
     }
 
-    /// Tells the plugin what to set and to watch.
     pub(crate) fn write_environment(
         &self,
         job: &Job,
@@ -205,7 +181,6 @@ impl JobDirectory {
         )
     }
 
-    /// Keeps what the finish needs to know of the start.
     pub(crate) fn write_start(&self, record: &StartRecord) -> Result<(), DirectoryError> {
         let path = self.file(Self::START_RECORD);
         let text = serde_json::to_vec(record).map_err(|source| DirectoryError::Json {
@@ -215,14 +190,12 @@ impl JobDirectory {
         replace(&path, &text, 0o400, None)
     }
 
-    /// What the start kept.
     pub(crate) fn read_start(&self) -> Result<StartRecord, DirectoryError> {
         let path = self.file(Self::START_RECORD);
         let text = read_own(&path).map_err(at(&path))?;
         serde_json::from_str(&text).map_err(|source| DirectoryError::Json { path, source })
     }
 
-    /// Keeps the report here, where the spool has no room for it, and returns where.
     pub(crate) fn write_report(&self, report: &FinishRequest) -> Result<PathBuf, DirectoryError> {
         let path = self.file(Self::REPORT);
         let text = serde_json::to_vec(report).map_err(|source| DirectoryError::Json {
@@ -233,7 +206,7 @@ impl JobDirectory {
         Ok(path)
     }
 
-    /// The texts of all stamps, by file name. One that cannot be read does not hide the others.
+    /// The texts of all stamps, by file name. An unreadable one does not hide the others.
     pub(crate) fn stamps(&self) -> Result<Vec<(String, io::Result<String>)>, DirectoryError> {
         let mut stamps = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(at(&self.path))? {
@@ -247,13 +220,13 @@ impl JobDirectory {
         Ok(stamps)
     }
 
-    /// Clears the directory away: at once out of the way, so that nobody takes half of it for a launch, whose report
-    /// would take the place of the whole one, if this is killed meanwhile.
+    /// Renames before removing: a half-removed directory must not be taken for a launch, whose
+    /// report would replace the complete one.
     pub(crate) fn remove(self) -> Result<(), DirectoryError> {
         let done = self.named(Self::DONE);
         remove_all(&done)?;
         match fs::rename(&self.path, &done) {
-            // The timer's pass and an epilog that is late do the same.
+            // The timer's pass or a late epilog has removed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             renamed => renamed
                 .map_err(at(&self.path))
@@ -274,14 +247,13 @@ fn remove_all(path: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// Removes what helpers that were killed have not cleared away to the end.
+/// Finishes the removals that killed helpers began.
 pub(crate) fn sweep(run_dir: &Path) -> Result<(), DirectoryError> {
     let is_done = |path: &PathBuf| is_named(path, JobDirectory::DONE);
     let mut done = below_nodes(run_dir).into_iter().filter(is_done);
     done.try_for_each(|path| remove_all(&path))
 }
 
-/// What is in the directories of all nodes that run on this host.
 fn below_nodes(run_dir: &Path) -> Vec<PathBuf> {
     let below = |path: PathBuf| {
         let entries = fs::read_dir(path).into_iter().flatten();
@@ -295,7 +267,7 @@ fn below_nodes(run_dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The reports that are kept in jobs' directories, of every node that runs on this host.
+/// The reports kept in jobs' directories, of all nodes on this host.
 pub(crate) fn reports(run_dir: &Path) -> Vec<PathBuf> {
     let directories = below_nodes(run_dir).into_iter();
     directories
@@ -304,7 +276,6 @@ pub(crate) fn reports(run_dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The jobs' directories that hold no report, of every node that runs on this host.
 pub(crate) fn unreported(run_dir: &Path) -> Vec<JobDirectory> {
     let directories = below_nodes(run_dir).into_iter();
     directories

@@ -1,4 +1,4 @@
-//! Files and directories that root can trust: its own, which nobody else can write, put in the place of, or make root wait for.
+//! Files and directories that root can trust: only root can write, replace or block them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 
 use nix::libc;
 
-/// No file that we read is longer: the service takes no longer report.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Why a job's files could not be laid out or read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DirectoryError {
     #[error("{path}: {source}")]
@@ -35,12 +33,8 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
     move |source| DirectoryError::Io { path, source }
 }
 
-/// Reads a whole small file of ours.
-///
-/// # Errors
-///
-/// Of the kind `InvalidData` where it can never be read: it is no text, too long, or not a file that nobody but us
-/// can have written. Nothing hangs on a FIFO, and no link is followed.
+/// Reads a small file of ours; follows no link and does not block on a FIFO. `InvalidData` if it
+/// can never be read: not UTF-8, too long, or writable by others.
 pub(crate) fn read_own(path: &Path) -> io::Result<String> {
     let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let opened = OpenOptions::new()
@@ -48,7 +42,7 @@ pub(crate) fn read_own(path: &Path) -> io::Result<String> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path);
     let file = match opened {
-        // A socket, and a device that is none.
+        // A socket, or a device node without a device.
         Err(error) if [Some(libc::ELOOP), Some(libc::ENXIO)].contains(&error.raw_os_error()) => {
             return Err(refused("it is no file".into()));
         }
@@ -69,15 +63,13 @@ pub(crate) fn read_own(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Reads a whole small file, which may be the kernel's.
 pub(crate) fn read_limited(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(LIMIT).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// Makes the topmost of our directories, or checks the one that is there, and that nobody can put another in its
-/// place.
+/// Makes or checks the topmost of our directories; nobody may be able to replace it.
 pub(crate) fn ensure_top_directory(path: &Path) -> Result<(), DirectoryError> {
     let parent = path
         .parent()
@@ -87,7 +79,7 @@ pub(crate) fn ensure_top_directory(path: &Path) -> Result<(), DirectoryError> {
     for directory in above.ancestors() {
         let metadata = fs::symlink_metadata(directory).map_err(at(directory))?;
         let is_ours = [0, uid].contains(&metadata.uid());
-        // In a sticky directory nobody renames what is another's.
+        // In a sticky directory nobody can rename another's files.
         let is_open = metadata.mode() & 0o022 != 0 && metadata.mode() & 0o1000 == 0;
         if !is_ours || is_open {
             return Err(DirectoryError::Above {
@@ -99,10 +91,9 @@ pub(crate) fn ensure_top_directory(path: &Path) -> Result<(), DirectoryError> {
     ensure_directory(path)
 }
 
-/// Makes a directory, or checks that the one that is there can be trusted.
 pub(crate) fn ensure_directory(path: &Path) -> Result<(), DirectoryError> {
     match DirBuilder::new().mode(0o711).create(path) {
-        // The mode asked for is lessened by the umask.
+        // The umask has reduced the mode.
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o711)).map_err(at(path)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_directory(path),
         Err(error) => Err(at(path)(error)),
@@ -128,8 +119,7 @@ fn effective_uid() -> io::Result<u32> {
     Ok(fs::metadata("/proc/self")?.uid())
 }
 
-/// Replaces a file in one step: readers see the old one or the new one. The caller has made sure
-/// of the directory.
+/// Replaces a file atomically, in a directory that the caller has checked.
 pub(crate) fn replace(
     path: &Path,
     content: &[u8],
@@ -154,13 +144,12 @@ pub(crate) fn replace(
         fs::rename(&temporary, path)
     })();
     written.map_err(|error| {
-        // The error that counts is the first one.
         let _ = fs::remove_file(&temporary);
         at(path)(error)
     })
 }
 
-/// What a line of `job.env` can hold (`job_env.c`): printable ASCII, with room for the name.
+/// Whether a line of `job.env` can hold it (`job_env.c`): printable ASCII, with room for the name.
 pub(crate) fn is_one_line(value: &str) -> bool {
     value.len() <= 3900 && value.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }

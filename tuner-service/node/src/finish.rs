@@ -1,5 +1,5 @@
-//! In the epilog, as root: report how the job went, and clear its files away. And, from a timer:
-//! deliver what could not be delivered then.
+//! The epilog, as root: reports how the job went and removes its files. The timer: delivers the
+//! rest.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,8 +16,7 @@ use crate::route::Route;
 use crate::spool::{Delivery, Spool};
 use crate::{Deadline, Places, ServiceArguments, in_force, overdue, restore, say};
 
-/// For how long an epilog begins to deliver what others have left: after an outage much waits, and the timer has all
-/// the time that a job has not.
+/// How long an epilog, for which a job waits, starts deliveries of others' reports.
 const FOR_OTHERS: Duration = Duration::from_millis(100);
 
 pub(crate) async fn finish(
@@ -53,7 +52,7 @@ pub(crate) async fn finish(
     let spool = Spool::open(&places.spool_dir)?;
     let breaker = Breaker::of(&places.run_dir);
     let path = keep(&spool, directory, &report, places)?;
-    // From here on the report outlives us.
+    // From here on the report survives this process.
     let waits = |why: &dyn std::fmt::Display| {
         say(&format!("the report waits in {}: {why}", path.display()));
     };
@@ -80,16 +79,15 @@ pub(crate) async fn finish(
     Ok(())
 }
 
-/// Whether this node says that a launch ended of whose start nothing is known here: the first node, of a first
-/// launch. With a restart count nobody can tell whose end it is: in the epilog of a launch that is put back Slurm
-/// already tells the next one's, and slurmd may run that epilog again when the directory is gone. A report would
-/// speak of a launch that is still to come.
+/// Whether this node reports a launch whose start it does not know: the first node of a first
+/// launch. With a restart count nobody knows whose end it is: in a requeued launch's epilog Slurm
+/// already gives the next launch's count, and slurmd may rerun that epilog when the directory is
+/// gone. The report would be of a launch still to come.
 fn speaks_without_start(node_job: &NodeJob) -> bool {
     node_job.is_first_node && node_job.job.restart_count == 0
 }
 
-/// Sends one report; `false` if the service cannot take any report now. A report that it cannot take
-/// for reasons of its own does not hold up the others.
+/// Sends one report; `false` during an outage, when no other can be delivered either.
 async fn delivered(
     spool: &Spool,
     client: &Client,
@@ -113,7 +111,7 @@ async fn delivered(
     }
 }
 
-/// Delivers what waits, while the service takes it and there is time; begins with none after `until`.
+/// Delivers what waits until the deadline or an outage; starts no delivery after `until`.
 async fn deliver_waiting(
     spool: &Spool,
     run_dir: &Path,
@@ -134,8 +132,7 @@ async fn deliver_waiting(
     }
 }
 
-/// One pass of the timer: reports what no epilog has, delivers what waits, finds out whether an outage is over, and
-/// keeps the spool small. No job waits for it, so it asks whatever is known.
+/// One pass of the timer. No job waits for it, so it asks even while the breaker is open.
 async fn tend(
     service: &ServiceArguments,
     places: &Places,
@@ -146,7 +143,6 @@ async fn tend(
 ) {
     #[expect(clippy::disallowed_methods, reason = "the age of files, at the rim")]
     let now = SystemTime::now();
-    // In the configured order.
     client.prefer(None);
     overdue::report(service, places, spool, (client, breaker), deadline, now).await;
     let all_the_time = deadline.end;
@@ -177,7 +173,6 @@ async fn tend(
     }
 }
 
-/// Delivers what waits, once or again and again.
 pub(crate) async fn flush(
     service: &ServiceArguments,
     places: &Places,
@@ -218,7 +213,7 @@ pub(crate) async fn flush(
         tokio::select! {
             () = &mut terminated => return ExitCode::SUCCESS,
             _ = ticks.tick() => {
-                // It may name other endpoints by now, which the hooks already ask.
+                // client.toml may name other endpoints by now.
                 match service.client() {
                     Ok(now) => client = now,
                     Err(error) => say(&error.to_string()),

@@ -1,8 +1,6 @@
-//! The first host of a Slurm hostlist expression: the batch host, by Slurm's own rule
-//! (`hostlist_shift` on the sorted node list of the allocation).
+//! The first host of a Slurm hostlist is the batch host (`hostlist_shift` on the sorted node list).
 
-/// The first host of `expression`, such as `n1` of `n[1-3,7],m2` or `r0n08` of `r[0-1]n[08-10]`;
-/// `None` where the expression is malformed.
+/// `n1` of `n[1-3,7],m2`, `r0n08` of `r[0-1]n[08-10]`; `None` if malformed.
 pub(crate) fn first_host(expression: &str) -> Option<String> {
     let mut host = String::new();
     let mut rest = expression;

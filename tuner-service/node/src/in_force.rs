@@ -1,8 +1,9 @@
-//! What a profiling library in the job told of parameters that only the accelerator itself can be asked for.
+//! The profiling library's reports of values in force that only the accelerator knows.
 //!
-//! The helper makes a file for the job, `SPOOL/in-force/CLUSTER.NODE.JOBID`, the user's, and a variable of the job names
-//! it; the library (`mpi-in-force/`) appends to it. It lies on the disk and not in the run directory, whose memory a user
-//! must not fill. What stands in it is a user's text: a wrong one can only make that user's own run not count.
+//! The library (`mpi-in-force/`) appends to the file `SPOOL/in-force/CLUSTER.NODE.JOBID`, owned by
+//! the user and named by a job variable. It is on disk because a user must not fill the run
+//! directory's memory. The text is the user's: a forged one can only make that user's own run not
+//! count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions, Permissions};
@@ -14,17 +15,14 @@ use io_autotune_protocol::{Job, ReadBack, Told};
 
 use crate::files::{DirectoryError, check_directory, ensure_directory};
 
-/// The variable that names the file.
 pub(crate) const VARIABLE: &str = "MPI_IO_IN_FORCE";
 
-/// What is read of it: the library's FILE_MAX and TEXT_MAX (`mpi_in_force.c`).
+/// The most that is read: the library's FILE_MAX and TEXT_MAX (`mpi_in_force.c`).
 const LIMIT: u64 = 65536 + 8192;
-/// Longer values are nobody's.
 const VALUE_LIMIT: usize = 256;
-/// So many values of one name are told; files opened with more different ones say no more.
 const VALUES_SHOWN: usize = 4;
 
-/// What the library told, by its names; several values, if it told of several opened files that differ.
+/// The reported values by name; several if opened files differ.
 pub(crate) type Values = BTreeMap<String, BTreeSet<String>>;
 
 fn directory(spool_dir: &Path) -> PathBuf {
@@ -35,7 +33,6 @@ fn file(spool_dir: &Path, job: &Job) -> PathBuf {
     directory(spool_dir).join(format!("{}.{}.{}", job.cluster, job.node, job.job_id))
 }
 
-/// Makes the file anew, for the job's user to write into.
 pub(crate) fn make(spool_dir: &Path, job: &Job) -> Result<PathBuf, DirectoryError> {
     ensure_directory(spool_dir)?;
     ensure_directory(&directory(spool_dir))?;
@@ -60,7 +57,6 @@ pub(crate) fn make(spool_dir: &Path, job: &Job) -> Result<PathBuf, DirectoryErro
     Ok(path)
 }
 
-/// What was told, and away with the file. Nothing, where there is none.
 pub(crate) fn take(spool_dir: &Path, job: &Job) -> Result<Values, DirectoryError> {
     let directory = directory(spool_dir);
     if !directory.exists() {
@@ -78,13 +74,13 @@ pub(crate) fn take(spool_dir: &Path, job: &Job) -> Result<Values, DirectoryError
         fs::remove_file(&path)?;
         Ok(text)
     })();
-    // Another job's file may still be there.
+    // Fails while another job's file is there.
     let _ = fs::remove_dir(&directory);
     let text = taken.map_err(|source| DirectoryError::Io { path, source })?;
     Ok(parse(&String::from_utf8_lossy(&text)))
 }
 
-/// Away with the files of all jobs, whose epilogs never ran: while no job does.
+/// Removes all jobs' files; only while no job runs.
 pub(crate) fn forget_all(spool_dir: &Path) -> Result<(), DirectoryError> {
     let path = directory(spool_dir);
     if !path.exists() {
@@ -94,7 +90,7 @@ pub(crate) fn forget_all(spool_dir: &Path) -> Result<(), DirectoryError> {
     fs::remove_dir_all(&path).map_err(|source| DirectoryError::Io { path, source })
 }
 
-/// Reads lines of two tokens. Others are left out: a user can write anything.
+/// Reads lines of two tokens and ignores others: a user can write anything.
 fn parse(text: &str) -> Values {
     let mut values = Values::new();
     for line in text.lines() {
@@ -117,7 +113,7 @@ fn parse(text: &str) -> Values {
     values
 }
 
-/// What was told of what was to be read back; of a parameter of which nothing was told, nothing.
+/// The reports on the parameters in `read_back` that have a value.
 pub(crate) fn told(read_back: &[ReadBack], values: &Values) -> Vec<Told> {
     let found = read_back.iter().filter_map(|one| {
         let found = values.get(&one.name)?;
@@ -142,7 +138,6 @@ fn is_as_asked(one: &ReadBack, asked: &str, in_force: &str) -> bool {
     in_force == asked || (one.at_most && is_within().unwrap_or(false))
 }
 
-/// What speaks against the job having had its parametrization.
 pub(crate) fn obstacle(told: &[Told]) -> Option<String> {
     let others: Vec<String> = told
         .iter()

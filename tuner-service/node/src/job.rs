@@ -1,14 +1,11 @@
-//! The job, from the environment that slurmd gives its prolog and epilog.
-//!
-//! slurmd's own variables are root's word. `SPANK_IO_AUTOTUNE` passed through the user's hands and
-//! is parsed as strictly as anything a user sends.
+//! The job, from slurmd's environment for prolog and epilog. slurmd's variables are trusted;
+//! `SPANK_IO_AUTOTUNE` comes from the user and is parsed strictly.
 
 use io_autotune_protocol::{EpilogWord, Job, Request, RequestError};
 use jiff::Timestamp;
 
 use crate::hostlist::first_host;
 
-/// Why the environment does not describe a job.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JobError {
     #[error("{0} is not set: run this from the SPANK plugin's prolog or epilog hook")]
@@ -23,25 +20,23 @@ pub(crate) enum JobError {
     Request(#[from] RequestError),
 }
 
-/// A job on this node, and what its user asked for.
 #[derive(Debug)]
 pub(crate) struct NodeJob {
     pub(crate) job: Job,
     pub(crate) request: Request,
-    /// Whether this node reports even if nothing is known here of a start.
+    /// This node reports even if it knows of no start.
     pub(crate) is_first_node: bool,
-    /// Whether this is a later component of a heterogeneous job, whose run the first one carries.
+    /// A later component of a heterogeneous job; the first one carries the run.
     pub(crate) is_later_component: bool,
-    /// In the prolog, the time that Slurm gives the job, in seconds; from Slurm 23.02 on. In the
-    /// epilog its end is no longer the planned one.
+    /// Seconds; only in the prolog (Slurm 23.02 or later), as the epilog's end time is the real
+    /// one.
     pub(crate) limit_seconds: Option<u64>,
-    /// In the prolog, when this launch began, by slurmctld's clock; from Slurm 23.02 on.
+    /// Only in the prolog, by slurmctld's clock (Slurm 23.02 or later).
     pub(crate) started_at: Option<Timestamp>,
-    /// In the epilog, how Slurm says the job ended.
+    /// Only in the epilog.
     pub(crate) epilog: Option<EpilogWord>,
 }
 
-/// Reads the environment through `variable`.
 pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob, JobError> {
     let any = |names: &[&'static str]| names.iter().find_map(|name| variable(name));
     let text = |name: &'static str| variable(name).ok_or(JobError::Missing(name));
@@ -94,7 +89,6 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob,
     })
 }
 
-/// The cluster and the node that the environment names, which is all that restoring needs.
 pub(crate) fn node(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<(String, String), JobError> {
@@ -104,7 +98,7 @@ pub(crate) fn node(
     ))
 }
 
-/// A value that can be a part of a path.
+/// A value that is safe as a path component.
 fn component(
     variable: &impl Fn(&str) -> Option<String>,
     name: &'static str,
@@ -147,8 +141,8 @@ fn epilog_word(variable: &impl Fn(&str) -> Option<String>) -> Option<EpilogWord>
     })
 }
 
-/// SLURM_JOB_DERIVED_EC is a wait status as one number; this writes it as SLURM_JOB_EXIT_CODE2 is
-/// written, code and signal. Anything else is left for the service to refuse.
+/// Converts a wait status (SLURM_JOB_DERIVED_EC) to code:signal, as in SLURM_JOB_EXIT_CODE2.
+/// Anything else is left for the service to refuse.
 fn exit_code(text: &str) -> String {
     match text.parse::<u32>() {
         Ok(status) => format!("{}:{}", (status >> 8) & 0xff, status & 0x7f),

@@ -1,4 +1,4 @@
-//! Programs of the site's, run for so long at the most.
+//! The site's programs, run with a time limit.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -10,26 +10,18 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-/// No program's output is longer.
 const OUTPUT_MOST: u64 = 64 * 1024;
 
-/// How a program ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Whether its exit status was 0.
     pub(crate) good: bool,
-    /// Its exit status or signal, in words.
     pub(crate) how: String,
-    /// What it printed.
     pub(crate) output: String,
 }
 
-/// Runs a program in a process group of its own, with nothing on its standard input and, besides a path, with this
-/// environment. Its standard error is ours.
-///
-/// # Errors
-///
-/// When it cannot be started, or has not ended, with its output closed, in time: then its process group is killed.
+/// Runs a program in its own process group, with `environment` and a fixed PATH, without input.
+/// Errs when it cannot start, or has not exited and closed its output in `limit`: its group is
+/// killed.
 pub(crate) fn run<'a>(
     command: &mut Command,
     environment: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -51,7 +43,6 @@ pub(crate) fn run<'a>(
     thread::spawn(move || {
         let mut output = Vec::new();
         let read = pipe.by_ref().take(OUTPUT_MOST).read_to_end(&mut output);
-        // Whoever waited may have given up.
         let _ = done.send(read.map(|_| output));
     });
     let output = match waiting.recv_timeout(limit) {
@@ -67,7 +58,7 @@ pub(crate) fn run<'a>(
 }
 
 fn killed(mut child: Child, limit: Duration) -> io::Error {
-    // It may have ended just now, and what it has started may have left the group.
+    // The program may have just ended, and its children may have left the group.
     let group = i32::try_from(child.id()).map(Pid::from_raw);
     let _ = group.map(|group| killpg(group, Signal::SIGKILL));
     let _ = child.wait();

@@ -1,7 +1,5 @@
-//! io-autotune-node: what the SPANK plugin executes under a hard deadline.
-//!
-//! As the user at submission (`check`, `submit`), as root in the prolog and the epilog (`start`,
-//! `finish`), and from a timer (`flush`). Whatever goes wrong here, the job goes on with defaults.
+//! io-autotune-node: the helper that the SPANK plugin runs under a hard deadline. After any failure
+//! the job goes on with defaults.
 
 #![forbid(unsafe_code)]
 
@@ -123,14 +121,14 @@ struct Places {
     spool_dir: PathBuf,
 }
 
-/// The time that a command has, counted from the process's start.
+/// Counted from the process's start.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     end: Instant,
 }
 
 impl Deadline {
-    /// Kept back from the network for writing files and for ending in good order.
+    /// For writing files and an orderly exit.
     const RESERVE: Duration = Duration::from_millis(50);
 
     fn left(self) -> Duration {
@@ -141,7 +139,6 @@ impl Deadline {
 }
 
 impl ServiceArguments {
-    /// What may be changed on this node: `node.toml`, beside the configuration.
     fn node_config(&self) -> Result<NodeConfig, NodeConfigError> {
         NodeConfig::load(&self.config.with_file_name("node.toml"))
     }
@@ -203,13 +200,12 @@ fn ended<E: std::error::Error>(result: Result<(), E>) -> ExitCode {
     }
 }
 
-/// A line for the log: the plugin passes it on to slurmd's, or to the user at submission.
+/// The plugin passes the line to slurmd's log, or to the user at submission.
 #[expect(clippy::print_stderr, reason = "the helper's way to speak")]
 fn say(line: &str) {
     eprintln!("{line}");
 }
 
-/// A line for the user's terminal.
 #[expect(clippy::print_stdout, reason = "what the plugin shows the user")]
 fn show(line: &str) {
     println!("{line}");

@@ -1,10 +1,9 @@
-//! Launches whose epilog has not reported: its helper was stopped, killed or missing, or Slurm has run none. Their
-//! directories stay. The timer's pass finds those that are over and reports what is known of them: the steps' times
-//! and what was applied, without what slurmd would have told the epilog.
+//! Launches whose epilog has not reported: the helper was stopped, killed or missing, or Slurm ran
+//! no epilog. The timer's pass reports those that are over, without slurmd's exit codes.
 //!
-//! A launch is over here when no step of its job runs on this host, nothing has been written for [`QUIET`], and its
-//! batch step has ended or the service knows Slurm's word. Should its epilog come after all, the service has a report
-//! of this node already, and counts no second one.
+//! A launch is over when no step of its job runs on this host, nothing was written for [`QUIET`],
+//! and its batch step has ended or the service knows Slurm's outcome record. If its epilog still
+//! comes, the service counts no second report of this node.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,17 +22,14 @@ use crate::report::{self, ReportError};
 use crate::spool::Spool;
 use crate::{Deadline, Places, ServiceArguments, in_force, restore, say, stamp};
 
-/// Longer than an epilog waits for a job's processes to die: KillWait and UnkillableStepTimeout, 30 s and 60 s unless a
-/// site changes them.
+/// Longer than KillWait and UnkillableStepTimeout (30 s, 60 s by default), for which epilogs wait.
 const QUIET: Duration = Duration::from_secs(120);
 
-/// A launch that has left its directory.
 struct Overdue {
     directory: JobDirectory,
     start: StartRecord,
 }
 
-/// Makes the reports of launches that are over and have none, as of `now`; they wait like any other.
 pub(crate) async fn report(
     service: &ServiceArguments,
     places: &Places,
@@ -73,7 +69,7 @@ pub(crate) async fn report(
                     doubtful.push(overdue);
                 }
             }
-            // Its helper was killed before it could say whose it is: nothing was set, and nothing can be said.
+            // The helper was killed before it recorded the launch: there is nothing to report.
             Err(error) => cleared(directory, &error),
         }
     }
@@ -91,7 +87,6 @@ pub(crate) async fn report(
 }
 
 fn is_quiet(directory: &JobDirectory, now: SystemTime) -> bool {
-    // From the future: young.
     let written = directory.written().ok();
     written.is_some_and(|at| now.duration_since(at).unwrap_or_default() >= QUIET)
 }
@@ -103,7 +98,7 @@ fn cleared(directory: JobDirectory, why: &DirectoryError) {
     }
 }
 
-/// Those of the launches of which the service has known Slurm's word for a while.
+/// Those whose outcome record the service has had for a while.
 async fn known_to_be_over(
     client: &Client,
     breaker: &Breaker,
@@ -141,7 +136,7 @@ impl Overdue {
         self.start.answer.as_ref().map(|answer| answer.run_id)
     }
 
-    /// With the batch script the job ends, whatever else of it still runs.
+    /// The job ends with its batch script, even if other steps still run.
     fn has_seen_its_batch_step_end(&self) -> bool {
         let stamps = self.directory.stamps().unwrap_or_default();
         stamps
@@ -150,7 +145,7 @@ impl Overdue {
             .any(|step| step.step_id == Step::BATCH && step.duration_ns.is_some())
     }
 
-    /// Makes its report; `false` where its job is launched again this very moment.
+    /// Makes its report; `false` if its job has just been launched again.
     fn report(
         self,
         service: &ServiceArguments,
@@ -184,7 +179,7 @@ impl Overdue {
     }
 }
 
-/// The jobs of which a step runs on this host: slurmstepd calls itself "slurmstepd: [JOBID.STEP]".
+/// The jobs with a step on this host: slurmstepd calls itself "slurmstepd: [JOBID.STEP]".
 fn jobs_with_steps(proc: &Path) -> io::Result<BTreeSet<u32>> {
     let mut jobs = BTreeSet::new();
     for entry in fs::read_dir(proc)? {
@@ -193,7 +188,6 @@ fn jobs_with_steps(proc: &Path) -> io::Result<BTreeSet<u32>> {
         if !name.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
             continue;
         }
-        // One that has ended meanwhile has no name any more.
         let title = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         if let Some(rest) = title.strip_prefix(b"slurmstepd: [") {
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());

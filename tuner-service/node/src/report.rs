@@ -1,5 +1,3 @@
-//! The report of a launch: what is known of it when it is over, and where the report waits.
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -21,15 +19,14 @@ pub(crate) enum ReportError {
     Directory(#[from] DirectoryError),
 }
 
-/// Writes the report down and clears the job's directory away; where the spool has no room the report stays in
-/// that directory instead. Returns where it waits.
+/// Writes the report, to the job's directory if the spool has no room; else removes that directory.
 pub(crate) fn keep(
     spool: &Spool,
     directory: Option<JobDirectory>,
     report: &FinishRequest,
     places: &Places,
 ) -> Result<PathBuf, DirectoryError> {
-    // slurmd was killed in the epilog and runs it again: what the first said is better.
+    // slurmd was killed in the epilog and runs it again: the first report knows more.
     if directory.is_none()
         && let Some(path) = spool.waits(&report.job)
     {
@@ -52,8 +49,8 @@ pub(crate) fn keep(
     }
 }
 
-/// Without an answer a job ran as it would have without us; but whether with its user's own settings only a list of variables
-/// tells that an earlier answer left.
+/// Without an answer a job ran as without us; only the variables that an earlier answer named tell
+/// whether that was with its user's own settings.
 fn unwatched(start: &StartRecord) -> Option<String> {
     (start.answer.is_none() && start.unwatched).then(|| {
         "no answer has told this node yet which variables may be the user's own".to_owned()

@@ -1,13 +1,11 @@
-//! Puts back what jobs have changed on this node.
-
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::JobDirectory;
 use crate::job::{self, NodeJob};
 use crate::settings::{self, Outcome};
 use crate::{Places, ServiceArguments, in_force, say};
 
-/// Puts back what jobs have changed on this node and not put back. A job that has changed a setting had the node
-/// to itself: at any hook of another there is nothing that still has to stay.
+/// Restores all changes: a job that changes settings has the node to itself, so at another's hook
+/// nothing needs to stay.
 pub(crate) fn put_back(config: &Result<NodeConfig, NodeConfigError>, places: &Places) {
     let unset;
     let config = match config {
@@ -28,7 +26,6 @@ pub(crate) fn put_back(config: &Result<NodeConfig, NodeConfigError>, places: &Pl
     }
 }
 
-/// `io-autotune-node restore`.
 pub(crate) fn restore(
     service: &ServiceArguments,
     places: &Places,
@@ -46,8 +43,7 @@ pub(crate) fn restore(
     Ok(())
 }
 
-/// What speaks against the job having had the settings that its start put in force, or none if its start put
-/// none in force.
+/// Why the job did not have its settings until its end, or had some of them by a killed helper.
 pub(crate) fn changed_meanwhile(
     node_job: &NodeJob,
     places: &Places,

@@ -1,8 +1,7 @@
-//! Which endpoint of client.toml answered this node last, so that a replica that is mute costs one job a moment and
-//! not each of them.
+//! Remembers the endpoint of client.toml that answered last: a silent replica delays one job only.
 //!
-//! It is the file `.endpoint` in the run directory, beside the breaker's and for the same reasons. There is none as long
-//! as the first one configured answers. The flush timer, for which no job waits, asks in the configured order again.
+//! The file `.endpoint` in the run directory, for the breaker's reasons; absent while the first
+//! endpoint answers. The flush timer, which no job waits for, asks in the configured order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,31 +11,27 @@ use io_autotune_protocol::{Client, Endpoint};
 use crate::files::{ensure_top_directory, read_own, replace};
 use crate::say;
 
-/// A node's memory of the endpoint that answered.
 #[derive(Debug)]
 pub(crate) struct Route {
     path: PathBuf,
 }
 
 impl Route {
-    /// That of the node that has this run directory.
     pub(crate) fn of(run_dir: &Path) -> Self {
         Self {
             path: run_dir.join(".endpoint"),
         }
     }
 
-    /// Whether another than the first one configured is remembered.
+    /// Whether an endpoint other than the first is remembered.
     pub(crate) fn is_there(&self) -> bool {
         self.path.exists()
     }
 
-    /// Has a client ask first whom the node remembers. What cannot be read is not remembered.
     pub(crate) fn recall(&self, client: &Client) {
         client.prefer(self.remembered().as_ref());
     }
 
-    /// Remembers who answered a client last.
     pub(crate) fn keep(&self, client: &Client) {
         let answered = client.preferred();
         if answered == self.remembered().as_ref() {

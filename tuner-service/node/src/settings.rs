@@ -1,5 +1,5 @@
-//! Privileged settings: applied in the prolog with the old values saved first, restored in reverse order by the
-//! epilog, or, after a crash, by the next prolog, the next epilog or the next boot, whichever comes first.
+//! Privileged settings. The prolog saves the old values and applies the new ones; the epilog
+//! restores in reverse order. After a crash the next prolog, epilog or boot does it.
 
 mod command;
 mod kernel;
@@ -20,33 +20,27 @@ use command::Running;
 use kernel::{Kernel, Target};
 use saved::{Saved, SavedDirectory, Value};
 
-/// Pairs of settings that say the same in two ways: the kernel zeroes one when the other is written, and takes no
-/// zero for the first of them (kernel/sysctl.c, mm/page-writeback.c).
+/// Pairs for one setting: writing one zeroes the other; the first takes no zero (kernel/sysctl.c,
+/// mm/page-writeback.c).
 const TWINS: [(&str, &str); 2] = [
     ("vm.dirty_bytes", "vm.dirty_ratio"),
     ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
 ];
 
-/// What became of the settings that a job was to be given on this node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub(crate) enum Outcome {
-    /// They are in force, by the kernel's own word.
     InForce {
-        /// By setting.
         values: BTreeMap<String, String>,
         /// Variables of the job that a command provides.
         #[serde(default)]
         provided: BTreeMap<String, String>,
     },
-    /// None of them is.
     NotApplied {
-        /// Why, in one sentence.
         why: String,
     },
 }
 
-/// Why settings are not applied.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
     #[error("{0}")]
@@ -64,7 +58,7 @@ fn at(target: &Target) -> impl FnOnce(io::Error) -> SettingsError {
     move |source| SettingsError::Io { label, source }
 }
 
-/// What the work is done on. In tests it dies before any step, as if the helper had been killed there.
+/// The operations' target. The tests' one dies before any step, like a killed helper.
 trait World {
     fn read(&mut self, target: &Target) -> io::Result<String>;
     fn write(&mut self, target: &Target, value: &str) -> io::Result<()>;
@@ -74,11 +68,9 @@ trait World {
     fn stop(&mut self, command: &Running) -> io::Result<()>;
 }
 
-/// This node.
 struct Node<'a> {
     kernel: &'a Kernel,
     saved: &'a SavedDirectory,
-    /// How long a command may take to start.
     most: Duration,
 }
 
@@ -108,13 +100,10 @@ impl World for Node<'_> {
     }
 }
 
-/// Whether a delivery has anything that root does on the node.
 pub(crate) fn is_privileged(delivery: &Delivery) -> bool {
     !delivery.settings.is_empty() || delivery.command.is_some()
 }
 
-/// Applies a job's settings on this node and starts its command, if the node's configuration lets them and the job
-/// has it to itself.
 pub(crate) fn apply(
     delivery: &Delivery,
     job: &Job,
@@ -163,14 +152,12 @@ pub(crate) fn apply(
     }
 }
 
-/// Whether a job has changed settings on this node that are not back yet.
 pub(crate) fn is_anything_changed(job: &Job, spool: &Path) -> bool {
     let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
-    // What cannot be read may be anything.
+    // An unreadable directory may hold any job's values.
     saved.jobs().map_or(true, |jobs| jobs.contains(&job.job_id))
 }
 
-/// What the settings of a job are now, of those that its start put in force.
 pub(crate) fn changed_meanwhile(
     in_force: &BTreeMap<String, String>,
     settings: &[DeliveredSetting],
@@ -188,7 +175,7 @@ pub(crate) fn changed_meanwhile(
     })
 }
 
-/// Puts back whatever jobs have changed on one node, or on all nodes of this host, and have not put back.
+/// Restores what jobs have changed on one node, or with `None` on all nodes of this host.
 pub(crate) fn restore(node: Option<(&str, &str)>, config: &NodeConfig, spool: &Path) {
     let directories = match node {
         Some((cluster, node)) => Ok(vec![SavedDirectory::new(spool, cluster, node)]),
@@ -219,7 +206,6 @@ pub(crate) fn restore(node: Option<(&str, &str)>, config: &NodeConfig, spool: &P
     }
 }
 
-/// Puts back what one job has changed; returns how many settings.
 fn put_back(kernel: &Kernel, saved: &SavedDirectory, job_id: u32) -> Result<usize, String> {
     let values = saved.read(job_id).map_err(|error| error.to_string())?;
     let boot = boot_id().map_err(|error| error.to_string())?;
@@ -240,13 +226,11 @@ fn boot_id() -> Result<String, SettingsError> {
     Ok(text.trim().to_owned())
 }
 
-/// What a job is to be given.
 struct Wanted {
     settings: Vec<(Target, String)>,
     command: Option<Running>,
 }
 
-/// What it was given: settings in force, and variables of the job that a command provides.
 type Given = (BTreeMap<String, String>, BTreeMap<String, String>);
 
 fn running(delivery: &Delivery, config: &NodeConfig, job: &Job) -> Result<Option<Running>, String> {
@@ -278,14 +262,14 @@ fn wanted(
     Ok(wanted)
 }
 
-/// Saves, writes, reads back and starts. Where anything fails, what was done is undone.
+/// Saves, writes, reads back and starts. Any failure undoes what was done.
 fn apply_in(
     world: &mut impl World,
     job_id: u32,
     boot_id: &str,
     wanted: &Wanted,
 ) -> Result<Given, SettingsError> {
-    // What goes back last stands first.
+    // Restoring goes in reverse: what is first here is restored last.
     let mut values = Vec::new();
     for disturbed in wanted.settings.iter().filter_map(|(t, _)| disturbed_by(t)) {
         values.push(in_force_of_pair(world, &disturbed)?);
@@ -326,8 +310,7 @@ fn apply_in(
     given
 }
 
-/// Writes what disturbs others first, puts `kept` back where the kernel has changed it meanwhile and nothing else is
-/// wanted, and then writes the others.
+/// Writes what disturbs others, then `kept` where the kernel has changed it, then the rest.
 fn write_all(
     world: &mut impl World,
     wanted: &[(Target, String)],
@@ -359,7 +342,7 @@ fn write_all(
     Ok(in_force)
 }
 
-/// The value of a place, or, of a pair, that of the one in force.
+/// The target's value; of a pair, the member in force and its value.
 fn in_force_of_pair(world: &mut impl World, target: &Target) -> Result<Value, SettingsError> {
     let value = world.read(target).map_err(at(target))?;
     if let Some(twin) = twin(target).filter(|_| value == "0") {
@@ -389,8 +372,8 @@ fn twin(target: &Target) -> Option<Target> {
     Some(Target::Sysctl { name: twin.into() })
 }
 
-/// What the kernel changes along with a place, and does not say: the scheduler brings a number of requests of its own
-/// (blk-mq's elevator_switch), and a new largest request has read-ahead computed anew (queue_limits_commit_update).
+/// What the kernel changes along: a scheduler sets its own `nr_requests` (blk-mq's
+/// elevator_switch), a new `max_sectors_kb` recomputes the read-ahead (queue_limits_commit_update).
 fn disturbed_by(target: &Target) -> Option<Target> {
     let Target::Block { device, name } = target else {
         return None;
@@ -406,14 +389,13 @@ fn disturbed_by(target: &Target) -> Option<Target> {
     })
 }
 
-/// Whether a disturbed place that is not to be changed has its value in the job too. The number of requests belongs to
-/// the scheduler.
+/// Whether a disturbed target keeps its old value. `nr_requests` belongs to the scheduler.
 fn keeps_its_value(target: &Target) -> bool {
     matches!(target, Target::Block { name, .. } if name == "read_ahead_kb")
 }
 
-/// Puts saved values back in reverse order, whatever fails, and forgets them once all are. What another boot had
-/// is forgotten: its settings went with it.
+/// Restores in reverse order, past any failure; deletes the saved values once all are back. Another
+/// boot's are only deleted: its settings are gone.
 fn restore_in(
     world: &mut impl World,
     job_id: u32,
@@ -431,7 +413,7 @@ fn restore_in(
         for Value { target, value } in saved.values.iter().rev() {
             match restore_one(world, target, value) {
                 Ok(changed) => count += usize::from(changed),
-                // A device or a file system that has gone has taken its settings along.
+                // The device or file system is gone, and its settings with it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => problems.push(format!("{}: {error}", target.label())),
             }
@@ -445,7 +427,7 @@ fn restore_in(
     }
 }
 
-/// Returns whether it was another.
+/// Whether the value was different.
 fn restore_one(world: &mut impl World, target: &Target, value: &str) -> io::Result<bool> {
     if world.read(target)? == value {
         return Ok(false);

@@ -1,13 +1,9 @@
 //! The spool: reports on local disk until the service has stored them.
 //!
-//! A report is written durably before it is sent and removed once the service has acknowledged
-//! it, so neither a service that is down nor a helper that is killed loses one. The service takes
-//! a report once, however often it is sent.
+//! A report is removed only when the service has acknowledged it, so an outage or a killed helper
+//! loses none; delivery is idempotent. A report without room here waits in its job's directory.
 //!
-//! A report that finds no room here stays in its job's directory, and waits there.
-//!
-//! `CLUSTER.JOBID.RESTARTS.NODE.RUN.json` waits; `.refused` will never be taken, and is kept for an
-//! admin to look at, a while and so many; `.new` is half written.
+//! `CLUSTER.JOBID.RESTARTS.NODE.RUN.json` waits; `.refused` is for an admin; `.new` is a draft.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,35 +16,28 @@ use crate::breaker::{Breaker, since_boot};
 use crate::files::{DirectoryError, ensure_top_directory, read_own, replace};
 use crate::{Deadline, say};
 
-/// How many refused reports are kept, so that a misunderstanding between helper and service cannot
-/// fill the disk.
+/// Bounded, so that an incompatible service cannot fill the disk.
 const REFUSED_KEPT: usize = 100;
 
-/// How long a refused report is kept.
 const REFUSED_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A half-written report this old belongs to a helper that was killed.
+/// An older draft belongs to a killed helper.
 const DRAFT_AGE: Duration = Duration::from_secs(3600);
 
-/// A spool directory, root's.
 #[derive(Debug)]
 pub(crate) struct Spool {
     directory: PathBuf,
 }
 
-/// What became of a report that was sent.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    /// The service has it.
     Stored,
-    /// The service will never take it; it is kept aside.
+    /// The service will never take it; it is put aside.
     Refused(ClientError),
-    /// It stays and is tried again.
     Later(ClientError),
 }
 
 impl Spool {
-    /// Opens the spool, made where there is none.
     pub(crate) fn open(directory: &Path) -> Result<Self, DirectoryError> {
         ensure_top_directory(directory)?;
         Ok(Self {
@@ -56,7 +45,7 @@ impl Spool {
         })
     }
 
-    /// Where a job's report waits, if one does: the one written last, where Slurm has given the job id again.
+    /// Where a job's report waits. If Slurm has reused the job id, the report written last.
     pub(crate) fn waits(&self, job: &Job) -> Option<PathBuf> {
         let waiting = self.waiting().unwrap_or_default().into_iter();
         waiting
@@ -64,7 +53,6 @@ impl Spool {
             .max_by_key(|path| fs::metadata(path).and_then(|file| file.modified()).ok())
     }
 
-    /// Writes a report durably.
     pub(crate) fn add(&self, report: &FinishRequest) -> Result<PathBuf, DirectoryError> {
         let path = self.directory.join(file_name(report));
         let text = serde_json::to_vec(report).map_err(|source| DirectoryError::Json {
@@ -80,7 +68,6 @@ impl Spool {
         Ok(path)
     }
 
-    /// The reports that wait, by name.
     pub(crate) fn waiting(&self) -> io::Result<Vec<PathBuf>> {
         self.with_extension("json")
     }
@@ -100,12 +87,7 @@ impl Spool {
         Ok(paths)
     }
 
-    /// Removes refused reports that are too old or too many, and what killed helpers left half
-    /// written. Reports that wait are never removed.
-    ///
-    /// # Errors
-    ///
-    /// When the directory cannot be read; a file that cannot be removed is left to the next time.
+    /// Removes surplus refused reports and killed helpers' drafts, never waiting reports.
     pub(crate) fn sweep(&self, now: SystemTime) -> io::Result<()> {
         let surplus = surplus(self.aged("refused", now)?, REFUSED_AGE, REFUSED_KEPT)
             .into_iter()
@@ -116,11 +98,10 @@ impl Spool {
         Ok(())
     }
 
-    /// Files by extension, with the time since each was written.
     fn aged(&self, extension: &str, now: SystemTime) -> io::Result<Vec<(Duration, PathBuf)>> {
         let mut files = Vec::new();
         for path in self.with_extension(extension)? {
-            // One that is gone needs no removal; one from the future is young.
+            // A vanished file needs no removal; a modification time in the future counts as age 0.
             if let Ok(written) =
                 fs::symlink_metadata(&path).and_then(|metadata| metadata.modified())
             {
@@ -130,7 +111,6 @@ impl Spool {
         Ok(files)
     }
 
-    /// Sends one report, and removes it if the service has it.
     pub(crate) async fn deliver(
         &self,
         client: &Client,
@@ -146,7 +126,7 @@ impl Spool {
                     endpoint: path.display().to_string(),
                     problem: error.to_string(),
                 };
-                // What never can be read is not to be tried for ever.
+                // A file that can never be read is not tried again.
                 if error.kind() == io::ErrorKind::InvalidData {
                     self.put_aside(path);
                     return Delivery::Refused(malformed);
@@ -186,7 +166,7 @@ impl Spool {
         }
     }
 
-    /// Removes a report that the service has, and with it the job's directory if that is where it was kept.
+    /// Removes a delivered report, and the job's directory if the report is kept there.
     fn forget(&self, path: &Path) {
         match path.parent() {
             Some(parent) if parent != self.directory => {
@@ -209,7 +189,6 @@ impl Spool {
         }
     }
 
-    /// An admin can look at what the service refused.
     fn put_aside(&self, path: &Path) {
         let aside = path.with_extension("refused");
         if let Err(error) = fs::rename(path, &aside) {
@@ -218,7 +197,7 @@ impl Spool {
     }
 }
 
-/// The files to remove: those of `limit` or older, and the oldest of more than `kept`.
+/// The files whose age is at least `limit`, and the oldest beyond `kept` files.
 fn surplus(mut files: Vec<(Duration, PathBuf)>, limit: Duration, kept: usize) -> Vec<PathBuf> {
     files.sort();
     files
@@ -229,7 +208,7 @@ fn surplus(mut files: Vec<(Duration, PathBuf)>, limit: Duration, kept: usize) ->
         .collect()
 }
 
-/// A job id that Slurm gives again must not cost the report of the job that had it.
+/// Slurm may reuse the job id while an older report waits: the name has the run id or prolog time.
 fn file_name(report: &FinishRequest) -> String {
     let launch = match (report.run_id, report.prolog_at) {
         (Some(run_id), _) => format!(".{run_id}"),
@@ -239,7 +218,6 @@ fn file_name(report: &FinishRequest) -> String {
     format!("{}{launch}.json", stem(&report.job))
 }
 
-/// What the names of all reports of a job begin with.
 fn stem(job: &Job) -> String {
     format!(
         "{}.{}.{}.{}",
@@ -247,12 +225,11 @@ fn stem(job: &Job) -> String {
     )
 }
 
-/// Whether a file has the name of a report of this job.
 fn is_of(path: &Path, job: &Job) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let launch = name.and_then(|name| name.strip_prefix(&stem(job))?.strip_suffix(".json"));
     launch.is_some_and(|launch| {
-        // Of another node whose name goes on there is more.
+        // More dots: another node, whose name only begins like this one's.
         launch.is_empty() || launch.starts_with('.') && !launch[1..].contains('.')
     })
 }

@@ -1,12 +1,10 @@
-//! Stamps: what the plugin saw of each step, one small text file each.
-//!
-//! The plugin's `stamp.c` writes them, as root, in the job's directory.
+//! Stamps: what the plugin's `stamp.c` saw of each step, one small text file each, written as root
+//! in the job's directory.
 
 use std::collections::BTreeMap;
 
 use io_autotune_protocol::{Step, VariableState};
 
-/// Why a stamp was not believed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StampError {
     #[error("it does not begin with \"io-autotune-stamp 1\"")]
@@ -19,7 +17,6 @@ pub(crate) enum StampError {
     Backwards,
 }
 
-/// Reads one stamp.
 pub(crate) fn parse(text: &str) -> Result<Step, StampError> {
     let mut lines = text.lines();
     if lines.next() != Some("io-autotune-stamp 1") {

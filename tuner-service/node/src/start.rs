@@ -1,4 +1,4 @@
-//! In the prolog, as root: get the job's parametrization and lay out its files.
+//! In the prolog, as root: gets the job's parametrization and writes its files.
 
 use std::path::Path;
 
@@ -25,8 +25,8 @@ pub(crate) enum StartError {
     Directory(#[from] DirectoryError),
 }
 
-/// The variables that the last answers told to watch: a start that has no answer watches them,
-/// so that a run with the user's own settings is not taken for one of the default.
+/// The variables that earlier answers named to watch. A start without an answer watches them, so
+/// that a run with the user's own settings does not count as one of the default.
 const WATCHED: &str = "watched";
 
 pub(crate) async fn start(
@@ -35,13 +35,13 @@ pub(crate) async fn start(
     deadline: Deadline,
 ) -> Result<(), StartError> {
     let config = service.node_config();
-    // What an earlier job has left changed, because a helper was killed, does not outlive its hook.
+    // A killed helper may have left an earlier job's settings.
     restore::put_back(&config, places);
     let node_job = job::read(|name| std::env::var(name).ok())?;
     if node_job.is_later_component {
         return Ok(());
     }
-    // Every node asks, and gets the same answer: a step may run wholly on another node than the
+    // Every node asks and gets the same answer: a step may run wholly on another node than the
     // batch script, and its rank 0 reads a file of its own node.
     let limit_seconds = node_job.limit_seconds;
     let request = StartRequest {
@@ -50,7 +50,7 @@ pub(crate) async fn start(
         limit_seconds,
         started_at: node_job.started_at,
     };
-    // It tells launches apart to which Slurm gives one job id: nothing is measured by it.
+    // Tells apart launches with the same job id; nothing is measured with it.
     let prolog_at = Timestamp::now();
     let directory = JobDirectory::create(&places.run_dir, &request.job)?;
     let watched = places
@@ -77,7 +77,7 @@ pub(crate) async fn start(
         }
     };
 
-    // First what holds if we are killed now: the steps are stamped, and nothing is set.
+    // Written first in case this process is killed: steps are stamped and nothing is set.
     let nothing = JobEnvironment {
         set: Vec::new(),
         watch,
@@ -94,7 +94,7 @@ pub(crate) async fn start(
             let settings = apply_settings(&answer, &request.job, &config, places, deadline);
             let refused = matches!(settings, Some(Outcome::NotApplied { .. }));
             let mut environment = if refused {
-                // Half a parametrization is none.
+                // All of a parametrization or none of it.
                 nothing_set(&answer)
             } else {
                 lay_out_files(&directory, &request.job, &answer)?
@@ -125,7 +125,6 @@ pub(crate) async fn start(
     Ok(())
 }
 
-/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
     #[error(transparent)]
@@ -134,7 +133,6 @@ enum NoAnswer {
     Client(#[from] ClientError),
 }
 
-/// Changes the answer's settings and starts its command, if it has any and this node lets them be.
 fn apply_settings(
     answer: &StartAnswer,
     job: &Job,
@@ -195,8 +193,7 @@ async fn ask(
     Ok(answer?)
 }
 
-/// Writes the answer's files, and returns the environment that names them. The caller writes that
-/// last: a reader never sees half of an answer.
+/// Writes the answer's files; returns the environment that names them, which is written last.
 fn lay_out_files(
     directory: &JobDirectory,
     job: &Job,
@@ -229,7 +226,6 @@ fn lay_out_files(
     Ok(environment)
 }
 
-/// One component, and none of our own file names.
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 64

@@ -1,4 +1,4 @@
-//! At submission, as the user: is the accelerator's name right, and what would happen to the job?
+//! At submission, as the user: checks the accelerator's name and previews the job.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 
 use crate::{Deadline, show};
 
-/// Says that a name is wrong; every other end lets the job pass.
+/// Exit code of a wrong name; any other lets the job pass.
 const REFUSED: u8 = 2;
 
 pub(crate) async fn check(
@@ -21,7 +21,7 @@ pub(crate) async fn check(
         accelerator: Some(accelerator.to_owned()),
         ..Request::default()
     };
-    // What is no name has no place in a path.
+    // A malformed name must not get into a path.
     if let Err(error) = request.validate() {
         show(&error.to_string());
         return ExitCode::from(REFUSED);
@@ -32,7 +32,7 @@ pub(crate) async fn check(
             show(&error.to_string());
             ExitCode::from(REFUSED)
         }
-        // A service that is down is no reason to refuse a job.
+        // An outage is no reason to refuse a job.
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -73,7 +73,7 @@ pub(crate) async fn submit(
         client?.call(call, deadline.left()).await
     }
     .await;
-    // Whatever it says, the line is what the plugin shows; only a failure to say one is a failure.
+    // The plugin shows the line; only a missing line is a failure.
     match answer {
         Ok(answer) => show(&answer.line),
         Err(error @ ClientError::Refused { .. }) if !error.is_transient() => {

@@ -1,4 +1,4 @@
-//! What tests of several modules work with.
+//! Shared by the tests of several modules.
 
 use io_autotune_protocol::Job;
 

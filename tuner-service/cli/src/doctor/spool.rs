@@ -1,4 +1,4 @@
-//! The spool of this node: reports that the service has not taken yet, or never will.
+//! This node's spool: reports that the service has not taken yet, or never will.
 
 use std::io;
 use std::path::Path;
@@ -9,23 +9,21 @@ use io_autotune_protocol::Check;
 use super::{failed, ok, warning};
 
 const NAME: &str = "spool";
-/// A timer delivers once a minute: what has waited longer is stuck.
+/// A timer delivers once a minute; an older report is stuck.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
-/// So many refused reports are named.
+/// The most refused reports that are named.
 const NAMED: usize = 3;
 
-/// What a spool holds.
 #[derive(Debug, Default, PartialEq)]
 struct Spool {
     waiting: usize,
-    /// How long the oldest report has waited.
+    /// The oldest report's age.
     oldest: Duration,
-    /// The names of those that the service refused.
+    /// The refused reports' names.
     refused: Vec<String>,
 }
 
-/// The check of a spool. None where there is none, or it is not the caller's to see: only compute
-/// nodes have one, and it is root's.
+/// `None` if there is no spool or the caller may not read it: only compute nodes have one, root's.
 pub(super) fn check(directory: &Path) -> Option<Check> {
     #[expect(
         clippy::disallowed_methods,
@@ -53,7 +51,7 @@ fn look(directory: &Path, now: SystemTime) -> io::Result<Spool> {
             spool.refused.push(name);
         } else if name.ends_with(".json") {
             let written = match entry.metadata().and_then(|metadata| metadata.modified()) {
-                // It was delivered meanwhile.
+                // It has just been delivered.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 written => written?,
             };
@@ -99,7 +97,7 @@ fn judge(directory: &Path, spool: &Spool) -> Check {
     ok(NAME, format!("{directory}: {waiting}"))
 }
 
-/// A time in its largest unit, rounded down.
+/// In its largest unit, rounded down.
 fn age(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),

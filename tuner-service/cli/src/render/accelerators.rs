@@ -1,14 +1,10 @@
-//! Accelerators as text.
-
 use io_autotune_model::Parameter;
 use io_autotune_protocol::{AcceleratorDetail, AcceleratorSummary};
 
 use super::table;
 
-/// What stands where an accelerator was not tried.
 const NOT_TRIED: &str = "not run on the real thing";
 
-/// All accelerators, one a line.
 pub(crate) fn accelerators(list: &[AcceleratorSummary]) -> String {
     let mut table = table(&["name", "parameters", "needs", "tried on", "title"]);
     for accelerator in list {
@@ -28,7 +24,6 @@ pub(crate) fn accelerators(list: &[AcceleratorSummary]) -> String {
     format!("{table}\n")
 }
 
-/// One accelerator, in full.
 pub(crate) fn accelerator(detail: &AcceleratorDetail) -> String {
     let summary = &detail.summary;
     let mut text = format!(

@@ -1,8 +1,5 @@
-//! What `doctor` found.
-
 use io_autotune_protocol::{Check, CheckState};
 
-/// Checks, one a line.
 pub(crate) fn checks(checks: &[Check]) -> String {
     let names = checks.iter().map(|check| check.name.chars().count());
     let width = names.max().unwrap_or(0);

@@ -1,10 +1,9 @@
-//! Whether stored inputs give what a run was given.
+//! Whether recomputed suggestions equal the stored ones.
 
 use io_autotune_protocol::{Replay, Suggested};
 
 use super::launch;
 
-/// Whether each launch of a job would be given the same again.
 pub(crate) fn replays(job_id: u32, replays: &[Replay]) -> String {
     let mut text = String::new();
     for replay in replays {
@@ -28,7 +27,6 @@ pub(crate) fn replays(job_id: u32, replays: &[Replay]) -> String {
     text
 }
 
-/// What was given and what was recomputed, where they differ.
 fn differences(given: &Suggested, recomputed: &Suggested) -> String {
     let fields = |suggested: &Suggested| {
         [

@@ -1,4 +1,4 @@
-//! Commands of the site's that start something for a job and stop it again.
+//! The site's commands, which start something for a job and stop it again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,14 +13,14 @@ use crate::config::{RunAs, SiteCommand};
 use crate::files::is_one_line;
 use crate::limited;
 
-/// A command as it is run for one job: all that it takes to stop it is saved before it is started.
+/// A command for one job. All that is needed to stop it is saved before it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Running {
     pub(crate) name: String,
     start: Vec<String>,
     stop: Vec<String>,
-    /// Root without them.
+    /// Uid and gid; `None` for root.
     owner: Option<(u32, u32)>,
     environment: BTreeMap<String, String>,
     provides: Vec<String>,
@@ -29,7 +29,6 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// The command of a delivery, as this node's configuration has it.
     pub(crate) fn new(
         delivered: &DeliveredCommand,
         site: &SiteCommand,
@@ -63,7 +62,7 @@ impl Running {
         })
     }
 
-    /// Starts it, within `most`; returns the variables of the job that it provides.
+    /// Starts it, within `most`; returns the job's variables that it provides.
     pub(crate) fn start(&self, most: Duration) -> io::Result<BTreeMap<String, String>> {
         let limit = Duration::from_millis(self.start_ms).min(most);
         let output = self.run(&self.start, limit)?;
@@ -87,7 +86,6 @@ impl Running {
         }
     }
 
-    /// Stops it.
     pub(crate) fn stop(&self) -> io::Result<()> {
         self.run(&self.stop, Duration::from_millis(self.stop_ms))
             .map(drop)
@@ -100,7 +98,7 @@ impl Running {
         let mut command = Command::new(program);
         command.args(arguments);
         if let Some((uid, gid)) = self.owner {
-            // With a uid the standard library gives up root's other groups too.
+            // Setting a uid makes the standard library drop root's supplementary groups.
             command.gid(gid).uid(uid);
         }
         let environment = self
@@ -116,7 +114,6 @@ impl Running {
     }
 }
 
-/// One that makes and removes a file, for tests.
 #[cfg(test)]
 pub(crate) fn stand_in(directory: &std::path::Path, start: &str) -> Running {
     let shell = |line: &str| vec!["/bin/sh".to_owned(), "-c".to_owned(), line.to_owned()];

@@ -1,4 +1,4 @@
-//! Where settings are: below /proc/sys, in the queue of a block device, or in Lustre.
+//! Where settings live: below /proc/sys, in a block device's queue, or in Lustre.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -13,10 +13,9 @@ use crate::config::Settings;
 use crate::files::read_limited;
 use crate::limited;
 
-/// lctl takes no longer: it asks the kernel of this node alone.
+/// lctl is quick: it asks only this node's kernel.
 const LCTL_LIMIT: Duration = Duration::from_millis(500);
 
-/// One place that holds a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub(crate) enum Target {
@@ -24,12 +23,11 @@ pub(crate) enum Target {
     Sysctl { name: String },
     /// In the queue of a block device.
     Block { device: String, name: String },
-    /// A parameter of Lustre's, by its whole name.
+    /// By its full name.
     Lctl { name: String },
 }
 
 impl Target {
-    /// Its name for people, and for the record.
     pub(crate) fn label(&self) -> String {
         match self {
             Self::Sysctl { name } | Self::Lctl { name } => name.clone(),
@@ -38,7 +36,6 @@ impl Target {
     }
 }
 
-/// What holds the values: the kernel, or in tests a tree and a program that stand in.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     proc_sys: PathBuf,
@@ -57,8 +54,7 @@ impl Kernel {
         }
     }
 
-    /// The places that a setting names: of a block device's queue that of each device that node.toml names, of
-    /// Lustre those that its pattern meets.
+    /// All block devices' queues in node.toml, or the Lustre parameters that match the pattern.
     pub(crate) fn targets(&self, setting: &DeliveredSetting) -> io::Result<Vec<Target>> {
         if !setting.kind.takes_name(&setting.name) {
             return Err(refused(&setting.name, "is no name of a setting"));
@@ -94,14 +90,13 @@ impl Kernel {
         Ok(found)
     }
 
-    /// The value at a place.
     pub(crate) fn read(&self, target: &Target) -> io::Result<String> {
         let text = match self.path(target)? {
             Some(path) => read_limited(&path)?,
             None => self.lctl(&["get_param", "-n", &target.label()])?,
         };
         let text = text.trim();
-        // A list shows the one that is in force in brackets: `none [mq-deadline]`.
+        // A list shows the value in force in brackets: `none [mq-deadline]`.
         let chosen = text
             .split_once('[')
             .and_then(|(_, rest)| rest.split_once(']'))
@@ -109,11 +104,9 @@ impl Kernel {
         Ok(chosen.to_owned())
     }
 
-    /// Puts a value into a place.
     pub(crate) fn write(&self, target: &Target, value: &str) -> io::Result<()> {
         match self.path(target)? {
-            // The kernel takes one write for one value. It ignores that the file is cut short, a tree that stands
-            // in for it does not.
+            // The kernel ignores the truncation; the tests' tree needs it.
             Some(path) => OpenOptions::new()
                 .write(true)
                 .truncate(true)
@@ -126,8 +119,8 @@ impl Kernel {
         }
     }
 
-    /// The file of a place; none for what only lctl reaches. It is below its root, and nothing on the way there is
-    /// a link, but for the kernel's own from /sys/block into /sys/devices.
+    /// The target's file; `None` for lctl's. It lies below its root, and no component is a link,
+    /// except the kernel's own from /sys/block into /sys/devices.
     fn path(&self, target: &Target) -> io::Result<Option<PathBuf>> {
         let (root, components) = match target {
             Target::Sysctl { name } => (self.proc_sys.clone(), name.split('.').collect::<Vec<_>>()),
@@ -176,7 +169,7 @@ fn is_component(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '!'))
 }
 
-/// A whole name of Lustre's, with no pattern left in it: `osc.lfs-OST0000-osc-ffff9a.max_rpcs_in_flight`.
+/// Without patterns: `osc.lfs-OST0000-osc-ffff9a.max_rpcs_in_flight`.
 fn is_lustre_name(name: &str) -> bool {
     name.len() <= 256
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -204,7 +197,6 @@ fn plain_file(root: PathBuf, components: &[&str]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The directory of a stand-in tree, for tests.
 #[cfg(test)]
 pub(crate) fn stand_in(root: &std::path::Path) -> Kernel {
     let vm = root.join("proc_sys/vm");

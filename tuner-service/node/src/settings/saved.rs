@@ -1,7 +1,6 @@
-//! What settings were before: on disk before the first of them is changed, until all of them are back.
-//!
-//! `SPOOL/saved/CLUSTER/NODE/JOBID.json`, root's alone. A directory without such a file is removed, so that the
-//! plugin sees by one look whether there is anything to put back.
+//! The settings' old values, on disk from before the first change until all are restored, in
+//! `SPOOL/saved/CLUSTER/NODE/JOBID.json`, root's alone. An empty directory is removed, so that one
+//! look tells the plugin whether there is anything to restore.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,31 +14,24 @@ use crate::files::{
     DirectoryError, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
 };
 
-/// What the settings that a job has changed were before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
-    /// /proc/sys/kernel/random/boot_id: another boot has settings of its own.
+    /// /proc/sys/kernel/random/boot_id: settings do not survive a boot.
     pub(crate) boot_id: String,
-    /// In the order in which they are changed.
     pub(crate) values: Vec<Value>,
-    /// What is to be stopped.
     #[serde(default)]
     pub(crate) command: Option<Running>,
 }
 
-/// What one setting was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Value {
-    /// The place that is written to put it back. Of a pair of which the kernel zeroes one when the other is
-    /// written, the one that was in force.
+    /// Where to write the value; of a pair whose other member the kernel zeroes, the one in force.
     pub(crate) target: Target,
-    /// What it was.
     pub(crate) value: String,
 }
 
-/// The saved values of one node.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedDirectory {
     spool: PathBuf,
@@ -56,7 +48,6 @@ impl SavedDirectory {
         }
     }
 
-    /// Those of all nodes that have any in a spool.
     pub(crate) fn all(spool: &Path) -> Result<Vec<Self>, DirectoryError> {
         let mut all = Vec::new();
         let saved = spool.join("saved");
@@ -79,8 +70,7 @@ impl SavedDirectory {
         self.path().join(format!("{job_id}.json"))
     }
 
-    /// The jobs that have saved values. Root acts on what stands in them: they are looked for only where nobody else
-    /// can have put them.
+    /// Root acts on the files' content, so each directory above must be trusted.
     pub(crate) fn jobs(&self) -> Result<Vec<u32>, DirectoryError> {
         let saved = self.spool.join("saved");
         let cluster = saved.join(&self.cluster);
@@ -93,7 +83,7 @@ impl SavedDirectory {
         Ok(jobs)
     }
 
-    /// Writes them so that a crash of the machine leaves all of them or none.
+    /// Writes atomically and durably: a crash leaves all values or none.
     pub(crate) fn write(&self, job_id: u32, saved: &Saved) -> Result<(), DirectoryError> {
         let path = self.file(job_id);
         let text = serde_json::to_vec(saved).map_err(|source| DirectoryError::Json {
@@ -128,7 +118,6 @@ impl SavedDirectory {
         serde_json::from_str(&text).map_err(|source| DirectoryError::Json { path, source })
     }
 
-    /// Forgets what a job's settings were.
     pub(crate) fn remove(&self, job_id: u32) -> io::Result<()> {
         match fs::remove_file(self.file(job_id)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -136,8 +125,7 @@ impl SavedDirectory {
         }
     }
 
-    /// Removes the node's directory, and what a helper that was killed left half written in it, if no job has saved
-    /// values there. Where it cannot be removed, the next hook looks again.
+    /// Removes drafts and the node's directory if no job has saved values; errors are ignored.
     pub(crate) fn tidy(&self) {
         if !self.jobs().is_ok_and(|jobs| jobs.is_empty()) {
             return;
@@ -154,8 +142,7 @@ impl SavedDirectory {
     }
 }
 
-/// The names in the last of these directories, each of which must be root's and nobody else's to write; none where
-/// one of them is not there.
+/// The names in the last directory; empty if one is missing. All must be root's alone to write.
 fn trusted_names(directories: &[&Path]) -> Result<Vec<String>, DirectoryError> {
     let mut names = Vec::new();
     let Some(last) = directories.last() else {
