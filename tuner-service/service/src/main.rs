@@ -60,7 +60,7 @@ struct Arguments {
     #[arg(long)]
     check: bool,
     /// Assess all studies without an assessment, from their verdicts alone, and exit. After an upgrade the
-    /// running service does so by itself, 100 epochs a sweep.
+    /// running service does so by itself, 100 studies a sweep.
     #[arg(long)]
     assess: bool,
 }
