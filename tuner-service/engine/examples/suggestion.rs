@@ -1,5 +1,5 @@
-//! How long one suggestion takes, by method, space and what is known: `cargo run --release -p io-autotune-engine
-//! --example suggestion`.
+//! The time of one suggestion by method, space and history: `cargo run --release -p
+//! io-autotune-engine --example suggestion`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use io_autotune_engine::{
     Tally, Tested, Value,
 };
 
-/// Each is measured so often, after seeds of their own.
+/// Calls per measurement, each with its own seed.
 const CALLS: u64 = 15;
 const IN_FLIGHT: usize = 4;
 
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// So many parameters of eight levels, every third of them categories.
+/// `count` parameters of eight levels, every third a category.
 fn space(count: usize) -> Result<Space, Box<dyn std::error::Error>> {
     let parameter = |place: usize| {
         let domain = if place % 3 == 2 {
@@ -75,7 +75,7 @@ fn space(count: usize) -> Result<Space, Box<dyn std::error::Error>> {
     Ok(Space::new((0..count).map(parameter).collect())?)
 }
 
-/// Milliseconds for a suggestion in the search, with so many distinct parametrizations known.
+/// Milliseconds for a suggestion in the search, with `known` distinct parametrizations.
 fn measure(
     space: &Space,
     method: MethodName,
@@ -92,7 +92,7 @@ fn measure(
     let mut history = History::default();
     let mut last: Vec<u32> = Vec::new();
     while history.tested.len() < known {
-        // Half of them are single changes of the one before, as walks make them.
+        // Half are single changes of the one before, like walks.
         let count = space.parameters().len();
         if last.is_empty() || rng.random_bool(0.5) {
             last = (0..count).map(|_| rng.random_range(0..8)).collect();
@@ -126,7 +126,7 @@ fn measure(
                 ordinal,
                 (50.0 + f64::from(off)) * noise * (1.0 + 0.01 * f64::from(run)),
             )?;
-            // Three measures that go with elapsed: the most that any method learns from.
+            // Three measures that correlate with elapsed: the most that a method learns from.
             let measures = (0..3).map(|n| {
                 let of = f64::from(off + n + 1) * rng.random_range(1.0..1.02);
                 (format!("m{n}"), of)
@@ -157,7 +157,7 @@ fn measure(
         if suggestion.role != Role::Design {
             break elapsed;
         }
-        // The design is known first, of whatever size it is.
+        // The design comes first.
         let mut tested = Tested::new(suggestion.parametrization, 0);
         tested.record(0, rng.random_range(50.0..100.0))?;
         history.tested.push(tested);

@@ -1,6 +1,6 @@
-//! What a setting may be.
+//! Checks of settings.
 
-/// The largest design: it is computed anew for each suggestion.
+/// The largest design. It is computed for each suggestion.
 pub const MAX_DESIGN_POINTS: u32 = 256;
 
 /// A setting that cannot be used.
@@ -9,9 +9,9 @@ pub const MAX_DESIGN_POINTS: u32 = 256;
 pub struct SettingsError {
     /// The setting, with its path.
     pub setting: &'static str,
-    /// The value that was given.
+    /// The given value.
     pub value: String,
-    /// The values that can be used, in words.
+    /// The allowed values, in words.
     pub allowed: String,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn whole(
     })
 }
 
-/// A number above 0 and at most `max`; `unit` says of what.
+/// Above 0 and at most `max`; `unit` completes the message.
 pub(crate) fn positive(
     setting: &'static str,
     value: f64,
@@ -48,7 +48,6 @@ pub(crate) fn positive(
     })
 }
 
-/// A number from 0 to 1, both included.
 pub(crate) fn probability(setting: &'static str, value: f64) -> Result<(), SettingsError> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What keeps a study from harm: limits on its cost, and signs that its runs cannot be compared.
+//! Guards: limits on a study's cost, and signs that its runs are not comparable.
 
 pub(crate) mod mixture;
 pub(crate) mod regret;

@@ -1,4 +1,4 @@
-//! What is known of an epoch, as the engine sees it.
+//! An epoch's history, as the engine uses it.
 
 pub(crate) mod by_point;
 pub(crate) mod censoring;

@@ -1,14 +1,12 @@
-//! The engine of io-autotune: decides which parametrization the next run of an application gets.
+//! The engine of io-autotune: chooses the parametrization of an application's next run.
 //!
-//! Everything here is pure. There is no I/O, no clock and no global random number generator: the
-//! same space, history, runs in flight, settings and seed give the same [`Suggestion`] on any
-//! machine, so that a suggestion can be replayed from what was stored with it.
+//! Everything is pure: no I/O, no clock, no global random numbers. Equal space, history, runs in
+//! flight, settings and seed give equal [`Suggestion`]s on any machine, so stored suggestions can
+//! be replayed.
 //!
-//! A study's epoch goes through four [`Phase`]s. In the *baseline* the default is measured. In the
-//! *design* the points of a Latin hypercube are run once each, the nearest to the default first. In
-//! the *search* a method proposes parametrizations and runs them again until their means are known
-//! well enough. When the budget is spent the epoch is *settled*: the parametrization with the lowest
-//! mean is used. Control runs of the default are interleaved all along.
+//! An epoch has four [`Phase`]s. *Baseline*: the default is measured. *Design*: each point of a
+//! Latin hypercube runs once. *Search*: a method proposes parametrizations until the budget is
+//! spent. *Settled*: the best one is used. Control runs of the default are interleaved all along.
 
 #![forbid(unsafe_code)]
 
@@ -59,6 +57,6 @@ pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft
 pub use study::warm_start::MOST_INHERITED;
 pub use surrogate::cache::SurrogateCache;
 
-/// The version of the engine, stored with every suggestion: a replay needs the same one.
-/// It changes when an answer does; a golden test sees to it.
+/// The version that is stored with every suggestion, since a replay needs the same one. It changes
+/// when an answer does; a golden test checks that.
 pub const ENGINE_VERSION: &str = "io-autotune-engine 2";

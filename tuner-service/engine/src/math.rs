@@ -1,17 +1,11 @@
-//! Elementary functions with the same bits on every platform.
-//!
-//! Those of `std` come from the system's C library, whose last bit depends on its version and on the
-//! processor. A suggestion has to be computed again anywhere.
+//! Elementary functions with the same bits on every platform. Those of `std` come from the system's
+//! C library, whose last bit varies, but a suggestion must be reproducible.
 
-/// Functions of `libm`, in pure Rust. `std` has the short names.
+/// Functions of `libm`, in pure Rust. `std` has taken the short names.
 pub(crate) trait Portable {
-    /// The exponential.
     fn exponential(self) -> f64;
-    /// The natural logarithm.
     fn logarithm(self) -> f64;
-    /// The natural logarithm of 1 more.
     fn logarithm_1p(self) -> f64;
-    /// This number to a power.
     fn power(self, exponent: f64) -> f64;
 }
 
@@ -33,12 +27,12 @@ impl Portable for f64 {
     }
 }
 
-/// The standard normal distribution's probability below `z`.
+/// The standard normal distribution function.
 pub(crate) fn normal_cdf(z: f64) -> f64 {
     libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2) / 2.0
 }
 
-/// The standard normal distribution's density at `z`.
+/// The standard normal density.
 pub(crate) fn normal_pdf(z: f64) -> f64 {
     const OF_ZERO: f64 = 0.398_942_280_401_432_7;
     OF_ZERO * libm::exp(-z * z / 2.0)

@@ -1,4 +1,4 @@
-//! A study's epoch: what its next run gets, and what is recommended.
+//! A study's epoch: suggestions and recommendations.
 
 pub(crate) mod epoch;
 pub(crate) mod findings;

@@ -1,13 +1,6 @@
-//! A Gaussian process on the logarithm of elapsed, over points of a space: what a run of an untested
-//! parametrization would take, and how sure that is.
-//!
-//! C. E. Rasmussen, C. K. I. Williams, "Gaussian Processes for Machine Learning" (2006), cited as RW.
-//! The logarithm, because noise and effects of I/O parameters are ratios: a run is slower by a third
-//! and not by ten seconds. One noise is pooled over all points (in the logarithm it hardly varies), so that
-//! a point that ran once is judged by what the others scatter.
-//!
-//! Everything is deterministic: hyperparameters are searched on a fixed grid from a fixed start in a
-//! fixed number of sweeps.
+//! A Gaussian process on log elapsed over the points of a space. RW: C. E. Rasmussen, C. K. I.
+//! Williams, "Gaussian Processes for Machine Learning" (2006). Logarithms, since noise and effects
+//! of I/O parameters are ratios. One noise variance is pooled over all points.
 
 pub(crate) mod cache;
 pub(crate) mod cholesky;
@@ -28,28 +21,26 @@ use kernel::{Correlations, Hyperparameters, Kernel};
 
 use crate::space::{Point, Space};
 
-/// What is known of one point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Observation {
-    /// The point; no two observations have the same.
+    /// Unique among the observations.
     pub(crate) point: Point,
-    /// The logarithm of the mean of its elapsed seconds.
+    /// The logarithm of the mean elapsed, in seconds.
     pub(crate) log_mean: f64,
-    /// How many runs that mean rests on, at least 1.
+    /// At least 1.
     pub(crate) runs: f64,
 }
 
-/// How runs of one parametrization scatter: pooled over all that ran more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Scatter {
-    /// The sum of squared deviations of log elapsed from the mean of its parametrization.
+    /// The sum of squared deviations of log elapsed from the parametrization's mean.
     pub(crate) squares: f64,
-    /// Runs less parametrizations.
+    /// Runs minus parametrizations.
     pub(crate) degrees: f64,
 }
 
 impl Scatter {
-    /// Takes in the logarithms of one parametrization's runs, at least one; returns their mean.
+    /// Adds the logarithms of one parametrization's runs, at least one. Returns their mean.
     pub(crate) fn add(&mut self, logs: &[f64]) -> f64 {
         let runs = logs.len() as f64;
         let mean = logs.iter().sum::<f64>() / runs;
@@ -59,14 +50,14 @@ impl Scatter {
     }
 }
 
-/// What the process says of one point's log elapsed, without the noise of a run.
+/// The prediction of log elapsed at one point, without the noise of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Prediction {
     pub(crate) mean: f64,
     pub(crate) variance: f64,
 }
 
-/// Points and what is predicted of them, log seconds, the lowest first.
+/// Points with predicted log seconds, the lowest first.
 pub(crate) fn ranked(points: Vec<Point>, predictions: Vec<Prediction>) -> Vec<(f64, Point)> {
     let means = predictions.into_iter().map(|prediction| prediction.mean);
     let mut ranked: Vec<(f64, Point)> = means.zip(points).collect();
@@ -74,23 +65,18 @@ pub(crate) fn ranked(points: Vec<Point>, predictions: Vec<Prediction>) -> Vec<(f
     ranked
 }
 
-/// The prior of the process's variance: inverse gamma, worth two observations whose spread of log
-/// elapsed is a quarter. It keeps the variance off zero where all times are the same.
+/// Inverse gamma prior of the variance, worth two observations of spread 1/4: keeps it above 0.
 const PRIOR_SHAPE: f64 = 1.0;
 const PRIOR_SCALE: f64 = 0.075;
-/// Added to the diagonal, relative to the process's variance, so that rounding does not make the
-/// covariance indefinite.
+/// Added to the diagonal, relative to the variance, against rounding errors.
 const JITTER: f64 = 1e-8;
-/// How many points are predicted at once.
 const LANES: usize = 8;
-/// How often each hyperparameter is searched.
 const SWEEPS: usize = 2;
 
-/// What processes of different hyperparameters on observations of the same points share.
 #[derive(Debug)]
 struct Shared {
     space: Arc<Space>,
-    /// As [`Space::seen`] gives them.
+    /// In the form of [`Space::seen`].
     points: Arc<[Point]>,
     correlations: Correlations,
 }
@@ -110,12 +96,10 @@ impl Shared {
     }
 }
 
-/// A fitted process.
 #[derive(Debug)]
 pub(crate) struct Surrogate {
     space: Arc<Space>,
     kernel: Kernel,
-    /// As [`Space::seen`] gives them.
     points: Arc<[Point]>,
     trend: f64,
     variance: f64,
@@ -127,11 +111,8 @@ pub(crate) struct Surrogate {
 }
 
 impl Surrogate {
-    /// SurrogateCache the process to what is known: hyperparameters by their posterior mode on a grid,
-    /// coordinate by coordinate (RW section 5.4.1); the constant trend and the variance in closed form.
-    ///
-    /// Work grows with the cube of the number of observations. None without observations, or if one
-    /// is not finite.
+    /// Fits hyperparameters by posterior mode on a grid, by coordinate (RW section 5.4.1). Trend
+    /// and variance have closed forms. O(n^3). None without observations, or if one is not finite.
     pub(crate) fn fit(
         space: &Space,
         observations: &[Observation],
@@ -144,8 +125,7 @@ impl Surrogate {
         Self::with(shared, best, observations, scatter)
     }
 
-    /// The hyperparameters that the search for the most probable ones tried, each once, the most
-    /// probable first, with the logarithm of their posterior density, apart from a constant.
+    /// The tried hyperparameters, the most probable first, with unnormalised log posteriors.
     fn search(
         shared: &mut Shared,
         observations: &[Observation],
@@ -178,14 +158,13 @@ impl Surrogate {
                 }
             }
         }
-        // Stable: of equal ones the first that was tried, as the search has it.
+        // A stable sort: of equals, the first tried stays first.
         tried.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         Some(tried)
     }
 
-    /// The process after the runs in flight have ended as it expects: their points are as well known
-    /// as they will be, and what is expected of others stays (Desautels, Krause, Burdick 2014).
-    /// `flights` are points with their number of runs.
+    /// The process once the `flights` (points, runs) end as predicted (kriging believer): variances
+    /// shrink, means stay (Desautels, Krause, Burdick 2014).
     pub(crate) fn fantasising(
         &self,
         observations: &[Observation],
@@ -197,7 +176,6 @@ impl Surrogate {
         Self::with(shared, self.hyperparameters(), &believed, scatter)
     }
 
-    /// What is known once the runs in flight have ended as it expects.
     fn believed(&self, observations: &[Observation], flights: &[(Point, f64)]) -> Vec<Observation> {
         let mut believed = observations.to_vec();
         for (point, runs) in flights {
@@ -238,29 +216,26 @@ impl Surrogate {
         })
     }
 
-    /// The process at a point, the uncertainty of the trend included (RW equations 2.25, 2.26, 2.42).
+    /// The prediction with the uncertainty of the trend (RW equations 2.25, 2.26, 2.42).
     pub(crate) fn predict(&self, point: &Point) -> Prediction {
         self.predict_lanes(&[self.space.seen(point)])[0]
     }
 
-    /// [`Surrogate::predict`] of many points, in their order: the same, sooner.
+    /// [`Surrogate::predict`] of many points, but faster.
     pub(crate) fn predict_all(&self, points: &[Point]) -> Vec<Prediction> {
         self.predict_seen(&self.seen(points))
     }
 
-    /// Points as [`Space::seen`] gives them.
     fn seen(&self, points: &[Point]) -> Vec<Point> {
         points.iter().map(|point| self.space.seen(point)).collect()
     }
 
-    /// [`Surrogate::predict_all`] of points as [`Space::seen`] gives them.
     fn predict_seen(&self, seen: &[Point]) -> Vec<Prediction> {
         let predict = |some: &[Point]| self.predict_lanes(some).into_iter().take(some.len());
         seen.chunks(LANES).flat_map(predict).collect()
     }
 
-    /// At most so many points as there are lanes, as [`Space::seen`] gives them; what lanes without a point have means
-    /// nothing.
+    /// At most [`LANES`] points in the form of [`Space::seen`]. Unused lanes are meaningless.
     fn predict_lanes(&self, seen: &[Point]) -> [Prediction; LANES] {
         let with_all = self.kernel.with_several(seen);
         let covariances: Vec<[f64; LANES]> = self.points.iter().map(with_all).collect();
@@ -293,7 +268,6 @@ impl Surrogate {
     }
 }
 
-/// The covariance of the observations factored, and what follows from it in closed form.
 struct State {
     factor: Cholesky,
     ones: Vec<f64>,
@@ -305,8 +279,7 @@ struct State {
 }
 
 impl State {
-    /// From the correlations, to which the noise is added; none if the covariance is not positive
-    /// definite.
+    /// Adds the noise to the correlations. None if the covariance is not positive definite.
     fn new(
         mut covariance: Symmetric,
         hyperparameters: &Hyperparameters,
@@ -332,8 +305,8 @@ impl State {
         let squares = dot(&residuals, &residuals) + scatter.squares / noise + 2.0 * PRIOR_SCALE;
         let degrees = observations.len() as f64 - 1.0 + scatter.degrees + 2.0 * PRIOR_SHAPE;
         let variance = squares / degrees;
-        // The variance is integrated out, so its logarithm stands where RW equation 5.8 has the
-        // quadratic form; what scatters within points is noise alone.
+        // The variance is integrated out: its logarithm replaces the quadratic form of RW equation
+        // 5.8. The scatter within points is pure noise.
         let log_likelihood = -0.5 * degrees * variance.logarithm()
             - factor.half_log_determinant()
             - 0.5 * information.logarithm()
@@ -361,8 +334,7 @@ fn score(
         .unwrap_or(f64::NEG_INFINITY)
 }
 
-/// The product of two vectors of one length. It is summed in eight parts, always in the same order, because
-/// one sum alone waits for itself.
+/// The dot product. Eight partial sums in a fixed order let the processor work in parallel.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let mut parts = [0.0; 8];

@@ -20,7 +20,6 @@ use crate::surrogate::posterior::Modelled;
 
 pub(crate) use spaces::*;
 
-/// The usual settings, with the published method.
 pub(crate) fn published() -> Settings {
     Settings {
         method: MethodName::Robert2020,
@@ -28,12 +27,11 @@ pub(crate) fn published() -> Settings {
     }
 }
 
-/// Whether this is the nightly run, in which calibrations are complete.
 pub(crate) fn is_complete() -> bool {
     std::env::var("IO_AUTOTUNE_CALIBRATION").is_ok_and(|value| value == "complete")
 }
 
-/// How many of so many studies a calibration runs: a tenth by day, all of them nightly.
+/// The studies of a calibration: a tenth of `complete` by day, all nightly.
 pub(crate) fn trials(complete: u32) -> u32 {
     if is_complete() {
         complete
@@ -42,8 +40,7 @@ pub(crate) fn trials(complete: u32) -> u32 {
     }
 }
 
-/// How much more a share of `trials(complete)` may err than that of all: three standard errors by
-/// day, nothing nightly.
+/// The tolerance of a share over `trials(complete)`: three standard errors by day, 0 nightly.
 pub(crate) fn slack(share: f64, complete: u32) -> f64 {
     if is_complete() {
         0.0
@@ -52,7 +49,7 @@ pub(crate) fn slack(share: f64, complete: u32) -> f64 {
     }
 }
 
-/// All of these cases nightly; by day every sixth, the first being another for each `number`.
+/// All of these cases nightly; by day every sixth, starting at `number`.
 pub(crate) fn some_of<T>(
     cases: impl IntoIterator<Item = T>,
     number: usize,
@@ -66,7 +63,6 @@ pub(crate) fn some_of<T>(
     cases.into_iter().skip(number % step).step_by(step)
 }
 
-/// A tested point with these times.
 pub(crate) fn tested(space: &Space, point: &[u32], times: &[f64], ordinal: i64) -> Tested {
     let mut tested = Tested::new(space.parametrization(&Point(point.to_vec())), ordinal);
     for time in times {
@@ -75,7 +71,7 @@ pub(crate) fn tested(space: &Space, point: &[u32], times: &[f64], ordinal: i64) 
     tested
 }
 
-/// A history of these entries, after so many exploring runs and runs in all.
+/// A history of these entries, after `explored` exploring runs and `total` runs.
 pub(crate) fn history(tested: Vec<Tested>, explored: u64, total: u64) -> History {
     let tally = Tally {
         explored,
@@ -85,7 +81,6 @@ pub(crate) fn history(tested: Vec<Tested>, explored: u64, total: u64) -> History
     History { tested, tally }
 }
 
-/// A run in flight that was given this suggestion.
 pub(crate) fn started(suggestion: &Suggestion) -> Pending {
     Pending {
         parametrization: suggestion.parametrization.clone(),
@@ -95,7 +90,7 @@ pub(crate) fn started(suggestion: &Suggestion) -> Pending {
     }
 }
 
-/// Ends a run: the tally always, the history with what came of it.
+/// Ends a run in the tally, and in the history as `outcome` says.
 pub(crate) fn finish(history: &mut History, run: &Pending, outcome: Outcome) {
     let ordinal = i64::try_from(history.tally.total).unwrap();
     history.tally += Tally::of(run.phase, run.role);
@@ -120,16 +115,11 @@ pub(crate) fn finish(history: &mut History, run: &Pending, outcome: Outcome) {
     }
 }
 
-/// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Outcome {
-    /// It counts, with so many seconds.
     Elapsed(f64),
-    /// Its time limit cut it short after so many seconds.
     Censored(f64),
-    /// It failed.
     Failed,
-    /// It does not count.
     Ignored,
 }
 
@@ -139,7 +129,6 @@ pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }
 
-/// Calls a closure with what a method is told.
 pub(crate) fn with_context<T>(
     space: &Space,
     history: &History,
@@ -152,13 +141,11 @@ pub(crate) fn with_context<T>(
     with_design(space, history, pending, settings, &design, closure)
 }
 
-/// The design of the settings' method.
 pub(crate) fn design(space: &Space, settings: &Settings, seed: u64) -> Vec<Point> {
     let points = search::named(settings.method).design_points(space, settings);
     latin_hypercube(space, points, seed)
 }
 
-/// [`with_context`] where the design is known already.
 pub(crate) fn with_design<T>(
     space: &Space,
     history: &History,
@@ -178,7 +165,6 @@ pub(crate) fn with_design<T>(
     })
 }
 
-/// [`Epoch::suggest`].
 pub(crate) fn suggest(
     space: &Space,
     history: &History,
@@ -189,7 +175,6 @@ pub(crate) fn suggest(
     Epoch::new(space, settings, seed).suggest(history, pending)
 }
 
-/// [`Epoch::recommend`].
 pub(crate) fn recommend(
     space: &Space,
     history: &History,
@@ -198,7 +183,6 @@ pub(crate) fn recommend(
     Epoch::new(space, settings, 0).recommend(history)
 }
 
-/// [`Epoch::best_known`].
 pub(crate) fn best_known(
     space: &Space,
     history: &History,
@@ -208,7 +192,6 @@ pub(crate) fn best_known(
     Epoch::new(space, settings, 0).best_known(history, because)
 }
 
-/// [`Epoch::lacks_headroom`].
 pub(crate) fn lacks_headroom(
     space: &Space,
     history: &History,

@@ -1,4 +1,4 @@
-//! How often the drift detector is wrong, and how many runs it takes: `cargo run --release -p
+//! The false alarm rate and the delay of drift detection: `cargo run --release -p
 //! io-autotune-engine --example drift`.
 
 mod world;
@@ -9,10 +9,10 @@ use io_autotune_engine::{Changed, Drift, DriftSettings, SettledRun, drift};
 use world::{What, World, found};
 
 const NOISES: [f64; 4] = [0.05, 0.1, 0.2, 0.3];
-/// Studies for each false-alarm rate, and for each delay.
+/// Studies for each false alarm rate, and for each delay.
 const QUIET_STUDIES: u64 = 200;
 const STUDIES: u64 = 100;
-/// Runs without a change; runs before a change; and how long it is waited for after one.
+/// Runs without a change; runs before a change; the longest delay.
 const QUIET: usize = 700;
 const BEFORE: usize = 300;
 const AFTER: usize = 400;

@@ -10,33 +10,27 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Drift, DriftSettings, SettledRun, drift};
 
-/// What changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Tuned runs and control runs alike.
     Alike,
-    /// Tuned runs alone.
     Tuned,
     /// Control runs alone: the default.
     Default,
 }
 
-/// How runs scatter, and how they change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct World {
-    /// The standard deviation of log elapsed. One run in sixteen takes 45 % longer than it would.
+    /// The standard deviation of log elapsed. One run in sixteen takes 45 % longer.
     pub(crate) noise: f64,
-    /// How much of that noise a run has from the run before it, from 0, below 1 (an autoregression).
+    /// The first-order autocorrelation of the noise, from 0 to below 1.
     pub(crate) memory: f64,
     /// What changes, by which factor, and after how many runs.
     pub(crate) change: Option<(What, f64, usize)>,
 }
 
 impl World {
-    /// The times of so many runs of a settled epoch: whether each is a control run, and its seconds.
-    ///
-    /// One run in ten is a control run, of the hundred first, then one in twenty: the gain is
-    /// resolved by then. Control runs take 100 s, tuned runs 70 s.
+    /// The runs of a settled epoch: whether each is a control run (100 s; tuned runs take 70 s),
+    /// and its seconds. One in ten of the first hundred is a control run, then one in twenty.
     pub(crate) fn runs(&self, runs: usize, seed: u64) -> Vec<(bool, f64)> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut drift = 0.0;
@@ -64,7 +58,6 @@ impl World {
     }
 }
 
-/// Such runs as the detector takes them, in their order.
 pub(crate) fn settled(runs: &[(bool, f64)]) -> Vec<SettledRun> {
     let numbered = runs.iter().zip(0_i64..);
     numbered
@@ -76,7 +69,7 @@ pub(crate) fn settled(runs: &[(bool, f64)]) -> Vec<SettledRun> {
         .collect()
 }
 
-/// The first change that is found when one looks after each run from one on, and after which run.
+/// The first change found by looking after each run since `from`, and after which run.
 pub(crate) fn found(world: World, from: usize, runs: usize, seed: u64) -> Option<(usize, Drift)> {
     let all = settled(&world.runs(runs, seed));
     let settings = DriftSettings::default();

@@ -1,5 +1,5 @@
-//! How often busy machines are taken for different work, and different work is found: `cargo run
-//! --release -p io-autotune-engine --example mixture > docs/measurements/mixture.md`.
+//! How often busy machines pass for mixed work, and mixed work is found: `cargo run --release -p
+//! io-autotune-engine --example mixture > docs/measurements/mixture.md`.
 
 mod world;
 

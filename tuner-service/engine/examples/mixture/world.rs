@@ -15,35 +15,31 @@ type Failure = Box<dyn std::error::Error>;
 /// What makes runs differ besides noise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    /// Nothing.
     Nothing,
-    /// The machine is busy now and then: 30 % of the time, for so many hours on average, and runs
-    /// take so many times as long.
+    /// The machine is busy 30 % of the time: mean hours of an episode, and the factor.
     Episodes(f64, f64),
-    /// The machine is busy once, for so many hours, and runs take so many times as long.
+    /// The machine is busy once: hours, and the factor.
     Once(f64, f64),
-    /// As much again as the noise, of which a run has this share from the run before it.
+    /// Autocorrelated noise, of the same size as the noise: the correlation of successive runs.
     Memory(f64),
     /// 15 % more and less in the course of a week.
     Weekly,
-    /// Every other run is of work that takes so many times as long.
+    /// Every other run is of work slower by this factor.
     Alternating(f64),
-    /// Each run may be of work that takes so many times as long: one in two.
+    /// Each run is, with probability 1/2, of work slower by this factor.
     Random(f64),
 }
 
-/// How a study's runs come and scatter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct World {
     pub(crate) what: What,
-    /// Hours between two starts, on average.
+    /// Mean hours between two starts.
     pub(crate) gap: f64,
-    /// Whether starts come as evenly as one job after another, or as they like (a Poisson process).
+    /// Whether starts are evenly spaced, or a Poisson process.
     pub(crate) is_even: bool,
     /// The standard deviation of log elapsed. One run in sixteen takes 1.3 to 1.6 times as long.
     pub(crate) noise: f64,
-    /// How many of the runs are the default's, 1 without tuned runs. The others take 0.2 log
-    /// seconds less.
+    /// The share of the default's runs, 1 without tuned runs. Tuned runs take 0.2 log seconds less.
     pub(crate) default_share: f64,
 }
 
@@ -51,7 +47,7 @@ const BUSY_SHARE: f64 = 0.3;
 const TUNED: f64 = -0.2;
 
 impl World {
-    /// The starts (seconds), the log elapsed and whether they are the default's, of so many runs.
+    /// Starts (seconds), log elapsed, and whether they are the default's.
     fn runs(&self, runs: usize, rng: &mut ChaCha8Rng) -> Vec<(f64, f64, bool)> {
         let mut busy = Busy::new(self.what, self.gap * runs as f64, rng);
         let mut hour = 0.0;
@@ -98,7 +94,6 @@ impl World {
                         }
                     }
                 };
-                // A study begins with runs of the default.
                 let is_default = run < 4 || rng.random::<f64>() < self.default_share;
                 (
                     hour * 3600.0,
@@ -109,7 +104,6 @@ impl World {
             .collect()
     }
 
-    /// What is known of a study after so many runs.
     fn history(&self, space: &Space, runs: usize, seed: u64) -> Result<History, Failure> {
         let mut default = Tested::new(space.default(), 0);
         let mut other = Tested::new(Parametrization([("size".to_owned(), 1.into())].into()), 1);
@@ -129,8 +123,7 @@ impl World {
         })
     }
 
-    /// In how many of so many studies anything is found after so many runs, and in how many of them
-    /// that works take turns.
+    /// The studies with a finding after `runs` runs, and those among them whose works take turns.
     pub(crate) fn found(&self, runs: usize, studies: u64) -> Result<(u64, u64), Failure> {
         let space: Space = serde_json::from_str(
             r#"{"parameters": [{"name": "size", "kind": "integer", "min": 0, "max": 9, "default": 0}]}"#,
@@ -147,7 +140,6 @@ impl World {
     }
 }
 
-/// Whether the machine is busy, as time goes on.
 struct Busy {
     is_busy: bool,
     until: f64,

@@ -1,8 +1,5 @@
-//! Whether a study's runs are one application's, or different work under one name.
-//!
-//! Two works take turns. A busy machine or file system slows whatever runs in one stretch of time,
-//! the tuned runs too. So what looks like two works is called that only if the order in time says
-//! so.
+//! Whether a study's runs are one application's, or mixed work under one name. Mixed works take
+//! turns; a busy machine slows all runs for a stretch of time. So the order in time decides.
 
 mod groups;
 #[cfg(test)]
@@ -18,40 +15,32 @@ use crate::study::settings::Settings;
 use groups::{Groups, smallest_group};
 use turns::LEAST_RATIO_OF_TURNS;
 
-/// The fewest runs of the default that are looked at.
 const LEAST_RUNS: usize = 4;
-/// The fewest runs of another parametrization that are looked at: one can be brought anywhere.
+/// The minimum number of runs of another parametrization: a single run can be shifted anywhere.
 const LEAST_TUNED: usize = 2;
-/// Two groups are two works only if their geometric means differ by this factor at least: a run in
-/// sixteen that is up to 1.6 times as slow as the others is noise.
+/// The minimum ratio of the groups' means: one run in sixteen may take 1.6 times as long (noise).
 const LEAST_RATIO: f64 = 1.7;
-/// Runs that lie no further apart than this, in seconds, are never told apart: on a busy node the
-/// launching alone of a job takes now a few milliseconds and now some tenths of a second.
+/// Runs within this span, seconds, are never split: launch times on busy nodes vary by tenths.
 const LEAST_SPAN: f64 = 0.5;
-/// Shifts of the tuned runs are tried so far apart, in logarithms of seconds.
+/// The step between trial shifts of the tuned runs, in log seconds.
 const SHIFT_STEP: f64 = 0.05;
 
-/// Whether the latest runs of the default, 4 to [`RECENT_RUNS`], are too different to be one
-/// application's: their coefficient of variation exceeds `max_baseline_cv`, or they have two modes.
+/// Whether the latest runs of the default, 4 to [`RECENT_RUNS`], are too different for one
+/// application: their coefficient of variation exceeds `max_baseline_cv` (also without any one run,
+/// so that one outlier decides nothing), or they have two modes.
 ///
-/// *Variation.* The coefficient must exceed the setting also without whichever run raises it most,
-/// so that one outlier, however slow, decides nothing.
+/// *Two modes.* The latest runs of the most frequent other parametrization are first shifted (in
+/// logarithms) to the default's level, by the shift with the least sum of squares in two groups.
+/// All logarithms are cut into the two groups with the least sum of squares (Fisher 1958, "On
+/// grouping for maximum homogeneity", JASA 53, 789-798), each of at least two runs and a fifth of
+/// all. With `d` the distance of the means and `s` the pooled standard deviation, there are two
+/// modes if `d >= ln 1.7` and `d >= (2.8 + 32 / n) s`. Ashman, Bird and Zepf (1994, AJ 108,
+/// 2348-2361) require `d = 2 s` of groups that are known beforehand; chosen groups need more. By
+/// simulation, which the test repeats: log-normal noise of up to 0.25 with an outlier in sixteen
+/// gives two modes in less than one study in a hundred, at any number of runs.
 ///
-/// *Two modes.* The latest runs of the other parametrization that ran most often are brought to the
-/// default's level first, by the shift of their logarithms that leaves the least sum of squares in
-/// two groups. All logarithms are cut into the two groups with the least sum of squares (Fisher
-/// 1958, "On grouping for maximum homogeneity", JASA 53, 789-798), each with at least two runs and
-/// a fifth of all. With `d` the distance of the groups' means and `s` their pooled standard
-/// deviation there are two modes if `d >= ln 1.7` and `d >= (2.8 + 32 / n) s`. Ashman, Bird and
-/// Zepf (1994, AJ 108, 2348-2361) call groups separate from `d = 2 s` on, when they are known
-/// beforehand; groups that were chosen to look separate are held to more, and few runs to the most.
-/// The factors were found by simulation, so that log-normal noise of up to 0.25 with an outlier in
-/// sixteen has two modes in less than one study in a hundred, at any number of runs; the test
-/// repeats it.
-///
-/// *In turn.* See [`turns::ratio`]: both rules find busy hours as well as different work.
-///
-/// None under four runs, if they lie within half a second, and if they can be one application's.
+/// *In turn.* See [`turns::ratio`]: busy hours meet both rules too. None under four runs, within
+/// half a second, or if one application explains them.
 pub fn mixture(space: &Space, history: &History, settings: &Settings) -> Option<Mixture> {
     let (default, tuned) = latest_runs(space, history);
     if default.len() < LEAST_RUNS {
@@ -85,24 +74,22 @@ pub fn mixture(space: &Space, history: &History, settings: &Settings) -> Option<
     })
 }
 
-/// Whether a study of such runs is only observed: works that take turns, before it has settled. What
-/// was found by then is worth more than the default to either work, and load never takes it away.
+/// Whether the study is only observed: works in turn, not settled (a settled choice beats the
+/// default).
 pub fn is_observed(mixture: &Mixture, history: &History, phase: Phase) -> bool {
     let is_settled = [phase, history.tally.phase()].contains(&Phase::Settled);
     mixture.in_turn && !is_settled
 }
 
-/// The tuned runs, shifted by some way to the default's level.
 struct Alignment {
-    /// In logarithms of seconds.
     shift: f64,
-    /// Two groups that are each large enough to be a work.
+    /// Two groups, each large enough to be a work.
     groups: Groups,
     /// Two groups of any size: a short busy hour slows few runs.
     any_groups: Groups,
 }
 
-/// The shifts that bring a tuned run upon a run of the default, and the groups that each leaves.
+/// The shifts that map a tuned run to one of the default.
 fn alignments(default: &[RecentRun], tuned: &[RecentRun]) -> Vec<Alignment> {
     let logs = |runs: &[RecentRun]| -> Vec<f64> {
         runs.iter().map(|run| run.elapsed.logarithm()).collect()
@@ -130,8 +117,7 @@ fn alignments(default: &[RecentRun], tuned: &[RecentRun]) -> Vec<Alignment> {
     shifts.into_iter().filter_map(aligned).collect()
 }
 
-/// The latest runs that count of the default, and of the parametrization besides that ran most
-/// often of late. Each at most [`RECENT_RUNS`], in the order of their ordinals.
+/// The latest counted runs of the default and of the most frequent other one, in order.
 fn latest_runs(space: &Space, history: &History) -> (Vec<RecentRun>, Vec<RecentRun>) {
     let default = space.default_point();
     let mut by_point: Vec<(Point, Vec<RecentRun>)> = Vec::new();
@@ -167,7 +153,6 @@ fn latest_runs(space: &Space, history: &History) -> (Vec<RecentRun>, Vec<RecentR
     (of_default.unwrap_or_default(), most.unwrap_or_default())
 }
 
-/// From the shortest to the longest of ascending times, seconds.
 fn span(ascending: &[f64]) -> f64 {
     match ascending {
         [shortest, .., longest] => longest - shortest,
@@ -175,17 +160,17 @@ fn span(ascending: &[f64]) -> f64 {
     }
 }
 
-/// Standard deviation (divisor n - 1) over mean, of ascending positive numbers.
+/// Standard deviation (divisor n - 1) over mean.
 fn variation(ascending: &[f64]) -> f64 {
     let largest = ascending.last().copied().unwrap_or(1.0);
-    // In shares of the largest, so that nothing overflows.
+    // Shares of the largest, against overflow.
     let shares = || ascending.iter().map(|time| time / largest);
     let mean = shares().sum::<f64>() / ascending.len() as f64;
     let squares: f64 = shares().map(|share| (share - mean).powi(2)).sum();
     (squares / (ascending.len() - 1) as f64).sqrt() / mean
 }
 
-/// The geometric means of two groups, if they are far enough apart.
+/// Geometric means, if they are far enough apart.
 fn two_modes(groups: &Groups, is_shifted: bool) -> Option<(f64, f64)> {
     let distance = groups.high - groups.low;
     let far = (2.8 + 32.0 / groups.runs as f64) * groups.spread(is_shifted);

@@ -1,21 +1,18 @@
-//! Regret: the time that exploring is expected to have cost, and its budget.
+//! Regret: the expected time that exploring has cost, and its budget.
 //!
-//! The *expected regret* sums over all runs of other parametrizations than the default, those in flight included:
+//! The *expected regret* sums over the runs of other parametrizations, those in flight included:
 //!
 //! ```text
-//! regret = sum of runs(x) * E[max(0, time of x / time of the default - 1)]    in runs of the default
+//! regret = sum of runs(x) * E[max(0, time of x / time of the default - 1)]
 //! ```
 //!
-//! It uses expected times, not measured ones: of two equal parametrizations each run is slower than the other's mean
-//! half the time, so a sum over measured times grows without any harm. The method's [`Estimator`] gives the expected
-//! times; later runs revise them.
+//! It uses expected times: noise alone would make a sum over measured times grow. The method's
+//! [`Estimator`] gives them; later runs revise them. It is not `max(0, E[r] - 1)`: fast runs must
+//! not offset slow ones. (A shrunk mean, whose uncertainty is mostly noise, does take the
+//! expectation first.)
 //!
-//! Regret uses E[max(0, r - 1)], not max(0, E[r] - 1): fast runs must not offset slow ones. The two differ where a
-//! parametrization is hardly known. A shrunk mean is the exception: its uncertainty is mostly noise, so the expectation
-//! comes first.
-//!
-//! One run may overshoot the budget. That overshoot is *forgiven*: it counts as regret, but the study is held to the
-//! budget as if the run had just reached it.
+//! One run may overshoot the budget. That overshoot is *forgiven*: it is reported as regret, but
+//! the study is held to the budget as if the run had just reached it.
 
 pub(crate) mod settings;
 
@@ -29,36 +26,34 @@ use crate::space::Point;
 use crate::surrogate::posterior::{Modelled, Posterior};
 use crate::surrogate::{Prediction, Scatter};
 
-/// The prior of the noise: 2 degrees of freedom of a spread of a tenth. It matters while only the baseline has run.
+/// The noise's prior: 2 degrees of freedom, scale 0.1. It matters while only the baseline has run.
 const NOISE_DEGREES: f64 = 2.0;
 const NOISE_VARIANCE: f64 = 0.01;
-/// A margin for noise that few runs show: noise taken for differences would pause healthy studies. It changes nothing
-/// where points differ by much more than noise.
+/// A margin while few runs show the noise: noise mistaken for differences would pause studies.
 const NOISE_MARGIN: f64 = 8.0;
-/// The most that one run counts for, in runs of the default: sums stay finite.
+/// The largest regret of one run, in runs of the default: sums stay finite.
 const MOST_REGRET: f64 = 1e9;
 /// A pause longer than this many budgets ends the search.
 const LONGEST_PAUSE: u64 = 10;
-/// The most regret of a run that may go on in a pause, in runs of the default.
+/// The largest regret of a run during a pause, in runs of the default.
 const MOST_IN_A_PAUSE: f64 = 0.1;
-/// A regret this close to the bound, as a share of it, has reached it: sums are rounded.
+/// The tolerance for rounding, as a share of the bound.
 const ROUNDING: f64 = 1e-9;
 
-/// What estimates the time of a parametrization's runs, for regret and for the incumbent.
+/// The estimator of elapsed, for regret and for the incumbent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Estimator {
-    /// The surrogate, capped by what the means show: with few runs a surrogate sometimes takes noise for a slope.
+    /// The surrogate, capped by the shrunk means: with few runs it may take noise for a slope.
     Surrogate,
-    /// A parametrization's own mean, shrunk to that of all.
+    /// A parametrization's own mean, shrunk to the mean of all.
     Shrunk,
 }
 
 /// The expected regret of an epoch's runs, in runs of the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ExpectedRegret {
-    /// The expected regret, runs in flight included.
+    /// Runs in flight included.
     pub(crate) regret: f64,
-    /// How much of it is forgiven.
     forgiven: f64,
     /// The budget by now.
     pub(crate) bound: f64,
@@ -67,23 +62,21 @@ pub(crate) struct ExpectedRegret {
 }
 
 impl ExpectedRegret {
-    /// What is left of the budget; negative where it is exceeded.
+    /// What is left of the budget; negative if exceeded.
     pub(crate) fn regret_left(&self) -> f64 {
         self.bound - (self.regret - self.forgiven)
     }
 
-    /// Whether exploration pauses.
     pub(crate) fn is_reached(&self) -> bool {
         self.regret_left() <= ROUNDING * self.bound
     }
 
-    /// Whether a pause would not end in time, so that the search does.
+    /// Whether a pause would last too long: the search ends.
     pub(crate) fn is_spent(&self) -> bool {
         self.regret - self.forgiven >= self.ceiling * (1.0 - ROUNDING)
     }
 
-    /// After `runs` runs of the epoch, those in flight included; `budget` is the epoch's budget of runs. 0 before a run
-    /// of the default has counted.
+    /// After `runs` runs, those in flight included; 0 before a run of the default has counted.
     pub(crate) fn of(
         view: &Modelled<'_>,
         estimator: Estimator,
@@ -108,8 +101,7 @@ impl From<ExpectedRegret> for BestKnownBecause {
     }
 }
 
-/// Whether a point is predicted to take more than `design_most` times the default. Never before a run
-/// has counted, nor where nothing is held back: then nobody needs a surrogate for it.
+/// Whether a point's prediction exceeds `design_most` times the default; false without a fit.
 pub(crate) fn is_far(view: &Modelled<'_>, settings: &RegretSettings, point: &Point) -> bool {
     if settings.drops_nothing() {
         return false;
@@ -119,18 +111,18 @@ pub(crate) fn is_far(view: &Modelled<'_>, settings: &RegretSettings, point: &Poi
         .is_some_and(|posterior| posterior.surrogate.predict(point).mean > posterior.default + most)
 }
 
-/// What a run is expected to take beyond the default, in runs of the default.
+/// A run's expected regret, in runs of the default.
 pub(crate) fn cost(posterior: &Posterior, Prediction { mean, variance }: Prediction) -> f64 {
     regret_of(mean - posterior.default, variance)
 }
 
-/// Whether a run may cost more than [`MOST_IN_A_PAUSE`], or is not expected to be quicker than the default.
+/// Whether a run may cost more than [`MOST_IN_A_PAUSE`], or is not expected to beat the default.
 pub(crate) fn may_regret(posterior: &Posterior, prediction: Prediction) -> bool {
     let Prediction { mean, variance } = prediction;
     on_average(mean, variance) >= posterior.default || cost(posterior, prediction) > MOST_IN_A_PAUSE
 }
 
-/// [`may_regret`] of a point, for methods that know no surrogate. True before a run has counted.
+/// [`may_regret`] for methods without a surrogate. True before a run has counted.
 pub(crate) fn may_regret_at(view: &Modelled<'_>, point: &Point) -> bool {
     let prediction = view
         .posterior()
@@ -140,7 +132,6 @@ pub(crate) fn may_regret_at(view: &Modelled<'_>, point: &Point) -> bool {
     })
 }
 
-/// See [`ExpectedRegret`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct RegretSoFar {
     regret: f64,
@@ -180,7 +171,7 @@ fn regret_so_far(
     }
 }
 
-/// What a run of each of these points is expected to take beyond the default, in runs of the default; in their order.
+/// The regret of a run of each point, in runs of the default.
 fn regrets<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Point, f64> {
     let regret = |time: &Prediction| regret_of(time.mean - times.default.mean, time.variance);
     others
@@ -190,7 +181,7 @@ fn regrets<'a>(others: &[(&'a Point, &Known)], times: &Times) -> BTreeMap<&'a Po
         .collect()
 }
 
-/// By how much the first run that passed the bound is expected to have passed it.
+/// The expected overshoot of the first run that passed the bound.
 fn forgiven(view: &View<'_>, regrets: &BTreeMap<&Point, f64>, settings: &RegretSettings) -> f64 {
     let mut sum = 0.0;
     for (ordinal, point) in view.sequence() {
@@ -205,8 +196,8 @@ fn forgiven(view: &View<'_>, regrets: &BTreeMap<&Point, f64>, settings: &RegretS
     0.0
 }
 
-/// The expectation of `max(0, e^x - 1)`, x normal: `e^(m + v/2) N((m + v) / s) - N(m / s)`, the price of a call
-/// (F. Black, M. Scholes, Journal of Political Economy 81 (1973), 637-654, equation 13).
+/// `E[max(0, e^x - 1)]` for normal x: `e^(m + v/2) N((m + v) / s) - N(m / s)`, a call option's
+/// price (F. Black, M. Scholes, Journal of Political Economy 81 (1973), 637-654, equation 13).
 fn regret_of(mean: f64, variance: f64) -> f64 {
     let deviation = variance.sqrt();
     let regret = if deviation > 0.0 {
@@ -219,7 +210,7 @@ fn regret_of(mean: f64, variance: f64) -> f64 {
     } else {
         mean.exponential() - 1.0
     };
-    // Not clamp: what is no number is no loss.
+    // Not `clamp`: NaN becomes no regret.
     if regret > 0.0 {
         regret.min(MOST_REGRET)
     } else {
@@ -227,8 +218,7 @@ fn regret_of(mean: f64, variance: f64) -> f64 {
     }
 }
 
-/// The runs of a point that took time: those that ended, were cut short, or are in flight. What a run
-/// that failed would have taken is not known; points that fail are quarantined instead.
+/// Counted and censored runs and those in flight; how long failed runs would take is unknown.
 fn ran(known: &Known) -> u64 {
     known
         .count()
@@ -236,19 +226,17 @@ fn ran(known: &Known) -> u64 {
         .saturating_add(known.in_flight)
 }
 
-/// What is expected of log elapsed. Noise is left out, because it is the same for the default.
+/// Expected log elapsed, without noise, which the default has too.
 struct Times {
     default: Prediction,
     others: Vec<Prediction>,
 }
 
-/// A logarithm that is known with a variance: the logarithm of what it is the logarithm of on average
-/// (the mean of a log-normal number).
+/// The logarithm of the mean of a log-normal number.
 fn on_average(mean: f64, variance: f64) -> f64 {
     mean + 0.5 * variance
 }
 
-/// What the surrogate says of each point; none where it says nothing.
 fn by_surrogate(view: &Modelled<'_>, others: &[(&Point, &Known)]) -> Option<Times> {
     let known = &view.fitted()?.known;
     let others = others.iter().map(|(point, _)| known.get(*point).copied());
@@ -258,23 +246,22 @@ fn by_surrogate(view: &Modelled<'_>, others: &[(&Point, &Known)]) -> Option<Time
     })
 }
 
-/// What a point's own runs say of it.
 struct Own {
     mean: f64,
     runs: f64,
 }
 
-/// Each point's own mean log elapsed, weighed against the mean of all points by how well it is known:
-/// with the variance `t` between points and `s` of a run,
+/// Each point's own mean log elapsed, shrunk to the mean of all points (the default is one): with
+/// the variance `t` between points and `s` of a run,
 ///
 /// ```text
 /// weight = t / (t + s / n),   estimate = mean of all + weight * (own mean - mean of all),
 /// ```
 ///
-/// and variance `t * (1 - weight)`, with which it is taken on average; the default is one of the points. That is the best linear
-/// prediction in the one-way random effects model (C. R. Henderson, Biometrics 31 (1975), 423-447);
-/// `s` is pooled over points, `t` the unweighted moment estimator (L. V. Hedges, Psychological Bulletin
-/// 93 (1983), 388-395). Where points differ by no more than runs do, `t` is 0, and nothing is lost.
+/// and variance `t * (1 - weight)`, which goes into the mean. This is the best linear prediction in
+/// the one-way random effects model (C. R. Henderson, Biometrics 31 (1975), 423-447); `s` is pooled
+/// over points, `t` the unweighted moment estimator (L. V. Hedges, Psychological Bulletin 93
+/// (1983), 388-395). If points differ only by noise, `t` is 0 and so is the regret.
 fn by_shrinking(view: &View<'_>, others: &[(&Point, &Known)]) -> Times {
     let default = view.default_known();
     let mut scatter = Scatter::default();
@@ -312,15 +299,13 @@ fn by_shrinking(view: &View<'_>, others: &[(&Point, &Known)]) -> Times {
     }
 }
 
-/// The variance of a run, as far as it is known.
 fn noise(scatter: Scatter) -> f64 {
     let degrees = scatter.degrees + NOISE_DEGREES;
     let variance = (scatter.squares + NOISE_DEGREES * NOISE_VARIANCE) / degrees;
     variance * (1.0 + NOISE_MARGIN / degrees)
 }
 
-/// The mean log elapsed of a point's latest runs, raised by as much as runs cut short raise its mean;
-/// none where nothing is known.
+/// The mean log elapsed of a point's latest runs, raised by its censored runs.
 fn own(known: &Known, scatter: &mut Scatter) -> Option<Own> {
     let estimate = known.mean()?;
     let logs = known.logs();

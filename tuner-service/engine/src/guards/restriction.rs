@@ -1,4 +1,4 @@
-//! The space that is left to tune where parameters have no effect.
+//! The space that is left to tune while ineffective parameters are frozen.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,12 +8,11 @@ use crate::history::{History, Tested};
 use crate::space::{Comparison, Constraint, Domain, Parameter, Parametrization, Point, Space};
 use io_autotune_model::overridden::IneffectiveParameter;
 
-/// A space, what is known of it, and what its epoch inherits, with [unheeded](crate::ParameterEffects::ineffective) parameters held at
-/// their defaults.
-///
-/// They are held by constraints, so that no method need know of it. Parametrizations that differ in them alone are
-/// one: their runs are pooled where no run ever had them as given, and otherwise those of another value than the
-/// default are left out. Where nothing is held, all is what it was.
+/// A space, its history and its epoch's inherited ranks, with
+/// [ineffective](crate::ParameterEffects::ineffective) parameters frozen at their defaults.
+/// Constraints freeze them, so methods need no change. Parametrizations that differ only there
+/// become one: their runs are pooled if no run ever had the values in force, otherwise runs of
+/// non-default values are left out.
 #[derive(Clone, Debug)]
 pub struct RestrictedSpace<'a> {
     whole: &'a Space,
@@ -26,12 +25,12 @@ pub struct RestrictedSpace<'a> {
 struct Frozen<'a> {
     whole: &'a Space,
     narrow: Space,
-    /// The places of what is held, and whether runs that differ there are pooled.
+    /// Places, and whether runs that differ there are pooled.
     parameters: Vec<(usize, bool)>,
 }
 
 impl<'a> RestrictedSpace<'a> {
-    /// Holds these parameters; names that the space does not have are ignored.
+    /// Freezes these parameters. Unknown names are ignored.
     pub fn new(
         space: &'a Space,
         history: &'a History,
@@ -54,24 +53,24 @@ impl<'a> RestrictedSpace<'a> {
         }
     }
 
-    /// What may be run.
+    /// The restricted space.
     pub fn space(&self) -> &Space {
         self.frozen
             .as_ref()
             .map_or(self.whole, |frozen| &frozen.narrow)
     }
 
-    /// What is known of it.
+    /// The history in the restricted space.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// What the epoch inherits of it, the best first.
+    /// The inherited ranks in the restricted space, the best first.
     pub fn inherited(&self) -> &[Parametrization] {
         &self.inherited
     }
 
-    /// The names of what is held, in the space's order.
+    /// The names of the frozen parameters, in the space's order.
     pub fn frozen_parameters(&self) -> Vec<String> {
         let places = self.frozen.iter().flat_map(|frozen| &frozen.parameters);
         places
@@ -79,12 +78,11 @@ impl<'a> RestrictedSpace<'a> {
             .collect()
     }
 
-    /// The space before anything was held.
     pub(crate) fn whole(&self) -> &'a Space {
         self.whole
     }
 
-    /// What becomes of the design of the whole space, so that an epoch goes on with the one that it began with.
+    /// The whole space's design in the restricted space, so that an epoch keeps its design.
     pub(crate) fn design(&self, whole: Vec<Point>) -> Vec<Point> {
         let Some(frozen) = &self.frozen else {
             return whole;
@@ -101,7 +99,6 @@ impl<'a> RestrictedSpace<'a> {
 }
 
 impl<'a> Frozen<'a> {
-    /// None where nothing is held.
     fn new(whole: &'a Space, ineffective: &[IneffectiveParameter]) -> Option<Self> {
         let mut constraints = whole.constraints().to_vec();
         let mut parameters = Vec::new();
@@ -114,7 +111,6 @@ impl<'a> Frozen<'a> {
                 constraints.push(constraint);
             }
         }
-        // The default breaks none of these.
         let narrow = Space::constrained(whole.parameters().to_vec(), constraints).ok()?;
         (!parameters.is_empty()).then_some(Frozen {
             whole,
@@ -123,8 +119,8 @@ impl<'a> Frozen<'a> {
         })
     }
 
-    /// Where a point leads: what is held goes to its default. None where its runs are not to be pooled, unless `all`
-    /// are, or a constraint forbids it there.
+    /// The point with the frozen parameters at their defaults. None if its runs are not pooled
+    /// (unless `all`), or if a constraint forbids it.
     fn led(&self, mut point: Point, all: bool) -> Option<Point> {
         let default = self.whole.default_point();
         for (place, pooled) in &self.parameters {
@@ -169,7 +165,7 @@ impl<'a> Frozen<'a> {
         }
     }
 
-    /// Ranks are no times: they lead to what is held whether runs are pooled or not.
+    /// Ranks are not times, so they are kept whether runs are pooled or not.
     fn inherited(&self, whole: &[Parametrization]) -> Vec<Parametrization> {
         let mut led: Vec<Parametrization> = Vec::with_capacity(whole.len());
         for one in whole {
@@ -180,8 +176,8 @@ impl<'a> Frozen<'a> {
     }
 }
 
-/// That a parameter is at its default; none where it has no other value. A text would be taken for the name of a
-/// parameter in a comparison.
+/// The constraint that a parameter is at its default; none if it has one value. `Compare` would
+/// read a text as a parameter's name, so those use `Forbid`.
 fn at_default(parameter: &Parameter) -> Option<Constraint> {
     let others = match &parameter.domain {
         Domain::Integer { .. } => {

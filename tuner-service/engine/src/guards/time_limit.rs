@@ -1,20 +1,19 @@
 //! Whether a job's time limit leaves room to explore.
 //!
-//! What an exploring run is given may take [`design_most`](crate::study::settings::RegretSettings) times the default: what is predicted
-//! above that is not tried, and what is predicted below may be predicted wrongly. So a run explores only if
+//! An exploring run may take [`design_most`](crate::study::settings::RegretSettings) times the
+//! default, so it needs
 //!
 //! ```text
 //! limit >= design_most * U,    U = exp(m + t(0.95, f) * s * sqrt(1 + 1 / n))
 //! ```
 //!
-//! where m is the mean log elapsed of the n latest runs of the default and s their spread: 95 of 100 runs
-//! of the default end within U (the upper end of a prediction interval for one log-normal run; G. J. Hahn, Journal of the
-//! American Statistical Association 64 (1969), 878-888). So that few runs that happen to be alike do not pass for
-//! no noise at all, s is told by two degrees of freedom of a spread of a tenth as well.
+//! with the mean m and spread s of log elapsed of the default's n latest runs. U is the one-sided
+//! 95 % prediction limit of one log-normal run (G. J. Hahn, Journal of the American Statistical
+//! Association 64 (1969), 878-888). s^2 is shrunk with a scaled inverse chi-squared prior (2
+//! degrees of freedom, scale 0.1), since few runs may be alike by chance.
 //!
-//! The rule asks for no prediction of the point itself. Where nothing has run yet, predictions say least, and a job
-//! that its limit kills costs its user all that it did; and a limit that can be said in one number beforehand is one that a
-//! user can set.
+//! The rule does not predict the point itself: such predictions are poor at first, a killed job
+//! loses all its work, and users can set a limit that is one number.
 
 use crate::math::Portable;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -24,13 +23,11 @@ use crate::history::by_point::View;
 use crate::reason::NoHeadroom;
 use crate::surrogate::Scatter;
 
-/// So many runs of the default are to end in time when they take `design_most` times as long.
 const SHARE: f64 = 0.95;
-/// What is held for the scatter of runs beforehand: so many degrees of freedom of a spread of a tenth.
+/// The prior of the scatter: degrees of freedom and variance.
 const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
 
-/// What a time limit of so many seconds lacks for a run to explore; none if nothing.
 pub(crate) fn lacks(view: &View<'_>, settings: &RegretSettings, limit: f64) -> Option<NoHeadroom> {
     let most = settings.design_most;
     let needed = default_at_most(view).map(|seconds| most * seconds);
@@ -42,7 +39,7 @@ pub(crate) fn lacks(view: &View<'_>, settings: &RegretSettings, limit: f64) -> O
     })
 }
 
-/// What a run of the default takes at most, but for one in twenty; none while none has counted.
+/// U in seconds; none before a run of the default has counted.
 fn default_at_most(view: &View<'_>) -> Option<f64> {
     let default = view.default_known();
     if default.logs().is_empty() {
@@ -119,7 +116,7 @@ mod tests {
                 })
                 .count();
             let share = within as f64 / f64::from(trials);
-            // The prior counts for noise that there is not, and takes a little from noise beyond it.
+            // The prior is conservative for little noise, and slightly optimistic for much.
             assert!((0.915..=1.0).contains(&share), "{share} at {noise}, {runs}");
         }
     }

@@ -1,4 +1,4 @@
-//! History and runs in flight, seen as points of the space.
+//! History and runs in flight by point of the space.
 
 use crate::math::Portable;
 use std::collections::BTreeMap;
@@ -8,35 +8,27 @@ use crate::history::quarantine::{Ends, Quarantine, Quarantined};
 use crate::history::{History, Moments, Pending, Role};
 use crate::space::{Point, Space};
 
-/// The fewest runs that a recommendation rests on: one lucky run recommends nothing.
+/// The minimum number of runs behind a recommendation: one lucky run is not enough.
 pub(crate) const MIN_RUNS: u64 = 2;
 
-/// What is known of one point.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// Moments of the elapsed seconds of the runs that count.
+    /// Of counted runs, seconds.
     pub(crate) elapsed: Moments,
-    /// The natural logarithms of the latest runs' elapsed seconds.
+    /// ln of the latest runs' elapsed seconds, ascending.
     logs: Vec<f64>,
-    /// The places of the latest runs in the epoch.
     ordinals: Vec<i64>,
-    /// After how many seconds runs were cut short by their time limit, the longest first.
+    /// The censored runs' elapsed seconds, the longest first.
     bounds: Vec<f64>,
-    /// The mean elapsed, with the bounds.
     mean: Option<f64>,
     /// Moments of the natural logarithms of measures, by name.
     pub(crate) measures: BTreeMap<String, Moments>,
-    /// How many runs failed.
     pub(crate) failed: u64,
-    /// How many of them ran out of memory.
     out_of_memory: u64,
-    /// Why it is quarantined, if it is.
     pub(crate) quarantine: Option<Quarantine>,
     /// The ordinal of the first run; `i64::MAX` if none has ended.
     pub(crate) first_ordinal: i64,
-    /// How many runs are in flight, for whatever reason.
     pub(crate) in_flight: u64,
-    /// How many of them are search runs.
     pub(crate) search_in_flight: u64,
 }
 
@@ -60,35 +52,32 @@ impl Default for Known {
 }
 
 impl Known {
-    /// How many runs count.
     pub(crate) fn count(&self) -> u64 {
         self.elapsed.count
     }
 
-    /// The natural logarithms of the latest runs' elapsed seconds, ascending.
     pub(crate) fn logs(&self) -> &[f64] {
         &self.logs
     }
 
-    /// How many runs were cut short by their time limit, as far as the history keeps them.
+    /// The censored runs that the history keeps.
     pub(crate) fn censored(&self) -> u64 {
         self.bounds.len() as u64
     }
 
     /// The mean elapsed, seconds (the paper's estimator of f, robert2020 section VI-A), raised by
-    /// the runs that were cut short. Where all were, the longest bound, if that exceeds the mean of
-    /// the default: the parametrization is slower, whatever it takes. None where nothing is known.
+    /// censored runs. If all are censored: the longest bound, if it exceeds the default's mean.
     pub(crate) fn mean(&self) -> Option<f64> {
         self.mean
     }
 
-    /// By how much runs that were cut short raise the logarithm of the mean; asked where runs count.
+    /// By how much censored runs raise the log of the mean.
     pub(crate) fn raised(&self) -> f64 {
         let ratio = self.mean.map(|mean| mean / self.elapsed.mean);
         ratio.map_or(0.0, |ratio| ratio.logarithm().max(0.0))
     }
 
-    /// Runs that count, that were cut short, that failed, and that are in flight.
+    /// Counted, censored, failed and in flight.
     pub(crate) fn runs(&self) -> u64 {
         self.elapsed
             .count
@@ -97,17 +86,14 @@ impl Known {
             .saturating_add(self.in_flight)
     }
 
-    /// Whether it is not run any more, because jobs fail under it; the default never is.
     pub(crate) fn is_quarantined(&self) -> bool {
         self.quarantine.is_some()
     }
 
-    /// Whether it may be recommended at all.
     pub(crate) fn is_eligible(&self) -> bool {
         self.count() > 0 && !self.is_quarantined()
     }
 
-    /// How its runs ended.
     fn ends(&self) -> Ends {
         Ends {
             counted: self.elapsed.count,
@@ -117,7 +103,7 @@ impl Known {
         }
     }
 
-    /// Estimates the mean, once all that is known has been taken in.
+    /// Estimates the mean from all runs; `default` is the default's mean.
     fn estimate(&mut self, default: Option<f64>) {
         self.mean = if self.elapsed.count > 0 {
             let Moments { count, mean, .. } = self.elapsed;
@@ -129,10 +115,8 @@ impl Known {
     }
 }
 
-/// An epoch's history and runs in flight by point.
-///
-/// Entries whose parametrization does not fit the space (any more) are left out, and so are
-/// moments and bounds that no series of positive times can have. The order of the history does not matter.
+/// An epoch's history and runs in flight by point. Entries that do not fit the space, and moments
+/// and bounds that positive times cannot have, are left out. The history's order does not matter.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     pub(crate) space: &'a Space,
@@ -216,22 +200,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What is known of a point; none if it never ran.
     pub(crate) fn get(&self, point: &Point) -> Option<&Known> {
         self.known.get(point)
     }
 
-    /// What is known of the default.
     pub(crate) fn default_known(&self) -> Known {
         self.get(&self.default).cloned().unwrap_or_default()
     }
 
-    /// Every point that ever ran or is in flight, in the order of the points.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Point, &Known)> {
         self.known.iter()
     }
 
-    /// Points with runs in flight, at most so many, and the number of these.
+    /// At most `most` points with runs in flight, and their numbers.
     pub(crate) fn flights(&self, most: usize) -> Vec<(Point, f64)> {
         self.iter()
             .filter(|(_, known)| known.in_flight > 0)
@@ -240,15 +221,14 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// The runs that count of parametrizations other than the default, with their places in the epoch,
-    /// oldest first; of each parametrization the latest [`crate::history::RECENT_RUNS`].
+    /// Counted runs of non-default points, oldest first; the latest `RECENT_RUNS` of each.
     pub(crate) fn sequence(&self) -> Vec<(i64, &Point)> {
         let mut sequence: Vec<(i64, &Point)> = self.runs_of_others().collect();
         sequence.sort();
         sequence
     }
 
-    /// What the latest run that counts was given, control runs and others of the default left out.
+    /// The parametrization of the latest counted run, runs of the default left out.
     pub(crate) fn latest(&self) -> Option<&Point> {
         self.runs_of_others().max().map(|(_, point)| point)
     }
@@ -262,12 +242,10 @@ impl<'a> View<'a> {
             .flat_map(|(point, known)| known.ordinals.iter().map(move |ordinal| (*ordinal, point)))
     }
 
-    /// Whether a run of what was chosen has ended.
     pub(crate) fn has_run_its_choice(&self) -> bool {
         self.chosen
     }
 
-    /// What is not run any more, in the order of the points.
     pub(crate) fn quarantined(&self) -> Vec<Quarantined> {
         self.iter()
             .filter_map(|(point, known)| {
@@ -279,13 +257,11 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// How many runs in flight explore.
     pub(crate) fn exploring(&self) -> u64 {
         self.exploring
     }
 
-    /// The points that a run counts for and that are not quarantined, the lowest mean first. At equal means the
-    /// default comes first, then the point that is known better.
+    /// Eligible points, the lowest mean first. Ties: the default, then the point with more runs.
     pub(crate) fn by_mean(&self) -> Vec<Point> {
         let mut ranked: Vec<(&Point, &Known, f64)> = self
             .iter()
@@ -305,7 +281,6 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether these can be the moments of positive times.
 fn sound(moments: &Moments) -> bool {
     moments.count > 0
         && moments.mean.is_finite()
@@ -314,7 +289,6 @@ fn sound(moments: &Moments) -> bool {
         && moments.m2 >= 0.0
 }
 
-/// Whether these can be the moments of logarithms of positive numbers.
 fn sound_logs(moments: &Moments) -> bool {
     const FARTHEST: f64 = 746.0;
     let most = moments.count as f64 * FARTHEST * FARTHEST;

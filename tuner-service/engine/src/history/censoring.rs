@@ -1,30 +1,24 @@
-//! What a parametrization's runs take on average, when some were cut short by their time limit.
-//!
-//! A run cut short after b seconds is *censored*: it would have taken at least b. Left out, it makes
-//! a slow parametrization look fast, because it is the slow runs that are cut short; taken as a run
-//! of b seconds, likewise where b is small.
+//! The mean elapsed of a parametrization when its time limit ended some runs. A run cut short after
+//! b seconds is *censored*: it would have taken at least b. To leave it out, or to take a small b
+//! as its time, makes a slow parametrization look fast.
 
-/// The mean elapsed, seconds, of `count` runs of mean `mean` that ended and of runs cut short after
-/// `bounds` seconds: the solution E of
+/// The mean elapsed, seconds, of `count` ended runs with mean `mean` and of runs censored at the
+/// bounds `descending`: the solution E of
 ///
 /// ```text
 /// E = (count * mean + sum of max(b, E) over the bounds) / (count + number of bounds)
 /// ```
 ///
-/// so a run cut short is taken for one of its bound, or of the estimate itself where that is longer.
 /// This is self-consistency (Efron 1967, "The two sample problem with censored data", Proc. Fifth
-/// Berkeley Symposium 4, 831-853, of which the estimator of Kaplan and Meier 1958, JASA 53, 457-481,
-/// is the solution for a whole distribution; Schmee and Hahn 1979, Technometrics 21, 417-432, for
-/// regression) with the least that a run cut short can have taken, where those take what it takes on
-/// average. The result is too low rather than too high, and has what the choice of a parametrization
-/// needs: a further bound never lowers it, and nothing but `count` and `mean` is needed of the other
-/// runs. Tobin's model (1958) would need the distribution's shape, and Kaplan and Meier's mean does
-/// not exist if the longest run was cut short; neither can be had from two to five runs.
+/// Berkeley Symposium 4, 831-853; Kaplan and Meier 1958, JASA 53, 457-481, for a whole
+/// distribution; Schmee and Hahn 1979, Technometrics 21, 417-432, for regression), with the least
+/// time of a censored run instead of its mean. E is biased low, a further bound never lowers it,
+/// and it needs only `count` and `mean` of the ended runs. Two to five runs give neither the
+/// distribution's shape, which Tobin's model (1958) needs, nor Kaplan and Meier's mean, which does
+/// not exist if the longest run is censored.
 ///
-/// E is the largest of the means over the runs that ended and the j longest bounds, j = 0, 1, ...: a
-/// bound above the mean of what precedes it raises that mean, and one below lowers it.
-///
-/// `descending` are the bounds, the longest first. Without any the answer is `mean` itself.
+/// E is the largest of the means over the ended runs and the j longest bounds, j = 0, 1, ...: a
+/// bound raises the mean of what precedes it exactly if it exceeds it.
 pub(crate) fn with_bounds(count: u64, mean: f64, descending: &[f64]) -> f64 {
     let mut estimate = mean;
     let mut runs = count as f64;
@@ -33,7 +27,7 @@ pub(crate) fn with_bounds(count: u64, mean: f64, descending: &[f64]) -> f64 {
             break;
         }
         runs += 1.0;
-        // Not the sum over the number: that can exceed the largest number.
+        // Not sum over number, which may overflow.
         estimate += (*bound - estimate) / runs;
     }
     estimate

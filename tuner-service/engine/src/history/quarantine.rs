@@ -1,18 +1,14 @@
-//! Which parametrizations are not run any more, because jobs fail under them.
-//!
-//! A run that ran out of memory is enough, where none of the default did. Any other failure may be the
-//! user's own doing, so it takes two, and more than the default has: with p the probability that a run
-//! under the parametrization fails, q that one under the default does, and nothing known of either
-//! beforehand,
+//! Quarantine: a parametrization under which jobs fail is not run again. One run out of memory is
+//! enough, if none of the default ran out. Other failures may be the user's, so it takes two, and
+//! more than the default has: with failure probabilities p under the parametrization and q under
+//! the default, and uniform priors,
 //!
 //! ```text
 //! P(p <= q | runs) <= 0.05
 //! ```
 //!
-//! Two of two are enough where the default never failed, however little it ran. An application that fails now and then does so under the default as well, and then it takes more
-//! failures. Runs that their time limit cut short weigh like failures, on both sides: a user's job is lost
-//! either way. The default is never quarantined: it is what the job would have had without us.
-//! A quarantine follows from the history, and ends when later runs speak against it.
+//! Two of two are enough if the default never failed. Censored runs count as failures on both
+//! sides: the user's job is lost. The default is never quarantined. It may end with later runs.
 
 use crate::math::Portable;
 use std::fmt;
@@ -22,27 +18,26 @@ use statrs::function::beta::ln_beta;
 
 use crate::space::Parametrization;
 
-/// One loss may always be the user's own doing.
+/// One loss may be the user's.
 const LEAST_LOST: u64 = 2;
-/// A parametrization is quarantined where the probability that it fails no more often than the default
-/// is at most this.
+/// The largest probability, for a quarantine, that it fails no more often than the default.
 const DOUBT: f64 = 0.05;
-/// What that probability is computed with may be off by so much, as a share.
+/// The relative rounding error of that probability.
 const ROUNDING: f64 = 1e-9;
-/// Rates are told from so many runs at the most: the sum below has as many terms.
+/// Rates use at most this many runs: the sum below has as many terms.
 const MOST_RUNS: f64 = 1000.0;
 
 /// How the runs of a parametrization ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ends {
-    /// How many counted.
+    /// Counted runs.
     pub counted: u64,
-    /// How many failed, those that ran out of memory included.
+    /// Failed runs, those out of memory included.
     pub failed: u64,
-    /// How many their time limit cut short, as far as the history keeps them.
+    /// Runs that their time limit ended, as far as the history keeps them.
     pub cut_short: u64,
-    /// How many ran out of memory.
+    /// Runs out of memory.
     pub out_of_memory: u64,
 }
 
@@ -61,16 +56,16 @@ impl Ends {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Quarantine {
-    /// Jobs ran out of memory under it, and none under the default.
+    /// Jobs ran out of memory under it, none under the default.
     OutOfMemory {
-        /// How many did.
+        /// The jobs that did.
         runs: u64,
     },
-    /// Jobs fail or are cut short under it more often than under the default.
+    /// Jobs fail or are cut short more often than under the default.
     Fails {
-        /// How its runs ended.
+        /// Ends under it.
         ends: Ends,
-        /// How those of the default did.
+        /// Ends under the default.
         default: Ends,
     },
 }
@@ -105,7 +100,6 @@ impl fmt::Display for Quarantine {
 }
 
 impl Quarantine {
-    /// Whether a parametrization other than the default is quarantined, and why.
     pub(crate) fn of(ends: Ends, default: Ends) -> Option<Self> {
         if ends.out_of_memory > 0 && default.out_of_memory == 0 {
             let runs = ends.out_of_memory;
@@ -118,12 +112,11 @@ impl Quarantine {
     }
 }
 
-/// The probability that a parametrization fails no more often than the default, after these runs.
-///
-/// Before any run each rate is uniform on 0 to 1; after l losses and n runs that counted it is
-/// Beta(l + 1, n + 1). For Beta(a, b) of the parametrization and Beta(c, d) of the default, c whole (J. D. Cook,
-/// "Exact calculation of beta inequalities", 2005, section 4; as a sum of positive terms E. Miller, "Formulas for Bayesian
-/// A/B testing", 2014, equation 6):
+/// The probability that a parametrization fails no more often than the default. With uniform
+/// priors, l losses and n counted runs give the rate Beta(l + 1, n + 1). For Beta(a, b) of the
+/// parametrization and Beta(c, d) of the default, c whole (J. D. Cook, "Exact calculation of beta
+/// inequalities", 2005, section 4; as a sum of positive terms E. Miller, "Formulas for Bayesian A/B
+/// testing", 2014, equation 6):
 ///
 /// ```text
 /// P(q > p) = sum for i from 0 to c - 1 of  B(a + i, b + d) / ((d + i) B(1 + i, d) B(a, b))
@@ -141,7 +134,6 @@ fn doubt(ends: Ends, default: Ends) -> f64 {
     sum
 }
 
-/// Both parameters of a rate's distribution; of very many runs as if there had been fewer.
 fn shape(ends: Ends) -> (f64, f64) {
     let (lost, counted) = (ends.lost() as f64, ends.counted as f64);
     let share = (MOST_RUNS / (lost + counted).max(1.0)).min(1.0);
@@ -151,7 +143,7 @@ fn shape(ends: Ends) -> (f64, f64) {
     )
 }
 
-/// A parametrization that is not run any more.
+/// A quarantined parametrization.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quarantined {
@@ -252,9 +244,8 @@ mod tests {
         assert!(Quarantine::of(ends(u64::MAX, 0), ends(0, u64::MAX)).is_some());
     }
 
-    /// The share of parametrizations that are quarantined at some time in studies of an application that fails at this
-    /// rate whatever its parametrization: 50 exploring runs of 20 parametrizations, the default as
-    /// often as it has its control runs.
+    /// The share of studies' parametrizations that are ever quarantined, if the application fails
+    /// at this rate anyway: 50 exploring runs of 20 parametrizations, plus the control runs.
     fn falsely_quarantined(rate: f64) -> f64 {
         const STUDIES: usize = 400;
         const POINTS: usize = 20;

@@ -1,10 +1,7 @@
-//! Surrogate models as in Robert, Zertal and Goret 2019 (sections II-B-1 and III-B-1) and Bayesian
-//! optimisation as in Cao, Tarasov, Tiwari and Zadok 2018: a Gaussian process on what is known, and the
-//! untested point that promises most.
-//!
-//! The process is on the logarithm of elapsed ([`Surrogate`]), so a time is log-normal: the closed forms
-//! below are in seconds, as the paper's. The best known is the lowest that the process expects at
-//! a point that ran; on the paper's systems without noise that is the lowest time.
+//! A Gaussian process with an acquisition function: Robert, Zertal and Goret 2019 (sections II-B-1
+//! and III-B-1); Cao, Tarasov, Tiwari and Zadok 2018. The process is on log elapsed
+//! ([`Surrogate`]), so times are log-normal; the closed forms below are in seconds, as the paper's.
+//! The best known is the lowest prediction at a point that ran.
 
 use crate::math::{Portable, normal_cdf};
 use rand_chacha::ChaCha8Rng;
@@ -16,14 +13,13 @@ use crate::space::Point;
 use crate::study::settings::Acquisition;
 use crate::surrogate::{Observation, Prediction, Scatter, Surrogate, ranked};
 
-/// The surrogate is fitted to at most so many points.
 const MOST_POINTS: usize = 96;
-/// How many points are looked at in a space that is too large to be looked at whole.
+/// The random candidates in a large space.
 const DRAWN: usize = 1000;
-/// Of so many of the best every single change is looked at too, in such a space.
+/// The best points whose single changes are candidates too, in a large space.
 const CLIMBED: usize = 3;
 
-/// What promises most under an acquisition function, among points of which nothing is known.
+/// The untested point with the highest acquisition function.
 pub(crate) fn propose(
     context: &MethodContext<'_>,
     acquisition: Acquisition,
@@ -33,7 +29,7 @@ pub(crate) fn propose(
     propose_by(context, model, acquisition, rng)
 }
 
-/// [`propose`] by another process.
+/// [`propose`] with another process.
 pub(crate) fn propose_by<P: Process>(
     context: &MethodContext<'_>,
     model: impl FnOnce() -> Option<Model<P>>,
@@ -74,8 +70,7 @@ pub(crate) fn propose_by<P: Process>(
     }
 }
 
-/// The most that any untested point is expected to improve on the best known, as a share of it; none
-/// while nothing can be said.
+/// The largest expected improvement of an untested point, as a share of the best known.
 pub(crate) fn most_to_gain(view: &View<'_>, rng: &mut ChaCha8Rng) -> Option<f64> {
     let model = Model::new(view)?;
     let untested = |point: &Point| view.get(point).is_none_or(|known| known.mean().is_none());
@@ -86,17 +81,15 @@ pub(crate) fn most_to_gain(view: &View<'_>, rng: &mut ChaCha8Rng) -> Option<f64>
     Some(gains.fold(0.0, f64::max))
 }
 
-/// What expects something of log elapsed.
 pub(crate) trait Process {
     /// Log elapsed at these points, in their order, without the noise of a run.
     fn expect_all(&self, points: &[Point]) -> Vec<Prediction>;
 
-    /// The measures that it was learnt from too, by name.
     fn measures(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// In a space of at most so many points each of them is looked at.
+    /// A space of at most this many points is evaluated whole.
     const MOST_CANDIDATES: usize;
 }
 
@@ -108,12 +101,10 @@ impl Process for Surrogate {
     const MOST_CANDIDATES: usize = neighbourhood::SMALL;
 }
 
-/// The process on what is known.
 pub(crate) struct Model<P> {
     process: P,
-    /// Points that ran, the lowest expectation first.
+    /// Points that ran, the lowest prediction first.
     ranked: Vec<Point>,
-    /// The lowest expectation at such a point, log seconds.
     best: f64,
 }
 
@@ -134,7 +125,6 @@ impl Model<Surrogate> {
 }
 
 impl<P: Process> Model<P> {
-    /// A process, and the points that ran; none if there are none.
     pub(crate) fn of(process: P, ran: Vec<Point>) -> Option<Self> {
         let expected = process.expect_all(&ran);
         let ranked = ranked(ran, expected);
@@ -145,8 +135,8 @@ impl<P: Process> Model<P> {
         })
     }
 
-    /// "We simply evaluated the function over the whole grid" (section III-B-1); of a grid too large
-    /// for that, points drawn at random and single changes of the best.
+    /// "We simply evaluated the function over the whole grid" (section III-B-1). Of a larger grid:
+    /// random points, and single changes of the best.
     fn candidates(&self, view: &View<'_>, rng: &mut ChaCha8Rng) -> Vec<Point> {
         let space = view.space;
         if let Some(points) = space.points(P::MOST_CANDIDATES) {
@@ -162,8 +152,7 @@ impl<P: Process> Model<P> {
         candidates
     }
 
-    /// The acquisition function at a point, higher being better, and what decides where it is equal:
-    /// the lower expectation.
+    /// The acquisition function (higher is better), with the negated prediction for ties.
     fn worth(&self, acquisition: Acquisition, prediction: Prediction) -> (f64, f64) {
         let worth = match acquisition {
             Acquisition::ExpectedImprovement => self.improvement(prediction),
@@ -173,7 +162,7 @@ impl<P: Process> Model<P> {
         (worth, -prediction.mean)
     }
 
-    /// How many deviations the best known is above what is expected; infinite where it is sure.
+    /// z: the best known above the prediction, in standard deviations.
     fn deviations(&self, Prediction { mean, variance }: Prediction) -> f64 {
         let gap = self.best - mean;
         if variance > 0.0 {
@@ -188,19 +177,18 @@ impl<P: Process> Model<P> {
         normal_cdf(self.deviations(prediction))
     }
 
-    /// Expected improvement `E max(best - T, 0)` as a share of the best, for `ln T` normal with mean m
-    /// and deviation s: `Phi(z) - exp(m + s^2 / 2 - ln best) Phi(z - s)`.
+    /// Expected improvement `E max(best - T, 0)` over the best, for `ln T` normal with mean m and
+    /// deviation s: `Phi(z) - exp(m + s^2 / 2 - ln best) Phi(z - s)`.
     fn improvement(&self, prediction: Prediction) -> f64 {
         let z = self.deviations(prediction);
         let Prediction { mean, variance } = prediction;
         let ratio = (mean + variance / 2.0 - self.best).exponential();
-        // Where both are infinitely small this is not a number; nothing is expected there.
+        // `max` turns NaN (both infinitely small) into 0.
         (normal_cdf(z) - ratio * normal_cdf(z - variance.sqrt())).max(0.0)
     }
 }
 
-/// What a process is fitted to: at most so many points, two thirds of them the quickest, the rest
-/// the latest.
+/// At most `most` points: two thirds the fastest, the rest the latest.
 pub(crate) fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter) {
     let mut known: Vec<(&Point, &Known, f64)> = view
         .iter()
@@ -218,7 +206,7 @@ pub(crate) fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatte
         .map(|(point, known, mean)| {
             let logs = known.logs();
             let runs = logs.len().max(1) as f64;
-            // What was cut short raises the logarithm by as much as the mean.
+            // Censored runs raise the logarithm as they raise the mean.
             let log_mean = if logs.is_empty() {
                 mean.logarithm()
             } else {

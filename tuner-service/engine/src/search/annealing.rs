@@ -1,7 +1,6 @@
-//! Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983), which robert2019 and cao2018 have with
-//! different neighbours and coolings. See [`super::replay`] for how it does without a state.
-//!
-//! Points in flight, and those that are quarantined, count as refused: the walk goes on from where it is.
+//! Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983) for robert2019 and cao2018, which
+//! differ in neighbours and cooling. Stateless, see [`super::replay`]. Points in flight or in
+//! quarantine count as refused.
 
 use crate::math::Portable;
 use rand::RngExt;
@@ -13,27 +12,23 @@ use crate::reason::Reason;
 use crate::space::{Point, Space};
 use crate::study::settings::Restart;
 
-/// A walk that came back to known points so often has nowhere new to go.
+/// The maximum number of steps among known points.
 const MOST_STEPS: u64 = 4096;
-/// How often a neighbour is drawn until the space admits one; of the last one as much is taken as it
-/// admits.
+/// The draws of a neighbour; of the last one as much is taken as the space admits.
 const DRAWS: usize = 32;
 
-/// A neighbour of a point, drawn at random; what the space does not admit is drawn again.
+/// Draws a neighbour of a point, which the space may not admit.
 pub(crate) type Neighbour = fn(&Space, &Point, &mut ChaCha8Rng) -> Point;
 
-/// One kind of annealing.
 pub(crate) struct Annealing<'a> {
-    /// Where it may go from a point.
     pub(crate) neighbour: Neighbour,
-    /// The temperature so many steps after the start or the last restart, seconds.
+    /// The temperature in seconds, by steps since the start or the last restart.
     pub(crate) temperature: &'a dyn Fn(u64) -> f64,
-    /// When it is set back.
     pub(crate) restart: Restart,
 }
 
 impl Annealing<'_> {
-    /// Walks from a point whose mean is known to the first one of which nothing is known.
+    /// Walks from a point with a known mean to the first untested one.
     pub(crate) fn propose(
         &self,
         context: &MethodContext<'_>,
@@ -102,14 +97,12 @@ impl Annealing<'_> {
     }
 }
 
-/// Metropolis's rule: what is not slower always, what is slower with probability
-/// `exp(-(there - here) / temperature)`. (robert2019, section II-B-2, has the comparison with the random
-/// number the wrong way round: it would accept the worst the more readily.)
+/// Metropolis's rule: slower points have probability `exp(-(there - here) / temperature)`.
+/// (robert2019, section II-B-2, has the comparison reversed.)
 pub(crate) fn accepts(here: f64, there: f64, temperature: f64, rng: &mut ChaCha8Rng) -> bool {
     there <= here || rng.random::<f64>() < ((here - there) / temperature).exponential()
 }
 
-/// The names of the parameters in which two points differ.
 pub(crate) fn changed(space: &Space, a: &Point, b: &Point) -> Vec<String> {
     space
         .parameters()

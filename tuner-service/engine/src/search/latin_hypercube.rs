@@ -1,13 +1,9 @@
-//! The Latin hypercube that an epoch starts with.
+//! The Latin hypercube that an epoch starts with: a pure function of space, size and seed.
 //!
-//! The design is a pure function of the space, the number of points and the epoch's seed, so it is
-//! never stored: it is computed anew for each suggestion.
-//!
-//! A Latin hypercube gives every point its own value in every dimension (robert2020, section V-A,
-//! after Fang, Li and Sudjianto 2005: "non-collapsing"). Where a parameter has fewer levels than
-//! there are points that cannot be had, as in the paper's own table III; each level then appears
-//! equally often, or once more. Among a number of such designs the one whose nearest two points are
-//! farthest apart is taken (maximin; Morris and Mitchell 1995).
+//! Every point has its own value in every dimension (robert2020, section V-A, after Fang, Li and
+//! Sudjianto 2005: "non-collapsing"). A parameter with fewer levels than points has each level
+//! equally often, or once more (the paper's table III). Of several designs the maximin one is
+//! taken: its nearest two points are farthest apart (Morris and Mitchell 1995).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,22 +14,19 @@ use rand_chacha::ChaCha8Rng;
 use crate::checks::MAX_DESIGN_POINTS;
 use crate::space::{Point, Space, levels_of};
 
-/// How many designs are drawn at most, of which the best is taken.
 const CANDIDATES: usize = 64;
-/// How many designs are drawn at least, however large they are.
+/// The minimum number of designs that are drawn, however large they are.
 const FEWEST_CANDIDATES: usize = 8;
-/// How many distances between parameter values are looked at, about, over all candidates.
+/// About the maximum number of distances between values that are computed over all candidates.
 const WORK: usize = 2_000_000;
-/// How many swaps are tried to cure one candidate, per point.
+/// The swaps per point that repair a candidate.
 const SWAPS_PER_POINT: usize = 40;
-/// How many points are drawn to replace one that may not be run.
+/// The draws that replace a point which may not run.
 const REPLACEMENTS: u32 = 16;
 
-/// The points of the design, the nearest to the default first, no point twice.
-///
-/// `wanted` points, or every point of a space that has no more than that, or one more: then it is the
-/// default that is left out. In a larger space it is left out where that does not break the balance. Where
-/// conditions and constraints leave few points, some may be missing.
+/// The design, the nearest point to the default first, none twice: `wanted` points, or a space of
+/// at most one more whole, without the default if that is one too many. In a larger space the
+/// default is left out if balance allows. Conditions and constraints may leave fewer points.
 pub(crate) fn latin_hypercube(space: &Space, wanted: u32, seed: u64) -> Vec<Point> {
     let wanted = wanted.min(MAX_DESIGN_POINTS) as usize;
     let default = space.default_point();
@@ -58,7 +51,7 @@ fn best_candidate(space: &Space, wanted: usize, default: &Point, seed: u64) -> V
     let candidates = if space.is_whole_grid() {
         (WORK / work.max(1)).clamp(FEWEST_CANDIDATES, CANDIDATES)
     } else {
-        // To find what may be run is most of the work there.
+        // Most of the work is the search for admitted points.
         FEWEST_CANDIDATES
     };
     let mut best: Option<(usize, f64, Vec<Point>)> = None;
@@ -76,7 +69,7 @@ fn best_candidate(space: &Space, wanted: usize, default: &Point, seed: u64) -> V
     best.map(|(_, _, points)| points).unwrap_or_default()
 }
 
-/// The smallest distance between two points; none if that is not above the least that it should be.
+/// The smallest distance between two points; none unless it exceeds `least`.
 fn spread(space: &Space, points: &[Point], least: f64) -> Option<f64> {
     let metric = space.metric();
     let mut smallest = f64::INFINITY;
@@ -91,7 +84,6 @@ fn spread(space: &Space, points: &[Point], least: f64) -> Option<f64> {
     (smallest > least).then_some(smallest)
 }
 
-/// One design, and how many faults it has left: repeated points, and the default.
 fn candidate(
     space: &Space,
     wanted: usize,
@@ -114,9 +106,7 @@ fn candidate(
     (points, faults)
 }
 
-/// What conditions and constraints leave of a design. A point that may not be run is replaced by
-/// one near it, or by a random one where that is in the design already; if no other is found it is
-/// left out.
+/// Replaces points that may not run by points near them, else by random ones, else leaves them out.
 fn admitted(
     space: &Space,
     points: Vec<Point>,
@@ -140,11 +130,10 @@ fn admitted(
     kept
 }
 
-/// One parameter's levels for every point, in random order.
 fn column(levels: u32, wanted: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let (count, points) = (u64::from(levels), wanted as u64);
     let mut column: Vec<u32> = if count >= points {
-        // A stratum per point, a random level in each: no two points share one.
+        // A stratum per point: no two points share a level.
         (0..points)
             .map(|stratum| {
                 let (low, high) = (stratum * count / points, (stratum + 1) * count / points);
@@ -152,7 +141,6 @@ fn column(levels: u32, wanted: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
             })
             .collect()
     } else {
-        // Each level equally often, and random ones once more.
         let mut extra: Vec<u32> = (0..levels).collect();
         extra.shuffle(rng);
         extra.truncate((points % count) as usize);
@@ -163,12 +151,10 @@ fn column(levels: u32, wanted: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
     column
 }
 
-/// Removes repeated points and the default by swapping single values between points, which keeps
-/// every column as it is. A swap that makes things no worse is kept, so that the search can leave a
-/// plateau. Returns the faults that are left.
+/// Removes repeated points and the default by swaps of single values, which keep every column. A
+/// swap that is no worse is kept, to leave plateaus. Returns the remaining faults.
 fn cure(space: &Space, points: &mut [Point], default: &Point, rng: &mut ChaCha8Rng) -> usize {
-    // Points are told apart by their place in the grid. Of a grid too large to be counted two points
-    // may look alike; they are swapped for nothing then.
+    // Points are identified by grid index. If it wraps in a huge grid, unneeded swaps are made.
     let strides: Vec<u128> = space
         .parameters()
         .iter()

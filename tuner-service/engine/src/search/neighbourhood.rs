@@ -1,4 +1,4 @@
-//! Points near a point: where a method goes on when what it draws is known already.
+//! Points near a point, for methods that draw a known one.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -6,18 +6,17 @@ use rand_chacha::ChaCha8Rng;
 use super::MethodContext;
 use crate::space::{Parameter, Point, Space, levels_of, other_level};
 
-/// A space of at most so many points is searched whole.
+/// A space of at most this many points is searched whole.
 pub(super) const SMALL: usize = 4096;
-/// How many steps a walk takes at most in a larger space.
+/// The maximum number of steps of a walk in a larger space.
 const WALK: usize = 4096;
-/// How many points are drawn where constraints leave the walk nothing.
+/// The draws if constraints block the walk.
 const DRAWS: usize = 1000;
 
-/// No more than so many levels of a parameter are tried in single changes.
+/// The maximum number of levels of a parameter that are tried in single changes.
 const CHANGED_LEVELS: u32 = 16;
 
-/// What differs from a point in one parameter, which stands beside it, and may be run: every level of each
-/// parameter, or so many that are drawn where there are more than [`CHANGED_LEVELS`].
+/// The admitted points that differ in one parameter; of many levels [`CHANGED_LEVELS`] random ones.
 pub(super) fn single_changes<'a>(
     space: &'a Space,
     point: &Point,
@@ -42,8 +41,8 @@ pub(super) fn single_changes<'a>(
     changes
 }
 
-/// A wanted point near another: the nearest in a small space, untested ones first; the first on a
-/// random walk in a large one.
+/// A wanted point near another: in a small space the nearest, untested ones first; in a large one
+/// the first on a random walk.
 pub(super) fn nearest(
     context: &MethodContext<'_>,
     from: &Point,
@@ -74,15 +73,14 @@ pub(super) fn nearest(
         }
         is_wanted(&point).then(|| point.clone())
     });
-    // Where constraints leave little, a walk may be shut in among what has been run.
+    // Constraints may confine a walk to tested points.
     let draws = if space.is_whole_grid() { 0 } else { DRAWS };
     walked.or_else(|| (0..draws).map(|_| space.draw(rng)).find(&is_wanted))
 }
 
 /// One step of a random walk (section V-D): a random parameter that exists at this canonical point
-/// goes one level up or down, inwards at an end; among categories, to any other value. The point may
-/// have to be made canonical then. Returns the parameter's index; none if no parameter has a second
-/// value.
+/// goes one level up or down, inwards at an end; a category takes any other value. The result may
+/// not be canonical. Returns the parameter's index; none if no parameter has a second value.
 pub(crate) fn step(space: &Space, point: &mut Point, rng: &mut ChaCha8Rng) -> Option<usize> {
     let parameters = space.parameters();
     let existing = space.existing(point);

@@ -1,4 +1,4 @@
-//! Random search: points drawn uniformly, none twice (cao2018, section 4.2: "random selection without
+//! Random search: uniform points, none twice (cao2018, section 4.2: "random selection without
 //! replacement"; the random sampler RS of robert2020, section VIII-D). It starts with the default.
 
 use rand_chacha::ChaCha8Rng;
@@ -8,10 +8,9 @@ use crate::reason::Reason;
 use crate::space::{Point, Space};
 use crate::study::settings::Settings;
 
-/// How many points are drawn before one is looked for near the last.
+/// The draws before an untested point near the last one is taken.
 const DRAWS: usize = 100;
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct RandomMethod;
 
@@ -28,7 +27,6 @@ impl Method for RandomMethod {
     }
 }
 
-/// A random untested point.
 pub(super) fn draw(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
     let space = context.space();
     let mut last = context.view.default.clone();
@@ -45,7 +43,6 @@ pub(super) fn draw(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposa
     elsewhere(context, &last, rng)
 }
 
-/// The untested point nearest to one, or what to do if there is none.
 pub(super) fn elsewhere(
     context: &MethodContext<'_>,
     from: &Point,

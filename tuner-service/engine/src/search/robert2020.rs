@@ -1,14 +1,9 @@
-//! The genetic algorithms of the 2020 paper, with each of its noise reductions: none (class CGA of
-//! its table V), resampling (RGA; by default standard-error dynamic resampling), fitness regression
-//! (FGA), both (FRGA).
-//!
-//! S. Robert, S. Zertal, G. Vaumourin, "Using genetic algorithms for noisy systems' auto-tuning: an
-//! application to the case of burst buffers" (2020), cited as robert2020. The operators of section V
-//! are in [`genetics`], the resampling of section VI-A in [`resampling`], [`sedr`] and [`averaging`],
-//! the fitness regression of section VI-B in [`regression`], table V in [`table_v`].
-//!
-//! The paper runs one application after the other. With runs in flight, children wait for nothing
-//! but their own results: while one child's runs are in flight another child is drawn.
+//! The genetic algorithms of S. Robert, S. Zertal, G. Vaumourin, "Using genetic algorithms for
+//! noisy systems' auto-tuning: an application to the case of burst buffers" (2020), with the noise
+//! reductions of table V: none (class CGA), resampling (RGA), fitness regression (FGA), both
+//! (FRGA). Section V is in [`genetics`]; section VI-A in [`resampling`], [`sedr`], [`averaging`];
+//! section VI-B in [`regression`]; table V in [`table_v`]. Unlike the paper's, a child need not
+//! wait for another's runs in flight.
 
 mod averaging;
 pub(crate) mod genetics;
@@ -31,10 +26,9 @@ use crate::study::settings::Settings;
 use crate::surrogate::posterior::Modelled;
 use resampling::Rule;
 
-/// How many children are drawn before one is looked for near the last.
+/// The children that are drawn before one near the last is taken.
 const DRAWS: u32 = 100;
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Robert2020Method;
 
@@ -58,7 +52,7 @@ impl Method for Robert2020Method {
         settings.robert2020.noise.resampling().is_some()
     }
 
-    /// By the estimate that selection goes by: with fitness regression what that makes of the means.
+    /// By the estimates that selection uses: with fitness regression, the regressed means.
     fn ranking(&self, view: &Modelled<'_>, settings: &Settings) -> Vec<Point> {
         let mut ranked = view.by_mean();
         if settings.robert2020.noise.regression().is_some() {
@@ -73,9 +67,8 @@ impl Method for Robert2020Method {
     }
 }
 
-/// Whether a point may be run as a new child: one of whose time nothing is known, or, where children
-/// run again, a design point that ran once. The default has its control runs, and every other tested
-/// point has run as often as it should.
+/// Whether a point may run as a new child: an untested one, or a design point that ran once if
+/// children run again. Other tested points have enough runs.
 fn is_new(context: &MethodContext<'_>, rule: Rule, point: &Point) -> bool {
     if !context.space().admits(point) || *point == context.view.default {
         return false;

@@ -1,25 +1,23 @@
-//! Our method: a genetic algorithm whose many possible children a surrogate ranks.
+//! Our method: a genetic algorithm whose candidate children a surrogate ranks.
 //!
-//! The published algorithm draws one child and runs it, whatever is to be expected of it, and runs it
-//! again until its standard error is below a threshold, however bad it is. Here a few hundred
-//! children of the best known parametrizations are drawn, and the known ones stand beside them: running one of them
-//! again is worth what any other run is worth, namely what it may improve. The one with the highest value
-//! is run:
+//! The published algorithm runs each child that it draws, and repeats it until its standard error
+//! is small, however bad it is. Here a few hundred children of the best parametrizations compete
+//! with the known ones for the highest
 //!
 //! ```text
 //! value = improvement * (runs left + HORIZON) - excess
 //! ```
 //!
-//! `improvement` is the augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I. Notz, N. Zeng, "Global
-//! optimization of stochastic black-box systems via sequential kriging meta-models", 2006, equation
-//! 11) and comes back in every later run; `excess` is what this run is expected to take beyond the best known,
-//! because every run is a user's job.
+//! `improvement` is the augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I.
+//! Notz, N. Zeng, "Global optimization of stochastic black-box systems via sequential kriging
+//! meta-models", 2006, equation 11), which every later run gains; `excess` is this run's expected
+//! time above the best known, since every run is a user's job.
 //!
-//! Where that run's own expected loss would take the study past its [bound](crate::study::settings::RegretSettings), it is not run while something
-//! cheaper is still informative; where nothing is, what improves most for what it is expected to lose.
+//! If that run would exceed the study's [regret bound](crate::study::settings::RegretSettings), a
+//! cheaper informative one runs; without any, the one with the most improvement for its cost.
 //!
-//! Many runs may be in flight. While nothing is known they are spread over the space, as far as that may be lost; from then on
-//! each is chosen as if those before it had ended as expected.
+//! While nothing is known, runs in flight are spread over the space within the regret bound; later
+//! each is chosen as if those before it had ended as predicted.
 
 use crate::math::{Portable, normal_cdf, normal_pdf};
 use std::collections::BTreeMap;
@@ -40,22 +38,19 @@ use crate::study::settings::Settings;
 use crate::surrogate::Prediction;
 use crate::surrogate::posterior::{Modelled, Posterior};
 
-/// How many children are drawn.
 const CHILDREN: usize = 300;
-/// Every single change of so many of the best is a candidate too.
+/// The best points whose single changes are candidates too.
 const CLIMBED: usize = 3;
-/// The runs for which a better parametrization will still be of use once the budget is spent.
+/// The runs that profit from a better parametrization after the budget.
 const HORIZON: f64 = 250.0;
 
-/// Something cheaper is informative with so large a share of the improvement.
+/// The minimum share of the best improvement that makes a cheaper candidate informative.
 const INFORMATIVE: f64 = 0.25;
-/// Where improvement is weighed against expected loss, this is added to the loss: what is nearly free is not worth
-/// any more than what is free.
+/// Added to the cost when improvement is divided by it: nearly free is not better than free.
 const NEARLY_FREE: f64 = 0.05;
-/// How many points are drawn for one that is far from all that runs.
+/// The points of which the one farthest from all runs in flight is taken.
 const SPREAD: usize = 64;
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct SurrogateGenetic;
 
@@ -72,9 +67,7 @@ impl Method for SurrogateGenetic {
             .collect()
     }
 
-    /// Few, because the surrogate learns from every run; but it says nothing of a category that never
-    /// ran, so there are as many as the parameter with the most categories has, up to `design_points`
-    /// of [`Settings`].
+    /// Its surrogate learns from every run, but a category must run once.
     fn design_points(&self, space: &Space, settings: &Settings) -> u32 {
         let parameters = space.parameters().iter();
         let categories = parameters.filter(|parameter| !parameter.is_ordered());
@@ -87,7 +80,7 @@ impl Method for SurrogateGenetic {
         Estimator::Surrogate
     }
 
-    /// Never while the default, which is a candidate like any other, has run and could run again.
+    /// Quick: false while the default, a candidate too, has run and could run again.
     fn is_exhausted(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> bool {
         let can_run = |known: &Known| !known.logs().is_empty() && known.in_flight == 0;
         let default_can = context.view.get(&context.view.default).is_some_and(can_run)
@@ -142,14 +135,13 @@ impl Method for SurrogateGenetic {
     }
 }
 
-/// Whether a run keeps the study within its loss bound, as far as can be expected.
 fn fits(context: &MethodContext<'_>, posterior: &Posterior, prediction: Prediction) -> bool {
     let costs = regret::may_regret(posterior, prediction);
     !costs || !context.held && regret::cost(posterior, prediction) <= context.regret_left
 }
 
-/// While nothing is known: of some random points the one farthest from all that is in flight. Each is taken to lose a run of
-/// the default until more is known, so no more are in flight than may be lost.
+/// While nothing is known: of some random points the one farthest from all in flight. Each counts
+/// as one run of the default, so the regret bound limits them.
 fn spread(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Option<Proposal> {
     let view = context.view;
     let flights = view.iter().filter(|(_, known)| known.in_flight > 0);
@@ -158,7 +150,7 @@ fn spread(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Option<Proposal>
         running.push(point);
         regret_so_far += known.in_flight as f64;
     }
-    // Where nothing runs there is nothing to wait for; runs that ended and failed say that something is wrong.
+    // If nothing runs, waiting is no use. Failures mean that something is wrong.
     let waits = view.iter().any(|(_, known)| known.in_flight > 0);
     let failed = view.iter().any(|(_, known)| known.failed > 0);
     if !waits || failed || regret_so_far + 1.0 > context.regret_left {
@@ -181,32 +173,26 @@ fn spread(context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Option<Proposal>
         })
 }
 
-/// What could be run next.
 struct Candidate {
     point: Point,
-    /// None if it is known already.
     origin: Option<Origin>,
     prediction: Prediction,
     value: f64,
 }
 
-/// Where a candidate comes from.
 struct Origin {
     parents: [Point; 2],
     mutated: Vec<String>,
 }
 
-/// An epoch, and what is believed of it.
 #[derive(Clone, Copy)]
 struct Model<'a> {
     view: &'a View<'a>,
     posterior: &'a Posterior,
-    /// The highest prediction that is tried, log seconds.
     most: f64,
 }
 
 impl<'a> Model<'a> {
-    /// None before a run has counted.
     fn new(context: &MethodContext<'a>) -> Option<Self> {
         let posterior = context.view.posterior()?;
         Some(Model {
@@ -216,7 +202,6 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Whether a point is predicted too far above the default.
     fn is_far(&self, prediction: Prediction) -> bool {
         prediction.mean > self.most
     }
@@ -226,8 +211,8 @@ impl<'a> Model<'a> {
         self.view.get(point).is_none_or(free)
     }
 
-    /// The candidate of the highest value, if it [fits]; or of those that do and are informative; or what improves most
-    /// for what it is expected to lose.
+    /// The highest value that [fits], or the highest among the informative that do; else the most
+    /// improvement for its cost.
     fn choose(&self, context: &MethodContext<'_>, candidates: Vec<Candidate>) -> Option<Candidate> {
         let fits = |candidate: &Candidate| fits(context, self.posterior, candidate.prediction);
         let improvement = |candidate: &Candidate| self.improvement(candidate.prediction);
@@ -253,7 +238,6 @@ impl<'a> Model<'a> {
             .find(|candidate| candidate.point == point)
     }
 
-    /// Children, single changes of the best, and all that is known.
     fn candidates(&self, rng: &mut ChaCha8Rng) -> BTreeMap<Point, Option<Origin>> {
         let mut candidates = BTreeMap::new();
         let space = self.view.space;
@@ -277,9 +261,8 @@ impl<'a> Model<'a> {
         candidates
     }
 
-    /// A child of two parents, each the better of two drawn at random; every level is one of theirs,
-    /// and each mutates with the probability that one does on average: half the time by a step, half the
-    /// time to anywhere.
+    /// A child of two parents, each the better of two random ones. Every level is a parent's; on
+    /// average one mutates, half the time by a step, half the time to any level.
     fn child(&self, rng: &mut ChaCha8Rng) -> (Point, Origin) {
         let ranked = &self.posterior.ranked;
         let pick = |rng: &mut ChaCha8Rng| {
@@ -313,13 +296,12 @@ impl<'a> Model<'a> {
         (child, Origin { parents, mutated })
     }
 
-    /// What a run of a point is worth: see the head of this module.
     fn value(&self, prediction: Prediction, runs_left: f64) -> f64 {
         let regret = (prediction.mean - self.posterior.incumbent).exponential() - 1.0;
         self.improvement(prediction) * (runs_left + HORIZON) - regret
     }
 
-    /// Augmented expected improvement: what is left of it where a run's noise drowns what it can tell.
+    /// Augmented expected improvement: reduced as far as a run's noise hides it.
     fn improvement(&self, Prediction { mean, variance }: Prediction) -> f64 {
         let deviation = variance.sqrt();
         if deviation.is_nan() || deviation <= 0.0 {
@@ -363,7 +345,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The candidate that is rated highest; of equal ones the first point.
+/// The candidate with the highest rating; of equals the first point.
 fn highest<'a>(
     candidates: impl Iterator<Item = &'a Candidate>,
     rating: impl Fn(&Candidate) -> f64,
@@ -423,7 +405,7 @@ mod tests {
         let distinct = |points: &[Point]| points.iter().collect::<BTreeSet<_>>().len();
         let (points, _) = blind(&outside(RegretSettings::UNBOUNDED), 12);
         assert_eq!(distinct(&points), 12, "{points:?}");
-        // The default, and as many new ones as runs of the default may be lost; then the default again.
+        // The default and new points up to the regret bound, then the default again.
         let bounded = RegretSettings {
             default_runs: 5.0,
             ..RegretSettings::default()

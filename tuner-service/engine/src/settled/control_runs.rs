@@ -1,4 +1,4 @@
-//! When the default runs again in a settled epoch, so that the gain is measured against the present.
+//! When a settled epoch runs the default, so that the gain stays measured against the present.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +7,17 @@ use crate::settled::gain::gain;
 use crate::space::{Point, Space};
 use crate::study::settings::Settings;
 
-/// What the settled phase has in flight.
+/// The settled phase's runs in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InFlight {
-    /// Control runs of the settled phase.
     pub(crate) controls: u64,
     /// Runs of the recommended parametrization.
     pub(crate) settled: u64,
 }
 
-/// Whether the next run of a settled epoch is a control run.
-///
-/// The first one is; then no more than one in `control_every` are, and so many runs lie between two
-/// of them, or `control_every_resolved` while the gain of `best` is [resolved](is_resolved).
-/// Whatever else, at least one in `control_every_resolved` is, runs that did not count included.
+/// Whether the next run of a settled epoch is a control run: the first, then one in `control_every`
+/// with that many runs in between, or one in `control_every_resolved` (the minimum rate in any
+/// case) while `best`'s gain is [resolved](is_resolved).
 pub(crate) fn is_due(
     space: &Space,
     history: &History,
@@ -50,7 +47,7 @@ pub(crate) fn is_due(
     } else {
         often
     };
-    // A history does not reach further back.
+    // Histories keep only this many.
     let every = u64::from(every).min(RECENT_RUNS as u64);
     let flying = in_flight.controls.saturating_add(in_flight.settled);
     if in_flight.controls > 0 {
@@ -59,10 +56,8 @@ pub(crate) fn is_due(
     since_default(space, history).saturating_add(flying) >= every
 }
 
-/// Whether the gain of the recommended parametrization is resolved, by the latest runs: those of the
-/// settled phase among the last [`RECENT_RUNS`] of it and of the default. Where some did not count,
-/// as many from before stand in for them. Nothing is claimed from this; it only says how often the default
-/// has to run. The default itself gains nothing.
+/// Whether the gain of the recommended parametrization is resolved by the latest runs: as many as
+/// the settled phase had, at most [`RECENT_RUNS`]. It only sets the rate of control runs.
 pub(crate) fn is_resolved(space: &Space, history: &History, best: &Point) -> bool {
     let default = space.default_point();
     if *best == default {
@@ -88,8 +83,7 @@ fn recent(space: &Space, history: &History, point: &Point) -> Vec<RecentRun> {
     entries.flat_map(|tested| tested.recent.clone()).collect()
 }
 
-/// How many runs counted since the last one of the default did, of each parametrization the latest
-/// [`RECENT_RUNS`]. Ordinals only say what came first.
+/// The counted runs since the default's last one, at most [`RECENT_RUNS`] of each parametrization.
 fn since_default(space: &Space, history: &History) -> u64 {
     let default = recent(space, history, &space.default_point());
     let last = default.iter().map(|run| run.ordinal).max();
@@ -100,7 +94,7 @@ fn since_default(space: &Space, history: &History) -> u64 {
         .map(|run| run.ordinal)
         .filter(|ordinal| last.is_none_or(|last| *ordinal > last))
         .collect();
-    // The last run of the default is one of the runs from one to the next.
+    // Plus the default's last run.
     since.len() as u64 + 1
 }
 
@@ -114,8 +108,8 @@ mod tests {
     use crate::history::{Pending, Phase, Role};
     use crate::testing::{Outcome, finish, grid, normal};
 
-    /// The settled phase of a study whose tuned runs take `ratio` times the default's, as letters; `outcome`
-    /// may say otherwise of the run of that number.
+    /// A settled phase whose tuned runs take `ratio` times the default's, as letters; `outcome` may
+    /// set another end for a run.
     fn settled(
         ratio: f64,
         runs: usize,

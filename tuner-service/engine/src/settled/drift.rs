@@ -1,23 +1,20 @@
-//! Whether a settled epoch still holds: its runs have to be exchangeable, and machines, file systems and
-//! inputs change.
+//! Whether the runs of a settled epoch are still exchangeable.
 //!
-//! Two things are told apart. The *level* is what tuned runs take. The *advantage* is what control runs take
-//! over what the tuned runs around them take: what changes everything alike leaves it as it is. Both are
-//! series, one number for each tuned run and one for each control run, and each is watched for one
-//! change of its location by the sequential Mann-Whitney chart (D. M. Hawkins, Q. Deng, "A nonparametric change-point
-//! control chart", Journal of Quality Technology 42 (2010), 165-173; A. N. Pettitt, "A non-parametric
-//! approach to the change-point problem", Applied Statistics 28 (1979), 126-135): with the ranks `r` of
-//! n numbers,
+//! The *level* is what tuned runs take. The *advantage* is what control runs take over the tuned
+//! runs around them; a change of the whole machine leaves it as it is. Both series are watched for
+//! one change of location by the sequential Mann-Whitney chart (D. M. Hawkins, Q. Deng, "A
+//! nonparametric change-point control chart", Journal of Quality Technology 42 (2010), 165-173; A.
+//! N. Pettitt, "A non-parametric approach to the change-point problem", Applied Statistics 28
+//! (1979), 126-135). With the ranks `r` of n numbers:
 //!
 //! ```text
-//! z(k) = (sum of r(1 .. k) - k (n + 1) / 2) / sqrt(k (n - k) (n + 1) / 12),   change if max over k |z(k)| >= h
+//! z(k) = (sum of r(1 .. k) - k (n + 1) / 2) / sqrt(k (n - k) (n + 1) / 12)
+//! change if max over k |z(k)| >= h
 //! ```
 //!
-//! (the variance less for ties). Ranks alone decide, so how often it is wrong does not depend on how runs
-//! scatter, and a slow run weighs as much as any that is slower than most. It needs no reference from before,
-//! and no estimate of the noise. Where a run is like the run before it, because the load of a machine has its hours, the
-//! statistic is made smaller by `sqrt((1 - c) / (1 + c))` with the correlation c of successive
-//! ranks about the means before and after the change, where that is more than chance.
+//! (the variance is less for ties). False alarms do not depend on the distribution of runs, and no
+//! reference is needed. If successive ranks correlate significantly, by c about the means before
+//! and after, z shrinks by `sqrt((1 - c) / (1 + c))`.
 
 pub(crate) mod settings;
 
@@ -25,36 +22,30 @@ use crate::math::Portable;
 use crate::settled::drift::settings::DriftSettings;
 use io_autotune_model::drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
 
-/// The fewest numbers on either side of a change.
+/// The minimum number of numbers on either side of a change.
 const LEAST: usize = 3;
-/// An advantage is told from so many settled runs before the control run and as many after it, where
-/// there are.
+/// An advantage uses up to this many settled runs before the control run, and as many after it.
 const AROUND: usize = 8;
-/// One control run comes in so many, at most: a false alarm by the advantage has so much fewer occasions.
+/// At most one run in this many is a control run: the advantage's series is that much shorter.
 const CONTROL_EVERY: f64 = 10.0;
-/// Of a series that does not change, so many numbers times `exp(-h^2 / 2)` is the probability that
-/// it is believed to have, from one number to the next. By simulation, which the tests repeat; it
-/// holds from 35 numbers to 700, and for h from 2.3 to 4.5.
+/// The false alarm rate per number is this times `exp(-h^2 / 2)`. By simulation, which the tests
+/// repeat, for 35 to 700 numbers and h from 2.3 to 4.5.
 const LOOKS: f64 = 0.3;
-/// By so many standard errors the advantage must have changed for a change of the level to be one of
-/// it: two-sided 99 %, for a single look.
+/// Standard errors that make a change of the advantage significant: two-sided 99 %, one look.
 const RESOLVED: f64 = 2.576;
-/// A correlation of successive numbers is believed from so many of its standard errors on: one-sided 95 %.
+/// Standard errors that make a serial correlation significant: one-sided 95 %.
 const BY_CHANCE: f64 = 1.645;
 /// A median's standard error over that of a mean, for normal numbers.
 const OF_MEDIAN: f64 = 1.2533;
 /// A normal standard deviation over the median absolute deviation.
 const OF_MAD: f64 = 1.4826;
 
-/// The change that ends a settled epoch, if there is one.
+/// The change that ends a settled epoch.
 ///
-/// `runs` are those of the settled phase that count, in their order, control runs and runs of what was
-/// recommended at the time, whatever that was: what users got. The latest [`DRIFT_RUNS`] are
-/// looked at; a time that is not finite and positive is left out. None before `rest` of them.
-///
-/// A change of the level by `level` at least is one, in either direction. So is a change of the
-/// advantage by `advantage` at least; it is seen in its own series, or, where the level has changed by less than
-/// `level`, by comparing the advantage before and after that, once three control runs came since.
+/// `runs` are the counted settled-phase runs in order: control runs and runs of what was
+/// recommended at the time. The latest [`DRIFT_RUNS`] positive times are used; none before `rest`
+/// runs. A change is of the level by `level`, either way, or of the advantage by `advantage`, in
+/// its own series or before and after a change of the level.
 pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
     if !settings.enabled {
         return None;
@@ -65,7 +56,7 @@ pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
         return None;
     }
     let watched = Watched::new(&runs[runs.len().saturating_sub(DRIFT_RUNS)..]);
-    // Half of the false alarms may come from either series.
+    // Each series gets half of the false alarms.
     let rate = settings.false_alarms / 1000.0 / 2.0;
     let advantage = settings.advantage.logarithm_1p();
     if let Some(level) = change(&watched.tuned, threshold(rate)) {
@@ -90,22 +81,17 @@ pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
     (by.abs() >= advantage).then_some(found)
 }
 
-/// The h at which a series that does not change is believed to have with this probability from one number to
-/// the next.
 fn threshold(rate: f64) -> f64 {
     (2.0 * (LOOKS / rate).logarithm().max(0.0)).sqrt()
 }
 
-/// A change of a series' location.
 #[derive(Clone, Copy, Debug)]
 struct Change {
-    /// The place of the first number after it.
     at: usize,
     statistic: f64,
     threshold: f64,
 }
 
-/// Where a series changes most, if it reaches the threshold.
 fn change(series: &[f64], threshold: f64) -> Option<Change> {
     let n = series.len();
     if n < 2 * LEAST {
@@ -133,7 +119,7 @@ fn change(series: &[f64], threshold: f64) -> Option<Change> {
     (most.statistic >= threshold).then_some(most)
 }
 
-/// What is left of a statistic where successive ranks are alike, from 0 to 1.
+/// The factor from 0 to 1 that serial correlation leaves of a statistic.
 fn alone(ranks: &[f64], at: usize) -> f64 {
     let (before, after) = ranks.split_at(at);
     let residuals: Vec<f64> = [before, after]
@@ -154,8 +140,7 @@ fn alone(ranks: &[f64], at: usize) -> f64 {
     }
 }
 
-/// The ranks of numbers, from 1, ties sharing the middle of theirs; and the share of the ranks' variance that ties
-/// take, `sum of (t^3 - t) / (n^3 - n)` over groups of t.
+/// Ranks from 1, ties averaged; and the ties' share `sum of (t^3 - t) / (n^3 - n)` of the variance.
 fn ranks(series: &[f64]) -> (Vec<f64>, f64) {
     let n = series.len();
     let mut order: Vec<usize> = (0..n).collect();
@@ -173,7 +158,6 @@ fn ranks(series: &[f64]) -> (Vec<f64>, f64) {
     (ranks, tied / cube(n))
 }
 
-/// By how much the median changed, if by more than noise does.
 fn resolved(before: &[f64], after: &[f64]) -> Option<f64> {
     if before.len() < LEAST || after.len() < LEAST {
         return None;
@@ -198,12 +182,10 @@ fn median(numbers: &[f64]) -> Option<f64> {
     Some(0.5 * (sorted[low] + sorted[high]))
 }
 
-/// The two series, with where in the epoch their numbers are from.
 struct Watched {
-    /// The logarithms of what tuned runs took.
     tuned: Vec<f64>,
     tuned_places: Vec<i64>,
-    /// The logarithms of what control runs took over what the tuned runs around them took.
+    /// Log elapsed of control runs, less that of the tuned runs around them.
     advantages: Vec<f64>,
     control_places: Vec<i64>,
 }
@@ -235,7 +217,6 @@ impl Watched {
         watched
     }
 
-    /// The advantages before a run, and from it on.
     fn advantages_around(&self, since: i64) -> (Vec<f64>, Vec<f64>) {
         let at = self.control_places.partition_point(|place| *place < since);
         let (before, after) = self.advantages.split_at(at);

@@ -1,17 +1,13 @@
-//! The evidence of a study's gain: which tuned runs are compared with which control runs, and what that shows.
+//! The evidence of a study's gain: which tuned and control runs are compared, and the result.
 //!
-//! Runs enter in the order of their starts: the order of their ends would sort runs that started
-//! together by elapsed itself. The chosen runs of an epoch (settled, best known, pinned) fall into
-//! *stretches* of one parametrization. A control run belongs to the stretch in which it started, after
-//! the stretch's first run: the choice was made before both. A tuned run goes to the nearest control
-//! run of its stretch, and that *block* is the unit of comparison: slow drift is the same for all of
-//! it. Stretches of one parametrization are one comparison.
+//! Runs enter in the order of their starts; the order of ends would sort concurrent runs by
+//! elapsed. Chosen runs (settled, best known, pinned) form *stretches* of one parametrization. A
+//! control run belongs to the stretch in which it started, after the stretch's first run. A tuned
+//! run joins the nearest control run of its stretch: this *block* is the unit of comparison, so
+//! slow drift cancels. Stretches of one parametrization are one comparison.
 //!
-//! Ranks are of runs that could as well have been control runs: role `settled`. A `best_known` run of a
-//! settled epoch is a restarted job or one of a burst; it counts in node-hours with what its block
-//! shows.
-//!
-//! What is kept does not grow with the runs: sums over closed blocks, and the block that is open.
+//! Only runs of role `settled` are ranked: they could as well have been control runs. Other chosen
+//! runs (restarts, bursts) count in node-hours. State has constant size: the open block, and sums.
 
 mod comparison;
 mod curve;
@@ -25,23 +21,23 @@ use serde::{Deserialize, Serialize};
 
 use self::comparison::{Block, Spread, Sums, Timed};
 
-/// A tuned run further from a control run than this many starts is not compared with it.
+/// A tuned run further from its control run, in counted runs, is not compared.
 const REACH: u64 = 40;
 
-/// A run with a verdict, as the evidence takes it.
+/// A run with a verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedRun<'a> {
     /// Its place in the order of starts.
     pub ordinal: i64,
-    /// When it started, microseconds since 1970.
+    /// Its start, microseconds since 1970.
     pub started: i64,
     /// The study's phase at its start.
     pub phase: Phase,
-    /// Its part in it.
+    /// Its role in it.
     pub role: Role,
-    /// What it counts for, if it counts.
+    /// None if the run does not count.
     pub counts: Option<Counts<'a>>,
-    /// How many nodes it had.
+    /// Its number of nodes.
     pub nodes: u32,
 }
 
@@ -54,24 +50,22 @@ pub struct Counts<'a> {
     pub is_default: bool,
     /// Seconds.
     pub elapsed: f64,
-    /// Whether its time limit cut it short: `elapsed` is a lower bound.
+    /// Whether its time limit ended it: `elapsed` is a lower bound.
     pub cut_short: bool,
 }
 
-/// What the runs of an epoch have shown so far.
+/// The evidence of an epoch's runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The ordinal of the last run that entered.
+    /// The ordinal of the last recorded run.
     pub through: i64,
-    /// How many comparisons the study had in earlier epochs.
+    /// The comparisons of earlier epochs.
     before: u64,
-    /// How many runs that count have entered.
     places: u64,
     choices: Vec<Choice>,
     stretch: Option<Stretch>,
 }
 
-/// A parametrization that was chosen in the epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Choice {
     key: String,
@@ -79,31 +73,28 @@ struct Choice {
     spread: Spread,
     /// Its number among the study's comparisons; none before it has a block.
     number: Option<u64>,
-    /// Over its closed blocks.
     sums: Sums,
 }
 
-/// Chosen runs of one parametrization in a row.
+/// Consecutive chosen runs of one parametrization.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Stretch {
-    /// Its place among the choices.
     choice: usize,
-    /// The last control run, with the tuned runs that are surely its own.
+    /// The last control run with the tuned runs that no later one can take.
     block: Option<Block>,
-    /// Runs that may yet go to a later control run.
+    /// Runs that a later control run may take.
     waiting: Vec<Waiting>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Waiting {
     place: u64,
-    /// Whether ranks are of it.
     ranked: bool,
     run: Timed,
 }
 
 impl Evidence {
-    /// The evidence of the epoch that follows: nothing yet, but its comparisons are numbered on.
+    /// The next epoch's evidence: empty, with the comparisons numbered on.
     #[must_use]
     pub fn next_epoch(&self) -> Self {
         Evidence {
@@ -112,7 +103,7 @@ impl Evidence {
         }
     }
 
-    /// The same epoch's evidence before any run.
+    /// The same epoch's evidence, emptied.
     #[must_use]
     pub fn anew(&self) -> Self {
         Evidence {
@@ -128,7 +119,7 @@ impl Evidence {
             .count() as u64
     }
 
-    /// Takes in a run. Runs come in the order of their ordinals.
+    /// Records a run. Runs come in the order of their ordinals.
     pub fn record(&mut self, run: &JudgedRun<'_>) {
         self.through = run.ordinal;
         let counts = run
@@ -151,7 +142,7 @@ impl Evidence {
         self.number();
     }
 
-    /// The gain of what the epoch chose last. `epoch` is its number in the study.
+    /// The gain of the parametrization chosen last. `epoch` is its number in the study.
     pub fn gain(&self, epoch: i32) -> Gain {
         let Some(choice) = self.stretch.as_ref().map(|one| &self.choices[one.choice]) else {
             return gain::unknown(
@@ -245,7 +236,7 @@ impl Evidence {
         spread.last = spread.last.max(started);
     }
 
-    /// Ends the stretch: all its runs go to its last control run.
+    /// Ends the stretch: its waiting runs go to its last control run.
     fn close(&mut self) {
         let Some(mut stretch) = self.stretch.take() else {
             return;
@@ -256,7 +247,6 @@ impl Evidence {
         }
     }
 
-    /// Gives the choice of the stretch its number, once it has a block.
     fn number(&mut self) {
         let number = self.before + self.numbered() + 1;
         if let Some(stretch) = &self.stretch
@@ -283,7 +273,7 @@ impl Evidence {
 }
 
 impl Stretch {
-    /// Gives the waiting runs that `is_settled` says so of to the last control run, if it is near.
+    /// Gives those waiting runs to the last control run, if it is near.
     fn settle(&mut self, is_settled: impl Fn(&Waiting) -> bool) {
         let (settled, waiting) = self.waiting.drain(..).partition(is_settled);
         self.waiting = waiting;
@@ -295,7 +285,6 @@ impl Stretch {
         }
     }
 
-    /// The last control run's block as of now, if it has tuned runs.
     fn open(&self) -> Option<Block> {
         let mut block = self.block.clone()?;
         for waiting in &self.waiting {

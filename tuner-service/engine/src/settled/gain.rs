@@ -1,7 +1,4 @@
-//! What may be claimed: means with intervals, and the gain over the default.
-//!
-//! Both intervals are two-sided and hold 95 % of the time, under the usual assumption that the
-//! numbers are independent and near enough to normal (for the gain: their logarithms).
+//! Means and gains with two-sided 95 % intervals, for independent and nearly normal (log) numbers.
 
 use crate::math::Portable;
 use serde::{Deserialize, Serialize};
@@ -9,45 +6,42 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::history::Moments;
 
-/// The probability below the upper end of a two-sided 95 % interval.
 const UPPER: f64 = 0.975;
 
-/// An arithmetic mean with its 95 % interval.
+/// An arithmetic mean with its 95 % interval, in the numbers' unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeanInterval {
     /// How many numbers.
     pub n: u64,
-    /// Their mean, in their unit.
+    /// The mean.
     pub mean: f64,
-    /// The lower end of the interval.
+    /// The lower end.
     pub low: f64,
-    /// The upper end of the interval.
+    /// The upper end.
     pub high: f64,
 }
 
-/// The gain of the tuned runs over the control runs, with its 95 % interval.
+/// The gain of tuned over control runs, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gain {
-    /// Geometric mean of the tuned times over that of the control times; below 1 is faster.
+    /// The ratio of geometric means, tuned over control; below 1 is faster.
     pub ratio: f64,
-    /// `1 - ratio`: 0.1 means ten per cent less time.
+    /// `1 - ratio`: 0.1 is ten per cent less time.
     pub gain: f64,
-    /// The lower end of the gain's interval. Above zero: the gain is significant.
+    /// The gain's lower end. Above zero: the gain is significant.
     pub low: f64,
-    /// The upper end of the gain's interval.
+    /// The gain's upper end.
     pub high: f64,
-    /// How many tuned runs.
+    /// The tuned runs.
     pub tuned_n: u64,
-    /// How many control runs.
+    /// The control runs.
     pub control_n: u64,
 }
 
-/// The mean of some numbers with its 95 % interval, by Student's t with n - 1 degrees of freedom:
-/// `mean ± t(0.975, n - 1) * s / sqrt(n)`.
-///
-/// None under two numbers, or if one of them is not finite.
+/// A mean with its 95 % interval by Student's t: `mean ± t(0.975, n - 1) * s / sqrt(n)`. None under
+/// two numbers, or if one is not finite.
 pub fn mean_interval(numbers: &[f64]) -> Option<MeanInterval> {
     let moments = moments(numbers.iter().copied())?;
     let half = quantile((moments.count.checked_sub(1)?) as f64)? * moments.standard_error()?;
@@ -60,20 +54,14 @@ pub fn mean_interval(numbers: &[f64]) -> Option<MeanInterval> {
     (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
 }
 
-/// The gain of the tuned over the control runs, each in seconds, with its 95 % interval.
+/// The gain of tuned over control runs (seconds) with its 95 % interval.
 ///
-/// Times vary by factors, so the comparison is made on their logarithms. With `a` the logarithms of
-/// the tuned times and `b` those of the control times, `d = mean(a) - mean(b)` estimates the
-/// logarithm of the ratio of geometric means. The two groups may vary differently, so its standard
-/// error is Welch's, `se^2 = va + vb` with `va = var(a) / na` and `vb = var(b) / nb`, and its degrees
-/// of freedom are those of Welch and Satterthwaite,
-/// `df = se^4 / (va^2 / (na - 1) + vb^2 / (nb - 1))` (Welch, Biometrika 34 (1947), 28-35). Then
-/// `d ± t(0.975, df) * se` holds the true logarithm 95 % of the time; `exp` is monotone, so
-/// `1 - exp(d + t * se)` and `1 - exp(d - t * se)` are the ends of the gain's interval.
-///
-/// Without any variation at all in both groups the interval is the gain itself.
-///
-/// None under two runs on either side, or if a time is not finite and positive.
+/// It compares logarithms: `d = mean(a) - mean(b)` of tuned `a` and control `b` estimates the log
+/// ratio of geometric means. Welch's standard error is `se^2 = va + vb` with `va = var(a) / na`,
+/// `vb = var(b) / nb`; the degrees of freedom are Welch and Satterthwaite's, `df = se^4 / (va^2 /
+/// (na - 1) + vb^2 / (nb - 1))` (Welch, Biometrika 34 (1947), 28-35). The interval's ends are `1 -
+/// exp(d ± t(0.975, df) * se)`. Without any variation it is the gain itself. None under two runs on
+/// either side, or if a time is not finite and positive.
 pub fn gain(tuned: &[f64], control: &[f64]) -> Option<Gain> {
     let (a, b) = (log_moments(tuned)?, log_moments(control)?);
     let difference = a.mean - b.mean;
@@ -83,7 +71,7 @@ pub fn gain(tuned: &[f64], control: &[f64]) -> Option<Gain> {
     );
     let variance = va + vb;
     let half = if variance > 0.0 {
-        // In shares of the variance, so that nothing underflows.
+        // Shares of the variance, against underflow.
         let (share_a, share_b) = (va / variance, vb / variance);
         let freedom = 1.0
             / (share_a * share_a / (a.count - 1) as f64 + share_b * share_b / (b.count - 1) as f64);
@@ -116,11 +104,8 @@ fn log_moments(times: &[f64]) -> Option<Moments> {
     positive.then(|| moments(times.iter().map(|time| time.logarithm())))?
 }
 
-/// The 97.5 % quantile of Student's t.
-///
-/// The incomplete beta function loses digits as the degrees of freedom grow. Beyond ten thousand the
-/// first term of the expansion about the normal quantile z is right to nine digits:
-/// `z + (z^3 + z) / (4 df)` (Abramowitz and Stegun 1964, 26.7.5).
+/// The 97.5 % quantile of Student's t. The incomplete beta function loses digits beyond df = 10^4,
+/// where `z + (z^3 + z) / (4 df)` is right to nine (Abramowitz and Stegun 1964, 26.7.5).
 pub(crate) fn quantile(freedom: f64) -> Option<f64> {
     const LARGE: f64 = 1e4;
     const Z: f64 = 1.959_963_984_540_054;
@@ -208,8 +193,7 @@ mod tests {
         assert!(gain(&tiny, &tiny).is_some());
     }
 
-    /// The true gain of 10 % lies in the interval about 95 % of the time, with groups that differ in
-    /// size and spread.
+    /// Groups differ in size and spread; the true gain is 10 %.
     #[test]
     fn the_gain_interval_covers() {
         const TRIALS: u32 = 4000;

@@ -1,24 +1,17 @@
-//! Incumbent retention: a settled epoch keeps its choice until another one is surely quicker.
-//!
-//! The ranking of nearly equal parametrizations changes with each run. A choice that follows it changes each time, and
-//! its gain can never be measured: only runs of one choice are compared with the default.
-//!
-//! The papers' methods recommend as published, and fit no surrogate for it.
+//! Incumbent retention: a settled choice stays until another is surely faster, since only runs of
+//! one choice can be compared with the default. The papers' methods recommend as published.
 
 use crate::history::by_point::{Known, MIN_RUNS};
 use crate::space::Point;
 use crate::surrogate::Prediction;
 use crate::surrogate::posterior::Modelled;
 
-/// The incumbent gives way to a leader that is predicted to be quicker by more standard deviations of the difference.
-/// Measured by the example `settled` of io-autotune-simulation: docs/engine.md has the figures.
+/// The lead that replaces the incumbent, in standard deviations of the difference (docs/engine.md).
 const SURELY: f64 = 1.0;
 
-/// The choice that stands though `leader` is ranked first, and what is known of it: the parametrization of the latest run
-/// that counts, unless the surrogate holds the leader for surely quicker.
-///
-/// None before a run of what was chosen has ended, where that one may not be recommended any more, and where the leader is
-/// the default: nothing is run that is held for slower than that.
+/// The incumbent that stays although `leader` ranks first: the parametrization of the latest
+/// counted run, unless the surrogate predicts that the leader is surely faster. None before a
+/// chosen run ended, if the incumbent is not eligible, or if the leader is the default.
 pub(crate) fn retained(view: &Modelled<'_>, leader: &Point) -> Option<(Point, Known)> {
     if !view.has_run_its_choice() || *leader == view.default {
         return None;
@@ -45,7 +38,7 @@ mod tests {
     use crate::study::settings::Settings;
     use crate::testing::{grid, history, published, recommend, tested};
 
-    /// An epoch whose default takes 100 s, with these entries beside it, in which a run of what was chosen has ended.
+    /// A settled epoch whose default takes 100 s, with these other entries.
     fn settled(space: &Space, others: Vec<Tested>) -> History {
         let mut all = others;
         all.push(tested(space, &[0], &[99.0, 100.0, 101.0, 100.0], 0));

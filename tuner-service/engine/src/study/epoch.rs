@@ -1,4 +1,4 @@
-//! What the next run gets: the phases, and what is interleaved in them.
+//! What the next run gets: the phases and the runs interleaved in them.
 
 #[cfg(test)]
 mod tests;
@@ -28,8 +28,7 @@ use crate::study::warm_start;
 use crate::surrogate::cache::SurrogateCache;
 use crate::surrogate::posterior::Modelled;
 
-/// What stays the same in an epoch, for callers that ask for many suggestions: its design is made
-/// once, when it is first needed.
+/// The constants of an epoch, for many suggestions. The design is computed on first use.
 #[derive(Clone, Debug)]
 pub struct Epoch<'a> {
     space: &'a Space,
@@ -42,7 +41,7 @@ pub struct Epoch<'a> {
 }
 
 impl<'a> Epoch<'a> {
-    /// An epoch of these settings; `seed` is one number for the whole epoch.
+    /// An epoch with these settings; `seed` is one number for the whole epoch.
     pub fn new(space: &'a Space, settings: &'a Settings, seed: u64) -> Self {
         Epoch {
             space,
@@ -55,8 +54,7 @@ impl<'a> Epoch<'a> {
         }
     }
 
-    /// An epoch in which some parameters are held at their defaults: it inherits what is left of its ranks, and is
-    /// asked with the [narrowed history](RestrictedSpace::history). Its design is what becomes of the whole space's.
+    /// An epoch of a restricted space, its ranks and [its history](RestrictedSpace::history).
     pub fn restricted(
         restricted: &'a RestrictedSpace<'a>,
         settings: &'a Settings,
@@ -68,16 +66,16 @@ impl<'a> Epoch<'a> {
         }
     }
 
-    /// The epoch with surrogates that were fitted before: its answers stay what they are.
+    /// Reuses fitted surrogates. This changes no answer.
     #[must_use]
     pub fn with_cache(mut self, surrogates: &'a SurrogateCache) -> Self {
         self.surrogates = Some(surrogates);
         self
     }
 
-    /// The epoch as one that took these ranks from its parent, the best first ([`ranks`](Epoch::ranks)); one that
-    /// took none stays what it is. Its design is the first of them, then a small Latin hypercube, and its budget that
-    /// of `settings.drift`; until it knows better, its best known parametrization is the first of them.
+    /// An epoch that inherits its parent's [`ranks`](Epoch::ranks), the best first; no change if
+    /// empty. They start the design, before a small Latin hypercube; `settings.drift` sets the
+    /// budget. The first rank is the best known parametrization until the epoch knows better.
     #[must_use]
     pub fn inheriting(mut self, inherited: &'a [Parametrization]) -> Self {
         if !inherited.is_empty() {
@@ -91,48 +89,38 @@ impl<'a> Epoch<'a> {
         self.space
     }
 
-    /// The settings that hold in it.
+    /// The settings of this epoch.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// What the next run gets, and why.
     ///
-    /// `history` is what is known of the epoch, `pending` its runs in flight. The design depends on the space, the settings
-    /// and the seed alone; every other random choice also on the run's ordinal, `history.tally.total` plus the runs in
-    /// flight. Same inputs, same answer.
-    ///
-    /// The rules, in order:
+    /// `history` is the epoch's, `pending` are its runs in flight. Equal inputs give equal answers:
+    /// the design depends on the space, the settings and the seed; other random choices also on the
+    /// run's ordinal, `history.tally.total` plus the runs in flight. The rules, in order:
     ///
     /// 1. *Baseline*: until `baseline_runs` runs of the default counted or are in flight.
-    /// 2. *Control*: of the epoch's first n runs at least the whole part of the root of n are runs of
-    ///    the default, so that the search stays comparable with the present.
-    /// 3. At most `exploring` runs explore at once; any other gets the best known parametrization.
-    /// 4. While the expected regret (`regret.rs`) has reached its bound, design and search go on only with what is
-    ///    expected to be quicker than the default; any other run gets the best known parametrization. The bound grows with the runs. A pause that
-    ///    would not end in time ends the search.
-    /// 5. *Design*: each point of the Latin hypercube once, the nearest to the default first. A point
-    ///    that is [quarantined](crate::Quarantine) is left out. In an epoch that [inherits](Epoch::inheriting) what the parent
-    ///    ranked best comes before.
+    /// 2. *Control*: of the first n runs of the epoch, at least floor(sqrt(n)) are of the default.
+    /// 3. At most `exploring` runs explore at once; others get the best known parametrization.
+    /// 4. When the expected regret (`regret.rs`) reaches its bound, which grows with the runs, only
+    ///    what should beat the default explores. Too long a pause ends the search.
+    /// 5. *Design*: inherited ranks, then each point of the Latin hypercube, the nearest to the
+    ///    default first. [Quarantined](crate::Quarantine) points are left out.
     /// 6. *Search*: what the method proposes, while the budget lasts.
-    /// 7. When the budget is spent, nothing is left to try or a criterion of `settings.stop` is met, exploring runs in flight are waited for;
-    ///    then a lowest mean that rests on one run is confirmed by a second.
-    /// 8. *Settled*: the recommended parametrization, and one run in `control_every` of the default, once the gain
-    ///    is resolved one in `control_every_resolved`.
-    ///    An epoch that has settled stays settled.
+    /// 7. When the budget is spent, nothing is left or `settings.stop` is met: wait for exploring
+    ///    runs in flight, then confirm a best parametrization that has one run by a second.
+    /// 8. *Settled*, for good: the recommended parametrization, with one control run in
+    ///    `control_every` runs, or in `control_every_resolved` once the gain is resolved.
     ///
-    /// It never fails and never panics, whatever the history or the settings hold: entries that do not
-    /// fit the space are ignored.
+    /// Never fails or panics: entries that do not fit the space are ignored.
     pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
         self.chooser(history, pending, None).choose()
     }
 
-    /// What [`suggest`](Epoch::suggest) answers to a job that has so many seconds: where that leaves [no room](Epoch::lacks_headroom)
-    /// to explore, the best known parametrization instead of a design or search run. None: the limit is not known, or
-    /// there is none.
-    ///
-    /// Nothing else changes. An epoch whose jobs all lack room has its baseline and its control runs, and stays in
-    /// its phase until a job comes that has room: it does not settle on what it did not look for.
+    /// [`suggest`](Epoch::suggest) for a job with this time limit in seconds, if it has one.
+    /// Without [headroom](Epoch::lacks_headroom) a design or search run becomes the best known
+    /// parametrization; an epoch whose jobs all lack it never settles.
     pub fn suggest_within(
         &self,
         history: &History,
@@ -142,37 +130,29 @@ impl<'a> Epoch<'a> {
         self.chooser(history, pending, limit).choose()
     }
 
-    /// The phase of [`suggest`](Epoch::suggest)'s answer to the same question, without asking the method for a point
-    /// unless it may have none.
+    /// The phase of [`suggest`](Epoch::suggest)'s answer, usually without asking the method.
     pub fn phase(&self, history: &History, pending: &[Pending]) -> Phase {
         self.chooser(history, pending, None).phase()
     }
 
-    /// The best parametrization among those that at least two runs counted for, by the method's ranking: for the papers'
-    /// methods the lowest mean elapsed, because the optimum is the best on average and not the quickest run (robert2020,
-    /// section IV); for the main method the lowest that its surrogate expects.
-    ///
-    /// Once the epoch has settled the main method's choice stands until another one is surely quicker (`incumbent.rs`).
-    ///
-    /// A run that was cut short by its time limit never makes a parametrization recommended: it is not
-    /// one of the two, and it can only raise the mean. What is quarantined is not recommended. None
-    /// before any has two runs. Entries that do not fit the space are ignored.
+    /// The best parametrization with at least two counted runs, by the method's ranking: the
+    /// papers' methods take the lowest mean elapsed, because the optimum is the best on average
+    /// (robert2020, section IV), the main method the lowest prediction; once settled, that choice
+    /// stays until another is surely faster (`incumbent.rs`). Censored runs only raise the mean;
+    /// quarantined parametrizations are not recommended. None before any has two runs.
     pub fn recommend(&self, history: &History) -> Option<Recommendation> {
         recommend::recommend(&self.view(history), self.method(), &self.settings)
     }
 
-    /// The parametrization that the method holds for the best, whatever the number of runs that count
-    /// for it: the optimum that the papers' comparisons rate, where [`recommend`](Epoch::recommend) wants two runs. None
-    /// before a run has counted. Entries that do not fit the space are ignored.
+    /// The method's best by any number of counted runs, as the papers rate it; none before one.
     pub fn leader(&self, history: &History) -> Option<Parametrization> {
         let view = self.view(history);
         let ranking = self.method().ranking(&view, &self.settings);
         first_of(&view, &ranking, 1).map(|(point, _)| self.space.parametrization(&point))
     }
 
-    /// What the method would recommend if no run came any more, not even the second of its best, which a
-    /// study of a site makes before it settles: [`recommend`](Epoch::recommend)'s answer where the method runs points
-    /// again and goes by plain means, its [`leader`](Epoch::leader) where not, or where nothing has two runs.
+    /// The recommendation if no further run came: [`recommend`](Epoch::recommend) if the method
+    /// confirms its best by a second run, else (or without two runs) the [`leader`](Epoch::leader).
     pub fn recommend_now(&self, history: &History) -> Option<Parametrization> {
         let confirmed = self
             .method()
@@ -184,15 +164,14 @@ impl<'a> Epoch<'a> {
             .or_else(|| self.leader(history))
     }
 
-    /// What a run gets that may not explore: the recommended parametrization, or the default before there is one. In an
-    /// epoch that inherits, the first of what it inherits until two runs have counted for that, or it is
-    /// quarantined. The role is [`Role::BestKnown`], the phase that of the [tally](io_autotune_model::Tally::phase).
+    /// What a run gets that may not explore, with role [`Role::BestKnown`]: an inherited best,
+    /// until two runs of it counted or it is quarantined; else the recommended parametrization;
+    /// else the default.
     pub fn best_known(&self, history: &History, because: BestKnownBecause) -> Suggestion {
         self.best_known_of(self.recommend(history).as_ref(), history, because)
     }
 
-    /// [`best_known`](Epoch::best_known), where [`recommend`](Epoch::recommend)'s answer to the same history is at hand: a
-    /// surrogate is not fitted again for each of a thousand runs that may not explore.
+    /// [`best_known`](Epoch::best_known) with [`recommend`](Epoch::recommend)'s answer: no refit.
     pub fn best_known_of(
         &self,
         best: Option<&Recommendation>,
@@ -205,7 +184,7 @@ impl<'a> Epoch<'a> {
         recommend::best_known(&view, &history.tally, self.inherited, best, phase, because)
     }
 
-    /// What the next epoch inherits, the best first: see [`inheriting`](Epoch::inheriting).
+    /// The ranks for the next epoch, the best first: see [`inheriting`](Epoch::inheriting).
     pub fn ranks(&self, history: &History, drift: &Drift) -> Vec<Parametrization> {
         let view = self.view(history);
         let recommended = recommend::recommend(&view, self.method(), &self.settings)
@@ -214,19 +193,18 @@ impl<'a> Epoch<'a> {
         warm_start::ranks(&view, recommended, ranking, drift)
     }
 
-    /// What its runs so far are expected to have lost, in runs of the default; 0 before a run of the default counted.
-    /// Entries that do not fit the space are ignored.
+    /// The expected regret so far, in runs of the default; 0 before one of the default counted.
     pub fn expected_regret(&self, history: &History) -> f64 {
         self.chooser(history, &[], None).regret().regret
     }
 
-    /// What a time limit of so many seconds lacks for a run to explore; none if nothing.
+    /// What a time limit in seconds lacks for a run to explore; none if nothing.
     pub fn lacks_headroom(&self, history: &History, limit: f64) -> Option<NoHeadroom> {
         let view = View::new(self.space, history, &[]);
         time_limit::lacks(&view, &self.settings.regret, limit)
     }
 
-    /// What is quarantined, in the order of the space's points. Entries that do not fit the space are ignored.
+    /// The quarantined parametrizations, in the space's order.
     pub fn quarantined(&self, history: &History) -> Vec<Quarantined> {
         View::new(self.space, history, &[]).quarantined()
     }
@@ -271,7 +249,6 @@ impl<'a> Epoch<'a> {
         })
     }
 
-    /// The space, before any parameter was held.
     fn whole(&self) -> &'a Space {
         self.restricted.map_or(self.space, RestrictedSpace::whole)
     }
@@ -284,7 +261,6 @@ impl<'a> Epoch<'a> {
         }
     }
 
-    /// What is run again of what is inherited: the default has its own runs.
     fn ranked(&self) -> Vec<Point> {
         let default = self.space.default_point();
         let mut points = warm_start::points(self.space, self.inherited);
@@ -306,24 +282,18 @@ impl<'a> Epoch<'a> {
     }
 }
 
-/// What comes next apart from control runs and the limit on exploring runs.
 enum Next {
     Run(Phase, Role, Point, Reason),
     Wait(BestKnownBecause),
     Settle,
 }
 
-/// Where an epoch stands between baseline and settled.
 enum Stage {
-    /// Nothing more is explored.
     Over,
-    /// Exploring pauses.
     Paused(BestKnownBecause),
-    /// A point of the design is next; its number from 0.
+    /// The next point of the design, with its index.
     Design(usize, Point),
-    /// The method is asked.
     Search {
-        /// Whether only what is expected to be quicker than the default may run.
         held: bool,
     },
 }
@@ -333,7 +303,6 @@ struct Chooser<'a> {
     view: Modelled<'a>,
     history: &'a History,
     pending: &'a [Pending],
-    /// How many seconds the run has, where that is known.
     limit: Option<f64>,
     regret: OnceCell<ExpectedRegret>,
 }
@@ -354,7 +323,7 @@ impl Chooser<'_> {
             Stage::Over => searching(true),
             Stage::Paused(_) | Stage::Search { held: true } => Phase::Search,
             Stage::Design(..) => Phase::Design,
-            // Even a search that is exhausted waits for what is in flight.
+            // Even an exhausted search waits for runs in flight.
             Stage::Search { held: false } if self.view.exploring() > 0 => Phase::Search,
             Stage::Search { held: false } => {
                 let context = self.context(false);
@@ -373,7 +342,6 @@ impl Chooser<'_> {
         let exploring = self.epoch.settings.exploring;
         let control = self.control_is_due();
         if control || self.view.exploring() >= u64::from(exploring) {
-            // Whatever the method would propose is not run now.
             return match self.phase() {
                 Phase::Settled => self.settled(),
                 phase if control => self.control(phase),
@@ -417,18 +385,15 @@ impl Chooser<'_> {
         }
     }
 
-    /// The epoch's runs so far, those in flight included.
     fn runs(&self) -> u64 {
         let in_flight = count(self.pending.iter());
         self.history.tally.total.saturating_add(in_flight)
     }
 
-    /// Runs of the baseline, those in flight included.
     fn baseline_runs(&self) -> u64 {
         let default = self.view.default_known();
         let in_flight = count(self.pending.iter().filter(|run| run.role == Role::Baseline));
-        // Failed runs tell nothing of the default's time. An application that always fails stays
-        // here, with the default, which harms nobody.
+        // Failed runs do not count: an application that always fails stays with the default.
         default.count().saturating_add(in_flight)
     }
 
@@ -493,7 +458,7 @@ impl Chooser<'_> {
             };
         }
         match stopping::met(&self.view, &self.epoch.settings.stop, &mut self.rng()) {
-            // What is left may only be held back.
+            // The regret bound may hold back what is left.
             Some(_) if held => paused,
             Some(_) => Stage::Over,
             None => Stage::Search { held },
@@ -518,7 +483,6 @@ impl Chooser<'_> {
                 Next::Run(Phase::Search, Role::Search, point, reason)
             }
             Proposal::Wait(because) => Next::Wait(because),
-            // What is left may only be held back.
             Proposal::Exhausted if held => Next::Wait(self.regret().into()),
             Proposal::Exhausted => self.conclude(),
         }
@@ -526,12 +490,11 @@ impl Chooser<'_> {
 
     fn rng(&self) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.epoch.seed);
-        // Stream 0 is the design's.
+        // Stream 0 belongs to the design.
         rng.set_stream(self.runs().wrapping_add(1));
         rng
     }
 
-    /// What ends the search before its budget is spent, if anything does.
     fn stopped(&self) -> Option<Stopped> {
         let within = self.explored() < u64::from(self.epoch.settings.budget);
         if !within {
@@ -559,12 +522,12 @@ impl Chooser<'_> {
         })
     }
 
-    /// The end of the search: results are waited for, and a lucky run is not believed.
+    /// The end of the search: waits for results, and confirms a best with one run.
     fn conclude(&self) -> Next {
         if self.view.exploring() > 0 {
             return Next::Wait(BestKnownBecause::AwaitingResults);
         }
-        // Runs that end without counting could ask for a confirmation for ever.
+        // Runs that never count must not ask for confirmation for ever.
         let bound = 2 * u64::from(self.epoch.settings.budget);
         if let Some((point, known)) = first_of(&self.view, &self.ranking(), 1)
             && let Some(mean) = known.mean()

@@ -1,4 +1,4 @@
-//! What a person should know of a study, and what to do about it.
+//! What users should know of a study, and what to do about it.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,23 @@ use io_autotune_model::{
 use crate::guards::mixture::{is_observed, mixture};
 use crate::study::epoch::Epoch;
 
-/// What is known of a study besides its history.
+/// Facts about a study beside its history.
 #[derive(Clone, Copy, Debug)]
 pub struct StudyFacts<'a> {
-    /// The study, as commands name it.
+    /// The study's number, as commands name it.
     pub study_id: i64,
-    /// An admin or the owner has said that its runs are one application's, however much they differ.
+    /// An admin or the owner declared its runs to be one application's.
     pub accepts_mixed: bool,
     /// Every run gets a pin.
     pub pinned: bool,
-    /// The values that runs had in force.
+    /// The values in force in its runs.
     pub observed: &'a ParameterEffects,
-    /// The sentence that says which change opened the epoch, if one did.
+    /// The sentence on the change that opened the epoch, if any.
     pub drift: Option<&'a str>,
 }
 
 impl Epoch<'_> {
-    /// What a person should know of the epoch: mixed work, quarantined parametrizations, a change that
-    /// opened it, parameters without effect. In this order.
+    /// The findings of the epoch, in order: mixed work, quarantines, drift, ineffective parameters.
     pub fn findings(&self, history: &History, facts: StudyFacts<'_>) -> Vec<Finding> {
         let mixed = (!facts.accepts_mixed)
             .then(|| mixture(self.space(), history, self.settings()))

@@ -1,4 +1,4 @@
-//! Which parametrization is the best known.
+//! The best known parametrization.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,30 +13,28 @@ use crate::study::settings::Settings;
 use crate::study::warm_start;
 use crate::surrogate::posterior::Modelled;
 
-/// The best known parametrization and how well it is known.
+/// The best known parametrization, and how well it is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recommendation {
     /// The parametrization.
     pub parametrization: Parametrization,
-    /// Its mean elapsed, seconds, raised by runs that were cut short.
+    /// Its mean elapsed, seconds, raised by censored runs.
     pub mean: f64,
-    /// How many runs count for it, at least 2.
+    /// Its counted runs, at least 2.
     pub n: u64,
-    /// How many of its runs were cut short by their time limit.
+    /// Its censored runs.
     pub censored: u64,
-    /// The standard error of the mean of the runs that count, seconds.
+    /// The standard error of the mean of its counted runs, seconds.
     pub standard_error: f64,
-    /// The mean elapsed of the default, seconds, raised by runs that were cut short; none if no run of
-    /// it counted.
+    /// The default's mean elapsed, seconds, raised by censored runs; none if no run counted.
     pub default_mean: Option<f64>,
-    /// How many runs of the default counted.
+    /// The default's counted runs.
     pub default_n: u64,
-    /// How many runs of the default were cut short by their time limit.
+    /// The default's censored runs.
     pub default_censored: u64,
 }
 
-/// The best by the method's ranking of those that at least two runs counted for.
 pub(crate) fn recommend(
     view: &Modelled<'_>,
     method: &dyn Method,
@@ -61,7 +59,6 @@ pub(crate) fn recommend(
     })
 }
 
-/// The first point of a ranking that at least so many runs count for.
 pub(crate) fn first_of(view: &View<'_>, ranking: &[Point], runs: u64) -> Option<(Point, Known)> {
     ranking.iter().find_map(|point| {
         let known = view.get(point).filter(|known| known.count() >= runs)?;
@@ -69,7 +66,7 @@ pub(crate) fn first_of(view: &View<'_>, ranking: &[Point], runs: u64) -> Option<
     })
 }
 
-/// What a run gets that may not explore: the best of what is inherited while that holds, then `best`, then the default.
+/// The inherited best while it holds, then `best`, then the default.
 pub(crate) fn best_known(
     view: &View<'_>,
     tally: &Tally,
@@ -87,7 +84,6 @@ pub(crate) fn best_known(
     }
 }
 
-/// The best of the epoch before.
 fn of_parent(
     space: &Space,
     point: &Point,

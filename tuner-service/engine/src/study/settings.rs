@@ -1,4 +1,4 @@
-//! What a site can set about how studies are tuned.
+//! The settings of studies.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,39 +23,37 @@ pub(crate) use crate::study::stopping::settings::{
 };
 pub(crate) use io_autotune_model::reason::Acquisition;
 
-/// How an epoch is run. A field that is left out has its default; an unknown one is refused.
+/// How an epoch is run. A missing field has its default; an unknown one is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The method that proposes parametrizations in the search.
     pub method: MethodName,
-    /// How many runs of the default come first.
+    /// Runs of the default at the start.
     pub baseline_runs: u32,
-    /// How many points the Latin hypercube has. The paper's 15 (robert2020, section VIII-D).
+    /// Points of the Latin hypercube. The paper's 15 (robert2020, section VIII-D).
     pub design_points: u32,
-    /// How many design and search runs there are together. The paper's 50.
+    /// Design and search runs together. The paper's 50.
     pub budget: u32,
-    /// How many runs may explore at once.
+    /// The maximum number of exploring runs at once.
     pub exploring: u32,
-    /// Whether there are control runs. Always on a site; without them a gain cannot be measured. Off for
-    /// whoever asks for runs outside Slurm to find the best, and not to know what was gained.
+    /// Whether there are control runs: always on a site, not in searches outside Slurm.
     pub controls: bool,
-    /// Once settled, one run in so many is a control run until the gain is resolved; at least 2.
+    /// Settled: one run in this many is a control run until the gain is resolved; at least 2.
     pub control_every: u32,
-    /// Once the gain is resolved, one run in so many is a control run; `control_every` where that is more.
+    /// The same once the gain is resolved; `control_every` if that is more.
     pub control_every_resolved: u32,
-    /// The settings of the method `default`.
+    /// The settings of the method `surrogate-genetic`.
     #[serde(rename = "surrogate-genetic", alias = "default")]
     pub surrogate_genetic: SurrogateGeneticSettings,
-    /// The largest coefficient of variation, standard deviation over mean, that the default's runs may
-    /// have before they are taken for different work under one name.
+    /// The largest coefficient of variation of the default's runs before they pass for mixed work.
     pub max_baseline_cv: f64,
-    /// How much the study may cost its users.
+    /// The regret budget.
     #[serde(rename = "loss")]
     pub regret: RegretSettings,
-    /// Which changes end a settled epoch, and how the next one is run.
+    /// Which changes end a settled epoch, and how the next one runs.
     pub drift: DriftSettings,
-    /// When the search ends before the budget is spent; never, if nothing is set.
+    /// Stopping criteria beside the budget; none by default.
     pub stop: Stop,
     /// The settings of the method `robert2020`.
     pub robert2020: Robert2020,
@@ -114,13 +112,12 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MethodName {
-    /// Ours: a genetic algorithm whose many possible children a surrogate ranks.
+    /// Ours: a genetic algorithm whose candidate children a surrogate ranks.
     #[serde(rename = "surrogate-genetic", alias = "default")]
     SurrogateGenetic,
-    /// Robert, Zertal and Vaumourin 2020: a genetic algorithm with standard-error dynamic resampling,
-    /// and every other noise reduction of their table V.
+    /// Robert, Zertal and Vaumourin 2020: a genetic algorithm with the noise reductions of table V.
     Robert2020,
-    /// Robert, Zertal and Goret 2019: a surrogate model and what it promises.
+    /// Robert, Zertal and Goret 2019: a surrogate model with an acquisition function.
     Robert2019Surrogate,
     /// Robert, Zertal and Goret 2019: simulated annealing.
     Robert2019Annealing,
@@ -132,10 +129,10 @@ pub enum MethodName {
     Cao2018Bayesian,
     /// Cao, Tarasov, Tiwari and Zadok 2018: a deep Q-network.
     Cao2018Dqn,
-    /// Alabed and Yoneki 2021: a Gaussian process of elapsed and measures together.
+    /// Alabed and Yoneki 2021: a multi-task Gaussian process of elapsed and measures.
     #[serde(rename = "alabed2021-multitask")]
     Alabed2021Multitask,
-    /// Points drawn at random, none twice: what every method is compared with. It has no settings.
+    /// Points drawn at random, none twice: the comparison for all methods. It has no settings.
     Random,
 }
 
@@ -146,12 +143,12 @@ words!(MethodName, "method",
     Cao2018Bayesian => "cao2018-bayesian", Cao2018Dqn => "cao2018-dqn",
     Alabed2021Multitask => "alabed2021-multitask", Random => "random");
 
-/// The settings of the method `default`.
+/// The settings of the method `surrogate-genetic`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SurrogateGeneticSettings {
-    /// How many points its Latin hypercube has at least: few, because its surrogate learns from every
-    /// run. A parameter with more categories has each of them once, up to `design_points` of [`Settings`].
+    /// The minimum size of its Latin hypercube: its surrogate learns from every run. Each category
+    /// runs once, up to `design_points` of [`Settings`].
     pub design_points: u32,
 }
 
@@ -162,7 +159,7 @@ impl Default for SurrogateGeneticSettings {
 }
 
 impl Settings {
-    /// What holds in an epoch that took ranks from its parent: a search of fewer runs.
+    /// The settings of an epoch that inherits ranks: a smaller budget.
     #[must_use]
     pub fn inheriting(&self) -> Self {
         Settings {
@@ -171,10 +168,7 @@ impl Settings {
         }
     }
 
-    /// Checks that every setting can be used.
-    ///
-    /// # Errors
-    /// The first setting that cannot be used, with the values that can.
+    /// Errs on the first setting that cannot be used, with the allowed values.
     pub fn validate(&self) -> Result<(), SettingsError> {
         whole("baseline_runs", self.baseline_runs, 2, 1000)?;
         whole("design_points", self.design_points, 2, MAX_DESIGN_POINTS)?;
@@ -234,8 +228,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
     }
 
-    /// Settings are stored with every decision, and read again by a replay. 0.1.0 called the main method
-    /// `default`.
+    /// A replay reads stored settings. 0.1.0 called the main method `default`.
     #[test]
     fn stored_settings_keep_their_names_and_order() {
         let stored = include_str!("settings/default.json");

@@ -1,8 +1,5 @@
-//! What ends a search before its budget is spent: the criteria of [`Stop`].
-//!
-//! They look at the runs of parametrizations other than the default, which has its own rules, in the
-//! order in which they started. What later runs teach can take a criterion back until the epoch has
-//! settled.
+//! The stopping criteria of [`Stop`]. They see the runs of non-default parametrizations in the
+//! order of their starts. Later runs may undo a criterion until the epoch has settled.
 
 pub(crate) mod settings;
 
@@ -16,7 +13,6 @@ use crate::search::acquisition;
 use crate::space::Point;
 use crate::study::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 
-/// The first criterion that is met; none if none is set.
 pub(crate) fn met(view: &View<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<Stopped> {
     if *stop == Stop::default() {
         return None;
@@ -40,8 +36,7 @@ pub(crate) fn met(view: &View<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<
         .or_else(nothing_left)
 }
 
-/// Whether the parametrizations that first ran among the latest runs are hardly quicker than the best
-/// of those before.
+/// Whether the latest new parametrizations are hardly faster than the best before them.
 fn improvement(
     view: &View<'_>,
     latest: &[(i64, &Point)],

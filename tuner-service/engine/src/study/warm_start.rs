@@ -1,7 +1,5 @@
-//! Warm start: an epoch takes an order of parametrizations from its parent, and no times.
-//!
-//! The parent's ranking seeds the design. Its first is the best known until the epoch's own runs say otherwise. Times
-//! stay with the parent: they belong to another machine, file system or input.
+//! Warm start: an epoch inherits its parent's ranking, not its times, which belong to another
+//! machine, file system or input. The ranks seed the design.
 
 use io_autotune_model::Drift;
 
@@ -9,12 +7,11 @@ use crate::history::Tally;
 use crate::history::by_point::{Known, MIN_RUNS, View};
 use crate::space::{Parametrization, Point, Space};
 
-/// So many parametrizations are handed down, at most.
+/// The maximum number of parametrizations that are inherited.
 pub const MOST_INHERITED: usize = 32;
 
-/// What the next epoch inherits: the recommended parametrization, then the others by the method's
-/// ranking, the default among them. If the drift says that tuned runs are no longer quicker than
-/// the default, the default is the first.
+/// The next epoch's ranks: the recommended parametrization, then the others by the method's
+/// ranking, with the default. The default is first if tuned runs are no longer faster than it.
 pub(crate) fn ranks(
     view: &View<'_>,
     recommended: Option<Point>,
@@ -35,7 +32,7 @@ pub(crate) fn ranks(
         .collect()
 }
 
-/// What is inherited and fits the space, the best first.
+/// The inherited points that fit the space, the best first.
 pub(crate) fn points(space: &Space, inherited: &[Parametrization]) -> Vec<Point> {
     let fitting = inherited.iter().filter_map(|one| space.validate(one).ok());
     let mut points: Vec<Point> = Vec::new();
@@ -47,8 +44,7 @@ pub(crate) fn points(space: &Space, inherited: &[Parametrization]) -> Vec<Point>
     points
 }
 
-/// The inherited best, while the epoch's own runs do not tell of it: until it counted twice, was given
-/// up, or the epoch has settled.
+/// The inherited best, until two of its runs count, it is quarantined, or the epoch has settled.
 pub(crate) fn best(view: &View<'_>, tally: &Tally, inherited: &[Parametrization]) -> Option<Point> {
     if tally.has_settled() {
         return None;

@@ -1,4 +1,4 @@
-//! The last fitted surrogate, for callers that ask about one epoch again and again.
+//! A cache of the last fitted surrogate.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,24 +6,22 @@ use crate::space::Space;
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::{Observation, Prediction, Scatter};
 
-/// The last fitted surrogate and its data. The same data get the same fit, other data a new one: answers do not change,
-/// they only come sooner. Between two verdicts every suggestion of an epoch uses one fit, whatever is in flight.
+/// The last fitted surrogate with its data. Equal data give the same fit, whatever is in flight.
 #[derive(Debug, Default)]
 pub struct SurrogateCache(Mutex<Option<Arc<Fit>>>);
 
-/// A surrogate with what it was fitted to.
 #[derive(Debug)]
 pub(crate) struct Fit {
     space: Space,
     observations: Vec<Observation>,
     scatter: Scatter,
     pub(crate) surrogate: Arc<Ensemble>,
-    /// What it says of the points that it was fitted to, in their order.
+    /// At the observations' points, in their order.
     pub(crate) predictions: Vec<Prediction>,
 }
 
 impl Fit {
-    /// None where [`Ensemble::fit`] has none.
+    /// None where [`Ensemble::fit`] returns none.
     pub(crate) fn new(
         space: &Space,
         observations: &[Observation],
@@ -46,7 +44,7 @@ impl Fit {
 }
 
 impl SurrogateCache {
-    /// [`Fit::new`], or the same as before.
+    /// [`Fit::new`], or the cached fit of equal data.
     pub(crate) fn of(
         &self,
         space: &Space,

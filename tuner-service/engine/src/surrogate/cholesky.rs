@@ -1,8 +1,7 @@
-//! The Cholesky factor of a symmetric positive definite matrix (Golub and Van Loan, algorithm 4.2.1).
+//! The Cholesky factor of a positive definite matrix (Golub and Van Loan, algorithm 4.2.1).
 
 use crate::math::Portable;
 
-/// So many rows are factored side by side.
 const BLOCK: usize = 8;
 
 /// The lower triangle of a symmetric matrix, row by row.
@@ -22,7 +21,7 @@ impl Symmetric {
         Symmetric { size, rows }
     }
 
-    /// The matrix with these entries below the diagonal, row by row, and this one on it.
+    /// The matrix with these entries below the diagonal, and one value on it.
     pub(super) fn from_strict(size: usize, below: &[f64], diagonal: f64) -> Self {
         let mut rows = Vec::with_capacity(size * (size + 1) / 2);
         for row in 0..size {
@@ -33,7 +32,6 @@ impl Symmetric {
         Symmetric { size, rows }
     }
 
-    /// Adds to an entry of the diagonal.
     pub(super) fn add(&mut self, row: usize, value: f64) {
         self.rows[start(row) + row] += value;
     }
@@ -78,8 +76,7 @@ impl Cholesky {
         solution
     }
 
-    /// L^-1 b for several b at once: `b[row][lane]`. Each lane is what it would be alone, and each row
-    /// of the factor is read once.
+    /// L^-1 b for several b at once: `b[row][lane]`. Bit for bit the result of each b alone.
     pub(super) fn solve_lanes<const LANES: usize>(
         &self,
         mut b: Vec<[f64; LANES]>,
@@ -102,7 +99,6 @@ impl Cholesky {
         solution
     }
 
-    /// Half the logarithm of A's determinant.
     pub(super) fn half_log_determinant(&self) -> f64 {
         (0..self.0.size)
             .map(|row| self.row(row)[row].logarithm())
@@ -114,8 +110,7 @@ impl Cholesky {
     }
 }
 
-/// The rows of a block to the left of its diagonal, from the factor's rows above it: each column of
-/// them is the next unknown of a triangular system that they share.
+/// Fills a block's rows left of its diagonal: one triangular system with the factor above it.
 fn solve_block(rows: &mut [f64], first: usize, last: usize) {
     let (above, block) = rows.split_at_mut(start(first));
     let offset = above.len();
@@ -135,7 +130,7 @@ fn solve_block(rows: &mut [f64], first: usize, last: usize) {
     }
 }
 
-/// L^-1 b, in place, for several b side by side.
+/// L^-1 b in place, for several b.
 fn forward<const LANES: usize>(rows: &[f64], b: &mut [[f64; LANES]]) {
     for row in 0..b.len() {
         let factors = &rows[start(row)..=start(row) + row];
@@ -153,7 +148,6 @@ fn forward<const LANES: usize>(rows: &[f64], b: &mut [[f64; LANES]]) {
     }
 }
 
-/// Where a row of a triangle starts.
 fn start(row: usize) -> usize {
     row * (row + 1) / 2
 }

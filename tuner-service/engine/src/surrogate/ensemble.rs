@@ -1,10 +1,7 @@
-//! Several processes instead of the most probable one.
-//!
-//! From a handful of runs the hyperparameters are hardly known, and one process that takes the most
-//! probable ones for granted is too sure of what it has not seen. A fully Bayesian treatment
-//! integrates over them (RW section 5.2, equation 5.3; J. Snoek, H. Larochelle, R. P. Adams,
-//! "Practical Bayesian optimization of machine learning algorithms", 2012, section 3.2). Here the
-//! integral is a sum over what the search for the mode came across anyway.
+//! A mixture of processes: after few runs the hyperparameters are uncertain, and the most probable
+//! process is overconfident. A fully Bayesian treatment integrates over them (RW section 5.2,
+//! equation 5.3; J. Snoek, H. Larochelle, R. P. Adams, "Practical Bayesian optimization of machine
+//! learning algorithms", 2012, section 3.2); this sums over what the mode search visited.
 
 use crate::math::Portable;
 use std::sync::Arc;
@@ -12,18 +9,15 @@ use std::sync::Arc;
 use super::{Observation, Prediction, Scatter, Shared, Surrogate};
 use crate::space::{Point, Space};
 
-/// No more than so many processes.
 const MOST_MEMBERS: usize = 24;
-/// No more processes than this over the number of points: a process takes time with the square of the
-/// points, and the more of them there are the better the hyperparameters are known.
+/// Members times points: a prediction costs points squared, and many points need few members.
 const MOST_ROWS: usize = 640;
-/// None that is less probable than this share of the most probable one.
+/// The smallest weight of a member, relative to the most probable one.
 const LEAST_WEIGHT: f64 = 0.02;
-/// The posterior is flattened by so much: the search goes along one coordinate at a time through the
-/// mode, and misses all that is as probable away from these lines.
+/// Flattens the posterior: the search follows the axes through the mode and misses mass elsewhere.
 const TEMPERATURE: f64 = 1.5;
 
-/// Processes on the same observations, each as likely as its hyperparameters.
+/// Processes on the same observations, weighted by the posterior of their hyperparameters.
 #[derive(Debug)]
 pub(crate) struct Ensemble {
     /// At least one; the weights sum to 1.
@@ -31,7 +25,7 @@ pub(crate) struct Ensemble {
 }
 
 impl Ensemble {
-    /// SurrogateCache it to what is known; none where [`Surrogate::fit`] has none.
+    /// None where [`Surrogate::fit`] returns none.
     pub(crate) fn fit(
         space: &Space,
         observations: &[Observation],
@@ -59,14 +53,12 @@ impl Ensemble {
         (!members.is_empty()).then_some(Ensemble { members })
     }
 
-    /// Each process after the runs in flight have ended as it expects: [`Surrogate::fantasising`].
     pub(crate) fn fantasising(
         &self,
         observations: &[Observation],
         scatter: Scatter,
         flights: &[(Point, f64)],
     ) -> Option<Self> {
-        // They believe in other times at the same points.
         let mut shared = None;
         let fantasising = |(weight, member): &(f64, Surrogate)| {
             let believed = member.believed(observations, flights);
@@ -83,12 +75,10 @@ impl Ensemble {
         Some(Ensemble { members })
     }
 
-    /// Mean and variance of the mixture of what the processes say of a point.
     pub(crate) fn predict(&self, point: &Point) -> Prediction {
         self.predict_all(std::slice::from_ref(point))[0]
     }
 
-    /// [`Ensemble::predict`] of many points, in their order.
     pub(crate) fn predict_all(&self, points: &[Point]) -> Vec<Prediction> {
         let Some((_, first)) = self.members.first() else {
             return Vec::new();
@@ -107,14 +97,13 @@ impl Ensemble {
         (0..points.len())
             .map(|place| {
                 let mean = average(place, &|one| one.mean);
-                // What each is unsure of, and how far they are apart.
+                // The variance within members plus the variance between them.
                 let variance = average(place, &|one| one.variance + (one.mean - mean).powi(2));
                 Prediction { mean, variance }
             })
             .collect()
     }
 
-    /// The variance of one run's log elapsed around its parametrization's mean.
     pub(crate) fn noise(&self) -> f64 {
         let members = self.members.iter();
         members

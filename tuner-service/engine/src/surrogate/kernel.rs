@@ -1,10 +1,7 @@
-//! How alike two points behave.
-//!
-//! One correlation per parameter: Matérn with nu = 5/2 over the levels of an ordered one (RW equation
-//! 4.17), one number for any two values of a category. They are mixed as a product, which can learn
-//! any interaction, and as a mean, which learns each parameter by itself from few runs (additive
-//! kernels; Duvenaud, Nickisch, Rasmussen 2011). A small part belongs to the point alone: real
-//! systems have spots that no smooth function has.
+//! The correlation of two points. Per parameter: Matérn with nu = 5/2 over ordered levels (RW
+//! equation 4.17), a constant for two different categories. The kernel mixes their product (any
+//! interaction) with their mean (learnt from few runs; additive kernels, Duvenaud, Nickisch,
+//! Rasmussen 2011). A small share is the point's own: real systems are not smooth everywhere.
 
 use crate::math::Portable;
 use std::array;
@@ -12,34 +9,31 @@ use std::array;
 use super::cholesky::Symmetric;
 use crate::space::{ABSENT, Point, Space};
 
-/// Length scales: 1 is the whole range of an ordered parameter.
+/// Length scales; 1 is the whole range of an ordered parameter.
 const LENGTHS: [f64; 7] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4];
 const START_LENGTH: usize = 3;
-/// Variance of one run's noise, relative to the process's.
+/// Variances of one run's noise, relative to the process's variance.
 const NOISES: [f64; 8] = [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
 const START_NOISE: f64 = 0.03;
-/// The share of the additive part.
+/// Shares of the additive part.
 const ADDITIVE: [f64; 5] = [0.0, 0.1, 0.3, 0.6, 0.9];
 const START_ADDITIVE: f64 = 0.3;
-/// The share that belongs to the point alone.
+/// Shares of the part that belongs to the point alone.
 const OWN: [f64; 6] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3];
 const START_OWN: f64 = 0.01;
 
-/// Of a parameter with at most so many levels all correlations are kept.
+/// Correlations are tabled up to this many levels.
 const MOST_TABLED: usize = 1024;
 
-/// What the kernel is made with.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Hyperparameters {
-    /// For each parameter, an index into [`LENGTHS`].
     lengths: Vec<usize>,
     additive: f64,
     own: f64,
-    /// The variance of one run's noise, relative to the process's.
+    /// Relative to the process's variance.
     pub(super) noise: f64,
 }
 
-/// One of the hyperparameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Coordinate {
     Noise,
@@ -49,7 +43,6 @@ pub(super) enum Coordinate {
 }
 
 impl Hyperparameters {
-    /// Where the search for them starts.
     pub(super) fn start(space: &Space) -> Self {
         Hyperparameters {
             lengths: vec![START_LENGTH; space.parameters().len()],
@@ -59,7 +52,7 @@ impl Hyperparameters {
         }
     }
 
-    /// These; length scales as they are in [`LENGTHS`].
+    /// `lengths` must be values of [`LENGTHS`].
     #[cfg(test)]
     pub(super) fn of(lengths: &[f64], additive: f64, own: f64, noise: f64) -> Self {
         let place = |length: &f64| LENGTHS.iter().position(|known| known == length).unwrap();
@@ -71,7 +64,6 @@ impl Hyperparameters {
         }
     }
 
-    /// All of them, in the order of the search.
     pub(super) fn coordinates(&self) -> Vec<Coordinate> {
         let lengths = (0..self.lengths.len()).map(Coordinate::Length);
         [Coordinate::Noise, Coordinate::Own]
@@ -81,7 +73,6 @@ impl Hyperparameters {
             .collect()
     }
 
-    /// Each value that one coordinate can have, the others kept.
     pub(super) fn varied(&self, coordinate: Coordinate) -> Vec<Self> {
         let with = |change: &dyn Fn(&mut Self)| {
             let mut varied = self.clone();
@@ -98,8 +89,8 @@ impl Hyperparameters {
         }
     }
 
-    /// The logarithm of their prior density, apart from a constant: log-normal, length scales about
-    /// the whole range, a noise of a sixth of the process's deviation, little that is a point's own.
+    /// The log-normal prior density's logarithm, up to a constant. Medians: the whole range for
+    /// lengths, a noise of a sixth of the process's standard deviation, a small own share.
     pub(super) fn log_prior(&self) -> f64 {
         let normal = |value: f64, median: f64, spread: f64| {
             let z = (value / median).logarithm() / spread;
@@ -119,8 +110,7 @@ impl Hyperparameters {
     }
 }
 
-/// A parameter's distances: the number of steps from one end of an ordered one to the other; none for
-/// categories.
+/// The steps between the ends of an ordered parameter; none for categories.
 type Scale = Option<f64>;
 
 fn scales(space: &Space) -> Vec<Scale> {
@@ -134,8 +124,7 @@ fn scales(space: &Space) -> Vec<Scale> {
         .collect()
 }
 
-/// The correlation of two levels of one parameter. One that does not exist is as far from any level
-/// as the two ends are from each other, and alike where it exists in neither point.
+/// The correlation of two levels. An absent one is as far from any other as the ends are apart.
 fn correlation(scale: Scale, a: u32, b: u32, length: f64) -> f64 {
     if a == b {
         return 1.0;
@@ -154,18 +143,15 @@ fn correlation(scale: Scale, a: u32, b: u32, length: f64) -> f64 {
     }
 }
 
-/// The correlations of one parameter's levels under one length scale.
 #[derive(Debug)]
 struct Alike {
     scale: Scale,
     length: f64,
-    /// By how many levels they are apart; one apart stands for all of a category's. Empty where that
-    /// would be too long.
+    /// By distance in levels; all categories are 1 apart. Empty if it would be too long.
     by_distance: Vec<f64>,
 }
 
 impl Alike {
-    /// Prepared for many calls, if the parameter has no more than so many levels.
     fn new(scale: Scale, length: f64, most: usize) -> Self {
         let levels = scale.map_or(2, |steps| steps as usize + 1);
         let farthest = if levels <= most { levels as u32 } else { 0 };
@@ -192,7 +178,6 @@ impl Alike {
     }
 }
 
-/// The kernel of one process, its variance apart.
 #[derive(Debug)]
 pub(super) struct Kernel {
     parameters: Vec<Alike>,
@@ -216,7 +201,7 @@ impl Kernel {
         &self.hyperparameters
     }
 
-    /// The correlation of two points as [`Space::seen`] gives them.
+    /// The correlation of two points in the form of [`Space::seen`].
     pub(super) fn correlation(&self, a: &Point, b: &Point) -> f64 {
         if a == b {
             return 1.0;
@@ -230,13 +215,12 @@ impl Kernel {
         self.hyperparameters.mix(product, sum)
     }
 
-    /// [`Kernel::correlation`] of another point with each of so many at most: the same, sooner.
+    /// [`Kernel::correlation`] with up to `LANES` points, but faster.
     pub(super) fn with_several<const LANES: usize>(
         &self,
         points: &[Point],
     ) -> impl Fn(&Point) -> [f64; LANES] {
         let used = points.len();
-        // Lanes without a point have any levels.
         let level = |place: usize, lane: usize| points.get(lane).map_or(0, |point| point.0[place]);
         let levels: Vec<[u32; LANES]> = (0..self.parameters.len())
             .map(|place| array::from_fn(|lane| level(place, lane)))
@@ -261,7 +245,7 @@ impl Kernel {
     }
 }
 
-/// The product and the sum of the correlations of all parameters, or of all but one, for each pair.
+/// For each pair, the product and sum of the correlations of all parameters but `left_out`.
 #[derive(Debug)]
 pub(super) struct Partial {
     product: Vec<f64>,
@@ -269,9 +253,7 @@ pub(super) struct Partial {
     left_out: Option<usize>,
 }
 
-/// The correlations of some points under many hyperparameters: those of each parameter are kept for
-/// each length scale, because the search asks for them again and again. The points are those of
-/// [`Space::seen`].
+/// The correlations of points as [`Space::seen`] gives them, cached by parameter and length scale.
 #[derive(Debug)]
 pub(super) struct Correlations {
     size: usize,
@@ -295,7 +277,6 @@ impl Correlations {
         }
     }
 
-    /// What does not change while one of the hyperparameters is searched.
     pub(super) fn partial(
         &mut self,
         hyperparameters: &Hyperparameters,
@@ -324,8 +305,7 @@ impl Correlations {
         partial
     }
 
-    /// The matrix of all correlations, from what is [`partial`](Self::partial) to hyperparameters that
-    /// differ in what was searched alone.
+    /// The matrix for hyperparameters that differ from `partial`'s only in what was searched.
     pub(super) fn matrix(
         &mut self,
         partial: &Partial,

@@ -1,16 +1,14 @@
-//! A Gaussian process on the logarithms of elapsed and of measures beside it: what a measure says of a
-//! point says something of its elapsed too, as far as the two go together.
+//! A Gaussian process on the logarithms of elapsed and of measures that correlate with it.
 //!
-//! S. Alabed, E. Yoneki, "High-dimensional Bayesian optimization with multi-task learning for RocksDB"
-//! (2021): "replace the kernel function in the GP with an intrinsic coregionalization model", with every
-//! task an observation of its own, and "assigning a subset of parameters to each task". See
-//! [`super::coregionalisation`] for the covariance; predictions are Bonilla, Chai and Williams 2008,
-//! equation 2, with a constant trend for each task (RW section 2.7).
+//! S. Alabed, E. Yoneki, "High-dimensional Bayesian optimization with multi-task learning for
+//! RocksDB" (2021): "replace the kernel function in the GP with an intrinsic coregionalization
+//! model", one observation per task, and "assigning a subset of parameters to each task". See
+//! [`super::coregionalisation`]. Predictions: Bonilla, Chai and Williams 2008, equation 2, with a
+//! constant trend per task (RW section 2.7).
 //!
-//! Hyperparameters are had in two stages. Each task alone is fitted as [`Surrogate`]; of the tasks
-//! over all parameters the kernel is then that under which all of them together are the likeliest.
-//! Last, each measure's correlation with elapsed is the likeliest of a grid for the two together. So one task
-//! alone is the process of [`Surrogate`], and a measure that says nothing of elapsed is left out.
+//! Tasks are fitted alone; those over all parameters then share the kernel of highest total
+//! likelihood. Each measure's correlation with elapsed is the likeliest of a grid; uncorrelated
+//! measures are left out. Elapsed alone gives the [`Surrogate`].
 
 #[cfg(test)]
 mod tests;
@@ -21,25 +19,22 @@ use super::kernel::{Coordinate, Hyperparameters, Kernel};
 use super::{JITTER, LANES, Observation, Prediction, Scatter, Shared, Surrogate, dot, score};
 use crate::space::{Point, Space};
 
-/// What is known of one task.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    /// Means of logarithms; no two of the same point.
+    /// Means of logarithms, one per point.
     pub(crate) observations: Vec<Observation>,
     pub(crate) scatter: Scatter,
-    /// What it depends on. Of elapsed this is every parameter.
+    /// The parameters that it depends on. For elapsed: all.
     pub(crate) cluster: Cluster,
 }
 
-/// Correlations that are tried, both ways.
+/// The grid of correlations; each is tried with both signs.
 const CORRELATIONS: [f64; 8] = [0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
-/// The spread of their prior: normal, in the scale of their inverse hyperbolic tangent (R. A. Fisher 1915).
+/// The standard deviation of their normal prior on Fisher's z scale (R. A. Fisher 1915).
 const CORRELATION_SPREAD: f64 = 1.0;
-/// A measure is believed to go with elapsed if both are likelier by that much, in the logarithm, than
-/// apart: where they do not, one in twenty is (S. S. Wilks 1938).
+/// The least log likelihood gain: the 5 % level of the likelihood ratio test (S. S. Wilks 1938).
 const LEAST_EVIDENCE: f64 = 1.92;
 
-/// A task's process by itself.
 #[derive(Clone, Debug)]
 struct Alone {
     hyperparameters: Hyperparameters,
@@ -47,7 +42,6 @@ struct Alone {
     score: f64,
 }
 
-/// One observation of the joint process.
 #[derive(Clone, Debug)]
 struct Row {
     task: usize,
@@ -56,31 +50,27 @@ struct Row {
     runs: f64,
 }
 
-/// A fitted process of elapsed and measures.
 #[derive(Debug)]
 pub(crate) struct MultiTask {
     space: Space,
     prior: Prior,
     rows: Vec<Row>,
-    /// For each part the rows' points as its cluster sees them.
     seen: Vec<Vec<Point>>,
     posterior: Posterior,
-    /// For each task that was given, elapsed apart, how it correlates with elapsed; 0 where it was left out.
+    /// For each measure, its correlation with elapsed; 0 if left out.
     correlations: Vec<f64>,
 }
 
-/// The covariance of tasks, and the noise of their runs.
 #[derive(Debug)]
 struct Prior {
     parts: Vec<Part>,
-    /// For each task the process's standard deviation.
     deviations: Vec<f64>,
-    /// For each task the variance of one run's noise, relative to the process's.
+    /// For each task, one run's noise variance relative to the process's.
     noises: Vec<f64>,
 }
 
 impl Prior {
-    /// The covariance of two tasks at points whose correlation under each part's kernel is known.
+    /// The covariance of two tasks, given their points' correlation under each part's kernel.
     fn covariance(&self, task: usize, other: usize, correlation: impl Fn(usize) -> f64) -> f64 {
         let parts = self.parts.iter().enumerate();
         let sum: f64 = parts
@@ -101,7 +91,6 @@ impl Prior {
         self.parts.iter().map(of).collect()
     }
 
-    /// The covariance of the rows, noise included.
     fn matrix(&self, rows: &[Row], seen: &[Vec<Point>]) -> Symmetric {
         let mut matrix = Symmetric::from_fn(rows.len(), |row, column| {
             self.covariance(rows[row].task, rows[column].task, |part| {
@@ -120,11 +109,10 @@ impl Prior {
     }
 }
 
-/// The rows' covariance factored, and what follows from it.
 #[derive(Debug)]
 struct Posterior {
     factor: Cholesky,
-    /// L^-1 H, a column for each task: H says which row is which task's.
+    /// L^-1 H, one column per task; H marks each row's task.
     columns: Vec<Vec<f64>>,
     /// The factor of H' K^-1 H.
     information: Cholesky,
@@ -172,11 +160,8 @@ impl Posterior {
 }
 
 impl MultiTask {
-    /// SurrogateCache the process to elapsed, the first of the tasks, and measures. The logarithms of all tasks should
-    /// scatter alike: their priors are one.
-    ///
-    /// Work grows with the cube of the number of all observations. None without observations of
-    /// elapsed, or if one of them is not finite; a measure of which that is true is left out.
+    /// Fits elapsed (the first task) and measures, whose logarithms should scatter alike. O(n^3).
+    /// None if elapsed has no observations or one that is not finite; such a measure is left out.
     pub(crate) fn fit(space: &Space, tasks: &[Task]) -> Option<Self> {
         let (elapsed, measures) = tasks.split_first()?;
         let first = Alone::new(space, elapsed)?;
@@ -216,8 +201,7 @@ impl MultiTask {
         })
     }
 
-    /// The process after the runs in flight have taken as long as it expects, see
-    /// [`Surrogate::fantasising`]; nothing is believed of measures.
+    /// As [`Surrogate::fantasising`]; measures are not fantasised.
     pub(crate) fn fantasising(self, flights: &[(Point, f64)]) -> Option<Self> {
         let mut rows = self.rows.clone();
         for (point, runs) in flights {
@@ -235,7 +219,7 @@ impl MultiTask {
         Self::with(&self.space, self.prior, rows, self.correlations)
     }
 
-    /// For each measure how it correlates with elapsed, from -1 to 1; 0 where it says nothing of it.
+    /// Each measure's correlation with elapsed, from -1 to 1; 0 if left out.
     pub(crate) fn correlations(&self) -> &[f64] {
         &self.correlations
     }
@@ -246,7 +230,6 @@ impl MultiTask {
         points.chunks(LANES).flat_map(predict).collect()
     }
 
-    /// At most so many points as there are lanes; what lanes without a point have means nothing.
     fn predict_lanes(&self, points: &[Point]) -> [Prediction; LANES] {
         let (prior, posterior) = (&self.prior, &self.posterior);
         let mut covariances = vec![[0.0; LANES]; self.rows.len()];
@@ -309,7 +292,7 @@ impl Alone {
         })
     }
 
-    /// A task over all parameters under another's kernel, with the noise that suits it there.
+    /// A task over all parameters under another's kernel, with its own likeliest noise.
     fn under(space: &Space, task: &Task, other: &Hyperparameters) -> Option<Self> {
         let (observations, scatter) = seen_by(task);
         let shared = &mut Shared::of(space, &observations);
@@ -332,8 +315,7 @@ impl Alone {
     }
 }
 
-/// A task's observations of the points as its cluster sees them: those that it cannot tell apart are one,
-/// and what they differ by is noise.
+/// A task's observations as its cluster sees them: points that it cannot distinguish are merged.
 fn seen_by(task: &Task) -> (Vec<Observation>, Scatter) {
     if task.cluster == Cluster::ALL {
         return (task.observations.clone(), task.scatter);
@@ -341,7 +323,7 @@ fn seen_by(task: &Task) -> (Vec<Observation>, Scatter) {
     let mut scatter = task.scatter;
     let mut seen: Vec<Observation> = Vec::new();
     for observation in &task.observations {
-        // Not what the space sees: a point of the space, of which that is made again.
+        // Levels of the original point, not of `Space::seen`: `Surrogate::fit` maps them itself.
         let mut point = observation.point.clone();
         for (place, level) in point.0.iter_mut().enumerate() {
             if !task.cluster.contains(place) {
@@ -366,7 +348,7 @@ fn seen_by(task: &Task) -> (Vec<Observation>, Scatter) {
     (seen, scatter)
 }
 
-/// Gives all tasks over all parameters one kernel: that of one of them under which they are likeliest.
+/// Gives all tasks over all parameters the one task's kernel under which they are likeliest.
 fn share_kernel(space: &Space, tasks: &mut [(usize, &Task, Alone)]) {
     let sharing: Vec<usize> = (0..tasks.len())
         .filter(|place| tasks[*place].1.cluster == Cluster::ALL)
@@ -395,7 +377,6 @@ fn share_kernel(space: &Space, tasks: &mut [(usize, &Task, Alone)]) {
     }
 }
 
-/// The correlation of elapsed and a measure under which both are likeliest.
 fn likeliest_correlation(
     space: &Space,
     elapsed: &(usize, &Task, Alone),

@@ -1,4 +1,4 @@
-//! The surrogate's posterior of an epoch: of the runs that ended, and with the runs in flight fantasised.
+//! The surrogate's posterior of an epoch, without and with its runs in flight.
 
 use crate::math::Portable;
 use std::cell::OnceCell;
@@ -12,21 +12,18 @@ use crate::surrogate::cache::{Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::{Observation, Prediction, Scatter, ranked};
 
-/// The surrogate is fitted to at most so many points.
 const MOST_POINTS: usize = 96;
-/// Of those, so many are the best; the others are spread over the rest.
+/// Of those, the best ones; the others are spread over the rest.
 const BEST_POINTS: usize = 64;
-/// From so many runs on, a point's slow runs are judged by its quick ones.
+/// A point needs this many runs before its slow outliers are pulled in.
 const OUTLIERS_FROM: usize = 3;
-/// A run is an outlier beyond the median by so many times the way from the quickest run to the
-/// median, and by this much in the logarithm at least.
+/// An outlier exceeds the median by this times (median - fastest), but at least by the minimum.
 const OUTLIER_REACH: f64 = 2.0;
 const OUTLIER_LEAST: f64 = 0.1;
-/// Of an outlier's way beyond that, n / (n + so many) is believed where n runs are known: one of three
-/// is most likely bad luck that other points have as often, one in ten is how this point is.
+/// With n runs, n / (n + this) of an outlier's excess is believed: one slow run of three is likely
+/// bad luck, one of ten is typical of the point.
 const OUTLIER_DOUBT: f64 = 4.0;
 
-/// A view with what the surrogate makes of it. The surrogate is fitted once, when it is first asked.
 #[derive(Debug)]
 pub(crate) struct Modelled<'a> {
     view: View<'a>,
@@ -36,7 +33,6 @@ pub(crate) struct Modelled<'a> {
 }
 
 impl<'a> Modelled<'a> {
-    /// With surrogates that were fitted before, where there is a cache.
     pub(crate) fn new(view: View<'a>, cache: Option<&'a SurrogateCache>) -> Self {
         Modelled {
             view,
@@ -46,14 +42,14 @@ impl<'a> Modelled<'a> {
         }
     }
 
-    /// What the runs that ended say; none before a run has counted.
+    /// None before a run has counted.
     pub(crate) fn fitted(&self) -> Option<&Fitted> {
         self.fitted
             .get_or_init(|| Fitted::new(&self.view, self.cache))
             .as_ref()
     }
 
-    /// What they say when the runs in flight end as expected; none before a run has counted.
+    /// None before a run has counted.
     pub(crate) fn posterior(&self) -> Option<&Posterior> {
         self.posterior
             .get_or_init(|| Posterior::new(&self.view, self.fitted()?))
@@ -69,7 +65,7 @@ impl<'a> Deref for Modelled<'a> {
     }
 }
 
-/// The posterior of the runs that ended: a run in flight makes nothing surer.
+/// The posterior of the ended runs. Runs in flight do not lower its variance.
 #[derive(Debug)]
 pub(crate) struct Fitted {
     fit: Arc<Fit>,
@@ -77,12 +73,11 @@ pub(crate) struct Fitted {
     scatter: Scatter,
     /// Measured points, the lowest prediction first; at least one.
     pub(crate) ranked: Vec<Point>,
-    /// What it says of every point that ran or is in flight.
+    /// The prediction at every point that ran or is in flight.
     pub(crate) known: BTreeMap<Point, Prediction>,
 }
 
 impl Fitted {
-    /// None before a run has counted.
     fn new(view: &View<'_>, cache: Option<&SurrogateCache>) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
@@ -115,15 +110,13 @@ impl Fitted {
     }
 }
 
-/// The posterior in which the runs in flight have ended as predicted (kriging believer): the next run is chosen by it.
+/// The posterior with the runs in flight ended as predicted (kriging believer), for the search.
 #[derive(Debug)]
 pub(crate) struct Posterior {
     pub(crate) surrogate: Arc<Ensemble>,
-    /// Measured points, the lowest prediction first; at least one.
     pub(crate) ranked: Vec<Point>,
     /// The lowest prediction at a measured point, log seconds.
     pub(crate) incumbent: f64,
-    /// The prediction at the default, log seconds.
     pub(crate) default: f64,
 }
 
@@ -160,7 +153,6 @@ fn points(observations: &[Observation]) -> Vec<Point> {
     observations.iter().map(|o| o.point.clone()).collect()
 }
 
-/// The points that the surrogate is fitted to, and how their runs scatter.
 fn observe(known: &[(&Point, &Known)], default: &Point) -> (Vec<Observation>, Scatter) {
     let mut scatter = Scatter::default();
     let mut observations: Vec<Observation> = known
@@ -189,10 +181,8 @@ fn observe(known: &[(&Point, &Known)], default: &Point) -> (Vec<Observation>, Sc
     (observations, scatter)
 }
 
-/// The logarithm of the mean elapsed of a point's latest runs, and their number; none where nothing is
-/// known. Not the mean of the logarithms: users wait for the sum of the times, so of two parametrizations
-/// with one median the one that is slow now and then is slower. Slow outliers are pulled in, and runs that
-/// were cut short raise the mean by as much as they raise the estimate.
+/// The log of a point's mean elapsed, and its runs. Not the mean of logarithms: users wait for the
+/// sum of times. Outliers are pulled in, censored runs raise it.
 fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
     let estimate = known.mean()?;
     let mut logs = known.logs().to_vec();
@@ -209,7 +199,7 @@ fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
     }
     let runs = logs.len() as f64;
     scatter.add(&logs);
-    // Beside the largest, so that no time is too large for it.
+    // Relative to the largest, against overflow.
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let shares: f64 = logs.iter().map(|log| (log - largest).exponential()).sum();
     let log_mean = largest + (shares / runs).logarithm();
@@ -221,7 +211,6 @@ mod tests {
     use super::*;
     use crate::testing::{grid, history, tested};
 
-    /// What is believed of a point with these times, seconds.
     fn believed(times: &[f64]) -> f64 {
         let space = grid(&[3]);
         let history = history(vec![tested(&space, &[1], times, 0)], 0, 0);

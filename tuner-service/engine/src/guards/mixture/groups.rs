@@ -1,30 +1,27 @@
 //! Numbers in two groups.
 
-/// The smaller of two groups holds at least one run in so many, and never one run alone.
+/// The smaller group holds at least one run in this many, and at least two.
 const SMALLEST_SHARE: usize = 5;
 
-/// The fewest of so many runs that can be a work of their own.
+/// The minimum size of a group among this many runs.
 pub(super) fn smallest_group(runs: usize) -> usize {
     runs.div_ceil(SMALLEST_SHARE).max(2)
 }
 
-/// The two groups of some numbers that have the least sum of squares.
+/// The two groups of some numbers with the least sum of squares.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Groups {
-    /// The mean of the lower group.
     pub(super) low: f64,
-    /// The mean of the higher group.
     pub(super) high: f64,
-    /// The share of the numbers that are in the higher group.
+    /// The share of the numbers in the higher group.
     pub(super) high_share: f64,
-    /// The squared distances from their group's mean, added up.
+    /// The sum of squares within the groups.
     pub(super) squares: f64,
-    /// How many numbers.
     pub(super) runs: usize,
 }
 
 impl Groups {
-    /// The groups of ascending numbers, each of at least `smallest`; none where there are too few.
+    /// The groups of ascending numbers, each of at least `smallest`; none if there are too few.
     pub(super) fn of(ascending: &[f64], smallest: usize) -> Option<Self> {
         let runs = ascending.len();
         let mean = ascending.iter().sum::<f64>() / runs as f64;
@@ -53,8 +50,7 @@ impl Groups {
         best
     }
 
-    /// The standard deviation within the groups. What was fitted is taken off the divisor: two
-    /// means, and a shift where there was one.
+    /// The standard deviation within the groups; two means, and any shift, cost degrees of freedom.
     pub(super) fn spread(&self, is_shifted: bool) -> f64 {
         let fitted = 2 + usize::from(is_shifted);
         (self.squares / (self.runs - fitted) as f64).sqrt()

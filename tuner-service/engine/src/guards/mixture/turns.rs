@@ -1,40 +1,36 @@
-//! Whether quick and slow runs take turns, or come in stretches.
+//! Whether fast and slow runs take turns, or come in stretches.
 
 use super::Alignment;
 use super::groups::Groups;
 use crate::history::RecentRun;
 use crate::math::Portable;
 
-/// The logarithm of a likelihood ratio from which on runs are believed to take turns.
+/// The minimum log likelihood ratio for turns.
 pub(super) const LEAST_RATIO_OF_TURNS: f64 = 2.0;
-/// How long stretches last, in hours: from the median time between two starts, but at least 20 s
-/// and at most an hour, to 64 h, doubling.
+/// Stretches last from the median gap between starts (20 s to 1 h) to 64 h, doubling; in hours.
 const SHORTEST_STRETCH: (f64, f64) = (20.0 / 3600.0, 1.0);
 const LONGEST_STRETCH: f64 = 64.0;
-/// Starts at the same moment do not make the same state certain: another node may be busy.
+/// Simultaneous starts may still differ: another node may be busy.
 const MOST_ALIKE: f64 = 0.98;
-/// One run in so many is an outlier, about so many logarithms of seconds slower, give or take.
+/// The share of outliers, and their mean and spread in log seconds above the others.
 const OUTLIERS: f64 = 1.0 / 16.0;
 const OUTLIER: f64 = 0.37;
 const OUTLIER_SPREAD: f64 = 0.08;
-/// The least spread within a group, so that equal times do not make every other time impossible.
+/// The minimum spread within a group: equal times must not make other times impossible.
 const LEAST_SPREAD: f64 = 0.02;
-/// The least density of a run: none is impossible.
 const LEAST_DENSITY: f64 = 1e-12;
-/// Hours between two runs whose starts are not known.
+/// Hours between runs without known starts.
 const UNKNOWN_GAP: f64 = 1.0;
 
-/// By how much turns explain the runs better than stretches: the logarithm of a likelihood ratio.
+/// The log likelihood ratio of turns over stretches.
 ///
-/// In both explanations a run is quick or slow, with its group's mean and the groups' spread, and
-/// one in sixteen is an outlier. If works take turns, each run is slow with the share of the slow
-/// group, whatever the others were. If the machine was busy, the state lasts: a run `dt` hours
-/// after another has its state with probability `q + (1 - q) share`, `q = exp(-dt / tau)`, a hidden
-/// Markov model (Rabiner 1989, Proceedings of the IEEE 77, 257-286, equations 18-21). Each
-/// explanation may choose among the shifts and the groups, and stretches among their lengths `tau`.
+/// In both explanations a run is fast or slow, with its group's mean and the groups' spread; one in
+/// sixteen is an outlier. With turns, runs are slow independently, with the slow group's share. On
+/// a busy machine, a run `dt` hours after another keeps its state with probability `q + (1 - q)
+/// share`, `q = exp(-dt / tau)`: a hidden Markov model (Rabiner 1989, Proceedings of the IEEE 77,
+/// 257-286, equations 18-21). Each takes its best shift, groups and `tau`.
 ///
-/// `runs` are the default's and the tuned, these marked. Where the start of any is not known, they
-/// count as an hour apart in the order of their ordinals.
+/// Tuned `runs` are marked true. If any start is unknown, runs count as an hour apart, in order.
 pub(super) fn ratio(runs: &[(RecentRun, bool)], aligned: &[Alignment]) -> f64 {
     let runs = in_time(runs);
     let gaps: Vec<f64> = runs
@@ -63,7 +59,6 @@ pub(super) fn ratio(runs: &[(RecentRun, bool)], aligned: &[Alignment]) -> f64 {
     turns - lasting
 }
 
-/// A run in time.
 struct Timed {
     hour: f64,
     log: f64,
@@ -105,11 +100,9 @@ fn stretches(gaps: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// How likely each run's time is, for a quick and for a slow one.
 fn densities(runs: &[Timed], shift: f64, groups: &Groups, spread: f64) -> Vec<[f64; 2]> {
     let spread = spread.max(LEAST_SPREAD);
     let wide = spread.hypot(OUTLIER_SPREAD);
-    // Without the constant factor, which all have.
     let normal =
         |distance: f64, spread: f64| (-0.5 * (distance / spread).powi(2)).exponential() / spread;
     runs.iter()
@@ -128,8 +121,7 @@ fn densities(runs: &[Timed], shift: f64, groups: &Groups, spread: f64) -> Vec<[f
         .collect()
 }
 
-/// The forward algorithm: `alike` says of each run but the first how much of its state it has from
-/// the run before it.
+/// The forward algorithm. `alike`: how much of its state a run takes from the run before it.
 fn log_likelihood(densities: &[[f64; 2]], slow: f64, alike: impl Iterator<Item = f64>) -> f64 {
     let share = [1.0 - slow, slow];
     let mut state = share;

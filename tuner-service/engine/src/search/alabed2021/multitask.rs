@@ -1,8 +1,6 @@
-//! Bayesian optimisation with multi-task learning as in Alabed and Yoneki 2021: elapsed and measures beside
-//! it are tasks of one Gaussian process, and each measure may depend on some of the parameters alone.
-//!
-//! What the paper's slides leave open: the point that promises most under an acquisition function comes
-//! next, as in `robert2019-surrogate`, which this method is where nothing is measured beside elapsed.
+//! Bayesian optimisation with multi-task learning as in Alabed and Yoneki 2021: elapsed and
+//! measures are tasks of one Gaussian process. The acquisition, which the paper's slides leave
+//! open, is that of `robert2019-surrogate`; without measures the methods are equal.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +16,15 @@ use crate::surrogate::coregionalisation::Cluster;
 use crate::surrogate::multitask::{MultiTask, Task};
 use crate::surrogate::{Observation, Prediction, Scatter};
 
-/// The process is fitted to at most so many points, and to so many observations of all tasks.
+/// The maximum number of points, and of observations of all tasks together.
 const MOST_POINTS: usize = 96;
 const MOST_OBSERVATIONS: usize = 144;
-/// Nothing is learnt from a measure of fewer points, or of a smaller spread of logarithms.
+/// The minimum number of points of a measure, and the minimum spread of its logarithms.
 const LEAST_POINTS: usize = 4;
 const LEAST_SPREAD: f64 = 1e-9;
-/// A mean is weighed like that of so many runs at most.
+/// A mean weighs like this many runs at most.
 const MOST_RUNS: u64 = 1 << 20;
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Alabed2021MultitaskMethod;
 
@@ -43,10 +40,8 @@ impl Method for Alabed2021MultitaskMethod {
     }
 }
 
-/// Elapsed and measures together.
 struct Joint {
     process: MultiTask,
-    /// The measures that say something of elapsed.
     measures: Vec<String>,
 }
 
@@ -103,7 +98,6 @@ fn model(view: &View<'_>, settings: &Alabed2021Multitask) -> Option<Model<Joint>
     Model::of(Joint { process, measures }, ran)
 }
 
-/// The names of the measures to learn from.
 fn chosen(view: &View<'_>, settings: &Alabed2021Multitask) -> Vec<String> {
     let mut known: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let counted = view.iter().filter(|(_, known)| known.mean().is_some());
@@ -126,8 +120,7 @@ fn chosen(view: &View<'_>, settings: &Alabed2021Multitask) -> Vec<String> {
     names.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
-/// What is known of a measure at these points, its logarithms stretched to scatter by `like`; none if
-/// that is too little.
+/// A measure's observations at these points, scaled to the spread `like`; none if they are too few.
 fn measured(
     view: &View<'_>,
     name: &str,
@@ -169,7 +162,6 @@ fn spread(observations: &[Observation]) -> f64 {
     )
 }
 
-/// The standard deviation.
 fn spread_of(numbers: &[f64]) -> f64 {
     let count = numbers.len().max(1) as f64;
     let mean = numbers.iter().sum::<f64>() / count;
@@ -179,7 +171,7 @@ fn spread_of(numbers: &[f64]) -> f64 {
     (squares.sum::<f64>() / count).sqrt()
 }
 
-/// What each measure depends on; none for one that is left no parameter.
+/// The parameters of each measure; none for a measure that is left none.
 fn clusters(
     space: &Space,
     setting: &Clusters,
@@ -188,7 +180,7 @@ fn clusters(
 ) -> Vec<Option<Cluster>> {
     let parameters = space.parameters();
     let whole = |mut places: Vec<usize>| {
-        // What a parameter exists under belongs to its cluster. It is listed before it.
+        // A conditional parameter's cluster includes its condition's parameter, listed before it.
         for place in (0..parameters.len()).rev() {
             let under = parameters[place].when.as_ref().map(|when| &when.parameter);
             let under = parameters.iter().position(|p| Some(&p.name) == under);
@@ -231,9 +223,8 @@ fn clusters(
     }
 }
 
-/// The share of a measure's variance that a parameter explains, less what as many groups or one line
-/// explain by chance (adjusted R^2; M. Ezekiel 1930): of an ordered parameter by a line through its levels,
-/// of categories by their means.
+/// The share of a measure's variance that a parameter explains (adjusted R^2; M. Ezekiel 1930): an
+/// ordered one by a line through its levels, a category by its means.
 fn explained(space: &Space, place: usize, observations: &[Observation]) -> f64 {
     let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for observation in observations {
@@ -288,8 +279,8 @@ mod tests {
         Space::new(parameters).unwrap()
     }
 
-    /// Log elapsed is that of two measures: `bytes` depends on p0 and the mode, `calls` on p1; of p2
-    /// depends nothing.
+    /// The measures' logarithms, which log elapsed adds up: `bytes` depends on p0 and the mode,
+    /// `calls` on p1, nothing on p2.
     fn parts(point: &Point) -> (f64, f64) {
         let mode = [0.0, 0.9, 0.4][point.0[3] as usize];
         (

@@ -8,7 +8,7 @@ use crate::checks::MAX_DESIGN_POINTS;
 use crate::checks::{SettingsError, whole};
 use io_autotune_model::reason::Acquisition;
 
-/// Beside elapsed so many measures are learnt from: work grows with the cube of their number.
+/// The maximum number of measures beside elapsed: work is cubic in their number.
 pub(crate) const MOST_TASKS: usize = 3;
 
 /// The settings of the method `alabed2021-multitask`.
@@ -19,8 +19,8 @@ pub struct Alabed2021Multitask {
     pub design_points: u32,
     /// What makes a point promising. The paper gives none.
     pub acquisition: Acquisition,
-    /// The measures that are learnt from beside elapsed, at most 3. Empty: of those that vary the
-    /// three known of most parametrizations, the first by name where that is equal.
+    /// At most 3 measures. Empty: the three varying ones known of most parametrizations, then by
+    /// name.
     pub measures: Vec<String>,
     /// Which parameters each measure depends on.
     pub clusters: Clusters,
@@ -37,21 +37,20 @@ impl Default for Alabed2021Multitask {
     }
 }
 
-/// Which parameters each measure depends on: "assigning a subset of parameters to each task". Elapsed
-/// depends on all.
+/// The parameters of each measure ("assigning a subset of parameters to each task"); elapsed has
+/// all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Clusters {
     /// Each on all.
     #[default]
     All,
-    /// Each parameter belongs to the measure that it explains most of: "picking association with the
+    /// Each parameter goes to the measure that it explains most of: "picking association with the
     /// highest covariance values".
     Covariance,
     /// By hand.
     ByHand {
-        /// By measure, the names of its parameters; one that is not named depends on all. Names that the
-        /// space does not have mean nothing.
+        /// Measure to parameter names, unknown ones ignored; other measures depend on all.
         parameters: BTreeMap<String, Vec<String>>,
     },
 }

@@ -1,5 +1,5 @@
-//! Simulated annealing as in Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2, 3 and 4.2): it starts
-//! with the default, changes one parameter at a time, and cools linearly or geometrically.
+//! Simulated annealing as in Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2, 3 and 4.2): from
+//! the default, one parameter at a time, with linear or geometric cooling.
 
 use crate::math::Portable;
 use rand::RngExt;
@@ -10,7 +10,6 @@ use crate::search::{Method, MethodContext, Proposal};
 use crate::space::{Point, Space, levels_of, other_level};
 use crate::study::settings::{Cao2018Cooling, Restart, Settings};
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Cao2018AnnealingMethod;
 
@@ -42,7 +41,7 @@ impl Method for Cao2018AnnealingMethod {
     }
 }
 
-/// The share of the initial temperature that is left, k steps after the start.
+/// The share of the initial temperature after k steps.
 fn cooled(settings: &Settings, step: u64) -> f64 {
     let step = step as f64;
     match settings.cao2018_annealing.cooling {
@@ -55,7 +54,7 @@ fn cooled(settings: &Settings, step: u64) -> f64 {
 }
 
 /// "New configurations achieved by altering only one parameter value of the current state" (section
-/// 2.2): a random parameter that exists there and has another value gets any other.
+/// 2.2): a random existing parameter takes any other value.
 fn alter(space: &Space, from: &Point, rng: &mut ChaCha8Rng) -> Point {
     let levels: Vec<u32> = space.parameters().iter().map(levels_of).collect();
     let existing = space.existing(from);

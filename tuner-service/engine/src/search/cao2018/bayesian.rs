@@ -1,5 +1,5 @@
-//! Bayesian optimisation as in Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2 and 4.2): a Gaussian
-//! prior and expected improvement, on a few points to start with.
+//! Bayesian optimisation as in Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2 and 4.2): expected
+//! improvement after a few initial points.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -7,7 +7,6 @@ use crate::search::{Method, MethodContext, Proposal, acquisition};
 use crate::space::Space;
 use crate::study::settings::{Acquisition, Settings};
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Cao2018BayesianMethod;
 

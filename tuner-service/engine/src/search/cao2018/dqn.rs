@@ -1,16 +1,12 @@
-//! A deep Q-network as in Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2, 3 and 4.2): "states correspond to
-//! configurations, actions mean changing to a different configuration, and rewards are differences in
-//! evaluation results"; it starts with the default, replays its experience, and takes a random action with
-//! probability 0.2.
+//! A deep Q-network as in Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2, 3 and 4.2): "states
+//! correspond to configurations, actions mean changing to a different configuration, and rewards
+//! are differences in evaluation results". It starts with the default, replays its experience, and
+//! explores with probability 0.2.
 //!
-//! An action gives one parameter another value, as the neighbours of the paper's annealing. The network is
-//! given state and action and answers with one number, so that it has as many inputs as the space has
-//! values and not as many outputs as there are actions: what it learns of a value is of use wherever that value
-//! is an action.
-//!
-//! Nothing is kept: at every suggestion the network is trained from the same start on what is
-//! remembered, in a fixed number of steps. The agent stands where it was last, at the point that was tested last.
-//! Coming back to a known point costs no run but a step.
+//! An action changes one parameter's value. The network takes state and action and gives one
+//! number: what it learns of a value serves every action with that value. Nothing is stored: each
+//! suggestion trains the network anew on the memory, in a fixed number of steps. The agent stands
+//! at the point that was tested last; known points cost a step, not a run.
 
 mod agent;
 mod network;
@@ -32,12 +28,11 @@ use crate::study::settings::Settings;
 use agent::Agent;
 use world::{Action, Encoder, Memory};
 
-/// An agent that came back to known points so often has nowhere new to go.
+/// The maximum number of steps among known points.
 const MOST_STEPS: usize = 64;
-/// The step of the program whose generator the training has.
+/// The replay step whose generator trains the network.
 const TRAINING: u64 = 0;
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Cao2018DqnMethod;
 
@@ -94,7 +89,7 @@ impl Method for Cao2018DqnMethod {
     }
 }
 
-/// The action of the highest value; of equal ones that to the first point.
+/// The action with the highest value; of equals the one to the first point.
 fn highest(values: &[f64], actions: &[Action]) -> usize {
     let to = |place: usize| -> &Point { &actions[place].to };
     (0..values.len())

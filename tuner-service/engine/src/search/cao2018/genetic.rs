@@ -1,11 +1,10 @@
-//! The genetic algorithm of Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2 and 4.2): generations of
-//! 8, made from the one before. See [`crate::search::replay`] for how it does without a state.
+//! The genetic algorithm of Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2 and 4.2): generations
+//! of 8. Stateless, see [`crate::search::replay`].
 //!
-//! The paper used the library Pyevolve and gives the population and the mutation rate; the rest is as
-//! the library has it: selection by rank, crossover at one point that exchanges what is behind it and
-//! makes two children, and the best of a generation survives if no child is better. The first
-//! generation is the default and a Latin hypercube, where the paper has the defaults of seven file
-//! systems. A generation is waited for before the next is bred.
+//! The paper gives population and mutation rate; the rest follows its library Pyevolve: rank
+//! selection, one-point crossover into two children, and the best member survives if no child is
+//! better. The first generation is the default and a Latin hypercube (the paper: seven file
+//! systems' defaults). A generation must end before the next is bred.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -15,26 +14,22 @@ use crate::search::{Method, MethodContext, Proposal, random, replay};
 use crate::space::{Point, Space, levels_of, other_level};
 use crate::study::settings::{MAX_DESIGN_POINTS, Settings};
 
-/// So many generations of known children alone mean that nothing new is to be had by breeding.
+/// After this many generations of known children breeding has nothing new.
 const MOST_GENERATIONS: u64 = 256;
-/// How often a pair is bred until the space admits both children; of the last pair as much is taken as
-/// it admits.
+/// The draws of a pair; of the last one as much is taken as the space admits.
 const DRAWS: usize = 100;
-/// Pairs have streams by generation; no generation has more.
+/// The streams per generation: the most pairs.
 const MOST_PAIRS: u64 = MAX_DESIGN_POINTS as u64;
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Cao2018GeneticMethod;
 
-/// A member of a generation and its mean elapsed, seconds.
 #[derive(Clone)]
 struct Member {
     point: Point,
     mean: f64,
 }
 
-/// A child that is to run, or that runs.
 struct Child {
     point: Point,
     parents: [Point; 2],
@@ -78,7 +73,7 @@ impl Method for Cao2018GeneticMethod {
     }
 }
 
-/// The default and the design, as far as they are known, the quickest first.
+/// The default and the design as far as known, the fastest first.
 fn first(context: &MethodContext<'_>) -> Vec<Member> {
     let default = std::iter::once(&context.view.default);
     let others = context
@@ -93,7 +88,6 @@ fn first(context: &MethodContext<'_>) -> Vec<Member> {
     members
 }
 
-/// A point that can be a parent: its mean is known and it is not quarantined.
 fn member(context: &MethodContext<'_>, point: &Point) -> Option<Member> {
     let known = context.view.get(point)?;
     let mean = known.mean().filter(|_| !known.is_quarantined())?;
@@ -111,7 +105,6 @@ fn rank(members: &mut [Member]) {
     });
 }
 
-/// The children of a generation, in pairs.
 fn breed(
     context: &MethodContext<'_>,
     generation: &[Member],
@@ -131,7 +124,6 @@ fn breed(
     children
 }
 
-/// Two children that the space admits.
 fn couple(
     space: &Space,
     generation: &[Member],
@@ -158,7 +150,6 @@ fn cross(
     rng: &mut ChaCha8Rng,
 ) -> [Child; 2] {
     let one = by_rank(generation.len(), rng);
-    // The other is one of the others, if there are any.
     let other = (0..DRAWS)
         .map(|_| by_rank(generation.len(), rng))
         .find(|drawn| *drawn != one);
@@ -183,7 +174,7 @@ fn cross(
     [first, second]
 }
 
-/// Selection by rank: of n the first is drawn n times as often as the last.
+/// Rank selection: of n the first is drawn n times as often as the last.
 fn by_rank(count: usize, rng: &mut ChaCha8Rng) -> usize {
     let mut left = rng.random_range(0..count * (count + 1) / 2);
     for index in 0..count {
@@ -196,8 +187,7 @@ fn by_rank(count: usize, rng: &mut ChaCha8Rng) -> usize {
     count - 1
 }
 
-/// Each value becomes any other with that probability, where the parameter exists. Returns the names
-/// of those that did.
+/// Each existing parameter takes any other value with this probability. Returns their names.
 fn mutate(space: &Space, point: &mut Point, rate: f64, rng: &mut ChaCha8Rng) -> Vec<String> {
     let mut mutated = Vec::new();
     for (place, parameter) in space.parameters().iter().enumerate() {
@@ -212,8 +202,8 @@ fn mutate(space: &Space, point: &mut Point, rate: f64, rng: &mut ChaCha8Rng) -> 
     mutated
 }
 
-/// The next generation, the quickest first: the children, and the best of their parents' generation
-/// instead of the worst child if no child is better. One whose children are all quarantined stays.
+/// The next generation, the fastest first: the children, with the old best instead of the worst
+/// child if it is faster than all. Without usable children the generation stays.
 fn succeed(context: &MethodContext<'_>, generation: &[Member], children: &[Child]) -> Vec<Member> {
     let mut next: Vec<Member> = children
         .iter()

@@ -24,7 +24,7 @@ impl Default for Cao2018Annealing {
     }
 }
 
-/// How the temperature falls (cao2018, section 3): T0 at the start, k steps later as the variants say.
+/// How the temperature falls (cao2018, section 3), k steps after T0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Cao2018Cooling {
@@ -44,7 +44,7 @@ pub enum Cao2018Cooling {
 pub struct Cao2018Genetic {
     /// How many parametrizations a generation has. The paper's 8.
     pub population: u32,
-    /// The probability that a value mutates, from 0 to 1. The paper's 2 %; its figure 7 goes up to 64 %.
+    /// The probability that a value mutates, 0 to 1. The paper's 2 %; its figure 7 goes up to 64 %.
     pub mutation_rate: f64,
 }
 
@@ -77,8 +77,7 @@ impl Default for Cao2018Bayesian {
 pub struct Cao2018Dqn {
     /// The probability of a random action, from 0 to 1. The paper's epsilon, 0.2.
     pub exploration: f64,
-    /// What a reward is worth one action later, as a share of what it is worth now, from 0 to 1. The
-    /// paper gives no number.
+    /// The discount factor per action, from 0 to 1. The paper gives no number.
     pub discount: f64,
 }
 

@@ -9,7 +9,6 @@ use crate::search::{Method, MethodContext, Proposal};
 use crate::space::{Point, Space, levels_of, other_level};
 use crate::study::settings::{Robert2019Annealing, Robert2019Cooling, Settings};
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Robert2019AnnealingMethod;
 
@@ -32,7 +31,6 @@ impl Method for Robert2019AnnealingMethod {
     }
 }
 
-/// The quickest of the design and the default.
 fn start(context: &MethodContext<'_>) -> Point {
     let ranked = context.view.by_mean();
     let began = |point: &&Point| **point == context.view.default || context.in_design(point);
@@ -52,8 +50,8 @@ fn temperature(settings: &Robert2019Annealing, step: u64) -> f64 {
 }
 
 /// "At each iteration, the algorithm can increase or decrease by one unit each possible
-/// parametrization": every parameter goes one level up or down or stays. A category, which the paper
-/// does not have, stays or becomes any other as often.
+/// parametrization": every parameter goes one level up or down, or stays, equally often. A
+/// category, which the paper lacks, stays or changes likewise.
 fn walk(space: &Space, from: &Point, rng: &mut ChaCha8Rng) -> Point {
     let moved = |(parameter, level): (&crate::space::Parameter, &u32)| {
         let last = levels_of(parameter) - 1;

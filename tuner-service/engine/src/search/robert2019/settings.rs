@@ -50,8 +50,7 @@ impl Default for Robert2019Annealing {
     }
 }
 
-/// How the temperature falls (robert2019, section III-B-2): T0 at the start, k steps later as the
-/// variants say.
+/// How the temperature falls (robert2019, section III-B-2), k steps after T0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Robert2019Cooling {

@@ -7,7 +7,6 @@ use crate::search::{Method, MethodContext, Proposal, acquisition};
 use crate::space::Space;
 use crate::study::settings::Settings;
 
-/// The method; it has no state.
 #[derive(Debug)]
 pub(crate) struct Robert2019SurrogateMethod;
 

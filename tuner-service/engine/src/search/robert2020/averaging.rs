@@ -1,13 +1,11 @@
-//! Simple averaging (robert2020, section VI-A-a, after Fitzpatrick and Grefenstette 1988): every child
-//! runs equally often.
+//! Simple averaging (robert2020, section VI-A-a, after Fitzpatrick and Grefenstette 1988).
 
 use super::means::{self, is_out};
 use crate::history::by_point::Known;
 use crate::search::MethodContext;
 
-/// How often, `n = max(1, floor(s^2 / (p^2 m^2)))` (section VI-A-c), with m the mean and s^2 the
-/// unbiased variance of the design points' means; none while they are not known. The paper's formula
-/// is 0 where the design hardly varies: a child runs at least once.
+/// `n = max(1, floor(s^2 / (p^2 m^2)))` (section VI-A-c), with the mean m and unbiased variance s^2
+/// of the design's means; none while they are unknown. The paper's formula may give 0.
 pub(super) fn runs(context: &MethodContext<'_>) -> Option<u64> {
     let design = means::design_means(context)?;
     Some(repetitions(
@@ -18,14 +16,14 @@ pub(super) fn runs(context: &MethodContext<'_>) -> Option<u64> {
 
 pub(super) fn repetitions(design: &[f64], share: f64) -> u64 {
     let mean = means::mean(design);
-    // Relative to the mean, so that no square overflows.
+    // Relative to the mean, against overflow.
     let squares: f64 = design.iter().map(|one| (one / mean - 1.0).powi(2)).sum();
     let variance = squares / design.len().saturating_sub(1).max(1) as f64;
-    // `as` turns what is not a number into 0 and what is too large into the largest count.
+    // `as` saturates, and turns NaN into 0.
     ((variance / (share * share)).floor() as u64).max(1)
 }
 
-/// Runs in flight count: how many are needed is known beforehand.
+/// Runs in flight count, because the number of runs is fixed.
 pub(super) fn is_due(known: &Known, runs: u64) -> bool {
     !is_out(known) && known.count().saturating_add(known.in_flight) < runs
 }

@@ -11,19 +11,16 @@ use crate::search::neighbourhood::step;
 use crate::space::Point;
 use crate::study::settings::{Crossover, Robert2020, Selection};
 
-/// A child and where it comes from.
 #[derive(Clone, Debug)]
 pub(super) struct Child {
     pub(super) point: Point,
     pub(super) parents: [Point; 2],
-    /// Before which parameters the parents were cut, ascending.
+    /// Parents are cut before these parameters; ascending.
     pub(super) cuts: Vec<usize>,
-    /// The names of the parameters that mutated.
     pub(super) mutated: Vec<String>,
 }
 
-/// The population: every point whose mean is known, in the order of the points, with what fitness
-/// regression makes of its mean, if that is set.
+/// All points with a known mean, in order, with their regressed means if fitness regression is set.
 pub(super) fn population<'a>(view: &'a View<'_>, settings: &Robert2020) -> Vec<Individual<'a>> {
     let known: Vec<Individual<'_>> = view
         .iter()
@@ -35,7 +32,7 @@ pub(super) fn population<'a>(view: &'a View<'_>, settings: &Robert2020) -> Vec<I
     }
 }
 
-/// Draws one child, which the space may not admit; none of an empty population.
+/// A child, which the space may not admit; none of an empty population.
 pub(super) fn breed(
     context: &MethodContext<'_>,
     population: &[Individual<'_>],
@@ -63,13 +60,10 @@ pub(super) fn breed(
     })
 }
 
-/// Tournament pick (section V-B): "randomly drawing two pools of parametrization of a given size and
-/// selecting the candidates with the best execution time in each pool".
-///
-/// The pools are drawn without replacement and share no member, as in the predecessor (Robert,
-/// Zertal and Goret 2019), which divides the population in two; a population too small for two pools
-/// of `pool_size` is divided in halves. Returns the indices of the parents; a population of one is
-/// both parents.
+/// Tournament pick (section V-B): "randomly drawing two pools of parametrization of a given size
+/// and selecting the candidates with the best execution time in each pool". The pools share no
+/// member, as in the predecessor (Robert, Zertal and Goret 2019); a small population is halved.
+/// Returns the parents' indices, twice the same for a population of one.
 pub(super) fn tournament(
     population: &[Individual<'_>],
     pool_size: usize,
@@ -80,7 +74,7 @@ pub(super) fn tournament(
     }
     let size = pool_size.clamp(1, population.len() / 2);
     let mut drawn: Vec<usize> = index::sample(rng, population.len(), 2 * size).into_vec();
-    // The order of a sample is not random enough to split it by.
+    // The order of a sample is not random enough to split it.
     drawn.shuffle(rng);
     let (one, other) = drawn.split_at(size);
     let best = |pool: &[usize]| {
@@ -91,13 +85,10 @@ pub(super) fn tournament(
     Some((best(one)?, best(other)?))
 }
 
-/// Probabilistic pick (section V-B): the paper says only that it "consists in picking out the best
-/// parametrization", the predecessor that it "randomly picks the fittest parametrizations according
-/// to their execution time".
-///
-/// Read as fitness-proportionate selection, the usual roulette wheel of the review that the paper
-/// cites, with the fitness of a time being its inverse: the probability is proportional to 1 / mean.
-/// The second parent is drawn likewise from the others. Returns the indices of the parents.
+/// Probabilistic pick (section V-B), which "consists in picking out the best parametrization"; the
+/// predecessor "randomly picks the fittest parametrizations according to their execution time".
+/// Read as the roulette wheel of the review that the paper cites, with probabilities proportional
+/// to 1 / mean; the second parent is drawn from the others. Returns indices.
 pub(super) fn probabilistic(
     population: &[Individual<'_>],
     rng: &mut ChaCha8Rng,
@@ -113,7 +104,7 @@ fn roulette(
     rng: &mut ChaCha8Rng,
 ) -> Option<usize> {
     let candidates = || (0..population.len()).filter(|index| Some(*index) != without);
-    // Scaled by the best mean, so that the weights lie in (0, 1] and their sum is finite.
+    // Relative to the best mean: weights in (0, 1] have a finite sum.
     let best = candidates()
         .map(|index| population[index].mean)
         .min_by(f64::total_cmp)?;
@@ -127,11 +118,8 @@ fn roulette(
         .or_else(|| candidates().next_back())
 }
 
-/// Crossover (section V-C): single-point splits each parent in two and joins the first part of one
-/// with the second of the other; n-point cuts both n times and takes the parts in turn.
-///
-/// A point of d levels can be cut in d - 1 places, before the second level up to before the last.
-/// Where d is 1 there is none, and the child is its first parent. Returns the child and its cuts.
+/// Crossover (section V-C): parts between cuts come from the parents in turn. Of d levels there are
+/// at most d - 1 cuts; with d = 1 the child is its first parent. Returns the child and its cuts.
 pub(super) fn cross(
     first: &Point,
     second: &Point,

@@ -1,11 +1,10 @@
-//! What resampling is set from, and which children it leaves out.
+//! The basis of resampling, and the children that it leaves out.
 
 use crate::history::by_point::Known;
 use crate::search::MethodContext;
 
-/// The means of the design points that are known, seconds: what resampling is set from (section
-/// VI-A-c). If none is and none can be, the default's stands in; none if that is not known either, or
-/// while exploring runs are in flight that may still give one.
+/// The known means of design points, seconds (section VI-A-c); if there are none, the default's
+/// mean. None if that is unknown too, or while exploring runs in flight may give one.
 pub(super) fn design_means(context: &MethodContext<'_>) -> Option<Vec<f64>> {
     let means: Vec<f64> = context
         .design
@@ -19,14 +18,12 @@ pub(super) fn design_means(context: &MethodContext<'_>) -> Option<Vec<f64>> {
     default.flatten().map(|mean| vec![mean])
 }
 
-/// The mean of some means; they are divided before they are summed, so that the sum is finite.
+/// The mean; divided before the sum, against overflow.
 pub(super) fn mean(means: &[f64]) -> f64 {
     means.iter().map(|mean| mean / means.len() as f64).sum()
 }
 
-/// Whether a child is not run again, however few its runs: one that is quarantined, and one all of whose
-/// runs were cut short later than the default ends. That one is known to be slower, and to run it
-/// again costs a user one more.
+/// Quarantined children, and those whose runs are all censored above the default, do not run again.
 pub(super) fn is_out(known: &Known) -> bool {
     let only_slower = known.count() == 0 && known.mean().is_some();
     known.is_quarantined() || only_slower

@@ -1,26 +1,22 @@
-//! Fitness regression (robert2020, section VI-B, after Branke, Schmidt and Schmeck 2001): what a
-//! parametrization takes is estimated from its neighbours and itself.
+//! Fitness regression (robert2020, section VI-B, after Branke, Schmidt and Schmeck 2001).
 
 use crate::space::{Metric, Point, Space};
 use crate::study::settings::Regression;
 use crate::surrogate::cholesky::{Cholesky, Symmetric};
 
-/// A neighbourhood holds at most so many points. The paper's never has more than 25, half of a
-/// population of 50; the work grows with the cube.
+/// The maximum number of neighbours. The paper never has more than 25; the work is cubic.
 const MOST_NEIGHBOURS: usize = 64;
-/// Keeps the normal equations definite where there are fewer neighbours than coefficients, relative to
-/// coordinates of about 1: the fit is then the one with the smallest coefficients.
+/// Keeps the normal equations definite (coordinates are about 1): prefers small coefficients.
 const RIDGE: f64 = 1e-8;
 
-/// A tested point and its mean elapsed, seconds, or the estimate that stands for it.
+/// A tested point with its mean elapsed, seconds, or the estimate of it.
 #[derive(Clone, Debug)]
 pub(super) struct Individual<'a> {
     pub(super) point: &'a Point,
     pub(super) mean: f64,
 }
 
-/// The population with the regression's estimate instead of each mean. An estimate that is no time,
-/// because neighbours are too different in size to be computed with, leaves the mean.
+/// The population with regressed means. The mean stays where the estimate is not a positive number.
 pub(super) fn regressed<'a>(
     space: &Space,
     population: Vec<Individual<'a>>,
@@ -45,7 +41,6 @@ pub(super) fn regressed<'a>(
         .collect()
 }
 
-/// One of the points that an estimate rests on.
 pub(super) struct Neighbour<'a> {
     pub(super) point: &'a Point,
     pub(super) mean: f64,
@@ -53,8 +48,7 @@ pub(super) struct Neighbour<'a> {
 }
 
 /// "The neighborhood of parametrization x defined as the floor(p n) closest to x according to the
-/// Euclidean distance" (section VI-B), n being the size of the population. The point itself is the
-/// closest, so there is always one. Distances are shares of the ranges, nearest first.
+/// Euclidean distance" (section VI-B) in shares of the ranges, nearest first, at least x itself.
 pub(super) fn neighbourhood<'a>(
     metric: &Metric,
     population: &[Individual<'a>],
@@ -79,7 +73,7 @@ pub(super) fn neighbourhood<'a>(
 }
 
 /// Weighted average (section VI-B-a): `sum of mean(y) w(y) / sum of w(y)` with the tricube weight
-/// `w(y) = (1 - (d(x, y) / max d)^3)^3`. The farthest neighbour weighs nothing.
+/// `w(y) = (1 - (d(x, y) / max d)^3)^3`, 0 for the farthest neighbour.
 pub(super) fn weighted(neighbours: &[Neighbour<'_>]) -> Option<f64> {
     let farthest = neighbours.last()?.distance;
     let weight = |neighbour: &Neighbour<'_>| {
@@ -90,7 +84,7 @@ pub(super) fn weighted(neighbours: &[Neighbour<'_>]) -> Option<f64> {
         }
     };
     let total: f64 = neighbours.iter().map(weight).sum();
-    // Divided before they are summed, so that the sum is finite.
+    // Divided before the sum, against overflow.
     Some(
         neighbours
             .iter()
@@ -99,14 +93,13 @@ pub(super) fn weighted(neighbours: &[Neighbour<'_>]) -> Option<f64> {
     )
 }
 
-/// Quadratic regression (section VI-B-b): the value at x of the polynomial of second degree, products of
-/// two parameters included, that fits the neighbours with the least squares.
+/// Quadratic regression (section VI-B-b): the value at x of the least-squares polynomial of second
+/// degree with products of two parameters.
 ///
-/// With coordinates u relative to x it is the polynomial's constant. It is had from the dual of the
-/// normal equations: with `K_ij = u_i u_j + (u_i u_j)^2`, what linear and quadratic terms can explain,
-/// the constant is `1' (K + r)^-1 y / 1' (K + r)^-1 1` with a small ridge r. Where there are no more
-/// neighbours than coefficients the polynomial goes through all of them, and the estimate is the mean
-/// at x. A category counts as one coordinate for each of its values.
+/// With coordinates u relative to x this is the constant, from the dual of the normal equations:
+/// `1' (K + r)^-1 y / 1' (K + r)^-1 1` with `K_ij = u_i u_j + (u_i u_j)^2` and a small ridge r.
+/// With no more neighbours than coefficients it interpolates: the estimate is the mean at x. A
+/// category has one coordinate per value.
 pub(super) fn quadratic(space: &Space, point: &Point, neighbours: &[Neighbour<'_>]) -> Option<f64> {
     let farthest = neighbours.last()?.distance;
     if farthest <= 0.0 {
@@ -146,7 +139,7 @@ pub(super) fn quadratic(space: &Space, point: &Point, neighbours: &[Neighbour<'_
     });
     let factor = Cholesky::new(kernel)?;
     let ones = factor.solve(&vec![1.0; neighbours.len()]);
-    // Relative to the mean at x, which is the first: what is small besides stays exact.
+    // Relative to the mean at x, the first: small differences stay exact.
     let here = neighbours[0].mean;
     let times: Vec<f64> = neighbours.iter().map(|one| one.mean - here).collect();
     let times = factor.solve(&times);
@@ -217,8 +210,8 @@ mod tests {
             (estimate - at_centre).abs() < 1e-3,
             "{estimate} {at_centre}"
         );
-        // An outlier at the centre moves the estimate by its leverage, from orthogonal polynomials of
-        // 5 levels (2, -1, -2, -1, 2 in the second degree): 1/25 + 2 * (4 / 14) / 5 = 0.154286.
+        // An outlier at the centre moves the estimate by its leverage. Orthogonal polynomials of 5
+        // levels (2, -1, -2, -1, 2 in the second degree): 1/25 + 2 * (4 / 14) / 5 = 0.154286.
         let mut off = known.clone();
         off[0].1 += 100.0;
         let moved = quadratic(&space, &off[0].0, &near(&space, &off, 1.0)).unwrap() - estimate;

@@ -1,4 +1,4 @@
-//! Which child runs again (robert2020, section VI-A), whatever says how often.
+//! Which child runs again (robert2020, section VI-A).
 
 use super::{averaging, sedr};
 use crate::history::by_point::Known;
@@ -12,14 +12,13 @@ use crate::study::settings::Resampling;
 pub(super) enum Rule {
     /// Once.
     Once,
-    /// Until the standard error of its mean is below so many seconds.
+    /// Until the standard error of its mean is below the threshold, seconds.
     Sedr { threshold: f64 },
-    /// So many times.
+    /// This many times.
     Averaging { runs: u64 },
 }
 
 impl Rule {
-    /// A child runs at least so often.
     pub(super) fn least_runs(self) -> u64 {
         match self {
             Rule::Once => 1,
@@ -55,7 +54,7 @@ impl Rule {
     }
 }
 
-/// The rule that the settings ask for; none while the design, which it is made from, is not known.
+/// The rule of the settings; none while the design that it needs is unknown.
 pub(super) fn rule(context: &MethodContext<'_>) -> Option<Rule> {
     Some(match context.settings.robert2020.noise.resampling() {
         None => Rule::Once,
@@ -68,7 +67,7 @@ pub(super) fn rule(context: &MethodContext<'_>) -> Option<Rule> {
     })
 }
 
-/// The run that is due: of the oldest child that has not run often enough.
+/// A run of the oldest child that needs one.
 pub(super) fn due(context: &MethodContext<'_>, rule: Rule) -> Option<Proposal> {
     context
         .view
@@ -82,8 +81,7 @@ pub(super) fn due(context: &MethodContext<'_>, rule: Rule) -> Option<Proposal> {
         })
 }
 
-/// Whether a point is a child, and not only a design point that ran once, or the default, which has
-/// its control runs.
+/// A child is neither the default nor a design point that ran once.
 fn is_child(context: &MethodContext<'_>, point: &Point, known: &Known) -> bool {
     let ended = known.count() > 0 || known.censored() > 0 || known.failed > 0;
     *point != context.view.default

@@ -1,5 +1,4 @@
-//! The settings of `robert2020`: selection, crossover, mutation and noise reduction, the rows of
-//! table V of the paper.
+//! The settings of `robert2020`: the rows of the paper's table V.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,13 +14,12 @@ pub struct Robert2020 {
     pub crossover: Crossover,
     /// The probability that a child mutates, from 0 to 1 (sections V-D and VIII-D).
     pub mutation_rate: f64,
-    /// How noise is reduced (section VI); standard-error dynamic resampling unless set otherwise.
+    /// How noise is reduced (section VI); by default standard-error dynamic resampling.
     pub noise: Noise,
-    /// The p of every resampling: of `th_se = p * mean of the design` and of `n = s^2 / (p^2 m^2)`
-    /// (section VI-A-c).
+    /// The p of `th_se = p * mean of the design` and `n = s^2 / (p^2 m^2)` (section VI-A-c).
     pub resampling_share: f64,
-    /// Whether points of the design that are predicted too slow are left out, as with the other methods
-    /// (`loss.design_most`). The paper runs them all.
+    /// Whether design points predicted too slow (`loss.design_most`) are dropped. The paper's are
+    /// not.
     pub drops_design_points: bool,
 }
 
@@ -42,9 +40,9 @@ impl Default for Robert2020 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Selection {
-    /// Two pools are drawn at random; the best of each, by mean, is a parent.
+    /// The best by mean of each of two random pools are the parents.
     Tournament {
-        /// How many parametrizations a pool holds. The paper gives no number.
+        /// The size of a pool. The paper gives no number.
         pool_size: u32,
     },
     /// Parents are drawn with a probability that falls as their mean rises.

@@ -1,4 +1,4 @@
-//! Table V of the paper: every method that it compares.
+//! Table V of the paper: all methods that it compares.
 
 use crate::study::settings::{
     Crossover, MethodName, Noise, Regression, Resampling, Robert2020, Selection, Settings,
@@ -9,14 +9,12 @@ const RESAMPLING_SHARES: [f64; 3] = [0.10, 0.20, 0.40];
 /// `p_fit` of table V.
 const NEIGHBOUR_SHARES: [f64; 4] = [0.05, 0.10, 0.20, 0.50];
 
-/// Every method that robert2020 compares (table V), with its name there and the settings that make it:
-/// the full cross of two selections and two crossovers with no noise reduction (CGA, 4), two
-/// resamplings of three shares (RGA, 24), two regressions of four shares (FGA, 32) and both (FRGA, 192);
-/// these are 252, where the table's own numbers do not add up to the 200 of the text. The random
-/// sampler (RS) is the last of the 253. Budget, design and mutation rate are the paper's, 50, 15 and 0.2.
+/// Every method of table V with its name and settings: two selections times two crossovers, without
+/// noise reduction (CGA, 4), with two resamplings of three shares (RGA, 24), two regressions of
+/// four shares (FGA, 32), or both (FRGA, 192): 252, though the text says 200. The random sampler
+/// (RS) is the 253rd. Budget 50, design 15 and mutation rate 0.2 are the paper's.
 ///
-/// A name is made of the class, the resampling with its p, the regression with its p, the selection and
-/// the crossover, as in `FRGA sedr 40% quadratic 5% tournament single-point`.
+/// Names are like `FRGA sedr 40% quadratic 5% tournament single-point`.
 pub fn table_v() -> Vec<(String, Settings)> {
     let mut table: Vec<(String, Settings)> = Vec::new();
     for (class, noise, share) in noises() {
@@ -52,7 +50,6 @@ pub fn table_v() -> Vec<(String, Settings)> {
     table
 }
 
-/// The class with its hyperparameters, the setting, and `p_resamp`.
 fn noises() -> Vec<(String, Noise, f64)> {
     let resamplings = || {
         [

@@ -1,32 +1,29 @@
-//! When a settled epoch no longer holds, and what the next one takes from it.
+//! When a settled epoch ends, and what the next one inherits.
 
 use serde::{Deserialize, Serialize};
 
 use crate::checks::MAX_DESIGN_POINTS;
 use crate::checks::{SettingsError, positive, whole};
 
-/// Which changes end a settled epoch (`drift.rs`), and how the epoch that they open is run
-/// (`inherit.rs`).
+/// Which changes end a settled epoch (`drift.rs`), and how the next one runs (`warm_start.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DriftSettings {
-    /// Whether changes are looked for at all.
+    /// Whether changes are looked for.
     pub enabled: bool,
-    /// The smallest change of interest of what tuned runs take against control runs: 0.1 is 10 % more, or as
-    /// much less.
+    /// The smallest relevant change of tuned against control runs: 0.1 is 10 % more or less.
     pub advantage: f64,
-    /// The smallest change of interest of what tuned runs take, whatever control runs do.
+    /// The smallest relevant change of what tuned runs take.
     pub level: f64,
-    /// How many false alarms there may be in 1000 runs of the settled phase, on average.
+    /// The mean number of false alarms in 1000 settled runs.
     pub false_alarms: f64,
-    /// So many runs of the settled phase have to count before a change is believed, so that epochs do not follow
-    /// each other without rest.
+    /// The settled runs that must count before a change is believed.
     pub rest: u32,
-    /// So many of the parametrizations that the parent ranked best are run again first.
+    /// How many of the parent's best parametrizations are run again first.
     pub inherited: u32,
-    /// So many points of a Latin hypercube follow.
+    /// The points of the Latin hypercube that follows.
     pub design_points: u32,
-    /// How many design and search runs there are together, where `budget` of the study is not less.
+    /// The maximum number of design and search runs together, if the study's `budget` is not less.
     pub budget: u32,
 }
 

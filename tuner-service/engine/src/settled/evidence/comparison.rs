@@ -1,4 +1,4 @@
-//! What the blocks of one chosen parametrization add up to, and the effect they show.
+//! The effect that the blocks of one chosen parametrization show.
 
 use crate::math::Portable;
 use std::collections::BTreeMap;
@@ -11,46 +11,41 @@ use super::curve::Curve;
 use super::ranks::{self, LogMoment, MOST_TUNED};
 use crate::settled::gain::quantile;
 
-/// The probability that a study without an effect ever shows one. Half of it is for each direction.
+/// The probability of a false effect over a study's life, half for each direction.
 pub(super) const ERROR: f64 = 0.05;
-/// With this probability the smallest detectable gain is claimed.
+/// The power at the smallest detectable gain.
 const POWER: f64 = 0.8;
-/// The known variance of scores weighs as much as that of so many blocks seen.
+/// The weight of the scores' known variance, in blocks.
 const PRIOR_BLOCKS: f64 = 10.0;
-/// More blocks than this are never said to be needed.
 const MOST_BLOCKS: f64 = 20_000.0;
-/// So many numbers of blocks are tried.
 const STEPS: u32 = 80;
-/// A month's saving is said from so many days on.
+/// The minimum number of days for a monthly saving.
 const LEAST_DAYS: f64 = 7.0;
-/// The present rate of runs is that of so many days.
+/// The days of the present rate of runs.
 const RECENT_DAYS: i64 = 30;
 const DAY: i64 = 86_400_000_000;
 const HOUR: f64 = 3600.0;
 
-/// A control run and the tuned runs nearest to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Block {
-    /// The control run's place among the epoch's runs.
     pub(super) place: u64,
     pub(super) control: Timed,
     /// Tuned runs, each with its distance from the control run.
     pub(super) tuned: Vec<(u64, Timed)>,
-    /// The nodes of all runs of the choice that the block vouches for.
+    /// The nodes of all chosen runs in the block.
     pub(super) nodes: f64,
 }
 
-/// What a run took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Timed {
-    /// Seconds; a lower bound where it was cut short.
+    /// A lower bound if cut short.
     pub(super) seconds: f64,
     pub(super) cut_short: bool,
     pub(super) nodes: f64,
 }
 
 impl Timed {
-    /// Log seconds; infinite where it was cut short: longer than all others.
+    /// Log seconds; infinite where censored: longer than all others.
     fn log(&self) -> f64 {
         if self.cut_short {
             f64::INFINITY
@@ -60,24 +55,21 @@ impl Timed {
     }
 }
 
-/// Sums over the blocks of a comparison. Their size does not grow with the runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sums {
     blocks: u64,
     tuned_runs: u64,
-    /// Of scores, nothing shifted.
+    /// Of scores, without a shift.
     total: f64,
-    /// Of the largest possible scores.
     most: f64,
-    /// Of the scores' known variances.
     variance: f64,
     log_moment: LogMoment,
     curve: Curve,
     hours: Hours,
 }
 
-/// Sums for node-hours. `apart` is a control run's hours less the mean of its block's tuned runs, `net` the
-/// nodes of the block's chosen runs less those of the control run.
+/// Sums for node-hours. `apart`: a control run's hours less its block's mean tuned hours. `net`:
+/// the nodes of the block's chosen runs less the control run's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Hours {
     control_hours: f64,
@@ -89,16 +81,13 @@ struct Hours {
     net2_apart2: f64,
 }
 
-/// How often a choice ran, and when.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Spread {
-    /// Runs.
     pub(super) runs: u64,
-    /// The first run's start, microseconds since 1970.
+    /// The first start, microseconds since 1970.
     pub(super) first: i64,
-    /// The last run's start.
     pub(super) last: i64,
-    /// Nodes of its runs by day, of the latest days.
+    /// Nodes of its runs by day, for the latest days.
     nodes: BTreeMap<i64, f64>,
 }
 
@@ -126,7 +115,6 @@ impl Block {
 }
 
 impl Sums {
-    /// Adds a block that has tuned runs.
     pub(super) fn add(&mut self, block: &Block) {
         let mut near: Vec<&(u64, Timed)> = block.tuned.iter().collect();
         near.sort_by_key(|(distance, _)| *distance);
@@ -151,7 +139,6 @@ impl Sums {
         self.hours.add(block);
     }
 
-    /// What the blocks show; none before there is one.
     pub(super) fn effect(&self, number: u64, spread: &Spread) -> Option<Effect> {
         if self.blocks == 0 {
             return None;
@@ -190,18 +177,18 @@ impl Sums {
         })
     }
 
-    /// By how much the scores' variance exceeds the known one, at least 1: it does where control runs are
-    /// noisier than tuned runs, and ranks are not equally likely though neither is faster.
+    /// The variance of scores over the known one, at least 1. It is larger if control runs are
+    /// noisier than tuned ones: then the ranks are not uniform under no effect.
     fn inflation(&self) -> f64 {
         let blocks = self.blocks as f64;
         let prior = self.variance / blocks * PRIOR_BLOCKS;
-        // One degree of freedom goes into the centre.
+        // The centre costs one degree of freedom.
         let squares = self.curve.squares(self.curve.centre().unwrap_or(0.0));
         let seen = squares * blocks / (blocks - 1.0).max(1.0);
         ((seen + prior) / (self.variance + prior)).max(1.0)
     }
 
-    /// Half the way between the shifts at which the sum of scores is a standard deviation from zero.
+    /// Half the distance of the shifts where the sum of scores is one standard deviation from zero.
     fn standard_error(&self, deviation: f64) -> Option<f64> {
         let (low, high) = (
             self.curve.crossing(deviation),
@@ -211,7 +198,7 @@ impl Sums {
         known.then_some((high.at - low.at) / 2.0)
     }
 
-    /// So many blocks like these, of this mean score, reach the bound.
+    /// The number of such blocks, with this mean score, that reach the bound with the power.
     fn blocks_needed(&self, mean: f64, bound: f64) -> Option<f64> {
         let seen = self.blocks as f64;
         let variance = self.variance / seen;
@@ -256,13 +243,13 @@ impl Hours {
         let mean = self.nodes_apart / self.nodes;
         let squares = self.net2_apart2 - 2.0 * mean * self.net2_apart + mean * mean * self.net2;
         let freedom = (blocks > 1.0).then_some(blocks - 1.0)?;
-        // Student's, as a wider normal: with few blocks the variance is hardly known.
+        // Student's t as a wider normal: few blocks hardly determine the variance.
         let wider = quantile(freedom)? / Normal::standard().inverse_cdf(0.975);
         Some(squares.max(0.0) * blocks / freedom * wider * wider)
     }
 }
 
-/// What the log evidence of one direction has to reach in a study's comparison `number`.
+/// The bound on one direction's log evidence, in a study's comparison `number`.
 fn log_bound(number: u64) -> f64 {
     let number = number as f64;
     (2.0 / ERROR * number * (number + 1.0)).logarithm()

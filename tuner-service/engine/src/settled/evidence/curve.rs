@@ -1,8 +1,6 @@
-//! The sum of scores as a function of the shift that is taken off the control runs.
-//!
-//! The interval of a gain is the set of shifts under which the evidence stays below its bound. The
-//! sums are kept on a fixed grid of shifts, so that what is kept does not grow with the runs. They
-//! are whole numbers of [`UNIT`], so that the order of blocks does not matter.
+//! The sum of scores as a function of a shift of the control runs. A gain's interval is the set of
+//! shifts for which the evidence stays below its bound. A fixed grid bounds the state. Sums are
+//! integers in [`UNIT`]s, so the order of blocks does not matter.
 
 use std::sync::LazyLock;
 
@@ -10,11 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ranks;
 
-/// Scores are kept in this unit.
 const UNIT: f64 = 1e-4;
 
-/// Shifts of log elapsed: every 0.0025 up to 0.2, every 0.01 up to 1.5, every 0.05 up to 4, and
-/// likewise below zero.
+/// Shifts of log elapsed: every 0.0025 to 0.2, 0.01 to 1.5, 0.05 to 4, and the same below zero.
 static SHIFTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let fine = (1..=80).map(|i| f64::from(i) * 0.0025);
     let middle = (21..=150).map(|i| f64::from(i) * 0.01);
@@ -24,29 +20,24 @@ static SHIFTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     below.chain([0.0]).chain(above.iter().copied()).collect()
 });
 
-/// Sums over blocks, by shift.
+/// Sums over blocks, by shift, in [`UNIT`]s.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Curve {
-    /// Of scores.
     scores: Vec<i64>,
-    /// Of their squares.
     squares: Vec<i64>,
 }
 
-/// Where a falling curve reaches a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Crossing {
-    /// The last shift of the grid before; none if the curve starts below.
+    /// The last grid shift before; none if the curve starts below.
     pub(super) before: Option<f64>,
-    /// The first shift of the grid at or after; none if the curve stays above.
+    /// The first grid shift at or after; none if the curve stays above.
     pub(super) after: Option<f64>,
-    /// Between the two, interpolated; the one there is, where there is one.
     pub(super) at: f64,
 }
 
 impl Curve {
-    /// Adds a block: logarithms of the elapsed of a control run and of the tuned runs near it, infinite
-    /// where a run was cut short.
+    /// Adds a block: log elapsed of a control run and its tuned runs, infinite where censored.
     pub(super) fn add(&mut self, control: f64, tuned: &[f64]) {
         let mut tuned = tuned.to_vec();
         tuned.sort_by(f64::total_cmp);
@@ -63,7 +54,6 @@ impl Curve {
         }
     }
 
-    /// Where the sum of scores, which falls with the shift, falls to `level` or below.
     pub(super) fn crossing(&self, level: f64) -> Crossing {
         let shifts = &*SHIFTS;
         let first = self
@@ -81,8 +71,7 @@ impl Curve {
         Crossing { before, after, at }
     }
 
-    /// The shift that makes the sum of scores zero: Hodges and Lehmann's estimate from ranks. None where runs
-    /// that were cut short leave no such shift.
+    /// The shift with sum zero: Hodges and Lehmann's estimate. None if censored runs leave none.
     pub(super) fn centre(&self) -> Option<f64> {
         let least = UNIT;
         let (above, below) = (self.crossing(least), self.crossing(-least));
@@ -91,7 +80,7 @@ impl Curve {
         (both && known).then(|| f64::midpoint(above.at, below.at))
     }
 
-    /// The sum of squared scores at the shift of the grid nearest to `shift`.
+    /// The sum of squared scores at the grid shift nearest to `shift`.
     pub(super) fn squares(&self, shift: f64) -> f64 {
         let place = SHIFTS.partition_point(|one| *one < shift);
         let near = [place.saturating_sub(1), place.min(SHIFTS.len() - 1)];

@@ -1,16 +1,14 @@
-//! What may be said of a study's gain.
+//! The verdict on a study's gain.
 
 use crate::math::Portable;
 use io_autotune_model::{Effect, Gain, GainVerdict};
 
 use super::comparison::ERROR;
 
-/// A gain or a loss of less than this share is called no effect, once the interval says so.
+/// An interval within this share, either way, means no effect.
 const WORTH: f64 = 0.03;
-/// Larger evidence is written as its exponential.
 const MOST_LOG: f64 = 700.0;
 
-/// A gain of which nothing is known, and why.
 pub(super) fn unknown(reason: &str, tuned_runs: u64) -> Gain {
     Gain {
         verdict: GainVerdict::NotYet,
@@ -27,7 +25,6 @@ pub(super) fn unknown(reason: &str, tuned_runs: u64) -> Gain {
     }
 }
 
-/// The gain of a study that has chosen the default.
 pub(super) fn of_default(tuned_runs: u64) -> Gain {
     let reason = "The default itself is what was chosen: there is nothing to gain.";
     Gain {
@@ -39,7 +36,6 @@ pub(super) fn of_default(tuned_runs: u64) -> Gain {
     }
 }
 
-/// The gain that an effect shows.
 pub(super) fn of(effect: &Effect) -> Gain {
     let share = |log: f64| 1.0 - (-log).exponential();
     let bounds = effect.low.zip(effect.high);
@@ -66,7 +62,6 @@ pub(super) fn of(effect: &Effect) -> Gain {
     }
 }
 
-/// What the interval, and the node-hours saved, leave to say.
 fn verdict(
     share: Option<f64>,
     low: Option<f64>,

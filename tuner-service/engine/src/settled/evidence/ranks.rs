@@ -1,41 +1,37 @@
-//! A control run's rank among the tuned runs near it: scores, e-values and bounds.
+//! The rank of a control run among the tuned runs near it: scores, e-values and bounds.
 //!
-//! A *block* is one control run and the `k` tuned runs nearest to it. If default and chosen
-//! parametrization take the same time, each of the `k + 1` ranks of the control run is equally
-//! likely, whatever the noise. A rank becomes Blom's normal score `a`. The evidence that the control
-//! run takes longer is
+//! A *block* is a control run and its `k` nearest tuned runs. Under no effect the control run's
+//! `k + 1` ranks are equally likely. A rank becomes Blom's normal score `a`. The evidence that the
+//! control run takes longer is
 //!
 //! ```text
 //! E+ = sum over eta of weight(eta) * product over blocks of exp(eta a) / M_k(eta)
 //! ```
 //!
-//! with `M_k(eta)` the mean of `exp(eta a)` over the ranks. Each factor has expectation 1 under no
-//! effect, so E+ is a nonnegative martingale: it ever exceeds `1 / alpha` with probability at most
-//! `alpha` (Ville 1939), however often one looks (Ramdas et al. 2023, "Game-theoretic statistics and
-//! safe anytime-valid inference"). E- is the same with `-eta`.
+//! with `M_k(eta)` the mean of `exp(eta a)` over the ranks. Under no effect E+ is a nonnegative
+//! martingale: it ever exceeds `1 / alpha` with probability at most `alpha` (Ville 1939), at any
+//! number of looks (Ramdas et al. 2023, "Game-theoretic statistics and safe anytime-valid
+//! inference"). E- uses `-eta`.
 
 use crate::math::Portable;
 use std::sync::LazyLock;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// The most tuned runs in a block: more add hardly anything.
+/// The maximum number of tuned runs in a block: more hardly add information.
 pub(super) const MOST_TUNED: usize = 40;
 
-/// How many effects the evidence looks for.
 const EFFECTS: usize = 7;
 /// The effects, in scores: about the effect over the noise.
 const ETAS: [f64; EFFECTS] = [0.05, 0.1, 0.2, 0.35, 0.65, 1.2, 3.0];
-/// Their weights. Any weights are valid. Most weight is on what 10 to 100 control runs can show.
+/// Any weights are valid. Most weight is on what 10 to 100 control runs can show.
 const WEIGHTS: [f64; EFFECTS] = [0.04, 0.06, 0.10, 0.28, 0.28, 0.14, 0.10];
-/// So many halvings find the critical sum.
 const STEPS: u32 = 30;
 
-/// One number for each effect: sums of `ln M_k(eta)` over blocks.
+/// Sums of `ln M_k(eta)` over blocks, by effect.
 pub(super) type LogMoment = [f64; EFFECTS];
 
 struct Tables {
-    /// By tuned runs and tuned runs below the control run.
     scores: Vec<Vec<f64>>,
     /// Of the scores, by tuned runs.
     variance: Vec<f64>,
@@ -71,17 +67,15 @@ pub(super) fn score(tuned: usize, below: usize) -> f64 {
     TABLES.scores[tuned][below]
 }
 
-/// The variance of the score under no effect.
 pub(super) fn variance(tuned: usize) -> f64 {
     TABLES.variance[tuned]
 }
 
-/// `ln M_k(eta)` for each effect.
 pub(super) fn log_moment(tuned: usize) -> &'static LogMoment {
     &TABLES.log_moment[tuned]
 }
 
-/// The logarithm of E+ from the sums of scores and of [`log_moment`] over the blocks.
+/// ln E+ from the sums of scores and of [`log_moment`] over the blocks.
 pub(super) fn log_evidence(total: f64, log_moment: &LogMoment) -> f64 {
     let exponents = (0..EFFECTS).map(|i| total * ETAS[i] - log_moment[i] + WEIGHTS[i].logarithm());
     log_sum_exp(exponents)

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checks::{SettingsError, positive, whole};
 
-/// When the search ends early: as soon as one of the criteria that are set holds. None is set unless
-/// the site does; the budget ends the search in any case.
+/// Stopping criteria: the first that is met ends the search before its budget. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stop {
@@ -18,7 +17,7 @@ pub struct Stop {
     /// The search hardly moves any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// The surrogate expects no more from any parametrization.
+    /// The surrogate expects no further improvement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing_left: Option<NothingLeft>,
 }
@@ -27,34 +26,33 @@ pub struct Stop {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Improvement {
-    /// Over how many runs.
+    /// The number of latest runs.
     pub runs: u32,
     /// Above 0 and at most 1.
     pub share: f64,
 }
 
-/// The latest runs had fewer distinct parametrizations than this.
+/// The latest runs had too few distinct parametrizations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distinct {
-    /// Over how many runs.
+    /// The number of latest runs.
     pub runs: u32,
-    /// At least so many distinct parametrizations, or the search ends.
+    /// Fewer distinct parametrizations end the search.
     pub least: u32,
 }
 
-/// The latest runs moved by less than a distance on average, from each to the next.
+/// The latest runs moved by less than a mean distance from each to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distance {
-    /// Over how many runs, at least 2.
+    /// The number of latest runs, at least 2.
     pub runs: u32,
     /// Above 0 and at most 1, as the distance of two parametrizations.
     pub least: f64,
 }
 
-/// The most that any parametrization is expected to improve on the best known is less than a share of
-/// it.
+/// The largest expected improvement on the best known is less than a share of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NothingLeft {
@@ -62,7 +60,6 @@ pub struct NothingLeft {
     pub share: f64,
 }
 
-/// The longest window of runs.
 const LONGEST: u32 = 100_000;
 
 impl Stop {

@@ -1,8 +1,6 @@
-//! What the agent learns of the value of its actions.
-//!
-//! V. Mnih et al., "Human-level control through deep reinforcement learning" (2015), algorithm 1: the
-//! network is moved towards `r + gamma * max over a' of Q(s', a')`, where Q is the network as it was some
-//! steps ago, for experiences drawn from the memory; errors beyond 1 count as 1.
+//! The agent's learning: V. Mnih et al., "Human-level control through deep reinforcement learning"
+//! (2015), algorithm 1. For random experiences the network moves towards `r + gamma * max over a'
+//! of Q(s', a')`, with Q an older copy of the network; errors are clipped at 1.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -11,22 +9,20 @@ use super::network::{Adam, Network};
 use super::world::{Action, Encoder, Memory};
 use crate::space::Point;
 
-/// The network is trained in so many steps, each of so many experiences.
+/// Training steps, and experiences per step.
 const STEPS: usize = 200;
 const BATCH: usize = 32;
-/// The network that targets come from is renewed every so many steps.
+/// The steps between updates of the target network.
 const RENEWED: usize = 40;
-/// The size of a step.
+/// Adam's step size.
 const STEP: f64 = 0.01;
 
-/// A trained agent.
 #[derive(Debug)]
 pub(super) struct Agent {
     network: Network,
 }
 
 impl Agent {
-    /// Trained on what is remembered, from a start and with draws that the generator gives.
     pub(super) fn trained(
         encoder: &Encoder<'_>,
         memory: &Memory,
@@ -101,7 +97,6 @@ impl Agent {
         agent
     }
 
-    /// Q of each of these actions at a point.
     pub(super) fn values(&self, encoder: &Encoder<'_>, at: &Point, actions: &[Action]) -> Vec<f64> {
         self.values_at(&encoder.state(at), actions).collect()
     }
@@ -114,7 +109,7 @@ impl Agent {
             .map(move |action| self.network.value(&at(action)))
     }
 
-    /// The most that an action brings from a state on. To stay brings nothing.
+    /// The largest value of an action at a state; 0 for staying.
     fn worth(&self, state: &[(usize, f64)], actions: &[Action]) -> f64 {
         self.values_at(state, actions).fold(0.0, f64::max)
     }
@@ -129,8 +124,8 @@ mod tests {
     use crate::history::by_point::View;
     use crate::testing::{grid, history, tested};
 
-    /// Two states, one e times as quick: the logarithms are half apart from their mean, so rewards are 2
-    /// and -2. From the quick one there is nothing to win, Q = -2 + 0.9 * 2; Q of the slow one is 2.
+    /// Two states, one e times as fast: logarithms are 0.5 from their mean, rewards are 2 and -2.
+    /// Q of the fast one is -2 + 0.9 * 2, Q of the slow one is 2.
     #[test]
     fn the_value_of_an_action_is_its_reward_and_what_comes_after() {
         let space = grid(&[2]);

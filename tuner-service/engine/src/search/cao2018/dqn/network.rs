@@ -7,29 +7,25 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// How many hidden units there are.
 pub(super) const HIDDEN: usize = 32;
 
-/// What is not zero of an input: places and numbers. What stands at one place twice adds up.
+/// The non-zero inputs: indices and numbers. Repeated indices add up.
 pub(super) type Input = [(usize, f64)];
 
-/// One number for each hidden unit.
 pub(super) type Units = [f64; HIDDEN];
 
-/// The network.
 #[derive(Clone, Debug)]
 pub(super) struct Network {
     /// W, a row for each input.
     weights: Vec<Units>,
-    /// b, v and c, the last in the first place of its row.
+    /// b, v and c; c is the first number of its row.
     rest: [Units; 3],
 }
 
-/// A number for each of a network's: its derivatives, or what Adam keeps of them.
+/// One number per weight: derivatives, or Adam's moments.
 pub(super) type Gradient = Network;
 
 impl Network {
-    /// All zero.
     pub(super) fn zero(inputs: usize) -> Self {
         Network {
             weights: vec![[0.0; HIDDEN]; inputs],
@@ -37,8 +33,8 @@ impl Network {
         }
     }
 
-    /// Weights drawn so that units have the variance of their inputs, of which about so many are not
-    /// zero at once (K. He, X. Zhang, S. Ren, J. Sun 2015, equation 10); biases are zero.
+    /// Weights that keep the variance of inputs, about `active` of which are not zero (K. He, X.
+    /// Zhang, S. Ren, J. Sun 2015, equation 10); biases are zero.
     pub(super) fn drawn(inputs: usize, active: usize, rng: &mut ChaCha8Rng) -> Self {
         let mut network = Network::zero(inputs);
         let mut fill = |units: &mut Units, active: usize| {
@@ -58,7 +54,7 @@ impl Network {
         self.moved(&self.rest[0], input)
     }
 
-    /// z once more is added to the input.
+    /// z after `more` is added to the input.
     pub(super) fn moved(&self, hidden: &Units, more: &Input) -> Units {
         let mut hidden = *hidden;
         for (place, number) in more {
@@ -76,7 +72,7 @@ impl Network {
         c[0] + terms.map(|(z, v)| z.max(0.0) * v).sum::<f64>()
     }
 
-    /// Adds `factor` times the derivatives of q at an input to what the gradient holds.
+    /// Adds `factor` times the derivatives of q at an input.
     pub(super) fn add_gradient(
         &self,
         input: &Input,
@@ -101,7 +97,6 @@ impl Network {
         }
     }
 
-    /// Sets every number to zero.
     pub(super) fn clear(&mut self) {
         for row in self.rows_mut() {
             *row = [0.0; HIDDEN];
@@ -117,8 +112,8 @@ impl Network {
     }
 }
 
-/// Stochastic descent with moments (D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization" 2015,
-/// algorithm 1 with its constants, but for the step).
+/// Adam (D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization" 2015, algorithm 1 with
+/// its constants, except for the step size).
 #[derive(Debug)]
 pub(super) struct Adam {
     step: f64,
@@ -133,7 +128,6 @@ const BETA2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
 impl Adam {
-    /// For a network of so many inputs, with steps of that size.
     pub(super) fn new(inputs: usize, step: f64) -> Self {
         Adam {
             step,
@@ -143,7 +137,6 @@ impl Adam {
         }
     }
 
-    /// One step against the gradient.
     pub(super) fn descend(&mut self, network: &mut Network, gradient: &Gradient) {
         self.decayed.0 *= BETA1;
         self.decayed.1 *= BETA2;

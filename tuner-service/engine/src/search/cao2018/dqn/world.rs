@@ -1,4 +1,4 @@
-//! The network's world: states, actions, and what was experienced, in numbers.
+//! States, actions and experience as numbers for the network.
 
 use crate::math::Portable;
 use rand::RngExt;
@@ -7,33 +7,30 @@ use rand_chacha::ChaCha8Rng;
 use crate::history::by_point::View;
 use crate::space::{ABSENT, Point, Space, levels_of};
 
-/// Categories have so many inputs at most; beyond, values share them.
+/// The maximum number of inputs of a category; values beyond share them.
 const MOST_INPUTS: u32 = 16;
-/// Of a parameter with more levels than that so many are drawn as actions.
+/// Of a parameter with more levels, this many are drawn as actions.
 const MOST_LEVELS: u32 = 16;
-/// The agent remembers so many states, those that were tested last.
+/// The maximum number of states in memory: those tested last.
 const MOST_STATES: usize = 192;
-/// The smallest spread of log elapsed that rewards are told in.
+/// The minimum spread of log elapsed that scales rewards.
 const LEAST_SPREAD: f64 = 1e-6;
 
-/// Another value for one parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Action {
-    /// Where it leads.
     pub(super) to: Point,
     /// The inputs that it changes, after those of the state.
     pub(super) change: Vec<(usize, f64)>,
 }
 
-/// How states and actions are told to the network: an ordered parameter by its level from -1 to 1, a
-/// category by one input for each value, whether a conditional parameter exists by one more; an action
-/// by how these differ where it leads.
+/// The network's inputs: an ordered parameter's level from -1 to 1, one input per value of a
+/// category, one for the existence of a conditional parameter. An action is the change of these.
 #[derive(Debug)]
 pub(super) struct Encoder<'a> {
     space: &'a Space,
-    /// For each parameter its first input, how many it has, and the number of steps of an ordered one.
+    /// For each parameter its first input, its number of inputs, and the steps of an ordered one.
     places: Vec<(usize, u32, Option<f64>)>,
-    /// How many inputs a state has.
+    /// The inputs of a state.
     length: usize,
 }
 
@@ -59,17 +56,15 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// How many inputs a state and an action have together.
     pub(super) fn inputs(&self) -> usize {
         2 * self.length
     }
 
-    /// About how many inputs are not zero at once.
+    /// About the number of non-zero inputs.
     pub(super) fn active(&self) -> usize {
         self.places.len() + 2
     }
 
-    /// The inputs of a state.
     pub(super) fn state(&self, point: &Point) -> Vec<(usize, f64)> {
         let seen = self.space.seen(point);
         let mut inputs = Vec::with_capacity(self.active());
@@ -79,7 +74,6 @@ impl<'a> Encoder<'a> {
         inputs
     }
 
-    /// The inputs of the action that leads from a point to another.
     pub(super) fn change(&self, from: &Point, to: &Point) -> Vec<(usize, f64)> {
         let (from, to) = (self.space.seen(from), self.space.seen(to));
         let mut inputs = Vec::with_capacity(2);
@@ -116,7 +110,6 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Everything that may be done at a point: one parameter gets another value, which the space admits.
     pub(super) fn actions(&self, from: &Point, rng: &mut ChaCha8Rng) -> Vec<Action> {
         let existing = self.space.existing(from);
         let mut actions = Vec::new();
@@ -142,7 +135,6 @@ impl<'a> Encoder<'a> {
         actions
     }
 
-    /// Whether one action leads from a point to another.
     fn connects(&self, from: &Point, to: &Point, conditional: bool) -> bool {
         let mut differ = (0..self.places.len()).filter(|place| from.0[*place] != to.0[*place]);
         match (differ.next(), differ.next()) {
@@ -159,25 +151,21 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// An action whose end was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Experience {
-    /// The state it was taken at, by its place in the memory.
+    /// The state before, by its index in the memory.
     pub(super) from: usize,
-    /// The state it led to.
     pub(super) to: usize,
-    /// The difference of the two evaluations, above 0 for the better: of log elapsed, as a share of
-    /// how log elapsed scatters over all states.
+    /// How much log elapsed falls, over its standard deviation over all states.
     pub(super) reward: f64,
 }
 
-/// What is remembered: "experience replay" (cao2018, section 4.2).
+/// The memory: "experience replay" (cao2018, section 4.2).
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// The states, that which was tested last at the end.
+    /// The state tested last is the last.
     pub(super) states: Vec<Point>,
-    /// Every pair of states that one action connects, both ways: how the way back would have ended is
-    /// known as well.
+    /// Every pair of states that one action connects, both ways.
     pub(super) experiences: Vec<Experience>,
 }
 
