@@ -249,7 +249,7 @@ report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of t
 	PYTHONPATH=$(REPORT):$(REPORT)/tests $(VENV_REPORT)/bin/python -m screenshots docs/images $(SCREENSHOTS_ARGS)
 
 reference: $(VENV_PEERS)/.installed ## Renew what the engine's Gaussian process is checked against
-	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/engine/src/surrogate/scikit-learn.json
+	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m reference.gaussian_process > tuner-service/search/src/surrogate/scikit-learn.json
 
 MEASURE_ARGS ?=
 measure-romio: build ## Measure the ROMIO accelerator's table on a private cluster: leave the machine alone meanwhile

@@ -1,6 +1,7 @@
 //! Guards: limits on a study's cost, and signs that its runs are not comparable.
 
 pub(crate) mod mixture;
-pub(crate) mod regret;
 pub(crate) mod restriction;
+#[cfg(test)]
+mod tests;
 pub(crate) mod time_limit;

@@ -10,24 +10,21 @@
 
 #![forbid(unsafe_code)]
 
-mod checks;
 mod guards;
-mod history;
-mod math;
 mod search;
 mod settled;
 mod study;
-mod surrogate;
 #[cfg(test)]
 mod testing;
 
-use io_autotune_model::{reason, space};
-
-pub use checks::{MAX_DESIGN_POINTS, SettingsError};
 pub use guards::mixture::{is_observed, mixture};
-pub use guards::regret::settings::RegretSettings;
 pub use guards::restriction::RestrictedSpace;
-pub use history::quarantine::{Ends, Quarantine, Quarantined};
+pub use io_autotune_baselines::{
+    alabed2021::{Alabed2021Multitask, Clusters},
+    cao2018::{Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic},
+    robert2019::{Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate},
+    robert2020::{Crossover, Noise, Regression, Resampling, Robert2020, Selection, table_v},
+};
 pub use io_autotune_model::{
     Acquisition, BestKnownBecause, Changed, Comparison, Condition, Constraint, DRIFT_RUNS, Domain,
     Drift, History, IneffectiveParameter, MOST_MEASURES, Mixture, Moments, NoHeadroom,
@@ -35,27 +32,20 @@ pub use io_autotune_model::{
     Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError, SettledRun, Space, SpaceError,
     Stopped, Suggestion, Tally, Tested, UnknownWord, Value, carried, carried_parametrization,
 };
-pub use search::alabed2021::settings::{Alabed2021Multitask, Clusters};
-pub use search::cao2018::settings::{
-    Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic,
-};
-pub use search::robert2019::settings::{
-    Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
-};
-pub use search::robert2020::settings::{
-    Crossover, Noise, Regression, Resampling, Robert2020, Selection,
-};
-pub use search::robert2020::table_v::table_v;
+pub use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError};
+pub use io_autotune_search::history::quarantine::{Ends, Quarantine, Quarantined};
+pub use io_autotune_search::regret::settings::RegretSettings;
+pub use io_autotune_search::surrogate::cache::SurrogateCache;
+pub use search::surrogate_genetic::SurrogateGenetic;
 pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::evidence;
 pub use settled::gain::{Gain, MeanInterval, gain, mean_interval};
 pub use study::epoch::Epoch;
 pub use study::findings::StudyFacts;
 pub use study::recommend::Recommendation;
-pub use study::settings::{MethodName, Settings, SurrogateGeneticSettings};
+pub use study::settings::{MethodName, Settings};
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 pub use study::warm_start::MOST_INHERITED;
-pub use surrogate::cache::SurrogateCache;
 
 /// The version that is stored with every suggestion, since a replay needs the same one. It changes
 /// when an answer does; a golden test checks that.

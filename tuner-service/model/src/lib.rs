@@ -11,8 +11,8 @@ pub mod overridden;
 pub mod reason;
 pub mod run;
 pub mod space;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod text;
 pub mod words;
 

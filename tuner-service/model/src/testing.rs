@@ -1,12 +1,14 @@
 //! Spaces for the tests, of this crate and of those that depend on it.
 
+#![allow(clippy::unwrap_used)]
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::space::{Comparison, Condition, Constraint, Domain, Parameter, Space, Value};
 
 /// An integer parameter whose default is its smallest value.
-pub(crate) fn integers(name: &str, min: i64, max: i64, step: i64) -> Parameter {
+pub fn integers(name: &str, min: i64, max: i64, step: i64) -> Parameter {
     Parameter {
         name: name.to_owned(),
         domain: Domain::Integer { min, max, step },
@@ -18,7 +20,7 @@ pub(crate) fn integers(name: &str, min: i64, max: i64, step: i64) -> Parameter {
 }
 
 /// A parameter of `count` categories, `c0` being the default.
-pub(crate) fn categories(name: &str, count: u32) -> Parameter {
+pub fn categories(name: &str, count: u32) -> Parameter {
     let values: Vec<Value> = (0..count).map(|n| Value::from(format!("c{n}"))).collect();
     Parameter {
         name: name.to_owned(),
@@ -31,7 +33,7 @@ pub(crate) fn categories(name: &str, count: u32) -> Parameter {
 }
 
 /// Integer parameters `p00`, `p01`, ... of so many levels each.
-pub(crate) fn grid(levels: &[u32]) -> Space {
+pub fn grid(levels: &[u32]) -> Space {
     let parameters = levels
         .iter()
         .enumerate()
@@ -41,7 +43,7 @@ pub(crate) fn grid(levels: &[u32]) -> Space {
 }
 
 /// Parameters that only exist under another's value, two deep, and constraints of both kinds.
-pub(crate) fn storage() -> Space {
+pub fn storage() -> Space {
     let json = r#"{"parameters": [
         {"name": "nodes", "kind": "integer", "min": 1, "max": 8, "default": 4},
         {"name": "aggregators", "kind": "integer", "min": 1, "max": 8, "default": 2},
@@ -59,7 +61,7 @@ pub(crate) fn storage() -> Space {
 
 /// A space of 20 parameters of 1000 levels with conditions, of whose grid the constraints leave less
 /// than one point in a billion.
-pub(crate) fn huge() -> Space {
+pub fn huge() -> Space {
     let mut parameters = grid(&[1000; 20]).parameters().to_vec();
     for place in 1..5 {
         parameters[place].when = Some(Condition {
@@ -81,7 +83,7 @@ pub(crate) fn huge() -> Space {
 }
 
 /// Some space of 1 to 6 parameters, with conditions and constraints among them.
-pub(crate) fn any_constrained(seed: u64) -> Space {
+pub fn any_constrained(seed: u64) -> Space {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut parameters: Vec<Parameter> = Vec::new();
     for place in 0..rng.random_range(1..=6) {

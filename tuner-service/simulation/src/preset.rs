@@ -1,16 +1,29 @@
 //! Comparisons with a name.
 
-use io_autotune_engine::table_v;
+use io_autotune_engine::{MethodName, Settings, table_v};
 
 use crate::method::MethodSpec;
 
 /// The methods of table V of robert2020: 252 genetic algorithms and the random sampler, by the names that
 /// [`table_v`] gives them.
 pub fn robert2020_table_v() -> Vec<MethodSpec> {
-    let named = |(label, settings)| MethodSpec {
+    let named = |label, settings| MethodSpec {
         label,
         settings,
         sets_budget: false,
     };
-    table_v().into_iter().map(named).collect()
+    let genetic = table_v().into_iter().map(|(label, robert2020)| {
+        let method = MethodName::Robert2020;
+        let settings = Settings {
+            method,
+            robert2020,
+            ..Settings::default()
+        };
+        named(label, settings)
+    });
+    let random = Settings {
+        method: MethodName::Random,
+        ..Settings::default()
+    };
+    genetic.chain([named("RS".to_owned(), random)]).collect()
 }

@@ -6,13 +6,13 @@ mod groups;
 mod tests;
 mod turns;
 
-use crate::math::Portable;
 use io_autotune_model::{Mixture, Phase};
+use io_autotune_search::math::Portable;
 
-use crate::history::{History, RECENT_RUNS, RecentRun};
-use crate::space::{Point, Space};
 use crate::study::settings::Settings;
 use groups::{Groups, smallest_group};
+use io_autotune_model::space::{Point, Space};
+use io_autotune_search::history::{History, RECENT_RUNS, RecentRun};
 use turns::LEAST_RATIO_OF_TURNS;
 
 const LEAST_RUNS: usize = 4;

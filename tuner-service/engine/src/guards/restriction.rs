@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::history::{History, Tested};
-use crate::space::{Comparison, Constraint, Domain, Parameter, Parametrization, Point, Space};
 use io_autotune_model::overridden::IneffectiveParameter;
+use io_autotune_model::space::{
+    Comparison, Constraint, Domain, Parameter, Parametrization, Point, Space,
+};
+use io_autotune_search::history::{History, Tested};
 
 /// A space, its history and its epoch's inherited ranks, with
 /// [ineffective](crate::ParameterEffects::ineffective) parameters frozen at their defaults.

@@ -15,13 +15,13 @@
 //! The rule does not predict the point itself: such predictions are poor at first, a killed job
 //! loses all its work, and users can set a limit that is one number.
 
-use crate::math::Portable;
+use io_autotune_search::math::Portable;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::guards::regret::settings::RegretSettings;
-use crate::history::by_point::View;
-use crate::reason::NoHeadroom;
-use crate::surrogate::Scatter;
+use io_autotune_model::reason::NoHeadroom;
+use io_autotune_search::history::by_point::View;
+use io_autotune_search::regret::settings::RegretSettings;
+use io_autotune_search::surrogate::Scatter;
 
 const SHARE: f64 = 0.95;
 /// The prior of the scatter: degrees of freedom and variance.
@@ -56,7 +56,7 @@ fn default_at_most(view: &View<'_>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::math::Portable;
+    use io_autotune_search::math::Portable;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
@@ -86,10 +86,11 @@ mod tests {
         let space = grid(&[6]);
         let mut default = tested(&space, &[0], &[100.0; 4], 0);
         let mut settings = Settings::default();
-        let lacks_headroom = |default: &crate::history::Tested, settings: &Settings, limit| {
-            let history = history(vec![default.clone()], 0, 4);
-            lacks_headroom(&space, &history, settings, limit)
-        };
+        let lacks_headroom =
+            |default: &io_autotune_search::history::Tested, settings: &Settings, limit| {
+                let history = history(vec![default.clone()], 0, 4);
+                lacks_headroom(&space, &history, settings, limit)
+            };
         let lack = lacks_headroom(&default, &settings, 200.0).unwrap();
         assert_eq!((lack.limit, lack.most), (200.0, 2.0));
         let enough = lack.needed.unwrap();

@@ -19,24 +19,23 @@
 //! While nothing is known, runs in flight are spread over the space within the regret bound; later
 //! each is chosen as if those before it had ended as predicted.
 
-use crate::math::{Portable, normal_cdf, normal_pdf};
+use io_autotune_search::math::{Portable, normal_cdf, normal_pdf};
 use std::collections::BTreeMap;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{
-    Method, MethodContext, Proposal,
-    neighbourhood::{self, step},
-};
-use crate::guards::regret;
-use crate::guards::regret::Estimator;
-use crate::history::by_point::{Known, View};
-use crate::reason::Reason;
-use crate::space::{Point, Space, levels_of};
-use crate::study::settings::Settings;
-use crate::surrogate::Prediction;
-use crate::surrogate::posterior::{Modelled, Posterior};
+use io_autotune_model::reason::Reason;
+use io_autotune_model::space::{Point, Space, levels_of};
+use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError, whole};
+use io_autotune_search::history::by_point::{Known, View};
+use io_autotune_search::neighbourhood::{self, step};
+use io_autotune_search::regret;
+use io_autotune_search::regret::Estimator;
+use io_autotune_search::surrogate::Prediction;
+use io_autotune_search::surrogate::posterior::{Modelled, Posterior};
+use io_autotune_search::{Method, MethodContext, Proposal};
+use serde::{Deserialize, Serialize};
 
 const CHILDREN: usize = 300;
 /// The best points whose single changes are candidates too.
@@ -51,11 +50,31 @@ const NEARLY_FREE: f64 = 0.05;
 /// The points of which the one farthest from all runs in flight is taken.
 const SPREAD: usize = 64;
 
-#[derive(Debug)]
-pub(crate) struct SurrogateGenetic;
+/// The method `surrogate-genetic`, by its settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SurrogateGenetic {
+    /// The minimum size of its Latin hypercube: its surrogate learns from every run. Each category
+    /// runs once, up to the site's `design_points`.
+    pub design_points: u32,
+}
+
+impl Default for SurrogateGenetic {
+    fn default() -> Self {
+        SurrogateGenetic { design_points: 3 }
+    }
+}
+
+impl SurrogateGenetic {
+    /// Errs with the first setting that cannot be used.
+    pub(crate) fn validate(&self) -> Result<(), SettingsError> {
+        let setting = "surrogate-genetic.design_points";
+        whole(setting, self.design_points, 2, MAX_DESIGN_POINTS)
+    }
+}
 
 impl Method for SurrogateGenetic {
-    fn ranking(&self, view: &Modelled<'_>, _settings: &Settings) -> Vec<Point> {
+    fn ranking(&self, view: &Modelled<'_>) -> Vec<Point> {
         let eligible = |point: &&Point| view.get(point).is_some_and(Known::is_eligible);
         let fitted = view.fitted();
         fitted
@@ -68,12 +87,11 @@ impl Method for SurrogateGenetic {
     }
 
     /// Its surrogate learns from every run, but a category must run once.
-    fn design_points(&self, space: &Space, settings: &Settings) -> u32 {
+    fn design_points(&self, space: &Space, usual: u32) -> u32 {
         let parameters = space.parameters().iter();
         let categories = parameters.filter(|parameter| !parameter.is_ordered());
         let most = categories.map(levels_of).max().unwrap_or(0);
-        let wanted = most.min(settings.design_points);
-        settings.surrogate_genetic.design_points.max(wanted)
+        self.design_points.max(most.min(usual))
     }
 
     fn estimator(&self) -> Estimator {
@@ -84,7 +102,7 @@ impl Method for SurrogateGenetic {
     fn is_exhausted(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> bool {
         let can_run = |known: &Known| !known.logs().is_empty() && known.in_flight == 0;
         let default_can = context.view.get(&context.view.default).is_some_and(can_run)
-            && context.settings.regret.design_most >= 1.0
+            && context.regret.design_most >= 1.0
             && context.space().points(1).is_none();
         !default_can && self.propose(context, rng) == Proposal::Exhausted
     }
@@ -93,7 +111,7 @@ impl Method for SurrogateGenetic {
         let prediction = |posterior: &Posterior| posterior.surrogate.predict(point);
         let fits = |posterior: &Posterior| fits(context, posterior, prediction(posterior));
         context.view.posterior().is_none_or(fits)
-            && !regret::is_far(context.view, &context.settings.regret, point)
+            && !regret::is_far(context.view, context.regret, point)
     }
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
@@ -107,7 +125,7 @@ impl Method for SurrogateGenetic {
         candidates.retain(|point, _| model.is_free(point));
         let (points, origins): (Vec<Point>, Vec<Option<Origin>>) = candidates.into_iter().unzip();
         let predictions = model.posterior.surrogate.predict_all(&points);
-        let budget = u64::from(context.settings.budget);
+        let budget = u64::from(context.budget);
         let runs_left = budget.saturating_sub(context.explored) as f64;
         let mut candidates: Vec<Candidate> = points
             .into_iter()
@@ -198,7 +216,7 @@ impl<'a> Model<'a> {
         Some(Model {
             view: context.view,
             posterior,
-            most: posterior.default + context.settings.regret.design_most.logarithm(),
+            most: posterior.default + context.regret.design_most.logarithm(),
         })
     }
 
@@ -361,15 +379,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::history::{History, Pending, Role};
-    use crate::study::settings::RegretSettings;
+    use crate::study::settings::Settings;
     use crate::testing::{categories, grid, history, started, tested, with_context};
+    use io_autotune_search::history::{History, Pending, Role};
+    use io_autotune_search::regret::settings::RegretSettings;
     use rand::SeedableRng;
 
     #[test]
     fn the_design_has_as_many_points_as_there_are_categories() {
-        let settings = Settings::default();
-        let points = |space: &Space| SurrogateGenetic.design_points(space, &settings);
+        let points = |space: &Space| SurrogateGenetic::default().design_points(space, 15);
         assert_eq!(points(&grid(&[9, 9])), 3);
         for (count, wanted) in [(2, 3), (5, 5), (40, 15)] {
             let mut parameters = grid(&[9]).parameters().to_vec();
@@ -422,7 +440,7 @@ mod tests {
             ..*context
         };
         let Proposal::Run { point, .. } =
-            SurrogateGenetic.propose(&context, &mut ChaCha8Rng::seed_from_u64(3))
+            SurrogateGenetic::default().propose(&context, &mut ChaCha8Rng::seed_from_u64(3))
         else {
             return None;
         };
@@ -433,7 +451,7 @@ mod tests {
     #[test]
     fn a_run_that_would_pass_the_bound_gives_way_to_something_cheaper() {
         let space = grid(&[6, 6, 3, 4]);
-        let settings = Settings::default();
+        let settings = SurrogateGenetic::default();
         let (mut passing, mut gave_way) = (0, 0);
         for seed in 0..40 {
             let mut world = ChaCha8Rng::seed_from_u64(seed);

@@ -1,1 +1,2 @@
 mod conformance;
+mod deep_q_network;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::history::{History, RECENT_RUNS, RecentRun, Tally};
 use crate::settled::gain::gain;
-use crate::space::{Point, Space};
 use crate::study::settings::Settings;
+use io_autotune_model::space::{Point, Space};
+use io_autotune_search::history::{History, RECENT_RUNS, RecentRun, Tally};
 
 /// The settled phase's runs in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub(crate) fn is_resolved(space: &Space, history: &History, best: &Point) -> boo
 }
 
 fn recent(space: &Space, history: &History, point: &Point) -> Vec<RecentRun> {
-    let same = |tested: &&crate::history::Tested| {
+    let same = |tested: &&io_autotune_search::history::Tested| {
         space.validate(&tested.parametrization).as_ref() == Ok(point)
     };
     let entries = history.tested.iter().filter(same);
@@ -100,13 +100,13 @@ fn since_default(space: &Space, history: &History) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::math::Portable;
+    use io_autotune_search::math::Portable;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::history::{Pending, Phase, Role};
     use crate::testing::{Outcome, finish, grid, normal};
+    use io_autotune_search::history::{Pending, Phase, Role};
 
     /// A settled phase whose tuned runs take `ratio` times the default's, as letters; `outcome` may
     /// set another end for a run.

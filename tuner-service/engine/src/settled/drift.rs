@@ -18,9 +18,9 @@
 
 pub(crate) mod settings;
 
-use crate::math::Portable;
 use crate::settled::drift::settings::DriftSettings;
 use io_autotune_model::drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
+use io_autotune_search::math::Portable;
 
 /// The minimum number of numbers on either side of a change.
 const LEAST: usize = 3;

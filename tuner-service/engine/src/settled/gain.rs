@@ -1,10 +1,10 @@
 //! Means and gains with two-sided 95 % intervals, for independent and nearly normal (log) numbers.
 
-use crate::math::Portable;
+use io_autotune_search::math::Portable;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::history::Moments;
+use io_autotune_search::history::Moments;
 
 const UPPER: f64 = 0.975;
 

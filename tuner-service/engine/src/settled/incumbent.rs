@@ -1,10 +1,10 @@
 //! Incumbent retention: a settled choice stays until another is surely faster, since only runs of
 //! one choice can be compared with the default. The papers' methods recommend as published.
 
-use crate::history::by_point::{Known, MIN_RUNS};
-use crate::space::Point;
-use crate::surrogate::Prediction;
-use crate::surrogate::posterior::Modelled;
+use io_autotune_model::space::Point;
+use io_autotune_search::history::by_point::{Known, MIN_RUNS};
+use io_autotune_search::surrogate::Prediction;
+use io_autotune_search::surrogate::posterior::Modelled;
 
 /// The lead that replaces the incumbent, in standard deviations of the difference (docs/engine.md).
 const SURELY: f64 = 1.0;
@@ -32,11 +32,11 @@ fn is_surely_quicker(leader: &Prediction, standing: &Prediction) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::history::{History, Phase, Role, Tally, Tested};
-    use crate::space::{Point, Space};
     use crate::study::epoch::Epoch;
     use crate::study::settings::Settings;
     use crate::testing::{grid, history, published, recommend, tested};
+    use io_autotune_model::space::{Point, Space};
+    use io_autotune_search::history::{History, Phase, Role, Tally, Tested};
 
     /// A settled epoch whose default takes 100 s, with these other entries.
     fn settled(space: &Space, others: Vec<Tested>) -> History {

@@ -10,23 +10,23 @@ use io_autotune_model::Drift;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::guards::regret::{self, ExpectedRegret};
 use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
-use crate::history::by_point::{MIN_RUNS, View};
-use crate::history::quarantine::Quarantined;
-use crate::history::{History, Pending, Phase, Role};
-use crate::reason::{BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
-use crate::search::latin_hypercube::latin_hypercube;
-use crate::search::{self, Method, MethodContext, Proposal};
 use crate::settled::control_runs::{self, InFlight};
-use crate::space::{Parametrization, Point, Space};
 use crate::study::recommend::{self, Recommendation, first_of};
 use crate::study::settings::Settings;
 use crate::study::stopping;
 use crate::study::warm_start;
-use crate::surrogate::cache::SurrogateCache;
-use crate::surrogate::posterior::Modelled;
+use io_autotune_model::reason::{BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
+use io_autotune_model::space::{Parametrization, Point, Space};
+use io_autotune_search::history::by_point::{MIN_RUNS, View};
+use io_autotune_search::history::quarantine::Quarantined;
+use io_autotune_search::history::{History, Pending, Phase, Role};
+use io_autotune_search::latin_hypercube::latin_hypercube;
+use io_autotune_search::regret::{self, ExpectedRegret};
+use io_autotune_search::surrogate::cache::SurrogateCache;
+use io_autotune_search::surrogate::posterior::Modelled;
+use io_autotune_search::{Method, MethodContext, Proposal};
 
 /// The constants of an epoch, for many suggestions. The design is computed on first use.
 #[derive(Clone, Debug)]
@@ -141,13 +141,13 @@ impl<'a> Epoch<'a> {
     /// stays until another is surely faster (`incumbent.rs`). Censored runs only raise the mean;
     /// quarantined parametrizations are not recommended. None before any has two runs.
     pub fn recommend(&self, history: &History) -> Option<Recommendation> {
-        recommend::recommend(&self.view(history), self.method(), &self.settings)
+        recommend::recommend(&self.view(history), self.method())
     }
 
     /// The method's best by any number of counted runs, as the papers rate it; none before one.
     pub fn leader(&self, history: &History) -> Option<Parametrization> {
         let view = self.view(history);
-        let ranking = self.method().ranking(&view, &self.settings);
+        let ranking = self.method().ranking(&view);
         first_of(&view, &ranking, 1).map(|(point, _)| self.space.parametrization(&point))
     }
 
@@ -156,7 +156,7 @@ impl<'a> Epoch<'a> {
     pub fn recommend_now(&self, history: &History) -> Option<Parametrization> {
         let confirmed = self
             .method()
-            .wants_two_runs(&self.settings)
+            .wants_two_runs()
             .then(|| self.recommend(history))
             .flatten();
         confirmed
@@ -187,9 +187,9 @@ impl<'a> Epoch<'a> {
     /// The ranks for the next epoch, the best first: see [`inheriting`](Epoch::inheriting).
     pub fn ranks(&self, history: &History, drift: &Drift) -> Vec<Parametrization> {
         let view = self.view(history);
-        let recommended = recommend::recommend(&view, self.method(), &self.settings)
+        let recommended = recommend::recommend(&view, self.method())
             .and_then(|best| self.space.validate(&best.parametrization).ok());
-        let ranking = self.method().ranking(&view, &self.settings);
+        let ranking = self.method().ranking(&view);
         warm_start::ranks(&view, recommended, ranking, drift)
     }
 
@@ -209,8 +209,8 @@ impl<'a> Epoch<'a> {
         View::new(self.space, history, &[]).quarantined()
     }
 
-    fn method(&self) -> &'static dyn Method {
-        search::named(self.settings.method)
+    fn method(&self) -> &dyn Method {
+        self.settings.method()
     }
 
     fn view<'b>(&'b self, history: &History) -> Modelled<'b> {
@@ -236,8 +236,9 @@ impl<'a> Epoch<'a> {
     fn design(&self) -> &[Point] {
         self.design.get_or_init(|| {
             if self.inherited.is_empty() {
-                let points =
-                    search::named(self.settings.method).design_points(self.whole(), &self.settings);
+                let points = self
+                    .method()
+                    .design_points(self.whole(), self.settings.design_points);
                 return self.hypercube(points);
             }
             let mut design = self.ranked();
@@ -363,17 +364,17 @@ impl Chooser<'_> {
     }
 
     fn best_known(&self, phase: Phase, because: BestKnownBecause) -> Suggestion {
-        let best = || recommend::recommend(&self.view, self.method(), &self.epoch.settings);
+        let best = || recommend::recommend(&self.view, self.method());
         let (tally, inherited) = (&self.history.tally, self.epoch.inherited);
         recommend::best_known(&self.view, tally, inherited, best, phase, because)
     }
 
-    fn method(&self) -> &'static dyn Method {
+    fn method(&self) -> &dyn Method {
         self.epoch.method()
     }
 
     fn ranking(&self) -> Vec<Point> {
-        self.method().ranking(&self.view, &self.epoch.settings)
+        self.method().ranking(&self.view)
     }
 
     fn run(&self, phase: Phase, role: Role, point: &Point, reason: Reason) -> Suggestion {
@@ -432,7 +433,8 @@ impl Chooser<'_> {
         MethodContext {
             view: &self.view,
             design: self.epoch.design(),
-            settings: &self.epoch.settings,
+            regret: &self.epoch.settings.regret,
+            budget: self.epoch.settings.budget,
             explored: self.explored(),
             held,
             regret_left: self.regret().regret_left(),
@@ -557,7 +559,7 @@ impl Chooser<'_> {
 
     fn settled(&self) -> Suggestion {
         let default = self.view.default_known();
-        let best = recommend::recommend(&self.view, self.method(), &self.epoch.settings);
+        let best = recommend::recommend(&self.view, self.method());
         let recommended = best
             .as_ref()
             .and_then(|best| self.view.space.validate(&best.parametrization).ok());

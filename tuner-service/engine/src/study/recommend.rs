@@ -2,16 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::guards::regret::Estimator;
-use crate::history::by_point::{Known, MIN_RUNS, View};
-use crate::history::{Phase, Role, Tally};
-use crate::reason::{BestKnownBecause, Reason, Suggestion};
-use crate::search::Method;
 use crate::settled::incumbent;
-use crate::space::{Parametrization, Point, Space};
-use crate::study::settings::Settings;
 use crate::study::warm_start;
-use crate::surrogate::posterior::Modelled;
+use io_autotune_model::reason::{BestKnownBecause, Reason, Suggestion};
+use io_autotune_model::space::{Parametrization, Point, Space};
+use io_autotune_search::Method;
+use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
+use io_autotune_search::history::{Phase, Role, Tally};
+use io_autotune_search::regret::Estimator;
+use io_autotune_search::surrogate::posterior::Modelled;
 
 /// The best known parametrization, and how well it is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,12 +34,8 @@ pub struct Recommendation {
     pub default_censored: u64,
 }
 
-pub(crate) fn recommend(
-    view: &Modelled<'_>,
-    method: &dyn Method,
-    settings: &Settings,
-) -> Option<Recommendation> {
-    let (leader, known) = first_of(view, &method.ranking(view, settings), MIN_RUNS)?;
+pub(crate) fn recommend(view: &Modelled<'_>, method: &dyn Method) -> Option<Recommendation> {
+    let (leader, known) = first_of(view, &method.ranking(view), MIN_RUNS)?;
     let stands = match method.estimator() {
         Estimator::Surrogate => incumbent::retained(view, &leader),
         Estimator::Shrunk => None,

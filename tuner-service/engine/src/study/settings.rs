@@ -4,24 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use io_autotune_model::words;
 
-pub(crate) use crate::checks::MAX_DESIGN_POINTS;
-pub(crate) use crate::checks::{SettingsError, positive, whole};
-pub(crate) use crate::guards::regret::settings::RegretSettings;
-pub(crate) use crate::search::alabed2021::settings::{Alabed2021Multitask, Clusters, MOST_TASKS};
-pub(crate) use crate::search::cao2018::settings::{
-    Cao2018Annealing, Cao2018Bayesian, Cao2018Cooling, Cao2018Dqn, Cao2018Genetic,
-};
-pub(crate) use crate::search::robert2019::settings::{
-    Restart, Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate,
-};
-pub(crate) use crate::search::robert2020::settings::{
-    Crossover, Noise, Regression, Resampling, Robert2020, Selection,
-};
-pub(crate) use crate::settled::drift::settings::DriftSettings;
-pub(crate) use crate::study::stopping::settings::{
-    Distance, Distinct, Improvement, NothingLeft, Stop,
-};
-pub(crate) use io_autotune_model::reason::Acquisition;
+use io_autotune_baselines::published_methods;
+use io_autotune_search::Method;
+use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError, positive, whole};
+use io_autotune_search::random::Random;
+use io_autotune_search::regret::settings::RegretSettings;
+
+use crate::search::surrogate_genetic::SurrogateGenetic;
+use crate::settled::drift::settings::DriftSettings;
+use crate::study::stopping::settings::Stop;
+
+// Names and tables of the published methods come from their crate. serde's `flatten` would do it
+// without a macro, but accepts unknown fields.
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident, $table:ident: $type:ty, $word:literal;)*) => {
 
 /// How an epoch is run. A missing field has its default; an unknown one is refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,7 +41,7 @@ pub struct Settings {
     pub control_every_resolved: u32,
     /// The settings of the method `surrogate-genetic`.
     #[serde(rename = "surrogate-genetic", alias = "default")]
-    pub surrogate_genetic: SurrogateGeneticSettings,
+    pub surrogate_genetic: SurrogateGenetic,
     /// The largest coefficient of variation of the default's runs before they pass for mixed work.
     pub max_baseline_cv: f64,
     /// The regret budget.
@@ -55,29 +51,11 @@ pub struct Settings {
     pub drift: DriftSettings,
     /// Stopping criteria beside the budget; none by default.
     pub stop: Stop,
-    /// The settings of the method `robert2020`.
-    pub robert2020: Robert2020,
-    /// The settings of the method `robert2019-surrogate`.
-    #[serde(rename = "robert2019-surrogate")]
-    pub robert2019_surrogate: Robert2019Surrogate,
-    /// The settings of the method `robert2019-annealing`.
-    #[serde(rename = "robert2019-annealing")]
-    pub robert2019_annealing: Robert2019Annealing,
-    /// The settings of the method `cao2018-annealing`.
-    #[serde(rename = "cao2018-annealing")]
-    pub cao2018_annealing: Cao2018Annealing,
-    /// The settings of the method `cao2018-genetic`.
-    #[serde(rename = "cao2018-genetic")]
-    pub cao2018_genetic: Cao2018Genetic,
-    /// The settings of the method `cao2018-bayesian`.
-    #[serde(rename = "cao2018-bayesian")]
-    pub cao2018_bayesian: Cao2018Bayesian,
-    /// The settings of the method `cao2018-dqn`.
-    #[serde(rename = "cao2018-dqn")]
-    pub cao2018_dqn: Cao2018Dqn,
-    /// The settings of the method `alabed2021-multitask`.
-    #[serde(rename = "alabed2021-multitask")]
-    pub alabed2021_multitask: Alabed2021Multitask,
+    $(
+        #[doc = concat!("The settings of the method `", $word, "`.")]
+        #[serde(rename = $word)]
+        pub $table: $type,
+    )*
 }
 
 impl Default for Settings {
@@ -91,72 +69,53 @@ impl Default for Settings {
             controls: true,
             control_every: 10,
             control_every_resolved: 20,
-            surrogate_genetic: SurrogateGeneticSettings::default(),
+            surrogate_genetic: SurrogateGenetic::default(),
             max_baseline_cv: 0.5,
             regret: RegretSettings::default(),
             drift: DriftSettings::default(),
             stop: Stop::default(),
-            robert2020: Robert2020::default(),
-            robert2019_surrogate: Robert2019Surrogate::default(),
-            robert2019_annealing: Robert2019Annealing::default(),
-            cao2018_annealing: Cao2018Annealing::default(),
-            cao2018_genetic: Cao2018Genetic::default(),
-            cao2018_bayesian: Cao2018Bayesian::default(),
-            cao2018_dqn: Cao2018Dqn::default(),
-            alabed2021_multitask: Alabed2021Multitask::default(),
+            $($table: <$type>::default(),)*
         }
     }
 }
 
 /// The name of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum MethodName {
     /// Ours: a genetic algorithm whose candidate children a surrogate ranks.
     #[serde(rename = "surrogate-genetic", alias = "default")]
     SurrogateGenetic,
-    /// Robert, Zertal and Vaumourin 2020: a genetic algorithm with the noise reductions of table V.
-    Robert2020,
-    /// Robert, Zertal and Goret 2019: a surrogate model with an acquisition function.
-    Robert2019Surrogate,
-    /// Robert, Zertal and Goret 2019: simulated annealing.
-    Robert2019Annealing,
-    /// Cao, Tarasov, Tiwari and Zadok 2018: simulated annealing.
-    Cao2018Annealing,
-    /// Cao, Tarasov, Tiwari and Zadok 2018: a genetic algorithm in generations.
-    Cao2018Genetic,
-    /// Cao, Tarasov, Tiwari and Zadok 2018: Bayesian optimisation.
-    Cao2018Bayesian,
-    /// Cao, Tarasov, Tiwari and Zadok 2018: a deep Q-network.
-    Cao2018Dqn,
-    /// Alabed and Yoneki 2021: a multi-task Gaussian process of elapsed and measures.
-    #[serde(rename = "alabed2021-multitask")]
-    Alabed2021Multitask,
+    $($(#[$doc])* #[serde(rename = $word)] $name,)*
     /// Points drawn at random, none twice: the comparison for all methods. It has no settings.
+    #[serde(rename = "random")]
     Random,
 }
 
 words!(MethodName, "method",
-    SurrogateGenetic => "surrogate-genetic" | "default", Robert2020 => "robert2020",
-    Robert2019Surrogate => "robert2019-surrogate", Robert2019Annealing => "robert2019-annealing",
-    Cao2018Annealing => "cao2018-annealing", Cao2018Genetic => "cao2018-genetic",
-    Cao2018Bayesian => "cao2018-bayesian", Cao2018Dqn => "cao2018-dqn",
-    Alabed2021Multitask => "alabed2021-multitask", Random => "random");
+    SurrogateGenetic => "surrogate-genetic" | "default",
+    $($name => $word,)*
+    Random => "random");
 
-/// The settings of the method `surrogate-genetic`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SurrogateGeneticSettings {
-    /// The minimum size of its Latin hypercube: its surrogate learns from every run. Each category
-    /// runs once, up to `design_points` of [`Settings`].
-    pub design_points: u32,
-}
+impl Settings {
+    /// The method that searches.
+    pub(crate) fn method(&self) -> &dyn Method {
+        match self.method {
+            MethodName::SurrogateGenetic => &self.surrogate_genetic,
+            $(MethodName::$name => &self.$table,)*
+            MethodName::Random => &Random,
+        }
+    }
 
-impl Default for SurrogateGeneticSettings {
-    fn default() -> Self {
-        SurrogateGeneticSettings { design_points: 3 }
+    fn validate_published(&self) -> Result<(), SettingsError> {
+        $(self.$table.validate()?;)*
+        Ok(())
     }
 }
+
+};
+}
+
+published_methods!(settings);
 
 impl Settings {
     /// The settings of an epoch that inherits ranks: a smaller budget.
@@ -188,12 +147,7 @@ impl Settings {
             2,
             1_000_000,
         )?;
-        whole(
-            "surrogate-genetic.design_points",
-            self.surrogate_genetic.design_points,
-            2,
-            MAX_DESIGN_POINTS,
-        )?;
+        self.surrogate_genetic.validate()?;
         positive(
             "max_baseline_cv",
             self.max_baseline_cv,
@@ -203,20 +157,18 @@ impl Settings {
         self.regret.validate()?;
         self.drift.validate()?;
         self.stop.validate()?;
-        self.robert2020.validate()?;
-        self.robert2019_surrogate.validate()?;
-        self.robert2019_annealing.validate()?;
-        self.cao2018_annealing.validate()?;
-        self.cao2018_genetic.validate()?;
-        self.cao2018_bayesian.validate()?;
-        self.cao2018_dqn.validate()?;
-        self.alabed2021_multitask.validate()
+        self.validate_published()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_baselines::alabed2021::Clusters;
+    use io_autotune_baselines::robert2019::{Restart, Robert2019Cooling};
+    use io_autotune_baselines::robert2020::{Crossover, Noise, Regression, Resampling, Selection};
+
     use super::*;
+    use crate::study::stopping::settings::{Distinct, Improvement, NothingLeft};
 
     #[test]
     fn defaults_are_valid_and_round_trip() {
@@ -242,7 +194,9 @@ mod tests {
                 1,
             )
             .replacen(r#""default": {"#, r#""surrogate-genetic": {"#, 1);
-        assert_eq!(written, renamed.trim_end());
+        // A method that is added comes last.
+        let fields = renamed.trim_end().strip_suffix("\n}").unwrap();
+        assert!(written.starts_with(fields), "{written}");
         assert_eq!("default".parse(), Ok(MethodName::SurrogateGenetic));
     }
 

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::history::by_point::View;
-use crate::reason::Stopped;
-use crate::search::acquisition;
-use crate::space::Point;
-use crate::study::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
+use crate::study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
+use io_autotune_model::reason::Stopped;
+use io_autotune_model::space::Point;
+use io_autotune_search::acquisition;
+use io_autotune_search::history::by_point::View;
 
 pub(crate) fn met(view: &View<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<Stopped> {
     if *stop == Stop::default() {
@@ -82,8 +82,8 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
-    use crate::space::Space;
     use crate::testing::{grid, history, tested};
+    use io_autotune_model::space::Space;
 
     /// A life of these runs after two of the default, 100 s, in a space of 11 levels.
     fn after(runs: &[(u32, f64)], stop: Stop) -> Option<Stopped> {

@@ -3,9 +3,9 @@
 
 use io_autotune_model::Drift;
 
-use crate::history::Tally;
-use crate::history::by_point::{Known, MIN_RUNS, View};
-use crate::space::{Parametrization, Point, Space};
+use io_autotune_model::space::{Parametrization, Point, Space};
+use io_autotune_search::history::Tally;
+use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 
 /// The maximum number of parametrizations that are inherited.
 pub const MOST_INHERITED: usize = 32;
@@ -61,13 +61,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::history::{History, Pending, Phase, Role};
-    use crate::reason::{BestKnownBecause, Reason};
     use crate::study::epoch::Epoch;
     use crate::study::settings::MethodName;
     use crate::study::settings::Settings;
     use crate::testing::{Outcome, any_constrained, finish, grid, history, started, tested};
     use io_autotune_model::Changed;
+    use io_autotune_model::reason::{BestKnownBecause, Reason};
+    use io_autotune_search::history::{History, Pending, Phase, Role};
 
     const SEED: u64 = 11;
 

@@ -1,11 +1,11 @@
-use crate::math::Portable;
+use io_autotune_search::math::Portable;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::history::Tested;
-use crate::space::Parametrization;
 use crate::testing::{grid, history, normal, slack, tested, trials};
+use io_autotune_model::space::Parametrization;
+use io_autotune_search::history::Tested;
 
 #[path = "../../../examples/mixture/world.rs"]
 mod world;

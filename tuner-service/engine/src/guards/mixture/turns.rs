@@ -2,8 +2,8 @@
 
 use super::Alignment;
 use super::groups::Groups;
-use crate::history::RecentRun;
-use crate::math::Portable;
+use io_autotune_search::history::RecentRun;
+use io_autotune_search::math::Portable;
 
 /// The minimum log likelihood ratio for turns.
 pub(super) const LEAST_RATIO_OF_TURNS: f64 = 2.0;

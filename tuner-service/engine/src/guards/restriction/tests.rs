@@ -1,18 +1,18 @@
 //! What is held stays at its default, and pooled runs tell what they would have told as runs of one parametrization.
 
-use crate::math::Portable;
+use io_autotune_search::math::Portable;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::history::{Pending, Role};
-use crate::reason::Suggestion;
 use crate::study::epoch::Epoch;
 use crate::study::settings::{MethodName, Settings};
 use crate::testing::{
     Outcome, any_constrained, finish, grid, history, normal, started, tested, trials,
 };
+use io_autotune_model::reason::Suggestion;
+use io_autotune_search::history::{Pending, Role};
 
 fn held(space: &Space, places: &[usize], pooled: bool) -> Vec<IneffectiveParameter> {
     let names = places
@@ -92,7 +92,7 @@ proptest! {
             };
             let run = |levels: [u32; 2]| Pending {
                 parametrization: at(&space, &levels),
-                phase: crate::history::Phase::Search,
+                phase: io_autotune_search::history::Phase::Search,
                 role: Role::Search,
                 count: 1,
             };

@@ -1,21 +1,25 @@
 //! What every method must do, whatever its idea. A new method is covered by being named.
 
-use crate::math::Portable;
+use io_autotune_search::math::Portable;
 use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::history::{History, Moments, Pending, Phase, Role, Tested};
-use crate::reason::Reason;
-use crate::search::{Method, Proposal, named};
-use crate::space::{Point, Space};
-use crate::study::settings::{
-    Acquisition, Cao2018Cooling, Clusters, Crossover, MethodName, Noise, Regression, Resampling,
-    Restart, Robert2019Cooling, Selection, Settings,
-};
+use crate::study::settings::{MethodName, Settings};
 use crate::testing::{Outcome, any_constrained, categories, finish, grid, huge, integers};
 use crate::testing::{design, normal, some_of, storage, with_context, with_design};
+use io_autotune_baselines::{
+    alabed2021::Clusters,
+    cao2018::Cao2018Cooling,
+    robert2019::{Restart, Robert2019Cooling},
+    robert2020::{Crossover, Noise, Regression, Resampling, Selection},
+};
+use io_autotune_model::reason::Acquisition;
+use io_autotune_model::reason::Reason;
+use io_autotune_model::space::{Point, Space};
+use io_autotune_search::history::{History, Moments, Pending, Phase, Role, Tested};
+use io_autotune_search::{Method, Proposal};
 
 #[test]
 fn every_method_conforms() {
@@ -124,19 +128,17 @@ fn noises() -> Vec<Noise> {
 
 /// Runs a method through histories of every kind in each of these spaces.
 fn conforms(settings: &Settings, spaces: impl IntoIterator<Item = Space>) {
-    let method = named(settings.method);
+    let method = settings.method();
     for space in spaces {
-        random_life(method, &space, settings, 0, |world| {
-            match world.random_range(0..10) {
-                0 => Outcome::Failed,
-                1 => Outcome::Ignored,
-                2 => Outcome::Censored(12.0 * (0.4 * normal(world)).exponential()),
-                _ => Outcome::Elapsed(10.0 * (0.4 * normal(world)).exponential()),
-            }
+        random_life(method, &space, 0, |world| match world.random_range(0..10) {
+            0 => Outcome::Failed,
+            1 => Outcome::Ignored,
+            2 => Outcome::Censored(12.0 * (0.4 * normal(world)).exponential()),
+            _ => Outcome::Elapsed(10.0 * (0.4 * normal(world)).exponential()),
         });
-        random_life(method, &space, settings, 9, |_| Outcome::Elapsed(10.0));
-        nothing_known(method, &space, settings);
-        nonsense(method, &space, settings);
+        random_life(method, &space, 9, |_| Outcome::Elapsed(10.0));
+        nothing_known(method, &space);
+        nonsense(method, &space);
     }
 }
 
@@ -177,7 +179,6 @@ fn mixed() -> Space {
 fn random_life(
     method: &dyn Method,
     space: &Space,
-    settings: &Settings,
     seed: u64,
     outcome: fn(&mut ChaCha8Rng) -> Outcome,
 ) {
@@ -185,7 +186,7 @@ fn random_life(
     let mut history = History::default();
     let mut pending: Vec<Pending> = Vec::new();
     let mut exhausted = false;
-    let design = design(space, settings, seed);
+    let design = design(space, method, seed);
     let steps = if space.parameters().len() < 20 {
         120
     } else {
@@ -193,8 +194,7 @@ fn random_life(
     };
     for _ in 0..steps {
         if pending.len() < 8 && world.random_bool(0.6) {
-            let Some(started) = start(method, space, &history, &pending, settings, &design, seed)
-            else {
+            let Some(started) = start(method, space, &history, &pending, &design, seed) else {
                 if pending.is_empty() && history.tested.iter().any(|t| t.elapsed.count > 0) {
                     exhausted = true;
                     break;
@@ -251,11 +251,10 @@ fn start(
     space: &Space,
     history: &History,
     pending: &[Pending],
-    settings: &Settings,
     design: &[Point],
     seed: u64,
 ) -> Option<Pending> {
-    with_design(space, history, pending, settings, design, |context| {
+    with_design(space, history, pending, design, |context| {
         let run = |point: &Point, phase, role| Pending {
             parametrization: space.parametrization(point),
             phase,
@@ -276,7 +275,7 @@ fn start(
         let proposal = method.propose(context, &mut rng());
         let mut turned = history.clone();
         turned.tested.reverse();
-        let again = with_design(space, &turned, pending, settings, design, |context| {
+        let again = with_design(space, &turned, pending, design, |context| {
             method.propose(context, &mut rng())
         });
         assert_eq!(
@@ -319,17 +318,17 @@ fn start(
 }
 
 /// Without any result a method can only wait, or say that there is nothing to do.
-fn nothing_known(method: &dyn Method, space: &Space, settings: &Settings) {
+fn nothing_known(method: &dyn Method, space: &Space) {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let history = History::default();
-    with_context(space, &history, &[], settings, 1, |context| {
+    with_context(space, &history, &[], method, 1, |context| {
         let proposal = method.propose(context, &mut rng);
         assert!(!matches!(proposal, Proposal::Run { .. }), "{proposal:?}");
     });
 }
 
 /// Moments that no times have, and times at the ends of the range, do not upset a method.
-fn nonsense(method: &dyn Method, space: &Space, settings: &Settings) {
+fn nonsense(method: &dyn Method, space: &Space) {
     let odd = [
         f64::NAN,
         f64::INFINITY,
@@ -355,7 +354,7 @@ fn nonsense(method: &dyn Method, space: &Space, settings: &Settings) {
         };
         let mut tested = vec![entry(space.default_point())];
         tested.extend(
-            crate::search::latin_hypercube::latin_hypercube(space, 15, seed)
+            io_autotune_search::latin_hypercube::latin_hypercube(space, 15, seed)
                 .into_iter()
                 .map(&mut entry),
         );
@@ -363,7 +362,7 @@ fn nonsense(method: &dyn Method, space: &Space, settings: &Settings) {
             tested,
             ..History::default()
         };
-        with_context(space, &history, &[], settings, seed, |context| {
+        with_context(space, &history, &[], method, seed, |context| {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             if let Proposal::Run { point, .. } = method.propose(context, &mut rng) {
                 let parametrization = space.parametrization(&point);

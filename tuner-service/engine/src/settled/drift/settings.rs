@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::checks::MAX_DESIGN_POINTS;
-use crate::checks::{SettingsError, positive, whole};
+use io_autotune_search::checks::MAX_DESIGN_POINTS;
+use io_autotune_search::checks::{SettingsError, positive, whole};
 
 /// Which changes end a settled epoch (`drift.rs`), and how the next one runs (`warm_start.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-use crate::math::Portable;
+use io_autotune_search::math::Portable;
 use proptest::prelude::*;
 
 use super::*;

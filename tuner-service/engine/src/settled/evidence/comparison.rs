@@ -1,6 +1,6 @@
 //! The effect that the blocks of one chosen parametrization show.
 
-use crate::math::Portable;
+use io_autotune_search::math::Portable;
 use std::collections::BTreeMap;
 
 use io_autotune_model::Effect;

@@ -1,7 +1,7 @@
 //! The verdict on a study's gain.
 
-use crate::math::Portable;
 use io_autotune_model::{Effect, Gain, GainVerdict};
+use io_autotune_search::math::Portable;
 
 use super::comparison::ERROR;
 

@@ -13,7 +13,7 @@
 //! number of looks (Ramdas et al. 2023, "Game-theoretic statistics and safe anytime-valid
 //! inference"). E- uses `-eta`.
 
-use crate::math::Portable;
+use io_autotune_search::math::Portable;
 use std::sync::LazyLock;
 
 use statrs::distribution::{ContinuousCDF, Normal};

@@ -1,5 +1,5 @@
-use crate::math::Portable;
 use io_autotune_model::GainVerdict;
+use io_autotune_search::math::Portable;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::checks::{SettingsError, positive, whole};
+use io_autotune_search::checks::{SettingsError, positive, whole};
 
 /// Stopping criteria: the first that is met ends the search before its budget. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Each rule on a history that would break it.
 
-use crate::math::Portable;
 use io_autotune_model::GainVerdict::{Faster, NoEffect, NotYet, Slower, Unclear};
+use io_autotune_search::math::Portable;
 
 use super::*;
 

@@ -3,15 +3,17 @@
 use proptest::prelude::*;
 
 use super::Epoch;
-use crate::history::{History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested};
-use crate::reason::Suggestion;
-use crate::space::{Parametrization, Point, Space, Value};
-use crate::study::settings::{
-    Crossover, Distance, Distinct, Improvement, MethodName, Noise, NothingLeft, Regression,
-    Resampling, Restart, Robert2019Cooling, Selection, Settings, Stop,
-};
+use crate::study::settings::{MethodName, Settings};
+use crate::study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 use crate::testing::{
     any_constrained, categories, grid, huge, integers, recommend, storage, suggest,
+};
+use io_autotune_baselines::robert2019::{Restart, Robert2019Cooling};
+use io_autotune_baselines::robert2020::{Crossover, Noise, Regression, Resampling, Selection};
+use io_autotune_model::reason::Suggestion;
+use io_autotune_model::space::{Parametrization, Point, Space, Value};
+use io_autotune_search::history::{
+    History, Moments, Pending, Phase, RecentRun, Role, Tally, Tested,
 };
 
 fn any_space() -> impl Strategy<Value = Space> {

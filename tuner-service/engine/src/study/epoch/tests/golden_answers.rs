@@ -6,9 +6,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::ENGINE_VERSION;
-use crate::history::History;
-use crate::study::settings::{Crossover, Selection, Settings};
+use crate::study::settings::Settings;
 use crate::testing::{Outcome, finish, grid, published, started, suggest};
+use io_autotune_baselines::robert2020::{Crossover, Selection};
+use io_autotune_search::history::History;
 
 /// FNV-1a, 64 bits, after Fowler, Noll and Vo.
 fn hash(text: &str, state: u64) -> u64 {

@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::study::settings::MAX_DESIGN_POINTS;
 use crate::testing::{Outcome, finish, grid, published, started, suggest, tested};
+use io_autotune_search::checks::MAX_DESIGN_POINTS;
 
 const SEED: u64 = 42;
 

@@ -1,10 +1,10 @@
 //! How the search ends, what is recommended, and the settled phase.
 
 use super::*;
-use crate::history::Tally;
 use crate::testing::{
     Outcome, best_known, finish, grid, history, published, recommend, started, suggest, tested,
 };
+use io_autotune_search::history::Tally;
 
 const SEED: u64 = 42;
 

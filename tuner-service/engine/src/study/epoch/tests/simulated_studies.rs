@@ -1,16 +1,17 @@
 //! Whole studies on a made-up application with a planted optimum.
 
-use crate::math::Portable;
+use io_autotune_search::math::Portable;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::history::{History, Pending, Phase, Role};
 use crate::settled::gain::gain;
-use crate::space::{Parametrization, Point, Space};
-use crate::study::settings::{Crossover, MethodName, Selection, Settings};
+use crate::study::settings::{MethodName, Settings};
 use crate::testing::{
     Outcome, categories, finish, integers, normal, published, recommend, started, suggest,
 };
+use io_autotune_baselines::robert2020::{Crossover, Selection};
+use io_autotune_model::space::{Parametrization, Point, Space};
+use io_autotune_search::history::{History, Pending, Phase, Role};
 
 /// Six parameters, as ROMIO has; the default is their first values.
 fn space() -> Space {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::study::settings::RegretSettings;
 use crate::testing::{
     Outcome, best_known, finish, grid, history, published, recommend, started, suggest, tested,
 };
+use io_autotune_search::regret::settings::RegretSettings;
 
 const SEED: u64 = 42;
 

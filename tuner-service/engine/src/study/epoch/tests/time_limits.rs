@@ -1,9 +1,9 @@
 //! Jobs whose time limit leaves no room to explore.
 
 use super::*;
-use crate::math::Portable;
 use crate::study::settings::MethodName;
 use crate::testing::{Outcome, finish, grid, lacks_headroom, normal, published, started, suggest};
+use io_autotune_search::math::Portable;
 
 const SEED: u64 = 42;
 

@@ -1,0 +1,85 @@
+//! The settings of the method of Alabed and Yoneki 2021.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use io_autotune_model::reason::Acquisition;
+use io_autotune_search::checks::MAX_DESIGN_POINTS;
+use io_autotune_search::checks::{SettingsError, whole};
+
+/// The maximum number of measures beside elapsed: work is cubic in their number.
+pub(crate) const MOST_TASKS: usize = 3;
+
+/// The settings of the method `alabed2021-multitask`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Alabed2021Multitask {
+    /// How many points its Latin hypercube has. The paper gives no number.
+    pub design_points: u32,
+    /// What makes a point promising. The paper gives none.
+    pub acquisition: Acquisition,
+    /// At most 3 measures. Empty: the three varying ones known of most parametrizations, then by
+    /// name.
+    pub measures: Vec<String>,
+    /// Which parameters each measure depends on.
+    pub clusters: Clusters,
+}
+
+impl Default for Alabed2021Multitask {
+    fn default() -> Self {
+        Alabed2021Multitask {
+            design_points: 15,
+            acquisition: Acquisition::default(),
+            measures: Vec::new(),
+            clusters: Clusters::default(),
+        }
+    }
+}
+
+/// The parameters of each measure ("assigning a subset of parameters to each task"); elapsed has
+/// all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Clusters {
+    /// Each on all.
+    #[default]
+    All,
+    /// Each parameter goes to the measure that it explains most of: "picking association with the
+    /// highest covariance values".
+    Covariance,
+    /// By hand.
+    ByHand {
+        /// Measure to parameter names, unknown ones ignored; other measures depend on all.
+        parameters: BTreeMap<String, Vec<String>>,
+    },
+}
+
+impl Alabed2021Multitask {
+    /// Errs with the first setting that cannot be used.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let setting = "alabed2021-multitask.design_points";
+        whole(setting, self.design_points, 2, MAX_DESIGN_POINTS)?;
+        if self.measures.len() > MOST_TASKS {
+            return Err(SettingsError {
+                setting: "alabed2021-multitask.measures",
+                value: format!("{} names", self.measures.len()),
+                allowed: format!("at most {MOST_TASKS} names"),
+            });
+        }
+        let Clusters::ByHand { parameters } = &self.clusters else {
+            return Ok(());
+        };
+        match parameters.iter().find(|(_, names)| names.is_empty()) {
+            Some((measure, _)) => Err(SettingsError {
+                setting: "alabed2021-multitask.clusters.parameters",
+                value: format!("empty for {measure:?}"),
+                allowed:
+                    "one parameter or more for each measure; leave out a measure that depends \
+                          on all"
+                        .to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+}

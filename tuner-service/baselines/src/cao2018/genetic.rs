@@ -1,0 +1,279 @@
+//! The genetic algorithm of Cao, Tarasov, Tiwari and Zadok 2018 (sections 2.2 and 4.2): generations
+//! of 8. Stateless, see [`io_autotune_search::replay`].
+//!
+//! The paper gives population and mutation rate; the rest follows its library Pyevolve: rank
+//! selection, one-point crossover into two children, and the best member survives if no child is
+//! better. The first generation is the default and a Latin hypercube (the paper: seven file
+//! systems' defaults). A generation must end before the next is bred.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::settings::Cao2018Genetic;
+use io_autotune_model::reason::{BestKnownBecause, Reason};
+use io_autotune_model::space::{Point, Space, levels_of, other_level};
+use io_autotune_search::checks::MAX_DESIGN_POINTS;
+use io_autotune_search::{Method, MethodContext, Proposal, random, replay};
+
+/// After this many generations of known children breeding has nothing new.
+const MOST_GENERATIONS: u64 = 256;
+/// The draws of a pair; of the last one as much is taken as the space admits.
+const DRAWS: usize = 100;
+/// The streams per generation: the most pairs.
+const MOST_PAIRS: u64 = MAX_DESIGN_POINTS as u64;
+
+#[derive(Clone)]
+struct Member {
+    point: Point,
+    mean: f64,
+}
+
+struct Child {
+    point: Point,
+    parents: [Point; 2],
+    cut: Option<usize>,
+    mutated: Vec<String>,
+}
+
+impl Cao2018Genetic {
+    /// The children of a generation, in pairs.
+    fn breed(
+        &self,
+        space: &Space,
+        generation: &[Member],
+        number: u64,
+        rng: &ChaCha8Rng,
+    ) -> Vec<Child> {
+        let population = self.population.clamp(2, MAX_DESIGN_POINTS);
+        let mut children: Vec<Child> = (0..u64::from(population.div_ceil(2)))
+            .flat_map(|pair| {
+                let mut drawn = replay::generator(rng, number * MOST_PAIRS + pair);
+                couple(space, generation, self.mutation_rate, &mut drawn)
+            })
+            .collect();
+        children.truncate(population as usize);
+        children
+    }
+}
+
+impl Method for Cao2018Genetic {
+    fn design_points(&self, _: &Space, _: u32) -> u32 {
+        self.population.saturating_sub(1)
+    }
+
+    fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
+        let mut generation = first(context);
+        if generation.is_empty() {
+            return context
+                .nothing_known()
+                .unwrap_or_else(|| random::draw(context, rng));
+        }
+        for number in 0..MOST_GENERATIONS {
+            let children = self.breed(context.space(), &generation, number, rng);
+            let untested = children
+                .iter()
+                .find(|child| context.is_untested(&child.point));
+            if let Some(child) = untested {
+                return run(context.space(), child);
+            }
+            let waits = |child: &Child| {
+                let flying = |known: &io_autotune_search::history::by_point::Known| {
+                    known.in_flight > 0 && known.mean().is_none() && !known.is_quarantined()
+                };
+                context.view.get(&child.point).is_some_and(flying)
+            };
+            if children.iter().any(waits) {
+                return Proposal::Wait(BestKnownBecause::AwaitingResults);
+            }
+            generation = succeed(context, &generation, &children);
+        }
+        let best = generation.swap_remove(0).point;
+        random::elsewhere(context, &best, rng)
+    }
+}
+
+/// The default and the design as far as known, the fastest first.
+fn first(context: &MethodContext<'_>) -> Vec<Member> {
+    let default = std::iter::once(&context.view.default);
+    let others = context
+        .design
+        .iter()
+        .filter(|point| **point != context.view.default);
+    let mut members: Vec<Member> = default
+        .chain(others)
+        .filter_map(|point| member(context, point))
+        .collect();
+    rank(&mut members);
+    members
+}
+
+fn member(context: &MethodContext<'_>, point: &Point) -> Option<Member> {
+    let known = context.view.get(point)?;
+    let mean = known.mean().filter(|_| !known.is_quarantined())?;
+    Some(Member {
+        point: point.clone(),
+        mean,
+    })
+}
+
+fn rank(members: &mut [Member]) {
+    members.sort_by(|a, b| {
+        a.mean
+            .total_cmp(&b.mean)
+            .then_with(|| a.point.cmp(&b.point))
+    });
+}
+
+fn couple(
+    space: &Space,
+    generation: &[Member],
+    mutation_rate: f64,
+    rng: &mut ChaCha8Rng,
+) -> [Child; 2] {
+    for _ in 1..DRAWS {
+        let children = cross(space, generation, mutation_rate, rng);
+        if children.iter().all(|child| space.admits(&child.point)) {
+            return children;
+        }
+    }
+    cross(space, generation, mutation_rate, rng).map(|mut child| {
+        child.point = space.approach(&child.parents[0], &child.point, rng);
+        child
+    })
+}
+
+/// Two children, which the space may not admit.
+fn cross(
+    space: &Space,
+    generation: &[Member],
+    mutation_rate: f64,
+    rng: &mut ChaCha8Rng,
+) -> [Child; 2] {
+    let one = by_rank(generation.len(), rng);
+    let other = (0..DRAWS)
+        .map(|_| by_rank(generation.len(), rng))
+        .find(|drawn| *drawn != one);
+    let parents = [one, other.unwrap_or(one)].map(|index| &generation[index].point);
+    let places = space.parameters().len().saturating_sub(1);
+    let cut = (places > 0).then(|| 1 + rng.random_range(0..places));
+    let [mut first, mut second] = parents.map(Point::clone);
+    if let Some(cut) = cut {
+        first.0[cut..].swap_with_slice(&mut second.0[cut..]);
+    }
+    let mut finish = |mut point: Point, parents: [&Point; 2]| {
+        let mutated = mutate(space, &mut point, mutation_rate, rng);
+        Child {
+            point: space.canonical(point),
+            parents: parents.map(Point::clone),
+            cut,
+            mutated,
+        }
+    };
+    let first = finish(first, parents);
+    let second = finish(second, [parents[1], parents[0]]);
+    [first, second]
+}
+
+/// Rank selection: of n the first is drawn n times as often as the last.
+fn by_rank(count: usize, rng: &mut ChaCha8Rng) -> usize {
+    let mut left = rng.random_range(0..count * (count + 1) / 2);
+    for index in 0..count {
+        let weight = count - index;
+        if left < weight {
+            return index;
+        }
+        left -= weight;
+    }
+    count - 1
+}
+
+/// Each existing parameter takes any other value with this probability. Returns their names.
+fn mutate(space: &Space, point: &mut Point, rate: f64, rng: &mut ChaCha8Rng) -> Vec<String> {
+    let mut mutated = Vec::new();
+    for (place, parameter) in space.parameters().iter().enumerate() {
+        let levels = levels_of(parameter);
+        let mobile = levels > 1 && space.existing(point).contains(place);
+        if mobile && rng.random::<f64>() < rate {
+            let level = &mut point.0[place];
+            *level = other_level(*level, levels, rng);
+            mutated.push(parameter.name.clone());
+        }
+    }
+    mutated
+}
+
+/// The next generation, the fastest first: the children, with the old best instead of the worst
+/// child if it is faster than all. Without usable children the generation stays.
+fn succeed(context: &MethodContext<'_>, generation: &[Member], children: &[Child]) -> Vec<Member> {
+    let mut next: Vec<Member> = children
+        .iter()
+        .filter_map(|child| member(context, &child.point))
+        .collect();
+    if next.is_empty() {
+        return generation.to_vec();
+    }
+    rank(&mut next);
+    if generation[0].mean < next[0].mean {
+        next.pop();
+        next.insert(0, generation[0].clone());
+    }
+    next
+}
+
+fn run(space: &Space, child: &Child) -> Proposal {
+    Proposal::Run {
+        point: child.point.clone(),
+        reason: Reason::Child {
+            parents: [0, 1].map(|index| space.parametrization(&child.parents[index])),
+            cuts: child.cut.into_iter().collect(),
+            mutated: child.mutated.clone(),
+            redraws: 0,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use io_autotune_search::testing::{grid, history, tested, with_context};
+
+    #[test]
+    fn the_first_is_drawn_more_often_than_the_last() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut drawn = [0_u32; 3];
+        for _ in 0..6000 {
+            drawn[by_rank(3, &mut rng)] += 1;
+        }
+        // 3/6, 2/6, 1/6; the standard deviations are below 39.
+        for (count, expected) in drawn.into_iter().zip([3000_u32, 2000, 1000]) {
+            assert!(count.abs_diff(expected) < 200, "{drawn:?}");
+        }
+    }
+
+    #[test]
+    fn the_best_survives_unless_a_child_is_better() {
+        let space = grid(&[9]);
+        let entries = [50.0, 80.0, 60.0, 40.0].into_iter().enumerate();
+        let entries = entries.map(|(level, time)| tested(&space, &[level as u32], &[time], 0));
+        let history = history(entries.collect(), 0, 0);
+        let settings = Cao2018Genetic::default();
+        with_context(&space, &history, &[], &settings, 1, |context| {
+            let member = |level| member(context, &Point(vec![level])).unwrap();
+            let child = |level| Child {
+                point: Point(vec![level]),
+                parents: [Point(vec![0]), Point(vec![0])],
+                cut: None,
+                mutated: Vec::new(),
+            };
+            let next = |children: &[Child]| -> Vec<u32> {
+                let next = succeed(context, &[member(0)], children);
+                next.iter().map(|member| member.point.0[0]).collect()
+            };
+            assert_eq!(next(&[child(1), child(2)]), [0, 2]);
+            assert_eq!(next(&[child(1), child(3)]), [3, 1]);
+            assert_eq!(next(&[child(8)]), [0], "of whom nothing is known");
+        });
+    }
+}

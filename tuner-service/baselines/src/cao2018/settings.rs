@@ -1,0 +1,135 @@
+//! The settings of the methods of Cao, Tarasov, Tiwari and Zadok 2018 (section 4.2).
+
+use serde::{Deserialize, Serialize};
+
+use io_autotune_search::checks::MAX_DESIGN_POINTS;
+use io_autotune_search::checks::{SettingsError, positive, probability, whole};
+
+/// The settings of the method `cao2018-annealing`. It starts with the default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cao2018Annealing {
+    /// The temperature at the start, as a share of the default's mean. The paper gives no number.
+    pub initial_share: f64,
+    /// How the temperature falls.
+    pub cooling: Cao2018Cooling,
+}
+
+impl Default for Cao2018Annealing {
+    fn default() -> Self {
+        Cao2018Annealing {
+            initial_share: 0.5,
+            cooling: Cao2018Cooling::default(),
+        }
+    }
+}
+
+/// How the temperature falls (cao2018, section 3), k steps after T0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Cao2018Cooling {
+    /// `T0 * (1 - k / budget)`, and 0 from then on.
+    #[default]
+    Linear,
+    /// `T0 * factor^k`.
+    Geometric {
+        /// Above 0 and at most 1.
+        factor: f64,
+    },
+}
+
+/// The settings of the method `cao2018-genetic`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cao2018Genetic {
+    /// How many parametrizations a generation has. The paper's 8.
+    pub population: u32,
+    /// The probability that a value mutates, 0 to 1. The paper's 2 %; its figure 7 goes up to 64 %.
+    pub mutation_rate: f64,
+}
+
+impl Default for Cao2018Genetic {
+    fn default() -> Self {
+        Cao2018Genetic {
+            population: 8,
+            mutation_rate: 0.02,
+        }
+    }
+}
+
+/// The settings of the method `cao2018-bayesian`: expected improvement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cao2018Bayesian {
+    /// How many points it starts with. The paper's seven: the default of each file system.
+    pub design_points: u32,
+}
+
+impl Default for Cao2018Bayesian {
+    fn default() -> Self {
+        Cao2018Bayesian { design_points: 7 }
+    }
+}
+
+/// The settings of the method `cao2018-dqn`. It starts with the default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cao2018Dqn {
+    /// The probability of a random action, from 0 to 1. The paper's epsilon, 0.2.
+    pub exploration: f64,
+    /// The discount factor per action, from 0 to 1. The paper gives no number.
+    pub discount: f64,
+}
+
+impl Default for Cao2018Dqn {
+    fn default() -> Self {
+        Cao2018Dqn {
+            exploration: 0.2,
+            discount: 0.9,
+        }
+    }
+}
+
+impl Cao2018Annealing {
+    /// Errs with the first setting that cannot be used.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let unit = ", as a share of the default's mean";
+        positive(
+            "cao2018-annealing.initial_share",
+            self.initial_share,
+            1e6,
+            unit,
+        )?;
+        match self.cooling {
+            Cao2018Cooling::Linear => Ok(()),
+            Cao2018Cooling::Geometric { factor } => {
+                positive("cao2018-annealing.cooling.factor", factor, 1.0, "")
+            }
+        }
+    }
+}
+
+impl Cao2018Genetic {
+    /// Errs with the first setting that cannot be used.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let setting = "cao2018-genetic.population";
+        whole(setting, self.population, 2, MAX_DESIGN_POINTS)?;
+        probability("cao2018-genetic.mutation_rate", self.mutation_rate)
+    }
+}
+
+impl Cao2018Bayesian {
+    /// Errs with the first setting that cannot be used.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let setting = "cao2018-bayesian.design_points";
+        whole(setting, self.design_points, 1, MAX_DESIGN_POINTS)
+    }
+}
+
+impl Cao2018Dqn {
+    /// Errs with the first setting that cannot be used.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        probability("cao2018-dqn.exploration", self.exploration)?;
+        probability("cao2018-dqn.discount", self.discount)
+    }
+}

@@ -1,0 +1,293 @@
+//! A Gaussian process with an acquisition function: Robert, Zertal and Goret 2019 (sections II-B-1
+//! and III-B-1); Cao, Tarasov, Tiwari and Zadok 2018. The process is on log elapsed
+//! ([`Surrogate`]), so times are log-normal; the closed forms below are in seconds, as the paper's.
+//! The best known is the lowest prediction at a point that ran.
+
+use crate::math::{Portable, normal_cdf};
+use rand_chacha::ChaCha8Rng;
+
+use crate::history::by_point::{Known, View};
+use crate::method::{MethodContext, Proposal};
+use crate::surrogate::{Observation, Prediction, Scatter, Surrogate, ranked};
+use crate::{neighbourhood, random};
+use io_autotune_model::reason::{Acquisition, Reason};
+use io_autotune_model::space::Point;
+
+const MOST_POINTS: usize = 96;
+/// The random candidates in a large space.
+const DRAWN: usize = 1000;
+/// The best points whose single changes are candidates too, in a large space.
+const CLIMBED: usize = 3;
+
+/// The untested point with the highest acquisition function.
+pub fn propose(
+    context: &MethodContext<'_>,
+    acquisition: Acquisition,
+    rng: &mut ChaCha8Rng,
+) -> Proposal {
+    let model = || Model::new(context.view);
+    propose_by(context, model, acquisition, rng)
+}
+
+/// [`propose`] with another process.
+pub fn propose_by<P: Process>(
+    context: &MethodContext<'_>,
+    model: impl FnOnce() -> Option<Model<P>>,
+    acquisition: Acquisition,
+    rng: &mut ChaCha8Rng,
+) -> Proposal {
+    if let Some(wait) = context.nothing_known() {
+        return wait;
+    }
+    let Some(model) = model() else {
+        return random::draw(context, rng);
+    };
+    let mut candidates = model.candidates(context.view, rng);
+    candidates.retain(|point| context.is_untested(point));
+    let count = candidates.len() as u64;
+    let predictions = model.process.expect_all(&candidates);
+    let best = candidates
+        .into_iter()
+        .zip(predictions)
+        .map(|(point, prediction)| (model.worth(acquisition, prediction), point, prediction))
+        .max_by(|(a, point, _), (b, other, _)| {
+            let higher = a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1));
+            higher.then_with(|| other.cmp(point))
+        });
+    let Some((_, point, prediction)) = best else {
+        return random::draw(context, rng);
+    };
+    Proposal::Run {
+        point,
+        reason: Reason::Acquired {
+            acquisition,
+            candidates: count,
+            predicted: prediction.mean.exponential(),
+            factor: prediction.variance.sqrt().exponential(),
+            best: model.best.exponential(),
+            measures: model.process.measures(),
+        },
+    }
+}
+
+/// The largest expected improvement of an untested point, as a share of the best known.
+pub fn most_to_gain(view: &View<'_>, rng: &mut ChaCha8Rng) -> Option<f64> {
+    let model = Model::new(view)?;
+    let untested = |point: &Point| view.get(point).is_none_or(|known| known.mean().is_none());
+    let mut candidates = model.candidates(view, rng);
+    candidates.retain(untested);
+    let predictions = model.process.expect_all(&candidates).into_iter();
+    let gains = predictions.map(|prediction| model.improvement(prediction));
+    Some(gains.fold(0.0, f64::max))
+}
+
+/// A model that predicts log elapsed.
+pub trait Process {
+    /// Log elapsed at these points, in their order, without the noise of a run.
+    fn expect_all(&self, points: &[Point]) -> Vec<Prediction>;
+
+    /// The names of the measures it learnt from.
+    fn measures(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// A space of at most this many points is evaluated whole.
+    const MOST_CANDIDATES: usize;
+}
+
+impl Process for Surrogate {
+    fn expect_all(&self, points: &[Point]) -> Vec<Prediction> {
+        self.predict_all(points)
+    }
+
+    const MOST_CANDIDATES: usize = neighbourhood::SMALL;
+}
+
+/// A process fitted to a history.
+pub struct Model<P> {
+    process: P,
+    /// Points that ran, the lowest prediction first.
+    ranked: Vec<Point>,
+    best: f64,
+}
+
+impl Model<Surrogate> {
+    /// None before a run has counted.
+    fn new(view: &View<'_>) -> Option<Self> {
+        let (observations, scatter) = observe(view, MOST_POINTS);
+        let fitted = Surrogate::fit(view.space, &observations, scatter)?;
+        let flights = view.flights(MOST_POINTS);
+        let surrogate = if flights.is_empty() {
+            fitted
+        } else {
+            fitted.fantasising(&observations, scatter, &flights)?
+        };
+        let ran = observations.into_iter().map(|o| o.point).collect();
+        Model::of(surrogate, ran)
+    }
+}
+
+impl<P: Process> Model<P> {
+    /// A process, and the points that ran; none if there are none.
+    pub fn of(process: P, ran: Vec<Point>) -> Option<Self> {
+        let expected = process.expect_all(&ran);
+        let ranked = ranked(ran, expected);
+        Some(Model {
+            best: ranked.first()?.0,
+            ranked: ranked.into_iter().map(|(_, point)| point).collect(),
+            process,
+        })
+    }
+
+    /// "We simply evaluated the function over the whole grid" (section III-B-1). Of a larger grid:
+    /// random points, and single changes of the best.
+    fn candidates(&self, view: &View<'_>, rng: &mut ChaCha8Rng) -> Vec<Point> {
+        let space = view.space;
+        if let Some(points) = space.points(P::MOST_CANDIDATES) {
+            return points;
+        }
+        let mut candidates: Vec<Point> = (0..DRAWN).map(|_| space.draw(rng)).collect();
+        for best in self.ranked.iter().take(CLIMBED) {
+            let changed = neighbourhood::single_changes(space, best, rng);
+            candidates.extend(changed.into_iter().map(|(_, near)| near));
+        }
+        candidates.sort();
+        candidates.dedup();
+        candidates
+    }
+
+    /// The acquisition function (higher is better), with the negated prediction for ties.
+    fn worth(&self, acquisition: Acquisition, prediction: Prediction) -> (f64, f64) {
+        let worth = match acquisition {
+            Acquisition::ExpectedImprovement => self.improvement(prediction),
+            Acquisition::ProbabilityOfImprovement => self.probability(prediction),
+            Acquisition::PosteriorMinimum => -prediction.mean,
+        };
+        (worth, -prediction.mean)
+    }
+
+    /// z: the best known above the prediction, in standard deviations.
+    fn deviations(&self, Prediction { mean, variance }: Prediction) -> f64 {
+        let gap = self.best - mean;
+        if variance > 0.0 {
+            gap / variance.sqrt()
+        } else {
+            gap.signum() * f64::INFINITY
+        }
+    }
+
+    /// Maximum probability of improvement, `P(T < best) = Phi(z)`, `z = (ln best - m) / s`.
+    fn probability(&self, prediction: Prediction) -> f64 {
+        normal_cdf(self.deviations(prediction))
+    }
+
+    /// Expected improvement `E max(best - T, 0)` over the best, for `ln T` normal with mean m and
+    /// deviation s: `Phi(z) - exp(m + s^2 / 2 - ln best) Phi(z - s)`.
+    fn improvement(&self, prediction: Prediction) -> f64 {
+        let z = self.deviations(prediction);
+        let Prediction { mean, variance } = prediction;
+        let ratio = (mean + variance / 2.0 - self.best).exponential();
+        // `max` turns NaN (both infinitely small) into 0.
+        (normal_cdf(z) - ratio * normal_cdf(z - variance.sqrt())).max(0.0)
+    }
+}
+
+/// At most `most` points: two thirds the fastest, the rest the latest.
+pub fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter) {
+    let mut known: Vec<(&Point, &Known, f64)> = view
+        .iter()
+        .filter_map(|(point, known)| Some((point, known, known.mean()?)))
+        .collect();
+    if known.len() > most {
+        known.sort_by(|(a, _, mean), (b, _, other)| mean.total_cmp(other).then_with(|| a.cmp(b)));
+        known[most / 3 * 2..].sort_by_key(|(_, known, _)| std::cmp::Reverse(known.first_ordinal));
+        known.truncate(most);
+        known.sort_by_key(|(point, ..)| *point);
+    }
+    let mut scatter = Scatter::default();
+    let observations = known
+        .into_iter()
+        .map(|(point, known, mean)| {
+            let logs = known.logs();
+            let runs = logs.len().max(1) as f64;
+            // Censored runs raise the logarithm as they raise the mean.
+            let log_mean = if logs.is_empty() {
+                mean.logarithm()
+            } else {
+                scatter.add(logs) + known.raised()
+            };
+            Observation {
+                point: point.clone(),
+                log_mean,
+                runs,
+            }
+        })
+        .collect();
+    (observations, scatter)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::testing::{grid, history, normal, tested};
+
+    fn model() -> Model<Surrogate> {
+        let space = grid(&[9]);
+        let entries = [(0, 50.0), (4, 40.0), (8, 60.0)]
+            .map(|(level, time)| tested(&space, &[level], &[time; 3], 0));
+        let history = history(entries.to_vec(), 0, 0);
+        Model::new(&View::new(&space, &history, &[])).unwrap()
+    }
+
+    #[test]
+    fn the_closed_forms_are_what_a_simulation_gives() {
+        let model = model();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for (mean, deviation) in [(0.1, 0.3), (-0.2, 0.1), (0.5, 0.5)] {
+            let prediction = Prediction {
+                mean: model.best + mean,
+                variance: deviation * deviation,
+            };
+            let draws = 200_000;
+            let (mut improvement, mut probability) = (0.0, 0.0);
+            for _ in 0..draws {
+                let ratio = (mean + deviation * normal(&mut rng)).exponential();
+                improvement += (1.0 - ratio).max(0.0) / f64::from(draws);
+                probability += f64::from(u8::from(ratio < 1.0)) / f64::from(draws);
+            }
+            // The standard errors are below 0.0012 and 0.0005.
+            assert!((model.probability(prediction) - probability).abs() < 0.006);
+            assert!((model.improvement(prediction) - improvement).abs() < 0.003);
+        }
+    }
+
+    #[test]
+    fn what_is_sure_improves_by_what_it_is_quicker() {
+        let model = model();
+        let sure = |mean| Prediction {
+            mean: model.best + mean,
+            variance: 0.0,
+        };
+        assert!((model.improvement(sure(-0.1)) - (1.0 - (-0.1_f64).exponential())).abs() < 1e-9);
+        assert!(model.improvement(sure(0.1)) < 1e-12);
+        assert_eq!(model.probability(sure(-0.1)), 1.0);
+        assert_eq!(model.probability(sure(0.1)), 0.0);
+    }
+
+    #[test]
+    fn each_acquisition_has_its_own_choice() {
+        let model = model();
+        let worth = |acquisition, level: u32| {
+            model.worth(acquisition, model.process.predict(&Point(vec![level])))
+        };
+        let quick_and_sure = worth(Acquisition::PosteriorMinimum, 4);
+        let other = worth(Acquisition::PosteriorMinimum, 7);
+        assert!(quick_and_sure > other);
+        // Next to the best hardly anything can be gained; far from all that is known it can.
+        let near = worth(Acquisition::ExpectedImprovement, 4);
+        let far = worth(Acquisition::ExpectedImprovement, 2);
+        assert!(far > near);
+    }
+}

@@ -1,0 +1,137 @@
+//! The methods that propose parametrizations in the search, behind one trait. A method is one
+//! module here, one [`MethodName`] and one arm of [`named`]. It is stateless: it gets a
+//! [`MethodContext`] and a generator. Every method must pass `conformance`.
+
+use rand_chacha::ChaCha8Rng;
+
+use crate::history::by_point::Known;
+use crate::regret::settings::RegretSettings;
+use crate::regret::{self, Estimator};
+use crate::surrogate::posterior::Modelled;
+use io_autotune_model::reason::{BestKnownBecause, Reason};
+use io_autotune_model::space::{Point, Space};
+
+/// The inputs of a method.
+#[derive(Debug)]
+pub struct MethodContext<'a> {
+    /// The history and the runs in flight.
+    pub view: &'a Modelled<'a>,
+    /// The epoch's design, the nearest point to the default first.
+    pub design: &'a [Point],
+    /// The regret budget.
+    pub regret: &'a RegretSettings,
+    /// The maximum number of design and search runs.
+    pub budget: u32,
+    /// Design and search runs, those in flight included.
+    pub explored: u64,
+    /// Whether the regret bound is reached: only what should beat the default may run.
+    pub held: bool,
+    /// What is left of the regret budget, in runs of the default.
+    pub regret_left: f64,
+}
+
+impl<'a> MethodContext<'a> {
+    /// The answer while no run has counted.
+    pub fn nothing_known(&self) -> Option<Proposal> {
+        let known = self.view.iter().any(|(_, known)| known.mean().is_some());
+        (!known).then(|| self.nothing_to_go_by())
+    }
+
+    /// The answer of a method that needs more of the design first.
+    pub fn nothing_to_go_by(&self) -> Proposal {
+        Proposal::Wait(if self.view.exploring() > 0 {
+            BestKnownBecause::AwaitingDesign
+        } else {
+            BestKnownBecause::NothingFinished
+        })
+    }
+
+    /// The answer of a method that finds nothing to run: runs in flight may still change that.
+    pub fn nothing_to_run(&self) -> Proposal {
+        if self.view.exploring() > 0 {
+            Proposal::Wait(BestKnownBecause::AwaitingResults)
+        } else {
+            Proposal::Exhausted
+        }
+    }
+
+    /// Whether a point has no time, no run in flight and no quarantine, and is not the default.
+    pub fn is_untested(&self, point: &Point) -> bool {
+        let open = |known: &Known| {
+            known.mean().is_none() && known.in_flight == 0 && !known.is_quarantined()
+        };
+        *point != self.view.default && self.view.get(point).is_none_or(open)
+    }
+
+    /// The space.
+    pub fn space(&self) -> &'a Space {
+        self.view.space
+    }
+
+    /// Whether the point belongs to the design.
+    pub fn in_design(&self, point: &Point) -> bool {
+        self.design.contains(point)
+    }
+
+    /// The next point of the design and its index: untested, and admitted by the method.
+    pub fn next_design_point(&self, method: &dyn Method) -> Option<(usize, &'a Point)> {
+        self.design
+            .iter()
+            .enumerate()
+            .find(|(_, point)| self.is_untested(point) && method.admits(self, point))
+    }
+}
+
+/// The answer of a method.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Proposal {
+    /// Run this point.
+    Run {
+        /// The point; it fits the space.
+        point: Point,
+        /// Why.
+        reason: Reason,
+    },
+    /// Nothing can be proposed before some run ends.
+    Wait(BestKnownBecause),
+    /// Nothing is left to try.
+    Exhausted,
+}
+
+/// A search, once every point of the design has been started.
+pub trait Method: std::fmt::Debug {
+    /// What to run next: a function of the context and the generator's state.
+    fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal;
+
+    /// Whether [`propose`](Method::propose) answers [`Proposal::Exhausted`] with nothing held back.
+    fn is_exhausted(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> bool {
+        self.propose(context, rng) == Proposal::Exhausted
+    }
+
+    /// Eligible points, the best first.
+    fn ranking(&self, view: &Modelled<'_>) -> Vec<Point> {
+        view.by_mean()
+    }
+
+    /// Whether a recommendation needs two runs, since one lucky run may lead the ranking while good
+    /// points run again. False for methods that repeat no point, or that weigh single runs.
+    fn wants_two_runs(&self) -> bool {
+        false
+    }
+
+    /// The size of its design; `usual` is the site's `design_points`.
+    fn design_points(&self, _space: &Space, usual: u32) -> u32 {
+        usual
+    }
+
+    /// Whether a design point may still run.
+    fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
+        let held = context.held && regret::may_regret_at(context.view, point);
+        !(held || regret::is_far(context.view, context.regret, point))
+    }
+
+    /// Estimates the time of its runs against the default's.
+    fn estimator(&self) -> Estimator {
+        Estimator::Shrunk
+    }
+}

@@ -1,0 +1,349 @@
+//! A Gaussian process on log elapsed over the points of a space. RW: C. E. Rasmussen, C. K. I.
+//! Williams, "Gaussian Processes for Machine Learning" (2006). Logarithms, since noise and effects
+//! of I/O parameters are ratios. One noise variance is pooled over all points.
+
+pub mod cache;
+pub mod cholesky;
+pub mod coregionalisation;
+pub mod ensemble;
+mod kernel;
+pub mod multitask;
+pub mod posterior;
+#[cfg(test)]
+mod tests;
+
+use crate::math::Portable;
+use std::array;
+use std::sync::Arc;
+
+use cholesky::{Cholesky, Symmetric};
+use kernel::{Correlations, Hyperparameters, Kernel};
+
+use io_autotune_model::space::{Point, Space};
+
+/// The runs of one point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observation {
+    /// Unique among the observations.
+    pub point: Point,
+    /// The logarithm of the mean elapsed, in seconds.
+    pub log_mean: f64,
+    /// At least 1.
+    pub runs: f64,
+}
+
+/// The scatter of runs of one parametrization, pooled over all that ran twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Scatter {
+    /// The sum of squared deviations of log elapsed from the parametrization's mean.
+    pub squares: f64,
+    /// Runs minus parametrizations.
+    pub degrees: f64,
+}
+
+impl Scatter {
+    /// Adds the logarithms of one parametrization's runs, at least one. Returns their mean.
+    pub fn add(&mut self, logs: &[f64]) -> f64 {
+        let runs = logs.len() as f64;
+        let mean = logs.iter().sum::<f64>() / runs;
+        self.squares += logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
+        self.degrees += runs - 1.0;
+        mean
+    }
+}
+
+/// The prediction of log elapsed at one point, without the noise of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// The mean of log seconds.
+    pub mean: f64,
+    /// The variance of that mean.
+    pub variance: f64,
+}
+
+/// Points with predicted log seconds, the lowest first.
+pub fn ranked(points: Vec<Point>, predictions: Vec<Prediction>) -> Vec<(f64, Point)> {
+    let means = predictions.into_iter().map(|prediction| prediction.mean);
+    let mut ranked: Vec<(f64, Point)> = means.zip(points).collect();
+    ranked.sort_by(|(a, point), (b, other)| a.total_cmp(b).then_with(|| point.cmp(other)));
+    ranked
+}
+
+/// Inverse gamma prior of the variance, worth two observations of spread 1/4: keeps it above 0.
+const PRIOR_SHAPE: f64 = 1.0;
+const PRIOR_SCALE: f64 = 0.075;
+/// Added to the diagonal, relative to the variance, against rounding errors.
+const JITTER: f64 = 1e-8;
+const LANES: usize = 8;
+const SWEEPS: usize = 2;
+
+#[derive(Debug)]
+struct Shared {
+    space: Arc<Space>,
+    /// In the form of [`Space::seen`].
+    points: Arc<[Point]>,
+    correlations: Correlations,
+}
+
+impl Shared {
+    fn of(space: &Space, observations: &[Observation]) -> Self {
+        Self::new(Arc::new(space.clone()), observations)
+    }
+
+    fn new(space: Arc<Space>, observations: &[Observation]) -> Self {
+        let points: Arc<[Point]> = observations.iter().map(|o| space.seen(&o.point)).collect();
+        Shared {
+            correlations: Correlations::new(&space, &points),
+            space,
+            points,
+        }
+    }
+}
+
+/// A fitted process.
+#[derive(Debug)]
+pub struct Surrogate {
+    space: Arc<Space>,
+    kernel: Kernel,
+    points: Arc<[Point]>,
+    trend: f64,
+    variance: f64,
+    factor: Cholesky,
+    /// K^-1 (y - trend).
+    weights: Vec<f64>,
+    /// L^-1 1.
+    ones: Vec<f64>,
+}
+
+impl Surrogate {
+    /// Fits hyperparameters by posterior mode on a grid, by coordinate (RW section 5.4.1). Trend
+    /// and variance have closed forms. O(n^3). None without observations, or if one is not finite.
+    pub fn fit(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
+        let shared = &mut Shared::of(space, observations);
+        let (_, best) = Self::search(shared, observations, scatter)?
+            .into_iter()
+            .next()?;
+        Self::with(shared, best, observations, scatter)
+    }
+
+    /// The tried hyperparameters, the most probable first, with unnormalised log posteriors.
+    fn search(
+        shared: &mut Shared,
+        observations: &[Observation],
+        scatter: Scatter,
+    ) -> Option<Vec<(f64, Hyperparameters)>> {
+        let sound = |o: &Observation| o.log_mean.is_finite() && o.runs.is_finite() && o.runs > 0.0;
+        if observations.is_empty() || !observations.iter().all(sound) {
+            return None;
+        }
+        let correlations = &mut shared.correlations;
+        let mut best = Hyperparameters::start(&shared.space);
+        let all = correlations.partial(&best, None);
+        let covariance = correlations.matrix(&all, &best);
+        let mut highest = score(covariance, &best, observations, scatter);
+        let mut tried = vec![(highest, best.clone())];
+        for _ in 0..SWEEPS {
+            for coordinate in best.coordinates() {
+                let current = best.clone();
+                let others = correlations.partial(&current, Some(coordinate));
+                for candidate in current.varied(coordinate) {
+                    if tried.iter().any(|(_, tried)| *tried == candidate) {
+                        continue;
+                    }
+                    let covariance = correlations.matrix(&others, &candidate);
+                    let score = score(covariance, &candidate, observations, scatter);
+                    if score > highest {
+                        (highest, best) = (score, candidate.clone());
+                    }
+                    tried.push((score, candidate));
+                }
+            }
+        }
+        // A stable sort: of equals, the first tried stays first.
+        tried.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        Some(tried)
+    }
+
+    /// The process once the `flights` (points, runs) end as predicted (kriging believer): variances
+    /// shrink, means stay (Desautels, Krause, Burdick 2014).
+    pub fn fantasising(
+        &self,
+        observations: &[Observation],
+        scatter: Scatter,
+        flights: &[(Point, f64)],
+    ) -> Option<Self> {
+        let believed = self.believed(observations, flights);
+        let shared = &mut Shared::new(Arc::clone(&self.space), &believed);
+        Self::with(shared, self.hyperparameters(), &believed, scatter)
+    }
+
+    fn believed(&self, observations: &[Observation], flights: &[(Point, f64)]) -> Vec<Observation> {
+        let mut believed = observations.to_vec();
+        for (point, runs) in flights {
+            match believed.iter_mut().find(|known| known.point == *point) {
+                Some(known) => known.runs += runs,
+                None => believed.push(Observation {
+                    point: point.clone(),
+                    log_mean: self.predict(point).mean,
+                    runs: *runs,
+                }),
+            }
+        }
+        believed
+    }
+
+    fn hyperparameters(&self) -> Hyperparameters {
+        self.kernel.hyperparameters().clone()
+    }
+
+    fn with(
+        shared: &mut Shared,
+        hyperparameters: Hyperparameters,
+        observations: &[Observation],
+        scatter: Scatter,
+    ) -> Option<Self> {
+        let all = shared.correlations.partial(&hyperparameters, None);
+        let covariance = shared.correlations.matrix(&all, &hyperparameters);
+        let state = State::new(covariance, &hyperparameters, observations, scatter)?;
+        Some(Surrogate {
+            weights: state.factor.solve_transposed(&state.residuals),
+            kernel: Kernel::new(&shared.space, hyperparameters),
+            space: Arc::clone(&shared.space),
+            points: Arc::clone(&shared.points),
+            trend: state.trend,
+            variance: state.variance,
+            factor: state.factor,
+            ones: state.ones,
+        })
+    }
+
+    /// The prediction with the uncertainty of the trend (RW equations 2.25, 2.26, 2.42).
+    pub fn predict(&self, point: &Point) -> Prediction {
+        self.predict_lanes(&[self.space.seen(point)])[0]
+    }
+
+    /// [`Surrogate::predict`] of many points, but faster.
+    pub fn predict_all(&self, points: &[Point]) -> Vec<Prediction> {
+        self.predict_seen(&self.seen(points))
+    }
+
+    fn seen(&self, points: &[Point]) -> Vec<Point> {
+        points.iter().map(|point| self.space.seen(point)).collect()
+    }
+
+    fn predict_seen(&self, seen: &[Point]) -> Vec<Prediction> {
+        let predict = |some: &[Point]| self.predict_lanes(some).into_iter().take(some.len());
+        seen.chunks(LANES).flat_map(predict).collect()
+    }
+
+    /// At most [`LANES`] points in the form of [`Space::seen`]. Unused lanes are meaningless.
+    fn predict_lanes(&self, seen: &[Point]) -> [Prediction; LANES] {
+        let with_all = self.kernel.with_several(seen);
+        let covariances: Vec<[f64; LANES]> = self.points.iter().map(with_all).collect();
+        let mut means = [self.trend; LANES];
+        for (row, weight) in covariances.iter().zip(&self.weights) {
+            for (mean, covariance) in means.iter_mut().zip(row) {
+                *mean += covariance * weight;
+            }
+        }
+        let (mut unexplained, mut trends) = ([1.0; LANES], [1.0; LANES]);
+        for (row, one) in self.factor.solve_lanes(covariances).iter().zip(&self.ones) {
+            for (lane, solved) in row.iter().enumerate() {
+                unexplained[lane] -= solved * solved;
+                trends[lane] -= solved * one;
+            }
+        }
+        let information = dot(&self.ones, &self.ones);
+        array::from_fn(|lane| {
+            let relative = unexplained[lane] + trends[lane] * trends[lane] / information;
+            Prediction {
+                mean: means[lane],
+                variance: (relative * self.variance).max(0.0),
+            }
+        })
+    }
+
+    /// The variance of one run's log elapsed around its parametrization's mean.
+    pub fn noise(&self) -> f64 {
+        self.kernel.hyperparameters().noise * self.variance
+    }
+}
+
+struct State {
+    factor: Cholesky,
+    ones: Vec<f64>,
+    /// L^-1 (y - trend).
+    residuals: Vec<f64>,
+    trend: f64,
+    variance: f64,
+    log_likelihood: f64,
+}
+
+impl State {
+    /// Adds the noise to the correlations. None if the covariance is not positive definite.
+    fn new(
+        mut covariance: Symmetric,
+        hyperparameters: &Hyperparameters,
+        observations: &[Observation],
+        scatter: Scatter,
+    ) -> Option<Self> {
+        let noise = hyperparameters.noise;
+        for (row, observation) in observations.iter().enumerate() {
+            covariance.add(row, noise / observation.runs + JITTER);
+        }
+        let factor = Cholesky::new(covariance)?;
+        let ones = factor.solve(&vec![1.0; observations.len()]);
+        let times: Vec<f64> = observations.iter().map(|o| o.log_mean).collect();
+        let times = factor.solve(&times);
+        let information = dot(&ones, &ones);
+        // Generalised least squares (RW section 2.7).
+        let trend = dot(&ones, &times) / information;
+        let residuals: Vec<f64> = times
+            .iter()
+            .zip(&ones)
+            .map(|(time, one)| time - trend * one)
+            .collect();
+        let squares = dot(&residuals, &residuals) + scatter.squares / noise + 2.0 * PRIOR_SCALE;
+        let degrees = observations.len() as f64 - 1.0 + scatter.degrees + 2.0 * PRIOR_SHAPE;
+        let variance = squares / degrees;
+        // The variance is integrated out: its logarithm replaces the quadratic form of RW equation
+        // 5.8. The scatter within points is pure noise.
+        let log_likelihood = -0.5 * degrees * variance.logarithm()
+            - factor.half_log_determinant()
+            - 0.5 * information.logarithm()
+            - 0.5 * scatter.degrees * noise.logarithm();
+        Some(State {
+            factor,
+            ones,
+            residuals,
+            trend,
+            variance,
+            log_likelihood,
+        })
+    }
+}
+
+fn score(
+    correlations: Symmetric,
+    hyperparameters: &Hyperparameters,
+    observations: &[Observation],
+    scatter: Scatter,
+) -> f64 {
+    State::new(correlations, hyperparameters, observations, scatter)
+        .map(|state| state.log_likelihood + hyperparameters.log_prior())
+        .filter(|score| !score.is_nan())
+        .unwrap_or(f64::NEG_INFINITY)
+}
+
+/// The dot product. Eight partial sums in a fixed order let the processor work in parallel.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut parts = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        for (part, (a, b)) in parts.iter_mut().zip(a.iter().zip(b)) {
+            *part += a * b;
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    parts.iter().sum::<f64>() + rest
+}

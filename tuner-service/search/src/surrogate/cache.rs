@@ -1,0 +1,105 @@
+//! A cache of the last fitted surrogate.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::surrogate::ensemble::Ensemble;
+use crate::surrogate::{Observation, Prediction, Scatter};
+use io_autotune_model::space::Space;
+
+/// The last fitted surrogate with its data. Equal data give the same fit, whatever is in flight.
+#[derive(Debug, Default)]
+pub struct SurrogateCache(Mutex<Option<Arc<Fit>>>);
+
+/// A surrogate with what it was fitted to.
+#[derive(Debug)]
+pub struct Fit {
+    space: Space,
+    observations: Vec<Observation>,
+    scatter: Scatter,
+    /// The surrogate.
+    pub surrogate: Arc<Ensemble>,
+    /// At the observations' points, in their order.
+    pub predictions: Vec<Prediction>,
+}
+
+impl Fit {
+    /// None where [`Ensemble::fit`] returns none.
+    pub fn new(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
+        let surrogate = Ensemble::fit(space, observations, scatter)?;
+        let points: Vec<_> = observations.iter().map(|o| o.point.clone()).collect();
+        Some(Fit {
+            space: space.clone(),
+            observations: observations.to_vec(),
+            scatter,
+            predictions: surrogate.predict_all(&points),
+            surrogate: Arc::new(surrogate),
+        })
+    }
+
+    fn is_of(&self, space: &Space, observations: &[Observation], scatter: Scatter) -> bool {
+        self.observations == observations && self.scatter == scatter && self.space == *space
+    }
+}
+
+impl SurrogateCache {
+    /// [`Fit::new`], or the cached fit of equal data.
+    pub fn of(
+        &self,
+        space: &Space,
+        observations: &[Observation],
+        scatter: Scatter,
+    ) -> Option<Arc<Fit>> {
+        let last = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last().clone();
+        if let Some(fit) = known.filter(|fit| fit.is_of(space, observations, scatter)) {
+            return Some(fit);
+        }
+        let fit = Arc::new(Fit::new(space, observations, scatter)?);
+        *last() = Some(Arc::clone(&fit));
+        Some(fit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::grid;
+    use io_autotune_model::space::Point;
+
+    fn observation(level: u32, log_mean: f64) -> Observation {
+        Observation {
+            point: Point(vec![level]),
+            log_mean,
+            runs: 2.0,
+        }
+    }
+
+    #[test]
+    fn the_same_question_has_the_same_fit_and_any_other_its_own() {
+        let (space, other) = (grid(&[6]), grid(&[7]));
+        let scatter = Scatter {
+            squares: 0.1,
+            degrees: 4.0,
+        };
+        let surrogates = SurrogateCache::default();
+        let observations = vec![observation(1, 1.0), observation(3, 2.0)];
+        let first = surrogates.of(&space, &observations, scatter).unwrap();
+        let again = surrogates.of(&space, &observations, scatter).unwrap();
+        assert!(Arc::ptr_eq(&first, &again));
+        let mut slower = observations.clone();
+        slower[1].log_mean = 2.5;
+        for (space, observations, scatter) in [
+            (&other, &observations, scatter),
+            (&space, &slower, scatter),
+            (&space, &observations, Scatter::default()),
+        ] {
+            surrogates
+                .of(&grid(&[6]), &observations[..1], scatter)
+                .unwrap();
+            let fit = surrogates.of(space, observations, scatter).unwrap();
+            let fresh = Fit::new(space, observations, scatter).unwrap();
+            assert!(!Arc::ptr_eq(&first, &fit));
+            assert_eq!(fit.predictions, fresh.predictions);
+        }
+    }
+}

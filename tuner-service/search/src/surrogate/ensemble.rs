@@ -1,0 +1,113 @@
+//! A mixture of processes: after few runs the hyperparameters are uncertain, and the most probable
+//! process is overconfident. A fully Bayesian treatment integrates over them (RW section 5.2,
+//! equation 5.3; J. Snoek, H. Larochelle, R. P. Adams, "Practical Bayesian optimization of machine
+//! learning algorithms", 2012, section 3.2); this sums over what the mode search visited.
+
+use crate::math::Portable;
+use std::sync::Arc;
+
+use super::{Observation, Prediction, Scatter, Shared, Surrogate};
+use io_autotune_model::space::{Point, Space};
+
+const MOST_MEMBERS: usize = 24;
+/// Members times points: a prediction costs points squared, and many points need few members.
+const MOST_ROWS: usize = 640;
+/// The smallest weight of a member, relative to the most probable one.
+const LEAST_WEIGHT: f64 = 0.02;
+/// Flattens the posterior: the search follows the axes through the mode and misses mass elsewhere.
+const TEMPERATURE: f64 = 1.5;
+
+/// Processes on the same observations, weighted by the posterior of their hyperparameters.
+#[derive(Debug)]
+pub struct Ensemble {
+    /// At least one; the weights sum to 1.
+    members: Vec<(f64, Surrogate)>,
+}
+
+impl Ensemble {
+    /// None where [`Surrogate::fit`] returns none.
+    pub fn fit(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
+        let mut shared = Shared::of(space, observations);
+        let tried = Surrogate::search(&mut shared, observations, scatter)?;
+        let (highest, _) = tried.first()?;
+        let highest = *highest;
+        let most = (MOST_ROWS / observations.len()).clamp(1, MOST_MEMBERS);
+        let mut members: Vec<(f64, Surrogate)> = tried
+            .into_iter()
+            .take(most)
+            .map(|(score, tried)| (((score - highest) / TEMPERATURE).exponential(), tried))
+            .take_while(|(weight, _)| *weight >= LEAST_WEIGHT)
+            .filter_map(|(weight, tried)| {
+                let member = Surrogate::with(&mut shared, tried, observations, scatter)?;
+                Some((weight, member))
+            })
+            .collect();
+        let sum: f64 = members.iter().map(|(weight, _)| weight).sum();
+        for (weight, _) in &mut members {
+            *weight /= sum;
+        }
+        (!members.is_empty()).then_some(Ensemble { members })
+    }
+
+    /// Each process after the runs in flight have ended as it expects: [`Surrogate::fantasising`].
+    pub fn fantasising(
+        &self,
+        observations: &[Observation],
+        scatter: Scatter,
+        flights: &[(Point, f64)],
+    ) -> Option<Self> {
+        let mut shared = None;
+        let fantasising = |(weight, member): &(f64, Surrogate)| {
+            let believed = member.believed(observations, flights);
+            let shared =
+                shared.get_or_insert_with(|| Shared::new(Arc::clone(&member.space), &believed));
+            let member = Surrogate::with(shared, member.hyperparameters(), &believed, scatter)?;
+            Some((*weight, member))
+        };
+        let members = self
+            .members
+            .iter()
+            .map(fantasising)
+            .collect::<Option<_>>()?;
+        Some(Ensemble { members })
+    }
+
+    /// Mean and variance of the mixture of what the processes say of a point.
+    pub fn predict(&self, point: &Point) -> Prediction {
+        self.predict_all(std::slice::from_ref(point))[0]
+    }
+
+    /// [`Ensemble::predict`] of many points, in their order.
+    pub fn predict_all(&self, points: &[Point]) -> Vec<Prediction> {
+        let Some((_, first)) = self.members.first() else {
+            return Vec::new();
+        };
+        let seen = first.seen(points);
+        let each: Vec<(f64, Vec<Prediction>)> = self
+            .members
+            .iter()
+            .map(|(weight, member)| (*weight, member.predict_seen(&seen)))
+            .collect();
+        let average = |place: usize, of: &dyn Fn(Prediction) -> f64| -> f64 {
+            each.iter()
+                .map(|(weight, predictions)| weight * of(predictions[place]))
+                .sum()
+        };
+        (0..points.len())
+            .map(|place| {
+                let mean = average(place, &|one| one.mean);
+                // The variance within members plus the variance between them.
+                let variance = average(place, &|one| one.variance + (one.mean - mean).powi(2));
+                Prediction { mean, variance }
+            })
+            .collect()
+    }
+
+    /// The variance of one run's log elapsed around its parametrization's mean.
+    pub fn noise(&self) -> f64 {
+        let members = self.members.iter();
+        members
+            .map(|(weight, member)| weight * member.noise())
+            .sum()
+    }
+}

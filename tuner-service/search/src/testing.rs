@@ -1,0 +1,164 @@
+//! Spaces, histories and contexts for the tests, of this crate and of those above it.
+
+#![allow(clippy::unwrap_used)]
+
+use io_autotune_model::reason::Suggestion;
+use io_autotune_model::space::{Point, Space};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::history::by_point::View;
+use crate::history::{History, Pending, Tally, Tested};
+use crate::latin_hypercube::latin_hypercube;
+use crate::math::Portable;
+use crate::method::{Method, MethodContext};
+use crate::regret::settings::RegretSettings;
+use crate::surrogate::posterior::Modelled;
+
+pub use io_autotune_model::testing::*;
+
+/// Whether this is the nightly run, in which calibrations are complete.
+pub fn is_complete() -> bool {
+    std::env::var("IO_AUTOTUNE_CALIBRATION").is_ok_and(|value| value == "complete")
+}
+
+/// How many of so many studies a calibration runs: a tenth by day, all of them nightly.
+pub fn trials(complete: u32) -> u32 {
+    if is_complete() {
+        complete
+    } else {
+        complete.div_ceil(10)
+    }
+}
+
+/// How much more a share of `trials(complete)` may err than that of all: three standard errors by
+/// day, nothing nightly.
+pub fn slack(share: f64, complete: u32) -> f64 {
+    if is_complete() {
+        0.0
+    } else {
+        3.0 * (share * (1.0 - share) / f64::from(trials(complete))).sqrt()
+    }
+}
+
+/// All of these cases nightly; by day every sixth, the first being another for each `number`.
+pub fn some_of<T>(cases: impl IntoIterator<Item = T>, number: usize) -> impl Iterator<Item = T> {
+    let cases: Vec<T> = cases.into_iter().collect();
+    let step = if is_complete() {
+        1
+    } else {
+        cases.len().clamp(1, 6)
+    };
+    cases.into_iter().skip(number % step).step_by(step)
+}
+
+/// A tested point with these times.
+pub fn tested(space: &Space, point: &[u32], times: &[f64], ordinal: i64) -> Tested {
+    let mut tested = Tested::new(space.parametrization(&Point(point.to_vec())), ordinal);
+    for time in times {
+        tested.record(ordinal, *time).unwrap();
+    }
+    tested
+}
+
+/// A history of these entries, after so many exploring runs and runs in all.
+pub fn history(tested: Vec<Tested>, explored: u64, total: u64) -> History {
+    let tally = Tally {
+        explored,
+        total,
+        ..Tally::default()
+    };
+    History { tested, tally }
+}
+
+/// A run in flight that was given this suggestion.
+pub fn started(suggestion: &Suggestion) -> Pending {
+    Pending {
+        parametrization: suggestion.parametrization.clone(),
+        phase: suggestion.phase,
+        role: suggestion.role,
+        count: 1,
+    }
+}
+
+/// Ends a run: the tally always, the history with what came of it.
+pub fn finish(history: &mut History, run: &Pending, outcome: Outcome) {
+    let ordinal = i64::try_from(history.tally.total).unwrap();
+    history.tally += Tally::of(run.phase, run.role);
+    if outcome == Outcome::Ignored {
+        return;
+    }
+    let place = history
+        .tested
+        .iter()
+        .position(|tested| tested.parametrization == run.parametrization)
+        .unwrap_or_else(|| {
+            let new = Tested::new(run.parametrization.clone(), ordinal);
+            history.tested.push(new);
+            history.tested.len() - 1
+        });
+    match outcome {
+        Outcome::Elapsed(elapsed) => history.tested[place].record(ordinal, elapsed).unwrap(),
+        Outcome::Censored(bound) => history.tested[place]
+            .record_censored(ordinal, bound)
+            .unwrap(),
+        _ => history.tested[place].record_failure(ordinal),
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// It counts, with so many seconds.
+    Elapsed(f64),
+    /// Its time limit cut it short after so many seconds.
+    Censored(f64),
+    /// It failed.
+    Failed,
+    /// It does not count.
+    Ignored,
+}
+
+/// A standard normal number (Box and Muller 1958).
+pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).logarithm()).sqrt();
+    radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
+}
+
+/// Calls a closure with what a method is told, where a site has the usual settings.
+pub fn with_context<T>(
+    space: &Space,
+    history: &History,
+    pending: &[Pending],
+    method: &dyn Method,
+    seed: u64,
+    closure: impl FnOnce(&MethodContext<'_>) -> T,
+) -> T {
+    let design = design(space, method, seed);
+    with_design(space, history, pending, &design, closure)
+}
+
+/// The method's design, where a site has the usual settings.
+pub fn design(space: &Space, method: &dyn Method, seed: u64) -> Vec<Point> {
+    latin_hypercube(space, method.design_points(space, 15), seed)
+}
+
+/// [`with_context`] where the design is known already.
+pub fn with_design<T>(
+    space: &Space,
+    history: &History,
+    pending: &[Pending],
+    design: &[Point],
+    closure: impl FnOnce(&MethodContext<'_>) -> T,
+) -> T {
+    let view = Modelled::new(View::new(space, history, pending), None);
+    closure(&MethodContext {
+        view: &view,
+        design,
+        regret: &RegretSettings::default(),
+        budget: 50,
+        explored: history.tally.explored + view.exploring(),
+        held: false,
+        regret_left: f64::INFINITY,
+    })
+}
