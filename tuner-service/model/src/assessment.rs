@@ -1,34 +1,34 @@
-//! What is to be said of a study: its gain, with the evidence for it, and its findings. The engine
-//! decides it when a verdict is given; everything else renders it.
+//! The assessment of a study: its gain with the evidence, and its findings. The engine makes it
+//! when a verdict is given; everything else only shows it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::space::Parametrization;
 
-/// What is to be said of a study.
+/// The assessment of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Assessment {
-    /// The number of the epoch that `gain` and `findings` are about.
+    /// The number of the epoch of `gain` and `findings`.
     pub epoch: i32,
-    /// The gain of what the epoch has chosen.
+    /// The gain of the parametrization that the epoch has chosen.
     pub gain: Gain,
     /// The effect of each parametrization that was ever chosen and compared.
     pub effects: Vec<Effect>,
-    /// What a person should know of the epoch.
+    /// The findings of the epoch.
     pub findings: Vec<Finding>,
 }
 
-/// What the interval and the node-hours leave to say.
+/// What the interval and the node-hours allow to claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GainVerdict {
     /// The chosen parametrization is faster than the default.
     Faster,
-    /// It is slower.
+    /// The chosen parametrization is slower than the default.
     Slower,
-    /// The difference, if any, is less than 3 %.
+    /// The difference, if any, is below 3 %.
     NoEffect,
     /// Typical runs and node-hours disagree.
     Unclear,
@@ -36,38 +36,37 @@ pub enum GainVerdict {
     NotYet,
 }
 
-/// The gain of the chosen parametrization against the control runs near its runs, as a share of the
-/// default's elapsed: 0.2 is a run that takes a fifth less. Interval and claim hold for all looks at
-/// the study together.
+/// The gain of the chosen parametrization over control runs near its runs, as a share of the
+/// default's elapsed: 0.2 is a fifth less time. Interval and verdict hold for all looks together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Gain {
     /// What may be claimed.
     pub verdict: GainVerdict,
-    /// The verdict's ground, in one sentence.
+    /// Why, in one sentence.
     pub reason: String,
     /// The estimate.
     pub share: Option<f64>,
     /// The lower end of its interval.
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of its interval.
     pub high: Option<f64>,
-    /// The level of the interval over all looks of the study's life.
+    /// The confidence level of the interval, over all looks at the study.
     pub level: f64,
-    /// Tuned runs that were compared.
+    /// The tuned runs that were compared.
     pub tuned_runs: u64,
-    /// Control runs that they were compared with.
+    /// The control runs that they were compared with.
     pub control_runs: u64,
-    /// The smallest gain that so many runs would have shown, with probability 0.8.
+    /// The smallest gain that these runs would have shown with probability 0.8.
     pub detectable: Option<f64>,
-    /// About so many more runs show a gain of the size of the estimate.
+    /// About how many more runs would show a gain of the estimated size.
     pub runs_needed: Option<u64>,
-    /// An e-value against no effect: 20 is what a 5 % error rate asks of one study.
+    /// An e-value against no effect: 20 corresponds to a 5 % error rate for one study.
     pub evidence: f64,
 }
 
-/// The effect that the runs of one chosen parametrization show against the control runs near them.
-/// Logarithms are of the default's elapsed over the chosen parametrization's.
+/// The effect of one chosen parametrization against the control runs near its runs. Logarithms are
+/// of the default's elapsed over the chosen parametrization's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Effect {
@@ -75,39 +74,39 @@ pub struct Effect {
     pub epoch: i32,
     /// The chosen parametrization, as JSON with sorted names.
     pub parametrization: String,
-    /// Which comparison of the study's life this is, from 1. Comparison k has `1 / (k (k + 1))` of the
-    /// error rate, which sums to 1.
+    /// The number of the comparison in the study's life, from 1. Comparison k gets the share
+    /// `1 / (k (k + 1))` of the error rate; the shares sum to 1.
     pub number: u64,
-    /// Control runs with tuned runs near them.
+    /// Blocks: control runs with tuned runs near them.
     pub blocks: u64,
-    /// Those tuned runs.
+    /// The tuned runs of the blocks.
     pub tuned_runs: u64,
-    /// None where all runs of one side were cut short.
+    /// The estimated logarithm of the ratio; none if all runs of one side are censored.
     pub log_ratio: Option<f64>,
-    /// The lower end of `log_ratio`'s interval; none where so few blocks bound nothing.
+    /// The lower end of its interval; none if there are too few blocks.
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of its interval; none if there are too few blocks.
     pub high: Option<f64>,
-    /// Of `log_ratio`; none where so few blocks tell none.
+    /// The standard error of `log_ratio`; none if there are too few blocks.
     pub standard_error: Option<f64>,
-    /// Against no effect, in the direction that the runs show. Its share of the study's error rate is
-    /// taken off: `ln 20` is what the error rate asks for.
+    /// The log e-value against no effect, in the observed direction, corrected for the comparison's
+    /// share of the error rate: `ln 20` corresponds to 5 %.
     pub log_evidence: f64,
-    /// The share of the default's time that would have been claimed with probability 0.8.
+    /// The smallest gain, as a share of the default's time, shown with probability 0.8.
     pub detectable: Option<f64>,
-    /// So many blocks in all show an effect like this one with probability 0.8.
+    /// The blocks, in all, that would show an effect like this one with probability 0.8.
     pub blocks_needed: Option<f64>,
-    /// Node-hours that the default would have taken for the chosen runs.
+    /// The node-hours of the tuned runs, had they run with the default.
     pub default_hours: f64,
     /// Node-hours saved by the chosen runs.
     pub saved: f64,
-    /// Node-hours of the control runs beyond what the chosen parametrization would have taken.
+    /// The node-hours of the control runs beyond those that the chosen parametrization needs.
     pub controls: f64,
-    /// The variance of `saved` less `controls`.
+    /// The variance of `saved` less `controls`; none under two blocks.
     pub net_variance: Option<f64>,
-    /// Node-hours a month at the rate of the last 30 days; none before a week has passed.
+    /// The node-hours saved per month, at the rate of the last 30 days; none in the first week.
     pub a_month: Option<f64>,
-    /// The start of the last run, microseconds since 1970.
+    /// The start of the last run, in microseconds since 1970.
     pub last: i64,
 }
 
@@ -116,28 +115,28 @@ pub struct Effect {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// Different work under one name.
+    /// Mixed work: one name for different work.
     Mixed,
-    /// A parametrization under which jobs fail.
+    /// A quarantined parametrization: jobs fail under it.
     Quarantine,
-    /// The epoch was opened because the one before no longer held.
+    /// The epoch was opened because of a drift.
     Drift,
-    /// The application has another value in force than runs are given.
+    /// A parameter without effect: the application overrides it.
     Ineffective,
 }
 
-/// What a person should know of a study.
+/// A finding: what a person should know of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Finding {
     /// What it is about.
     pub kind: FindingKind,
-    /// What is so, with its figures.
+    /// The finding, with its figures.
     pub what: String,
-    /// What to do, with a command where there is one.
+    /// What to do, with a command if there is one.
     #[serde(rename = "do")]
     pub action: String,
-    /// The parametrization it is about, if it is about one.
+    /// The parametrization that it is about, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::BTreeMap<String, Object>>))]
     pub parametrization: Option<Parametrization>,

@@ -1,4 +1,4 @@
-//! A change in a settled epoch.
+//! Drift: a change in a settled epoch.
 
 use std::fmt;
 
@@ -6,64 +6,63 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::seconds;
 
-/// How many of the latest runs of the settled phase are looked at, at most.
+/// The most runs of the settled phase, the latest, that are tested for drift.
 pub const DRIFT_RUNS: usize = 1000;
 
-/// A run of the settled phase that counts.
+/// A counted run of the settled phase.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettledRun {
-    /// Its place in the epoch: only the order matters.
+    /// Its place in the epoch; only the order matters.
     pub ordinal: i64,
-    /// Whether it was a control run, and not one of the recommended parametrization.
+    /// Whether it was a control run; otherwise it had the recommended parametrization.
     pub control: bool,
     /// Seconds.
     pub elapsed: f64,
 }
 
-/// What has changed.
+/// What drifted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Changed {
-    /// Tuned runs against control runs.
+    /// The tuned runs against the control runs.
     Advantage,
-    /// Tuned runs, and control runs likewise, as far as they tell.
+    /// The tuned runs, and the control runs as well if they are enough to tell.
     Level,
 }
 
-/// A change in a settled epoch. `Display` is one plain sentence.
+/// A drift. `Display` is one sentence. The times and shares are medians.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drift {
-    /// What has changed.
+    /// What drifted.
     pub changed: Changed,
-    /// The [`SettledRun::ordinal`] of the first run after the change, as near as can be told.
+    /// The [`SettledRun::ordinal`] of the estimated first run after the change.
     pub since: i64,
-    /// What tuned runs took before, seconds, the median.
+    /// Seconds of tuned runs before.
     pub tuned_before: f64,
-    /// What they take since.
+    /// Seconds of tuned runs since.
     pub tuned_after: f64,
-    /// How many tuned runs there are before.
+    /// The number of tuned runs before.
     pub tuned_runs_before: u64,
-    /// How many since.
+    /// The number of tuned runs since.
     pub tuned_runs_after: u64,
-    /// What tuned runs took before as a share of what the control runs among them took, the median; none
-    /// without control runs.
+    /// Tuned runs' elapsed over that of control runs among them, before; none without control runs.
     pub share_before: Option<f64>,
-    /// That share since.
+    /// The same ratio since.
     pub share_after: Option<f64>,
-    /// How many control runs there are before.
+    /// The number of control runs before.
     pub controls_before: u64,
-    /// How many since.
+    /// The number of control runs since.
     pub controls_after: u64,
-    /// The statistic, max over k of |z(k)|.
+    /// The test statistic, max over k of |z(k)|.
     pub statistic: f64,
-    /// What it has reached, h.
+    /// The threshold h that it reached.
     pub threshold: f64,
 }
 
 impl Drift {
-    /// Whether tuned runs are not quicker than control runs since the change.
+    /// Whether the tuned runs are not faster than the control runs since the change.
     pub fn has_lost(&self) -> bool {
         self.share_after.is_some_and(|share| share >= 1.0)
     }

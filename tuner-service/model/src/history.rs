@@ -1,4 +1,4 @@
-//! What is known of an epoch: its tested parametrizations, its tally, its runs in flight.
+//! The history of an epoch: its tested parametrizations, its tally, its runs in flight.
 
 mod migration;
 
@@ -12,16 +12,14 @@ use crate::space::Parametrization;
 
 pub use migration::{carried, carried_parametrization};
 
-/// Count, mean and sum of squared deviations of a series, updated one number at a time.
-///
-/// Welford, "Note on a method for calculating corrected sums of squares and products",
-/// Technometrics 4 (1962); merging after Chan, Golub and LeVeque (1979), equation 2.1.
+/// Count, mean and sum of squared deviations, updated one number at a time (Welford, Technometrics
+/// 4, 1962); merged by equation 2.1 of Chan, Golub and LeVeque (1979).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moments {
     /// How many numbers.
     pub count: u64,
-    /// Their arithmetic mean; 0 if there are none.
+    /// The mean; 0 if there are no numbers.
     pub mean: f64,
     /// The sum of their squared deviations from the mean.
     pub m2: f64,
@@ -34,17 +32,13 @@ pub enum SampleError {
     /// Infinite or not a number.
     #[error("{0} is not a finite number and cannot enter a mean: record the run as not counted")]
     NotFinite(f64),
-    /// Zero or negative, where a time in seconds was expected.
+    /// Not a positive time.
     #[error("an elapsed time of {0} s is not positive: record the run as not counted")]
     NotPositive(f64),
 }
 
 impl Moments {
-    /// Takes one number in.
-    ///
-    /// # Errors
-    /// [`SampleError::NotFinite`] if the number is infinite or not a number, or so large that the
-    /// moments would no longer be finite; nothing changes then.
+    /// Adds a number. Errs, without a change, when it or a resulting moment is not finite.
     pub fn push(&mut self, number: f64) -> Result<(), SampleError> {
         let count = self.count.saturating_add(1);
         let delta = number - self.mean;
@@ -57,7 +51,7 @@ impl Moments {
         Ok(())
     }
 
-    /// Takes in all the numbers of another series.
+    /// Adds another series.
     pub fn merge(&mut self, other: &Moments) {
         if other.count == 0 {
             return;
@@ -94,13 +88,13 @@ pub struct RecentRun {
     pub ordinal: i64,
     /// Seconds.
     pub elapsed: f64,
-    /// When it started, in seconds since 1970; none where that was not recorded.
+    /// When it started, in seconds since 1970; none if that was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<i64>,
 }
 
 impl RecentRun {
-    /// A run whose start is not known.
+    /// A run with an unknown start.
     pub fn new(ordinal: i64, elapsed: f64) -> Self {
         RecentRun {
             ordinal,
@@ -109,7 +103,7 @@ impl RecentRun {
         }
     }
 
-    /// The same run, which started so many seconds after 1970 began.
+    /// The same run with its start, in seconds since 1970.
     pub fn started_at(self, started: i64) -> Self {
         RecentRun {
             started: Some(started),
@@ -121,7 +115,7 @@ impl RecentRun {
 /// How many recent runs a [`Tested`] keeps.
 pub const RECENT_RUNS: usize = 32;
 
-/// Of how many measures a [`Tested`] keeps moments.
+/// How many measures a [`Tested`] keeps moments of.
 pub const MOST_MEASURES: usize = 16;
 
 /// What is known of one parametrization in one epoch.
@@ -130,23 +124,21 @@ pub const MOST_MEASURES: usize = 16;
 pub struct Tested {
     /// The parametrization.
     pub parametrization: Parametrization,
-    /// Moments of the elapsed seconds of the runs that count.
+    /// Moments of elapsed, in seconds, of counted runs.
     pub elapsed: Moments,
-    /// Moments of the natural logarithms of those seconds.
+    /// Moments of the natural logarithm of elapsed of counted runs.
     pub log_elapsed: Moments,
-    /// The latest runs that count, oldest first, at most [`RECENT_RUNS`].
+    /// The latest counted runs, oldest first, at most [`RECENT_RUNS`].
     pub recent: Vec<RecentRun>,
-    /// Runs that were cut short by their time limit, oldest first: their seconds are lower bounds of
-    /// what they would have taken. At most [`RECENT_RUNS`], those of the longest bounds: a short one
-    /// says nothing beside them, and whatever the order in which they came, the same ones stay.
+    /// Censored runs, oldest first; their seconds are lower bounds. Keeps the [`RECENT_RUNS`]
+    /// largest bounds, which say the most, so that the order of arrival does not matter.
     #[serde(default)]
     pub censored: Vec<RecentRun>,
-    /// By name, moments of the natural logarithms of what the runs that count were measured by besides elapsed. At
-    /// most [`MOST_MEASURES`], the first by name: whatever the order in which they came, the same ones
-    /// stay.
+    /// Moments of the natural logarithms of counted runs' measures. Keeps the first
+    /// [`MOST_MEASURES`] by name, so that the order of arrival does not matter.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, Moments>,
-    /// How many runs failed in a way that may be the parametrization's doing.
+    /// How many runs failed, possibly because of the parametrization.
     pub failed: u64,
     /// How many of them ran out of memory.
     #[serde(default)]
@@ -156,7 +148,7 @@ pub struct Tested {
 }
 
 impl Tested {
-    /// A parametrization of which nothing is known yet.
+    /// A parametrization without runs.
     pub fn new(parametrization: Parametrization, first_ordinal: i64) -> Self {
         Tested {
             parametrization,
@@ -171,18 +163,13 @@ impl Tested {
         }
     }
 
-    /// Takes in a run that counts and whose start is not known; `elapsed` in seconds.
-    ///
-    /// # Errors
-    /// If `elapsed` is not finite and positive; nothing changes then.
+    /// Adds a counted run with an unknown start. Errs, without a change, unless `elapsed`, in
+    /// seconds, is finite and positive.
     pub fn record(&mut self, ordinal: i64, elapsed: f64) -> Result<(), SampleError> {
         self.record_run(RecentRun::new(ordinal, elapsed))
     }
 
-    /// Takes in a run that counts.
-    ///
-    /// # Errors
-    /// If its seconds are not finite and positive; nothing changes then.
+    /// Adds a counted run. Errs, without a change, unless its seconds are finite and positive.
     pub fn record_run(&mut self, run: RecentRun) -> Result<(), SampleError> {
         let elapsed = run.elapsed;
         if elapsed.is_finite() && elapsed <= 0.0 {
@@ -197,25 +184,22 @@ impl Tested {
         Ok(())
     }
 
-    /// Takes in the measures of a run that counts, positive numbers by name; its elapsed is taken in by
-    /// [`Tested::record`]. What is no positive finite number is left out.
+    /// Adds the measures of a counted run, without values that are not finite and positive.
     pub fn record_measures(&mut self, measures: &BTreeMap<String, f64>) {
         for (name, value) in measures {
             if !(value.is_finite() && *value > 0.0) {
                 continue;
             }
             let moments = self.measures.entry(name.clone()).or_default();
-            // The logarithm of a positive finite number is between -745 and 710: it always enters.
+            // The logarithm is between -745 and 710, so it always enters.
             let entered = moments.push(libm::log(*value));
             debug_assert!(entered.is_ok(), "{name}: {value}");
         }
         self.keep_first_measures();
     }
 
-    /// Takes in a run that its time limit cut short after `elapsed` seconds.
-    ///
-    /// # Errors
-    /// If `elapsed` is not finite and positive; nothing changes then.
+    /// Adds a run that its time limit ended after `elapsed` seconds. Errs, without a change, unless
+    /// `elapsed` is finite and positive.
     pub fn record_censored(&mut self, ordinal: i64, elapsed: f64) -> Result<(), SampleError> {
         if !elapsed.is_finite() {
             return Err(SampleError::NotFinite(elapsed));
@@ -229,13 +213,13 @@ impl Tested {
         Ok(())
     }
 
-    /// Takes in a run that failed.
+    /// Adds a failed run.
     pub fn record_failure(&mut self, ordinal: i64) {
         self.failed = self.failed.saturating_add(1);
         self.first_ordinal = self.first_ordinal.min(ordinal);
     }
 
-    /// Takes in all that is known of another parametrization, which is one and the same.
+    /// Adds all that is known of the other, which must be the same parametrization.
     pub fn absorb(&mut self, other: &Tested) {
         self.elapsed.merge(&other.elapsed);
         self.log_elapsed.merge(&other.log_elapsed);
@@ -280,20 +264,19 @@ impl Tested {
         }
     }
 
-    /// Takes in a run that failed because it ran out of memory.
+    /// Adds a run that failed because it ran out of memory.
     pub fn record_out_of_memory(&mut self, ordinal: i64) {
         self.record_failure(ordinal);
         self.out_of_memory = self.out_of_memory.saturating_add(1);
     }
 }
 
-/// Adds a run to a list in the order of their ordinals.
 fn insert(runs: &mut Vec<RecentRun>, run: RecentRun) {
     let place = runs.partition_point(|other| other.ordinal <= run.ordinal);
     runs.insert(place, run);
 }
 
-/// How many runs of the epoch ended, by role, whether they counted or not.
+/// The epoch's ended runs by role, counted or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tally {
@@ -307,12 +290,12 @@ pub struct Tally {
     pub settled: u64,
     /// Control runs once settled.
     pub settled_controls: u64,
-    /// All runs, those of any other role included.
+    /// All runs, those of other roles included.
     pub total: u64,
 }
 
 impl Tally {
-    /// What one run of this phase and role adds when it ends.
+    /// What one ended run of this phase and role adds.
     pub fn of(phase: Phase, role: Role) -> Self {
         let settled = phase == Phase::Settled;
         Tally {
@@ -332,8 +315,7 @@ impl Tally {
         self.settled > 0 || self.settled_controls > 0
     }
 
-    /// The phase as far as the tally tells: settled once a settled run has ended, before that search once an exploring
-    /// run has, before that baseline.
+    /// The phase by the tally: settled after a settled run, search after an exploring one.
     pub fn phase(&self) -> Phase {
         if self.has_settled() {
             Phase::Settled
@@ -356,7 +338,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// What is known of an epoch: all that a suggestion depends on besides its runs in flight.
+/// All that a suggestion depends on, except runs in flight.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct History {
@@ -366,18 +348,17 @@ pub struct History {
     pub tally: Tally,
 }
 
-/// Runs in flight of this epoch, started and not ended yet, that are alike: an array of a thousand
-/// tasks is a few of these.
+/// Equal runs in flight of the epoch: a large job array is a few of these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pending {
-    /// What it was given.
+    /// The parametrization that they were given.
     pub parametrization: Parametrization,
-    /// The phase in which it was started.
+    /// The phase at their start.
     pub phase: Phase,
-    /// Why it was started.
+    /// Their role.
     pub role: Role,
-    /// How many such runs there are.
+    /// How many runs.
     #[serde(default = "Pending::one")]
     pub count: u64,
 }
@@ -402,7 +383,6 @@ mod tests {
 
     #[test]
     fn moments_by_hand() {
-        // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, sum of squared deviations 32.
         let all = moments(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
         assert_eq!(all.count, 8);
         assert!((all.mean - 5.0).abs() < 1e-12);
@@ -506,7 +486,6 @@ mod tests {
         assert!((of_bytes.mean - logs.iter().sum::<f64>() / 4.0).abs() < 1e-9);
         let json = serde_json::to_string(&tested).unwrap();
         assert_eq!(serde_json::from_str::<Tested>(&json).unwrap(), tested);
-        // What was stored before there were measures has none.
         let mut stored: serde_json::Value = serde_json::from_str(&json).unwrap();
         stored.as_object_mut().unwrap().remove("measures");
         let stored: Tested = serde_json::from_value(stored).unwrap();

@@ -1,5 +1,5 @@
-//! What a study is made of, as data: spaces and parametrizations, the history of an epoch, why a run
-//! gets what it gets. Whoever only passes these on depends on this crate, and on no engine.
+//! The data of a study: spaces, parametrizations, the history of an epoch, the reason of a run.
+//! Without the engine, for crates that only pass these on.
 
 #![forbid(unsafe_code)]
 

@@ -1,24 +1,23 @@
-//! Runs that are too different to be one application's, as data.
+//! Mixed work: runs too different for one application.
 
 use std::fmt;
 
 use crate::reason::Reason;
 use crate::text::different;
 
-/// Runs that are too different to be one application's on a quiet machine.
+/// Runs too different for one application on a quiet machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mixture {
     /// The coefficient of variation of the default's runs: standard deviation over mean.
     pub cv: f64,
-    /// How many runs of the default were looked at.
+    /// How many runs of the default were judged.
     pub runs: u64,
-    /// How many runs of another parametrization were looked at beside them.
+    /// How many runs of another parametrization were judged with them.
     pub tuned: u64,
-    /// The geometric means of the two groups that they fall into, in seconds of the default, the
-    /// quicker first; none if they only vary.
+    /// The geometric means of both groups, in seconds of the default, ascending; none: no groups.
     pub modes: Option<(f64, f64)>,
-    /// Whether quick and slow runs take turns: then they are different work. Otherwise the slow
-    /// ones may as well have run on a busy machine.
+    /// Whether fast and slow runs alternate, which shows different work. Otherwise the machine may
+    /// have been busy during the slow ones.
     pub in_turn: bool,
 }
 
@@ -33,7 +32,7 @@ impl From<Mixture> for Reason {
     }
 }
 
-/// The finding, of a study that goes on being tuned.
+/// The finding, while the study is still tuned.
 impl fmt::Display for Mixture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         different(f, self.cv, self.runs, self.tuned, self.modes)?;

@@ -1,4 +1,4 @@
-//! Parameters that are overridden: the application, or its library, puts a value of its own in force.
+//! Overridden parameters: the application or its library puts its own value in force.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::space::MAX_PARAMETERS;
 
-/// A parameter is ineffective after this many runs with another value in force, where no run ever had the given one;
+/// So many overridden runs make a parameter ineffective if no run ever had the given value.
 const RUNS: u32 = 2;
-/// after this many in a row, where some run did.
+/// So many in a row make it ineffective if some run had the given value.
 const RUNS_AFTER_EFFECT: u32 = 12;
-/// At most this many values of each kind are remembered.
+/// The most values of each kind that are kept.
 const MOST_VALUES: usize = 8;
 
 /// The value of one parameter that one node of a run observed in force.
@@ -18,55 +18,53 @@ const MOST_VALUES: usize = 8;
 pub struct ObservedValue {
     /// The parameter.
     pub parameter: String,
-    /// What the accelerator calls it.
+    /// The accelerator's name for it.
     pub name: String,
-    /// The value that the job was given; none where it was at its default.
+    /// The value that the job was given; none if the default.
     pub given: Option<String>,
     /// The value in force.
     pub in_force: String,
-    /// Whether that is what was given, or nothing was.
+    /// Whether the value in force is as given, or none was given.
     pub as_given: bool,
 }
 
-/// What the runs of an epoch show of one parameter's effect.
+/// What an epoch's runs show of one parameter's effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ParameterEffect {
-    /// What the accelerator calls it.
+    /// The accelerator's name for it.
     pub name: String,
-    /// How many runs had another value in force than they were given, since one had its own.
+    /// How many runs were overridden since the last run that had the given value.
     pub against: u32,
-    /// How many runs that were given none had a value in force that none of those had, the latest in a row.
+    /// How many runs in a row, given none, had a value in force that no overridden run had.
     pub otherwise: u32,
-    /// What those that had another were given.
+    /// The values that overridden runs were given.
     pub given: BTreeSet<String>,
-    /// What those had in force.
+    /// The values that overridden runs had in force.
     pub instead: BTreeSet<String>,
-    /// What was in force in runs that had what they were given.
+    /// The values in force in runs that had what they were given.
     #[serde(rename = "heeded")]
     pub effective: BTreeSet<String>,
 }
 
-/// A parameter without effect; it is frozen at its default.
+/// An ineffective parameter. It is frozen at its default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IneffectiveParameter {
     /// The parameter.
     pub parameter: String,
-    /// Whether no run of the epoch ever had it as given, so that runs that differ in it alone are runs of one
-    /// parametrization. Otherwise those that had another value than the default are left out.
+    /// Whether no run of the epoch ever had the given value: runs that differ only in this
+    /// parameter are then pooled. Otherwise runs with another value than the default are left out.
     pub pooled: bool,
 }
 
-/// What the runs of an epoch were told of each parameter that the accelerator could be asked for.
-///
-/// Like a history it is a cache over the runs: each enters once, when it gets its first verdict.
+/// The effects of the parameters that the accelerator can report. A cache over the runs: each run
+/// enters once, with its first verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ParameterEffects(BTreeMap<String, ParameterEffect>);
 
 impl ParameterEffect {
-    /// Takes in what the nodes of one run were told.
     fn record(&mut self, run: &[&ObservedValue]) {
         let overridden: Vec<&&ObservedValue> =
             run.iter().filter(|observed| !observed.as_given).collect();
@@ -82,7 +80,7 @@ impl ParameterEffect {
                 }
             }
         } else if run.iter().any(|observed| observed.given.is_some()) {
-            // What is in force whatever is given, is so too where that is given.
+            // A value that is also in force when another is given proves no effect.
             if !all_seen(&self.instead) {
                 self.against = 0;
             }
@@ -103,7 +101,7 @@ impl ParameterEffect {
         }
     }
 
-    /// Whether all that was ever in force as given is what is in force whatever is given.
+    /// Whether no given value ever came in force, except those also in force in overridden runs.
     fn never_effective(&self) -> bool {
         self.effective.is_subset(&self.instead)
     }
@@ -124,7 +122,7 @@ fn remember(values: &mut BTreeSet<String>, value: &str) {
 }
 
 impl ParameterEffects {
-    /// Takes in what all nodes of one run were told.
+    /// Adds what all nodes of one run observed.
     pub fn record(&mut self, run: &[ObservedValue]) {
         let mut by_parameter = BTreeMap::<&str, Vec<&ObservedValue>>::new();
         for observed in run {
@@ -140,13 +138,13 @@ impl ParameterEffects {
         }
     }
 
-    /// The parameters that the application does not heed, each with what is known of it.
+    /// The ineffective parameters.
     ///
-    /// That is so where two runs at least were given a value and had another in force, and no run ever had what it was
-    /// given; or the last twelve that were given one, where some did before. A value that is in force whatever is
-    /// given proves nothing where just that is given. It ends when a run has what it was given, or
-    /// when two runs that were given none have a value in force that none of those had that were given one: so it is
-    /// noticed without varying the parameter that the application, or its library, is no longer the same.
+    /// A parameter is ineffective if at least 2 runs were overridden and no run had the given
+    /// value, or if the last 12 runs were overridden and some run before was not. A given value
+    /// that overridden runs also had in force proves nothing. It becomes effective again with a run
+    /// that has the given value, or with 2 runs in a row, given none, that have a value no
+    /// overridden run had: the application or its library has changed.
     pub fn ineffective(&self) -> impl Iterator<Item = (IneffectiveParameter, &ParameterEffect)> {
         let ineffective = self.0.iter().filter(|(_, effect)| effect.is_ineffective());
         ineffective.map(|(parameter, effect)| {
@@ -173,7 +171,7 @@ mod tests {
         }
     }
 
-    /// What is unheeded after each of these runs: `.` nothing, `p` it is and runs are pooled, `u` they are not.
+    /// One letter per run: `.` effective, `p` ineffective and pooled, `u` ineffective, not pooled.
     fn after_each(runs: &[(Option<&str>, &str)]) -> String {
         let mut effects = ParameterEffects::default();
         let standing = runs.iter().map(|(given, in_force)| {
@@ -233,7 +231,6 @@ mod tests {
         assert_eq!(after(&[automatic]), ".ppp");
         assert_eq!(after(&[automatic, automatic]), ".ppp.");
         assert_eq!(after(&[automatic, (None, "disable"), automatic]), ".ppppp");
-        // Two more, and it is so again.
         let again = [automatic, automatic, (ON, "automatic"), (ON, "automatic")];
         assert_eq!(after(&again), ".ppp..p");
     }

@@ -1,4 +1,4 @@
-//! Why a run gets what it gets: data for the store, one plain sentence for people.
+//! Why a run gets its parametrization: data for the store, and one sentence for people.
 
 use std::fmt;
 
@@ -16,15 +16,15 @@ pub struct Suggestion {
     pub phase: Phase,
     /// What the run is for.
     pub role: Role,
-    /// What the run gets. It always fits the space.
+    /// The parametrization. It always fits the space.
     pub parametrization: Parametrization,
     /// Why.
     pub reason: Reason,
 }
 
 impl Suggestion {
-    /// The same, saying that these parameters are held at their defaults, where it is not for the default's sake, or an
-    /// admin's, that it is what it is.
+    /// The same, with the frozen parameters in its reason. Unchanged for roles that give the
+    /// default or what an admin chose.
     #[must_use]
     pub fn with_frozen(self, frozen: Vec<String>) -> Self {
         let chosen = match self.role {
@@ -42,9 +42,7 @@ impl Suggestion {
     }
 }
 
-/// Why a run gets its parametrization, in data. `Display` is one plain sentence.
-///
-/// Means, standard errors and thresholds are seconds.
+/// Why a run gets its parametrization. `Display` is one sentence. Times are seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -58,55 +56,55 @@ pub enum Reason {
     },
     /// A point of the Latin hypercube.
     DesignPoint {
-        /// Which point this is, from 1; 1 is the nearest to the default.
+        /// Its number, from 1; 1 is the nearest to the default.
         number: u64,
         /// How many there are.
         of: u64,
     },
-    /// One of the parametrizations that the epoch before ranked best.
+    /// One of the best parametrizations of the previous epoch.
     Inherited {
-        /// Which of them this is, from 1.
+        /// Its number, from 1.
         number: u64,
-        /// How many are run.
+        /// How many of them run.
         of: u64,
     },
-    /// What it says, where the search leaves out parameters that the application does not heed.
+    /// The reason within a space restricted by frozen parameters.
     #[serde(rename = "holding")]
     Restricted {
-        /// Why the run gets what is left.
+        /// The reason for the other parameters.
         reason: Box<Reason>,
-        /// The parameters that are held at their defaults, by name.
+        /// The parameters frozen at their defaults, by name.
         #[serde(rename = "held")]
         frozen: Vec<String>,
     },
     /// A new child of two tested parametrizations.
     Child {
-        /// The parents; the first part comes from the first.
+        /// The parents; the first segment comes from the first.
         parents: [Parametrization; 2],
-        /// Where the parents were cut: before the parameters of these indices.
+        /// The crossover cuts, before the parameters of these indices.
         cuts: Vec<usize>,
         /// The parameters that mutated, by name.
         mutated: Vec<String>,
-        /// How many children were drawn before this one and were known already.
+        /// How many known children were drawn before this one.
         redraws: u32,
     },
-    /// Every child that was drawn is known already: an untested parametrization near to one.
+    /// A neighbour of a child: all drawn children are known already.
     Neighbour {
-        /// The child it is near to.
+        /// The child.
         of: Parametrization,
     },
-    /// A child is run again, because its mean is not known well enough.
+    /// A child again, because the standard error of its mean is too large.
     Resample {
-        /// Which run of this parametrization this is, from 1, runs in flight included.
+        /// The run's number of this parametrization, from 1, runs in flight included.
         number: u64,
-        /// The standard error of its mean so far; none under two runs.
+        /// The standard error of its mean; none under two runs.
         standard_error: Option<f64>,
-        /// The standard error that suffices, `th_se`.
+        /// The sufficient standard error, `th_se`.
         threshold: f64,
     },
     /// Every child runs equally often.
     Average {
-        /// Which run of this parametrization this is, from 1, runs in flight included.
+        /// The run's number of this parametrization, from 1, runs in flight included.
         number: u64,
         /// How often it runs.
         of: u64,
@@ -115,87 +113,87 @@ pub enum Reason {
     Drawn,
     /// A step of simulated annealing.
     Step {
-        /// Where it steps from.
+        /// The start of the step.
         from: Parametrization,
         /// The parameters that the step changes, by name.
         changed: Vec<String>,
-        /// Which step of the walk this is, from 1; those to known parametrizations count too.
+        /// The number of the step, from 1, steps to known parametrizations included.
         step: u64,
-        /// The temperature, seconds.
+        /// The temperature in seconds.
         temperature: f64,
     },
     /// An action of a reinforcement-learning agent.
     Action {
-        /// Where the agent stands.
+        /// The agent's state.
         from: Parametrization,
         /// The parameters that the action changes, by name.
         changed: Vec<String>,
-        /// Whether it was drawn; otherwise it is the one of the highest value.
+        /// Whether the action was drawn at random; otherwise it has the highest value.
         random: bool,
-        /// From how many experiences those values were learnt.
+        /// How many experiences the values were learnt from.
         experiences: u64,
     },
-    /// Of many untested parametrizations the one that a surrogate model rates highest.
+    /// The untested candidate with the best acquisition value.
     Acquired {
-        /// What is rated.
+        /// The acquisition function.
         acquisition: Acquisition,
-        /// How many parametrizations there were.
+        /// How many candidates there were.
         candidates: u64,
-        /// What it is predicted to take.
+        /// The candidate's predicted elapsed.
         predicted: f64,
-        /// The factor by which that may be off, one standard deviation.
+        /// One standard deviation of the prediction, as a factor.
         factor: f64,
-        /// What the best known parametrization is predicted to take.
+        /// The predicted elapsed of the best known parametrization.
         best: f64,
-        /// The measures that say something of elapsed too, by name.
+        /// The measures that the surrogate also learnt from, by name.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         measures: Vec<String>,
     },
-    /// Of many possible children the one whose run promises most.
+    /// The candidate child with the best acquisition value.
     Promising {
-        /// The parents, the same one twice for a single change of it.
+        /// The parents; twice the same one for a mutation alone.
         parents: [Parametrization; 2],
         /// The parameters that mutated, by name.
         mutated: Vec<String>,
         /// How many candidates there were.
         candidates: u64,
-        /// What it is predicted to take.
+        /// The child's predicted elapsed.
         predicted: f64,
-        /// The factor by which that may be off, one standard deviation.
+        /// One standard deviation of the prediction, as a factor.
         factor: f64,
-        /// What the best known parametrization is predicted to take.
+        /// The predicted elapsed of the best known parametrization.
         best: f64,
     },
-    /// A run of a known parametrization promises more than any child.
+    /// A known parametrization again: its acquisition value is better than any child's.
     Repeat {
-        /// Which run of it this is, from 1, runs in flight included.
+        /// The run's number of this parametrization, from 1, runs in flight included.
         number: u64,
         /// How many candidates there were.
         candidates: u64,
-        /// What it is predicted to take.
+        /// Its predicted elapsed.
         predicted: f64,
-        /// The factor by which that may be off, one standard deviation.
+        /// One standard deviation of the prediction, as a factor.
         factor: f64,
-        /// What the best known parametrization is predicted to take.
+        /// The predicted elapsed of the best known parametrization.
         best: f64,
     },
-    /// The lowest mean rests on one run, so it is run again before anything is recommended.
+    /// The lowest mean rests on one run, so it is confirmed before it is recommended.
     Confirm {
         /// The mean so far.
         mean: f64,
         /// The mean of the default, if known.
         default_mean: Option<f64>,
     },
-    /// A run of the default, interleaved.
+    /// A control run: the default, interleaved.
     Control {
-        /// Which run of the default this is, from 1, runs in flight included.
+        /// The run's number of the default, from 1, runs in flight included.
         number: u64,
-        /// How many runs the epoch has had before it, runs in flight included.
+        /// How many runs of the epoch came before it, runs in flight included.
         runs: u64,
     },
     /// The recommended parametrization.
     Settled {
-        /// Its mean; none if it is the default and no run of it has finished twice.
+        /// Its mean; none for the default while fewer than two of its runs have finished.
         mean: Option<f64>,
         /// How many runs the mean rests on.
         n: u64,
@@ -203,19 +201,19 @@ pub enum Reason {
         default_mean: Option<f64>,
         /// Whether the default itself is the best known.
         is_default: bool,
-        /// What ended the search before its budget was spent, if anything did.
+        /// What ended the search before its budget was spent, if anything.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stopped: Option<Stopped>,
     },
     /// The best known parametrization, because this run may not explore.
     BestKnown {
-        /// Why it may not.
+        /// Why it may not explore.
         because: BestKnownBecause,
-        /// The mean of what it gets, if known.
+        /// The mean of its parametrization, if known.
         mean: Option<f64>,
         /// How many runs the mean rests on.
         n: u64,
-        /// Whether it is the best by the epoch before, because this one does not know better yet.
+        /// Whether the previous epoch's best is used, because this epoch knows no better.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         inherited: bool,
     },
@@ -223,16 +221,16 @@ pub enum Reason {
     Pinned,
     /// Nothing is applied; the run is only measured.
     Observe,
-    /// Nothing is applied, because the study's runs are too different to be one application's.
+    /// Nothing is applied, because the study's work is mixed.
     Mixed {
         /// The coefficient of variation of the latest runs of the default.
         cv: f64,
-        /// How many they are.
+        /// How many runs of the default were judged.
         runs: u64,
-        /// How many runs of another parametrization were looked at beside them.
+        /// How many runs of another parametrization were judged with them.
         #[serde(default, skip_serializing_if = "is_zero")]
         tuned: u64,
-        /// The two times they gather around, in seconds of the default, if they do.
+        /// The two modes, in seconds of the default, if the runs have two.
         modes: Option<(f64, f64)>,
     },
 }
@@ -245,8 +243,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What ended a search before its budget was spent: a criterion of `[study.stop]`, and how it was met,
-/// or the bound of `[study.loss]`.
+/// What ended a search early: a criterion of `[study.stop]`, or the regret budget, `[study.loss]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -255,7 +252,7 @@ pub enum Stopped {
     Improvement {
         /// Over how many runs.
         runs: u32,
-        /// By which share.
+        /// The share by which it fell.
         fell: f64,
     },
     /// There were few distinct parametrizations.
@@ -269,21 +266,21 @@ pub enum Stopped {
     Distance {
         /// Over how many runs.
         runs: u32,
-        /// How far on average from a run to the next, from 0 to 1.
+        /// The mean distance from a run to the next, from 0 to 1.
         moved: f64,
     },
-    /// Exploring is expected to have cost so much that a pause would not end in time.
+    /// The expected regret is so far over budget that a pause would not end in time.
     #[serde(rename = "loss_bound")]
     RegretBudget {
-        /// The expected loss, in runs of the default.
+        /// The expected regret, in runs of the default.
         #[serde(rename = "loss")]
         regret: f64,
-        /// What may be lost by now, in runs of the default.
+        /// The regret budget by now, in runs of the default.
         bound: f64,
     },
     /// Nothing is left to win.
     NothingLeft {
-        /// The most that any parametrization is expected to improve on the best known, as a share.
+        /// The largest expected improvement on the best known parametrization, as a share.
         gain: f64,
     },
 }
@@ -319,30 +316,30 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// Why a run gets the best known parametrization and explores nothing.
+/// Why a run gets the best known parametrization and does not explore.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BestKnownBecause {
-    /// As many runs explore at once as may.
+    /// The number of exploring runs in flight is at its limit.
     ExploringFull {
-        /// How many may.
+        /// The limit.
         exploring: u32,
     },
-    /// Exploring is expected to have cost as much as it may by now.
+    /// The expected regret has used up the budget so far.
     #[serde(rename = "loss_bound")]
     RegretBudget {
-        /// The expected loss, in runs of the default.
+        /// The expected regret, in runs of the default.
         #[serde(rename = "loss")]
         regret: f64,
-        /// What may be lost by now, in runs of the default.
+        /// The regret budget by now, in runs of the default.
         bound: f64,
     },
     /// A restarted job never explores.
     Restarted,
-    /// The study was locked by other starts until the deadline.
+    /// Other starts kept the study locked until the deadline.
     Busy,
-    /// The job's time limit leaves no room for a slow parametrization.
+    /// No time-limit headroom for a slow parametrization.
     #[serde(rename = "no_room")]
     NoHeadroom(NoHeadroom),
     /// An admin froze the study.
@@ -355,15 +352,15 @@ pub enum BestKnownBecause {
     NothingFinished,
 }
 
-/// What a time limit lacks. Seconds.
+/// A lack of time-limit headroom. Seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoHeadroom {
     /// The time limit.
     pub limit: f64,
-    /// The limit that would do; none while no run of the default has counted.
+    /// The sufficient limit; none while no run of the default has counted.
     pub needed: Option<f64>,
-    /// So many times the default may be tried.
+    /// How many times the default's elapsed a run may take.
     pub most: f64,
 }
 
@@ -391,16 +388,16 @@ impl fmt::Display for NoHeadroom {
     }
 }
 
-/// What makes an untested point the most promising (robert2019, section II-B-1).
+/// The acquisition function (robert2019, section II-B-1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Acquisition {
-    /// The time that it is expected to save.
+    /// The expected saving of time.
     #[default]
     ExpectedImprovement,
-    /// The probability that it is quicker than the best known.
+    /// The probability to be faster than the best known parametrization.
     ProbabilityOfImprovement,
-    /// The time that is expected of it.
+    /// The expected time.
     PosteriorMinimum,
 }
 
@@ -647,7 +644,6 @@ fn prediction(f: &mut fmt::Formatter<'_>, predicted: f64, factor: f64, best: f64
     )
 }
 
-/// A loss, in runs of the default.
 fn default_runs(value: f64) -> String {
     format!("{value:.1} default runs")
 }
@@ -723,13 +719,13 @@ mod tests {
             let json = serde_json::to_string(&mixed).unwrap();
             assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), mixed);
         }
-        // As it was stored while only the default was looked at.
+        // The stored form of reasons without `tuned`.
         let earlier = r#"{"kind":"mixed","cv":0.83,"runs":8,"modes":null}"#;
         let read = serde_json::from_str::<Reason>(earlier).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), earlier);
     }
 
-    /// The names in code may change, those that are stored may not.
+    /// The names in the code may change, the stored ones may not.
     #[test]
     fn stored_reasons_keep_their_words() {
         let budget = (3.5, 3.0);

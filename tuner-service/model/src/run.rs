@@ -1,10 +1,10 @@
-//! What a run is for.
+//! The phase of an epoch and the role of a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words;
 
-/// Where a study's epoch stands.
+/// The phase of a study's epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -18,7 +18,7 @@ pub enum Phase {
     Settled,
 }
 
-/// What a run is for.
+/// The role of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -28,7 +28,7 @@ pub enum Role {
     Design,
     /// A parametrization that the method proposed.
     Search,
-    /// A run of the default, interleaved.
+    /// A control run: the default, interleaved.
     Control,
     /// The recommended parametrization of a settled epoch.
     Settled,
@@ -41,7 +41,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether such a run tries something out, and counts against `exploring` and the budget.
+    /// Whether such a run explores, and counts against `exploring` and the budget.
     pub fn explores(self) -> bool {
         matches!(self, Role::Design | Role::Search)
     }

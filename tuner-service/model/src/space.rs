@@ -31,42 +31,31 @@ use rules::Rules;
 /// The largest number of parameters in a space.
 pub const MAX_PARAMETERS: usize = 20;
 
-/// The level of a parameter that does not exist, where points are compared.
+/// The level of a parameter that does not exist, for comparing points.
 pub const ABSENT: u32 = u32::MAX;
 
-/// All parametrizations of an accelerator: of the grid over its parameters' values what conditions
-/// and constraints leave.
+/// All parametrizations of an accelerator: the grid of its parameters' values, less what conditions
+/// and constraints exclude.
 ///
-/// A space that exists is valid: 1 to [`MAX_PARAMETERS`] parameters of distinct names, each with at
-/// least one value, all values distinct, and each default one of the values; conditions name
-/// parameters listed before, and the default breaks no constraint.
-///
-/// In JSON it is the list of its parameters, or, where there are constraints, an object of
-/// `parameters` and `constraints`.
+/// Always valid: 1 to [`MAX_PARAMETERS`] parameters with distinct names, distinct values and a
+/// default among them; conditions name earlier parameters; the default breaks no constraint. JSON:
+/// the list of parameters, or an object of `parameters` and `constraints` if there are constraints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Space {
     parameters: Vec<Parameter>,
     constraints: Vec<Constraint>,
     rules: Rules,
-    /// How many levels each parameter has.
     levels: Vec<u32>,
     default: Point,
 }
 
 impl Space {
-    /// Builds a space without constraints.
-    ///
-    /// # Errors
-    /// If the parameters do not make a valid space; the error names the parameter and the cure.
+    /// A space without constraints. Errs, with the parameter and the cure, when it is not valid.
     pub fn new(parameters: Vec<Parameter>) -> Result<Self, SpaceError> {
         Space::constrained(parameters, Vec::new())
     }
 
-    /// Builds a space whose parametrizations all satisfy the constraints.
-    ///
-    /// # Errors
-    /// If the parameters do not make a valid space, a constraint names what there is not, or the
-    /// default breaks one; the error names the parameter or the constraint, and the cure.
+    /// A space with constraints. Errs, with the parameter or constraint and the cure, if not valid.
     pub fn constrained(
         parameters: Vec<Parameter>,
         constraints: Vec<Constraint>,
@@ -107,7 +96,7 @@ impl Space {
         }
     }
 
-    /// Whether another space is the same but for what it tells people: units and descriptions.
+    /// Whether another space differs at most in texts for people: units and descriptions.
     pub fn offers_the_same(&self, other: &Space) -> bool {
         let plain = |parameter: &Parameter| Parameter {
             unit: None,
@@ -128,18 +117,17 @@ impl Space {
         &self.parameters
     }
 
-    /// What must hold of every parametrization.
+    /// The constraints that every parametrization satisfies.
     pub fn constraints(&self) -> &[Constraint] {
         &self.constraints
     }
 
-    /// Whether every point of the grid may be run: there are neither conditions nor constraints.
+    /// Whether every point of the grid may run: no conditions and no constraints.
     pub fn is_whole_grid(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// How many points the grid has, and so the most parametrizations that there can be: conditions
-    /// and constraints leave fewer. `u128::MAX` stands for that many or more.
+    /// The number of grid points, at least that of parametrizations; `u128::MAX` if larger.
     pub fn size(&self) -> u128 {
         self.levels.iter().fold(1_u128, |size, levels| {
             size.saturating_mul(u128::from(*levels))
@@ -161,8 +149,7 @@ impl Space {
         self.rules.existing(&point.0)
     }
 
-    /// The point that stands for this one: a parameter that does not exist there has its default's
-    /// level, so that equal parametrizations are equal points.
+    /// The representative of equal points: parameters that do not exist have their default's level.
     pub fn canonical(&self, mut point: Point) -> Point {
         if self.rules.has_conditions() {
             let existing = self.existing(&point);
@@ -175,8 +162,7 @@ impl Space {
         point
     }
 
-    /// Whether a canonical point may be run: each level is one of its parameter's, and all
-    /// constraints hold.
+    /// Whether a canonical point may run: its levels are in range and all constraints hold.
     pub fn admits(&self, point: &Point) -> bool {
         self.fits(point) && self.rules.hold(&point.0)
     }
@@ -186,7 +172,7 @@ impl Space {
         point.0.len() == self.levels.len() && levels.all(|(level, count)| level < count)
     }
 
-    /// The point with [`ABSENT`] for the level of each parameter that does not exist.
+    /// The point with [`ABSENT`] as the level of parameters that do not exist.
     pub fn seen(&self, point: &Point) -> Point {
         let mut seen = point.clone();
         if self.rules.has_conditions() {
@@ -200,7 +186,6 @@ impl Space {
         seen
     }
 
-    /// The first constraint that a point breaks.
     fn broken(&self, point: &Point) -> Option<SpaceError> {
         if self.admits(point) {
             return None;
@@ -228,12 +213,8 @@ impl Space {
         })
     }
 
-    /// The point of a parametrization.
-    ///
-    /// # Errors
-    /// If a parameter that exists has no value or one it cannot have, if there is a value for one
-    /// that does not exist, if a constraint is broken, or if there is a name that the space does not
-    /// know. The error names the valid choices.
+    /// The point of a parametrization. Errs, with the valid choices, on a missing, surplus, unknown
+    /// or invalid value or a broken constraint.
     pub fn validate(&self, parametrization: &Parametrization) -> Result<Point, SpaceError> {
         self.point_of(&parametrization.0, |parameter| {
             Err(SpaceError::MissingValue {
@@ -243,8 +224,8 @@ impl Space {
         })
     }
 
-    /// The parametrization at a point, without the parameters that do not exist there. A level that
-    /// a parameter does not have stands for its default, and so does a level that is missing.
+    /// The parametrization at a point, without parameters that do not exist. A missing or invalid
+    /// level stands for the default.
     pub fn parametrization(&self, point: &Point) -> Parametrization {
         let levels = self.default.0.iter().enumerate().map(|(place, default)| {
             let level = point.0.get(place);
@@ -268,12 +249,8 @@ impl Space {
         )
     }
 
-    /// A parametrization from some of its values; the parameters left out take their default, or
-    /// stay out where they do not exist.
-    ///
-    /// # Errors
-    /// If a name is unknown, a value is not valid or for a parameter that does not exist beside the
-    /// others, or a constraint is broken; the error names the valid choices.
+    /// A parametrization from some of its values; the others take their default if they exist.
+    /// Errs, with the valid choices, on an unknown name, a wrong value or a broken constraint.
     pub fn complete(
         &self,
         partial: &BTreeMap<String, Value>,
@@ -282,8 +259,7 @@ impl Space {
         Ok(self.parametrization(&point))
     }
 
-    /// The point of these values; `missing` gives that of a parameter that exists and is not among
-    /// them.
+    /// The point of these values; `missing` gives the value of an existing parameter without one.
     fn point_of(
         &self,
         values: &BTreeMap<String, Value>,
@@ -318,7 +294,7 @@ impl Space {
         }
     }
 
-    /// When a parameter exists, in words, with what its condition itself depends on.
+    /// When a parameter exists, in words, with the conditions that its own depends on.
     fn condition_of(&self, parameter: &Parameter) -> String {
         let conditions = std::iter::successors(parameter.when.as_ref(), |condition| {
             let on = |known: &&Parameter| known.name == condition.parameter;
@@ -328,12 +304,8 @@ impl Space {
         words.join(" and ")
     }
 
-    /// The value that a person means by a text: the number, if the parameter can have it, otherwise
-    /// the word.
-    ///
-    /// # Errors
-    /// If the name is unknown or no value of the parameter is written so; the error names the valid
-    /// choices.
+    /// The value that a text stands for: a number if the parameter can have it, otherwise a word.
+    /// Errs, with the valid choices, on an unknown name or value.
     pub fn parse_value(&self, name: &str, text: &str) -> Result<Value, SpaceError> {
         let parameter = self
             .parameters
@@ -352,14 +324,14 @@ impl Space {
             .ok_or_else(|| invalid(parameter, &word))
     }
 
-    /// How far apart two canonical points are, from 0 to 1: the root mean square over the parameters
-    /// of their distances, each 0 or 1 for categories and the share of the range for ordered values.
-    /// A parameter that exists at one point only is 1 apart, one that exists at neither 0.
+    /// The distance of two canonical points, from 0 to 1: the root mean square over the parameters
+    /// of 0 or 1 for categories, the share of the range for ordered values, and 1 (0) for a
+    /// parameter that exists at one point only (at neither).
     pub fn distance(&self, a: &Point, b: &Point) -> f64 {
         self.metric().distance(a, b)
     }
 
-    /// Sorts points by how far they are from the default.
+    /// Sorts points by their distance from the default.
     pub fn sort_nearest_first(&self, points: &mut [Point]) {
         let (metric, default) = (self.metric(), self.default_point());
         points.sort_by(|a, b| {
@@ -388,10 +360,9 @@ impl Space {
 
 /// Distances in one space.
 pub struct Metric<'a> {
-    /// For each parameter the number of steps from one end of its range to the other; none for
-    /// categories.
+    /// The number of steps from one end of each range to the other; none for categories.
     scales: Vec<Option<f64>>,
-    /// The space, if parameters may not exist.
+    /// The space, if it has conditions.
     conditions: Option<&'a Space>,
 }
 
@@ -418,12 +389,12 @@ impl Metric<'_> {
     }
 }
 
-/// The number of levels of a parameter; one of a space has at least 1, and no more than `u32` holds.
+/// The number of levels of a parameter, from 1 to `u32::MAX`.
 pub fn levels_of(parameter: &Parameter) -> u32 {
     u32::try_from(parameter.levels()).unwrap_or(u32::MAX).max(1)
 }
 
-/// Any other of so many levels, at least 2, each as likely.
+/// Another of `levels` levels (at least 2), drawn uniformly.
 pub fn other_level(level: u32, levels: u32, rng: &mut ChaCha8Rng) -> u32 {
     let other = rng.random_range(0..levels - 1);
     if other < level { other } else { other + 1 }

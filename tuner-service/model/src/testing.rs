@@ -1,4 +1,4 @@
-//! Spaces for the tests, of this crate and of those that depend on it.
+//! Spaces for the tests of this crate and of its dependents.
 
 #![allow(clippy::unwrap_used)]
 
@@ -142,7 +142,7 @@ pub fn any_constrained(seed: u64) -> Space {
                 },
             }
         };
-        // One that the default breaks, or that compares words with numbers, is left out.
+        // Left out: a constraint that the default breaks, or that compares words with numbers.
         let mut constraints = space.constraints().to_vec();
         constraints.push(constraint);
         if let Ok(constrained) = Space::constrained(parameters.clone(), constraints) {

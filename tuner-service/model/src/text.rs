@@ -1,8 +1,8 @@
-//! How numbers and differences are written in sentences.
+//! Numbers and differences in sentences.
 
 use std::fmt;
 
-/// Seconds with four significant digits and no idle zeros.
+/// Seconds with four significant digits, without trailing zeros.
 pub fn seconds(value: f64) -> String {
     let magnitude = if value == 0.0 || !value.is_finite() {
         0
@@ -19,7 +19,6 @@ pub fn seconds(value: f64) -> String {
     format!("{text} s")
 }
 
-/// How runs differ that are too different to be one application's.
 pub(crate) fn different(
     f: &mut fmt::Formatter<'_>,
     cv: f64,

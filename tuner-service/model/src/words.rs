@@ -1,19 +1,19 @@
 //! Enums of plain words.
 
-/// A word that names no phase, role or method.
+/// A word that is no phase, role or method.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{word:?} is not a {what}: it must be one of {known}")]
 pub struct UnknownWord {
-    /// What was asked for: `phase`, `role` or `method`.
+    /// The kind of word: `phase`, `role` or `method`.
     pub what: &'static str,
-    /// The word that was given.
+    /// The word.
     pub word: String,
     /// The valid words, separated by commas.
     pub known: String,
 }
 
-/// Gives an enum of plain words its `ALL`, `Display` and `FromStr`, in serde's spelling. A word after a bar is
-/// an earlier one, which is still read.
+/// Gives an enum of plain words `ALL`, `Display` and `FromStr`, in serde's spelling. A word after a
+/// bar is an older spelling that is still read.
 #[macro_export]
 macro_rules! words {
     ($type:ident, $what:literal, $($variant:ident => $word:literal $(| $earlier:literal)?),+ $(,)?) => {

@@ -1,7 +1,6 @@
-//! Whole lives of runs, start and finish, as many clients' prologs and epilogs ask for them: how many in how
-//! long, and how long is each waited for?
+//! Load test: many clients send the start and finish of runs; reports throughput and latency.
 //!
-//! Each client lives one life after the other, on the next study in turn. Run as root; prints one JSON object.
+//! Each client does one run after another, on the studies in turn. Run as root; prints JSON.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -56,16 +55,16 @@ struct Arguments {
 struct Summary {
     lives: usize,
     failed: usize,
-    /// A few of what was said instead of an answer, each with how often.
+    /// A few error messages, with counts.
     failures: BTreeMap<String, usize>,
     seconds: f64,
     starts: Times,
     finishes: Times,
-    /// How many runs have each role.
+    /// Runs by role.
     roles: BTreeMap<String, usize>,
 }
 
-/// Milliseconds that requests took.
+/// Latencies of requests in milliseconds.
 #[derive(Serialize)]
 struct Times {
     median: f64,
@@ -86,8 +85,7 @@ impl Times {
     }
 }
 
-/// Every prolog has a process, and mostly a munged, of its own; this one must not ask its munged for
-/// more at once than the socket can queue.
+/// Real prologs mostly have a munged each. Here one serves all: stay below its socket's queue.
 const MUNGE_CALLS: usize = 32;
 
 fn main() -> ExitCode {
@@ -118,7 +116,7 @@ fn failed(error: &dyn std::error::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// What one client has seen.
+/// The results of one client.
 #[derive(Default)]
 struct Seen {
     starts: Vec<f64>,
@@ -241,7 +239,7 @@ fn job(arguments: &Arguments, number: u32) -> Job {
     }
 }
 
-/// What the epilog of a job would say that did as it was told.
+/// The epilog's report of a job that used what it was given.
 fn finish(start: StartRequest, answer: StartAnswer) -> FinishRequest {
     let elapsed = elapsed(&answer.parametrization.key(), start.job.job_id);
     let applied = if answer.delivery.files.is_empty() {
@@ -276,7 +274,7 @@ fn finish(start: StartRequest, answer: StartAnswer) -> FinishRequest {
     }
 }
 
-/// Nanoseconds: a parametrization has 16 to 24 s of its own, and each run differs by up to 5 %.
+/// Nanoseconds: each parametrization has a level of 16 to 24 s, and runs scatter by up to 5 %.
 fn elapsed(parametrization: &str, job_id: u32) -> u64 {
     let level = 16_000_000_000 + hash(&parametrization) % 8_000_000_000;
     level / 100 * (95 + hash(&(parametrization, job_id)) % 11)

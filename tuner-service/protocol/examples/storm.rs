@@ -1,7 +1,5 @@
-//! Many starts of one study at once, as an array's prologs ask them, or those of one job on many nodes: how does
-//! the service answer?
-//!
-//! Run as root; prints one JSON object.
+//! Load test: many starts of one study at once, from a job array or from the nodes of one job. Run
+//! as root; prints one JSON object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -55,21 +53,18 @@ struct Summary {
     asked: u32,
     answered: usize,
     failed: usize,
-    /// A few of what was said instead of an answer, each with how often.
+    /// A few error messages, with counts.
     failures: BTreeMap<String, usize>,
     median_ms: u128,
     p99_ms: u128,
     slowest_ms: u128,
-    /// How many runs have each role.
     roles: BTreeMap<String, usize>,
-    /// How many runs explore.
     exploring: usize,
-    /// How many parametrizations they explore.
+    /// Distinct parametrizations of the exploring runs.
     explored: usize,
 }
 
-/// Every prolog has a process, and mostly a munged, of its own; this one must not ask its munged for
-/// more at once than the socket can queue.
+/// Real prologs mostly have a munged each. Here one serves all: stay below its socket's queue.
 const MUNGE_CALLS: usize = 32;
 
 fn main() -> ExitCode {
@@ -102,7 +97,6 @@ fn main() -> ExitCode {
 }
 
 async fn storm(arguments: &Arguments, client: &Client) -> Summary {
-    // All connect at the same moment.
     let barrier = Arc::new(Barrier::new(arguments.starts as usize));
     let deadline = Duration::from_millis(arguments.deadline_ms);
     let mut asking = JoinSet::new();

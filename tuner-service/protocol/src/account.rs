@@ -1,5 +1,4 @@
-//! Accounts as they are believed. Where a site does not enforce its associations, whoever submits a job
-//! may write anything for its account.
+//! Names of accounts, untrusted: without enforced associations a user may submit any text.
 
 /// Whether a text may be an account's name: 1 to 64 ASCII letters, digits, `_`, `-`, `.`, `+`.
 #[must_use]

@@ -24,10 +24,10 @@ use crate::signature::{
 };
 use crate::types::ErrorBody;
 
-/// A larger answer is not read: nothing the service says to a node comes near it.
+/// Far above any answer of the service to a node, in bytes.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
-/// What `/v1/health` says is far shorter.
+/// Far above the answer of `/v1/health`, in bytes.
 const PROBE_LIMIT: usize = 4096;
 
 /// The methods that the API uses.
@@ -57,11 +57,11 @@ pub struct Call<'a, B: ?Sized> {
     pub path: &'a str,
     /// The body, sent as JSON; `None` sends none.
     pub body: Option<&'a B>,
-    /// Whether it may be sent to the next endpoint though another has it, or may have carried it out.
+    /// Whether it may be sent to another endpoint although one has received it already.
     pub idempotent: bool,
 }
 
-/// Why no answer was had.
+/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The configuration is wrong.
@@ -76,20 +76,20 @@ pub enum ClientError {
     /// The deadline passed.
     #[error("no answer from the tuner service within {} ms", .0.as_millis())]
     Deadline(Duration),
-    /// An answer that cannot be believed.
+    /// The answer's signature is not valid.
     #[error("the answer from {endpoint} is not the tuner service's: {source}")]
     Signature {
-        /// Who answered.
+        /// The endpoint that answered.
         endpoint: String,
-        /// What is wrong with it.
+        /// The problem.
         source: SignatureError,
     },
-    /// An answer that cannot be understood.
+    /// The answer cannot be parsed.
     #[error("the answer from {endpoint} cannot be read: {problem}")]
     Malformed {
-        /// Who answered.
+        /// The endpoint that answered.
         endpoint: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The service refuses, and says why.
@@ -99,13 +99,13 @@ pub enum ClientError {
         status: u16,
         /// A stable word for programs, such as `unknown_accelerator`.
         code: String,
-        /// For people.
+        /// A sentence for people.
         message: String,
     },
 }
 
 impl ClientError {
-    /// Whether the same request can be accepted later: spooled reports are kept then.
+    /// Whether the same request may be accepted later: spooled reports are kept then.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -114,7 +114,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the service cannot take any request now, whatever is asked of it.
+    /// Whether the service can take no request at all now.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
@@ -133,22 +133,17 @@ struct Asked {
     body: Bytes,
 }
 
-/// A client of the service. Clones of one remember together which endpoint answered last.
+/// A client of the service. Its clones share which endpoint answered last.
 #[derive(Clone)]
 pub struct Client {
     endpoints: Arc<[Endpoint]>,
-    /// The one that is asked first.
     preferred: Arc<AtomicUsize>,
     service_uid: u32,
     credentials: Arc<dyn Credentials>,
 }
 
 impl Client {
-    /// A client as configured.
-    ///
-    /// # Errors
-    ///
-    /// When the service's account does not exist here.
+    /// A client as configured. Errs when the service's account does not exist on this machine.
     pub fn new(config: &ClientConfig) -> Result<Self, ConfigError> {
         Ok(Self {
             endpoints: config.endpoints.clone().into(),
@@ -160,7 +155,7 @@ impl Client {
         })
     }
 
-    /// The endpoint that is asked first because it answered last; `None`: the first one configured.
+    /// The endpoint that answered last and is asked first; `None`: the first one configured.
     #[must_use]
     pub fn preferred(&self) -> Option<&Endpoint> {
         match self.preferred.load(Ordering::Relaxed) {
@@ -169,25 +164,19 @@ impl Client {
         }
     }
 
-    /// Asks this endpoint first, as [`Client::preferred`] said of an earlier client; without one, or
-    /// where it is no longer configured, the first one configured.
+    /// Sets [`Client::preferred`]. Without an endpoint, or with one that is not configured, the
+    /// first one configured is preferred.
     pub fn prefer(&self, endpoint: Option<&Endpoint>) {
         let known = |one: &&Endpoint| Some(*one) == endpoint;
         let index = endpoint.and_then(|_| self.endpoints.iter().position(|one| known(&one)));
         self.preferred.store(index.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Sends a request and returns the verified answer, all within `deadline`: signing,
-    /// connecting, every endpoint, and verifying.
+    /// Sends a request and returns the verified answer; `deadline` covers all of it.
     ///
-    /// The endpoint that answered last is asked first, and each of the others a short while after the
-    /// one before, unless that is alive, or at once when it has failed. The first answer is believed, and
-    /// the others are not waited for. A request that is not idempotent is sent once, over the first connection at
-    /// whose other end a service answers.
-    ///
-    /// # Errors
-    ///
-    /// See [`ClientError`].
+    /// The preferred endpoint is asked first. The next one follows after a short delay unless the
+    /// one before is alive, or at once when it fails. The first answer wins. A request that is not
+    /// idempotent is sent once, over the first connection on which `/v1/health` answers.
     pub async fn call<B, A>(&self, call: Call<'_, B>, deadline: Duration) -> Result<A, ClientError>
     where
         B: Serialize + ?Sized,
@@ -244,7 +233,7 @@ impl Client {
             };
             (index, attempt)
         });
-        // What is asked there is whether it is alive: who does not say so is not.
+        // Each attempt is itself the check for life: an endpoint that does not answer is not alive.
         let (index, connection) = race::race(attempts, |_| async { false }, stagger, end)
             .await
             .map_err(|lost| self.lost(lost, deadline))?;
@@ -256,7 +245,7 @@ impl Client {
         decode(endpoint, &answer)
     }
 
-    /// Whether the process at an endpoint answers at once, though it has not yet said what it was asked.
+    /// Whether the process at an endpoint answers `/v1/health` in time.
     async fn is_alive(&self, index: usize, patience: Duration) -> bool {
         let probed = async {
             let mut connection = Connection::to(&self.endpoints[index]).await?;
@@ -265,14 +254,14 @@ impl Client {
         matches!(tokio::time::timeout(patience, probed).await, Ok(Ok(())))
     }
 
-    /// The endpoints' indices, the preferred one first and the others as they are configured.
+    /// The endpoints' indices: the preferred one, then the others as configured.
     fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
         let preferred = self.preferred.load(Ordering::Relaxed);
         let others = (0..self.endpoints.len()).filter(move |index| *index != preferred);
         std::iter::once(preferred).chain(others)
     }
 
-    /// Why no endpoint gave an answer. It is an outage only if it is one at each of them.
+    /// Why no endpoint gave an answer. It is an outage only if every endpoint is out.
     fn lost(&self, lost: race::Lost<ClientError>, deadline: Duration) -> ClientError {
         if lost.iter().all(|(_, error)| error.is_none()) {
             return ClientError::Deadline(deadline);
@@ -305,7 +294,7 @@ impl Client {
         }
     }
 
-    /// Asks over a connection: a service that is down must not cost munged two credentials per job.
+    /// Signs after connecting: an endpoint that is down must not cost munged a credential.
     async fn ask(
         &self,
         endpoint: &Endpoint,
@@ -400,8 +389,7 @@ fn unreachable(error: impl std::fmt::Display) -> ClientError {
     ClientError::Unreachable(error.to_string())
 }
 
-/// Whether what one endpoint said settles it for all: an answer, a refusal for good, or a munged of
-/// our own that fails.
+/// Whether one endpoint's result ends the race: an answer, a final refusal, or munged's failure.
 fn decisive<T>(said: Result<T, ClientError>) -> ControlFlow<Result<T, ClientError>, ClientError> {
     match said {
         Err(error) if error.is_transient() && !matches!(error, ClientError::Munge(_)) => {
@@ -411,7 +399,7 @@ fn decisive<T>(said: Result<T, ClientError>) -> ControlFlow<Result<T, ClientErro
     }
 }
 
-/// libmunge blocks, so it runs beside the runtime; the deadline abandons it there.
+/// libmunge blocks, so it runs on a blocking thread; the deadline abandons it there.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ClientError> {
@@ -420,7 +408,7 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| ClientError::Unreachable(error.to_string()))
 }
 
-/// The service signs refusals too, save those it makes before it knows who asks.
+/// The service signs refusals too, except those before it knows who asks.
 fn unsigned(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError {
     if status == StatusCode::UNAUTHORIZED || status == StatusCode::SERVICE_UNAVAILABLE {
         return refusal(endpoint, status, body);
@@ -433,7 +421,7 @@ fn unsigned(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError
 
 fn refusal(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<ErrorBody>(body) {
-        // Whoever answers where the service should can write anything here, and it reaches terminals, logs and reports.
+        // An impostor can write anything here, and it reaches terminals, logs and reports.
         Ok(body) => ClientError::Refused {
             status: status.as_u16(),
             code: shown(&body.error.code),
@@ -453,7 +441,7 @@ fn decode<A: DeserializeOwned>(endpoint: &Endpoint, body: &[u8]) -> Result<A, Cl
     })
 }
 
-/// An HTTP/1.1 connection, driven by a task of its own that ends with it.
+/// An HTTP/1.1 connection. Its task ends with it.
 struct Connection {
     sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
     driver: tokio::task::JoinHandle<()>,
@@ -494,7 +482,7 @@ impl Connection {
         Ok(Self { sender, driver })
     }
 
-    /// Waits until the process at the other end answers: a connection may be accepted for one that hangs.
+    /// Waits until the peer answers: the kernel also accepts connections for a process that hangs.
     async fn probe(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let request = http::Request::get("/v1/health")
             .header(http::header::HOST, "io-autotuned")
@@ -528,13 +516,11 @@ mod tests {
 
     const USER: u32 = 1000;
     const SERVICE: u32 = 7;
-    /// A prolog's.
     const DEADLINE: Duration = Duration::from_secs(2);
 
-    /// What a busy machine may make later; what hangs or drips here takes 7 s and more.
+    /// The lateness of a busy machine; whatever hangs or drips here takes 7 s or more.
     const LATENESS: Duration = Duration::from_secs(2);
 
-    /// What a server does with a connection.
     #[derive(Clone, Copy)]
     enum Behaviour {
         Silent,
@@ -569,7 +555,7 @@ mod tests {
                 }
                 let request = String::from_utf8_lossy(&buffer[..length]).into_owned();
                 let Ok(nonce) = Nonce::parse(header(&request, NONCE_HEADER)) else {
-                    // A client that has gone, or one that waits for a silent server.
+                    // The client has gone, or waits for a silent server.
                     held.push(stream);
                     continue;
                 };
@@ -581,7 +567,7 @@ mod tests {
                 let signature = sign_answer(&signer, USER, 200, &nonce, body).unwrap();
                 let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n", body.len());
                 let signed = format!("{head}{ANSWER_HEADER}: {signature}\r\n\r\n");
-                // The client may have gone by then, which is what some of the tests want.
+                // The client may have gone by then; some tests want that.
                 let _ = match behaviour {
                     Behaviour::Silent => {
                         held.push(stream);
@@ -624,7 +610,6 @@ mod tests {
         });
     }
 
-    /// A client of servers that behave like this; the directory has their sockets.
     fn client(
         behaviours: &[Behaviour],
         credentials: Arc<dyn Credentials>,
@@ -681,7 +666,7 @@ mod tests {
         );
     }
 
-    /// What anybody can answer in the service's place, unsigned.
+    /// An impostor's unsigned answer.
     #[test]
     fn fuzz_refusal() {
         let body = r#"{"error": {"code": "busy", "message": "the study is busy; ask again"}}"#;
@@ -744,7 +729,7 @@ mod tests {
         let second = client.endpoints[1].clone();
         assert_eq!(client.preferred(), Some(&second));
         assert_eq!(client.in_order().collect::<Vec<_>>(), [1, 0]);
-        // As another process would have it, whose configuration may be another.
+        // Another process may have another configuration.
         client.prefer(None);
         assert_eq!(client.preferred(), None);
         client.prefer(Some(&second));
@@ -776,7 +761,7 @@ mod tests {
         use Behaviour::{Broken, Signed, Silent};
         let (client_of, _sockets) = client(&[Silent, Signed], plain());
         assert_eq!(ask(&client_of, false).await.unwrap(), "hello");
-        // It was sent: the other endpoint is not asked for the same.
+        // The request was sent, so the other endpoint is not asked.
         let (client_of, _sockets) = client(&[Broken, Signed], plain());
         let error = ask(&client_of, false).await.unwrap_err();
         assert!(

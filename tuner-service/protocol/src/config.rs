@@ -1,4 +1,4 @@
-//! How the service is reached, for the CLI and the node helper: `/etc/io-autotune/client.toml`.
+//! The client's configuration, for the CLI and the node helper: `/etc/io-autotune/client.toml`.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -54,7 +54,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// The account that the service runs under, by name or number.
+/// The service's account, by name or number.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum ServiceAccount {
@@ -64,15 +64,15 @@ pub enum ServiceAccount {
     Name(String),
 }
 
-/// How the service is reached and how it is known to be the service.
+/// How to reach the service, and how to recognise it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientConfig {
-    /// Tried in this order, within the caller's one deadline.
+    /// Asked in this order, within the caller's deadline.
     pub endpoints: Vec<Endpoint>,
     /// Only answers signed by this account are believed.
     pub service_user: ServiceAccount,
-    /// munged's socket, where it is not libmunge's default.
+    /// munged's socket, if it is not libmunge's default.
     #[serde(default)]
     pub munge_socket: Option<PathBuf>,
 }
@@ -85,37 +85,33 @@ pub enum ConfigError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file is not of the expected form; the message has line and column.
+    /// The file has a wrong form; the message has line and column.
     #[error("{path}: {source}")]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: Box<toml::de::Error>,
     },
-    /// Root would act on what somebody else has written.
+    /// Root refuses a file that others can write.
     #[error("{0} must be root's, and nobody else's to write, for root to use it")]
     Untrusted(PathBuf),
-    /// No endpoint.
+    /// The list of endpoints is empty.
     #[error(
         "{0}: endpoints is empty: name at least one, such as \"unix:/run/io-autotuned/io-autotuned.sock\""
     )]
     NoEndpoint(PathBuf),
-    /// The service's account does not exist here.
+    /// The service's account does not exist on this machine.
     #[error("service_user = {0:?}: no such account on this machine")]
     NoAccount(String),
 }
 
 impl ClientConfig {
-    /// Reads a configuration file.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read or is wrong; the message names the line. And for root, who acts on the answers of whom
-    /// it names, when another could have written it.
+    /// Reads a configuration file. Errs, with the line, when it cannot be read or is wrong; for
+    /// root also when others could have written it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let unreadable = |source| ConfigError::Io {
             path: path.to_owned(),
@@ -137,11 +133,7 @@ impl ClientConfig {
         Ok(config)
     }
 
-    /// The service's uid.
-    ///
-    /// # Errors
-    ///
-    /// When the account does not exist on this machine.
+    /// The service's uid. Errs when the account does not exist on this machine.
     pub fn service_uid(&self) -> Result<u32, ConfigError> {
         match &self.service_user {
             ServiceAccount::Uid(uid) => Ok(*uid),

@@ -1,8 +1,8 @@
-//! What the parts of io-autotune say to each other.
+//! The protocol between the parts of io-autotune: HTTP/1.1 with JSON bodies, on a Unix socket and
+//! TCP.
 //!
-//! HTTP/1.1 with JSON bodies, on a Unix socket and on TCP. Every request but the health checks
-//! and the API's description carries a MUNGE credential ([`signature`]), and every answer to such
-//! a request is signed back, because root acts on it.
+//! Requests carry a MUNGE credential ([`signature`]), except health checks and the API's
+//! description. Answers to them are signed too, because root acts on them.
 
 mod account;
 mod client;

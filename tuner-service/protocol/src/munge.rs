@@ -1,15 +1,14 @@
-//! MUNGE credentials, by libmunge (see `munge.h`; identity is the encoding process's effective
-//! uid). Calls block: up to some ten seconds when munged is down, so callers keep them inside
-//! their own deadline.
+//! MUNGE credentials by libmunge (`munge.h`). Identity is the encoding process's effective uid.
+//! Calls block, up to about ten seconds when munged is down: callers keep them inside a deadline.
 
 use std::path::PathBuf;
 
 /// A decoded credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// What the sender signed.
+    /// The signed text.
     pub payload: Vec<u8>,
-    /// The sender's effective uid, vouched for by munged.
+    /// The sender's effective uid, as munged vouches for it.
     pub uid: u32,
     /// The sender's effective gid.
     pub gid: u32,
@@ -23,41 +22,32 @@ pub enum MungeError {
         "munge ({socket}): {message}; is munged running, and is its socket the one configured?"
     )]
     Unavailable {
-        /// The socket asked.
+        /// The socket.
         socket: String,
-        /// libmunge's own words.
+        /// libmunge's message.
         message: String,
     },
-    /// The credential is not acceptable: forged, expired, replayed or meant for someone else.
+    /// The credential is forged, expired, replayed or for another reader.
     #[error("munge refuses the credential: {0}")]
     Refused(String),
 }
 
-/// Makes and reads credentials. The seam through which signatures are tested without munged.
+/// Makes and reads credentials. Tests replace munged here.
 pub trait Credentials: Send + Sync {
-    /// A credential over `payload` that only processes of `reader` can decode.
-    ///
-    /// # Errors
-    ///
-    /// When munged cannot be asked.
+    /// A credential over `payload` for the uid `reader` alone. Errs when munged cannot be asked.
     fn encode(&self, payload: &[u8], reader: u32) -> Result<String, MungeError>;
 
-    /// Decodes a credential; a second time it is refused as replayed.
-    ///
-    /// # Errors
-    ///
-    /// When munged cannot be asked, or refuses.
+    /// Decodes a credential once. Errs when munged cannot be asked, or refuses (a replay, too).
     fn decode(&self, credential: &str) -> Result<Decoded, MungeError>;
 }
 
-/// Seconds for which a credential is good: requests and answers are read at once, so a short life
-/// leaves little to replay; it must cover the clock skew that a cluster tolerates.
+/// Seconds that a credential is valid: above a cluster's clock skew, with little to replay.
 const TIME_TO_LIVE: std::ffi::c_int = 60;
 
 /// munged, by its socket.
 #[derive(Clone, Debug, Default)]
 pub struct Munge {
-    /// The socket; `None` is libmunge's own default.
+    /// The socket; `None`: libmunge's default.
     pub socket: Option<PathBuf>,
 }
 
@@ -85,7 +75,7 @@ mod ffi {
 
     use super::{Decoded, MungeError};
 
-    // Values of `munge_opt_t` and `munge_err_t` in munge.h; part of libmunge's stable ABI.
+    // `munge_opt_t` and `munge_err_t` in munge.h, part of libmunge's stable ABI.
     const MUNGE_OPT_TTL: c_int = 4;
     const MUNGE_OPT_SOCKET: c_int = 8;
     const MUNGE_OPT_UID_RESTRICTION: c_int = 9;
@@ -123,7 +113,6 @@ mod ffi {
             .into_owned()
     }
 
-    /// Memory from libmunge's malloc, freed on every path.
     struct Malloced<T>(*mut T);
 
     impl<T> Drop for Malloced<T> {
@@ -177,7 +166,7 @@ mod ffi {
             let length = c_int::try_from(payload.len())
                 .map_err(|_| self.unavailable("the payload is too long".into()))?;
             let mut credential = Malloced(ptr::null_mut());
-            // SAFETY: the payload is readable for `length` bytes; the result is owned by `credential`.
+            // SAFETY: the payload is readable for `length` bytes; `credential` owns the result.
             let code = unsafe {
                 munge_encode(
                     &raw mut credential.0,
@@ -195,13 +184,13 @@ mod ffi {
         pub(super) fn decode(&self, credential: &str) -> Result<Decoded, MungeError> {
             let credential = CString::new(credential)
                 .map_err(|_| MungeError::Refused("it has a NUL byte".into()))?;
-            // libmunge calls that a bad argument, which is its caller's fault; here it is the sender's.
+            // libmunge would report a bad argument, the caller's fault; here it is the sender's.
             if credential.is_empty() {
                 return Err(MungeError::Refused("it is empty".into()));
             }
             let mut payload = Malloced(ptr::null_mut::<c_void>());
             let (mut length, mut uid, mut gid) = (0, u32::MAX, u32::MAX);
-            // SAFETY: all pointers are valid for the call; the payload is owned by `payload`.
+            // SAFETY: all pointers are valid for the call; `payload` owns the result.
             let code = unsafe {
                 munge_decode(
                     credential.as_ptr(),
@@ -212,7 +201,7 @@ mod ffi {
                     &raw mut gid,
                 )
             };
-            // Expired, rewound and replayed credentials come with a payload, and are refused too.
+            // Expired, rewound and replayed credentials come with a payload; they are refused too.
             self.check(code)?;
             let bytes = match usize::try_from(length) {
                 // SAFETY: on success libmunge returns `length` bytes.

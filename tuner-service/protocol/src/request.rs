@@ -1,4 +1,4 @@
-//! What a user asked for with `--io-autotune`, in the canonical form that travels with the job.
+//! A user's request by `--io-autotune`, in the canonical form that travels with the job.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What is to be done with a job.
+/// What to do with a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -17,33 +17,31 @@ pub enum Mode {
     Observe,
 }
 
-/// Why a job is treated differently from what was asked.
+/// Why a job is not treated as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
-    /// The job's name says nothing about the application, so runs of different ones would mix.
+    /// The job's name does not identify an application, so different work would mix.
     MeaninglessName,
 }
 
-/// A user's request, parsed from the plugin's canonical text
+/// A user's request, from the plugin's canonical text
 /// `app=NAME,accelerator=NAME,mode=tune|observe[,note=meaningless_name]`.
 ///
-/// The text passes through the job's environment, which its user can forge, so it is parsed as
-/// strictly in the root prolog as at submission.
+/// The user can forge the text in the job's environment: the prolog parses it strictly again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The application's name; absent when the job has none.
+    /// The application's name; absent if the job has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<String>,
-    /// The accelerator's name, or those of several with `+` between them, in any order; absent means the site's
-    /// default one.
+    /// The accelerator's name, or several joined by `+` in any order; absent: the site's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<String>,
-    /// What is to be done.
+    /// What to do with the job.
     #[serde(default)]
     pub mode: Mode,
-    /// Why the mode is not what was asked.
+    /// Why the mode is not the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
 }
@@ -56,27 +54,23 @@ pub enum RequestError {
         "{0:?} is not one of app=NAME, accelerator=NAME, mode=tune|observe, note=meaningless_name"
     )]
     Item(String),
-    /// A key stands twice.
+    /// A key is given twice.
     #[error("{0} is given twice")]
     Twice(&'static str),
-    /// A name has characters that names do not have, or is too long.
+    /// A name is too long, or has a character that is not allowed.
     #[error(
         "{key}={value:?} is not a name: at most 128 of letters, digits and . _ + @ -, starting with a letter or digit"
     )]
     Name {
         /// The key.
         key: &'static str,
-        /// What was given.
+        /// The value.
         value: String,
     },
 }
 
 impl Request {
-    /// Checks the names of a request that came by another way than [`FromStr`].
-    ///
-    /// # Errors
-    ///
-    /// Names the field that is wrong.
+    /// Checks the names of a request that did not come by [`FromStr`]. Errs with the wrong field.
     pub fn validate(&self) -> Result<(), RequestError> {
         for (key, value) in [("app", &self.app), ("accelerator", &self.accelerator)] {
             if let Some(value) = value {
@@ -200,7 +194,6 @@ mod tests {
                 return;
             };
             match text.parse::<Request>() {
-                // What travels on reads back as it was meant.
                 Ok(request) => assert_eq!(request.to_string().parse::<Request>().unwrap(), request),
                 Err(error) => {
                     let message = error.to_string();

@@ -1,14 +1,9 @@
-//! How a program that asks the service runs.
+//! The runtime of a program that asks the service.
 
 use std::io;
 
-/// Runs a program's work on this thread, and comes back as soon as the work is done.
-///
-/// A call into libmunge cannot be cancelled: one that hangs is left behind and not waited for.
-///
-/// # Errors
-///
-/// When the system gives no event queue.
+/// Runs the work on this thread and returns as soon as it is done. A libmunge call that hangs
+/// cannot be cancelled and is left behind. Errs when the system gives no event queue.
 pub fn block_on<T>(work: impl Future<Output = T>) -> io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

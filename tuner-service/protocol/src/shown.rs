@@ -1,10 +1,10 @@
-//! Text of others, made fit for a terminal, a log and a report.
+//! Untrusted text for terminals, logs and reports.
 
-/// No sentence of the service's is longer.
+/// Longer than any message of the service.
 const LONGEST: usize = 4000;
 
-/// The text in one line and cut, with `?` for what acts on a terminal or lets a line pass for another: the plugin's
-/// `ioat_text_clean` does the same to what the helper prints.
+/// The text on one line, cut, with `?` for control and bidirectional characters. The plugin's
+/// `ioat_text_clean` does the same to the helper's output.
 #[must_use]
 pub fn shown(text: &str) -> String {
     text.chars()

@@ -1,19 +1,15 @@
-//! Signatures of requests and answers.
+//! Signatures of requests and answers, as MUNGE credentials over SHA-256 digests.
 //!
-//! A request's MUNGE credential is over a digest of method, path with query, body and a nonce; it
-//! is restricted to the service's uid, so that nobody else can decode it, and munged refuses it a
-//! second time. The answer's credential is over a digest of the request's nonce, the status and
-//! the body, restricted to the caller's uid. So an answer can neither be made up by someone who is
-//! not the service nor belong to another request.
-//!
-//! What is said is signed, not hidden: bodies travel in clear text, and hold nothing that a
-//! cluster's users may not see of their own jobs.
+//! A request's digest covers method, path with query, nonce and body. Only the service's uid can
+//! decode it, and munged refuses replays. An answer's digest covers status, the request's nonce and
+//! the body; only the caller's uid can decode it. So nobody else can make an answer, and no answer
+//! fits another request. Bodies are signed, not encrypted: they hold only the user's own jobs.
 
 use sha2::{Digest, Sha256};
 
 use crate::munge::{Credentials, MungeError};
 
-/// The request's credential; the value is `MUNGE:...:` as munged makes it.
+/// The request's credential, `MUNGE:...:` as munged makes it.
 pub const REQUEST_HEADER: &str = "x-io-autotune-credential";
 /// The answer's credential.
 pub const ANSWER_HEADER: &str = "x-io-autotune-signature";
@@ -26,18 +22,18 @@ pub enum SignatureError {
     /// munged could not be asked, or refused.
     #[error(transparent)]
     Munge(#[from] MungeError),
-    /// The credential is genuine, but for another request or answer.
+    /// A genuine credential for another request or answer.
     #[error("the credential is not for this {0}: its digest differs")]
     Digest(&'static str),
-    /// A genuine signature by someone who is not the service.
+    /// A genuine signature, but not the service's.
     #[error("the answer was signed by uid {actual}, and the service is uid {expected}")]
     Signer {
-        /// Who signed.
+        /// The uid that signed.
         actual: u32,
-        /// Who should have.
+        /// The service's uid.
         expected: u32,
     },
-    /// No usable nonce.
+    /// The nonce does not have the form of one.
     #[error("the nonce {0:?} is not 32 hexadecimal digits")]
     Nonce(String),
 }
@@ -47,22 +43,14 @@ pub enum SignatureError {
 pub struct Nonce(String);
 
 impl Nonce {
-    /// A fresh one, from the system's random source.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no random source.
+    /// A fresh one. Errs when the system has no random source.
     pub fn fresh() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
         Ok(Self(hexadecimal(&bytes)))
     }
 
-    /// Reads a nonce from a header.
-    ///
-    /// # Errors
-    ///
-    /// When it does not have the form of one.
+    /// Reads a nonce from a header. Errs when it is not 32 hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, SignatureError> {
         if text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             Ok(Self(text.to_owned()))
@@ -82,8 +70,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The text that is signed. Each part stands on its own line, and only the body can hold a
-/// newline; the body enters by its digest, so that no two messages share a text.
+/// The signed text. Each part has its own line, and the body enters by its digest, so that
+/// different messages have different texts.
 fn digest(kind: &str, parts: [&str; 2], nonce: &Nonce, body: &[u8]) -> String {
     let body = hexadecimal(&Sha256::digest(body));
     let text = format!("{}\n{}\n{}\n{body}", parts[0], parts[1], nonce.0);
@@ -93,11 +81,7 @@ fn digest(kind: &str, parts: [&str; 2], nonce: &Nonce, body: &[u8]) -> String {
     )
 }
 
-/// Signs a request that only a process of uid `service` may read.
-///
-/// # Errors
-///
-/// When munged cannot be asked.
+/// Signs a request for the uid `service` alone. Errs when munged fails.
 pub fn sign_request(
     credentials: &dyn Credentials,
     service: u32,
@@ -112,11 +96,8 @@ pub fn sign_request(
     )
 }
 
-/// Checks a request's credential and tells who sent it.
-///
-/// # Errors
-///
-/// When munged refuses or cannot be asked, or the credential belongs to another request.
+/// Checks a request's credential and returns the sender's uid. Errs when munged refuses or cannot
+/// be asked, or when the credential is for another request.
 pub fn verify_request(
     credentials: &dyn Credentials,
     credential: &str,
@@ -133,11 +114,7 @@ pub fn verify_request(
     }
 }
 
-/// Signs the answer to the request with `nonce`, for the uid that asked.
-///
-/// # Errors
-///
-/// When munged cannot be asked.
+/// Signs the answer to the request with `nonce` for the uid `reader`. Errs when munged fails.
 pub fn sign_answer(
     credentials: &dyn Credentials,
     reader: u32,
@@ -152,11 +129,8 @@ pub fn sign_answer(
     )
 }
 
-/// Checks that an answer is the service's and belongs to the request with `nonce`.
-///
-/// # Errors
-///
-/// When munged refuses or cannot be asked, the signer is not `service`, or the answer is another's.
+/// Checks an answer to the request with `nonce`. Errs when munged refuses or cannot be asked, or
+/// when the answer is not by `service` or is for another request.
 pub fn verify_answer(
     credentials: &dyn Credentials,
     service: u32,

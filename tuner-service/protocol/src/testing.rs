@@ -1,10 +1,10 @@
-//! Stand-ins for munged in unit tests; the real one is used on the test cluster.
+//! Stand-ins for munged in unit tests.
 
 use std::time::Duration;
 
 use crate::munge::{Credentials, Decoded, MungeError};
 
-/// Credentials without munged: `UID|READER|PAYLOAD`, unprotected.
+/// Unprotected credentials: `UID|READER|PAYLOAD`.
 pub(crate) struct Plain {
     pub(crate) uid: u32,
 }
@@ -31,7 +31,7 @@ impl Credentials for Plain {
     }
 }
 
-/// A munged that hangs, as libmunge does for some ten seconds when munged is down.
+/// A munged that hangs; libmunge waits about ten seconds when munged is down.
 pub(crate) struct Hanging;
 
 impl Credentials for Hanging {

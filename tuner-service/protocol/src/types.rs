@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::request::Request;
 
-/// A job as root on its node knows it, from the prolog's environment.
+/// A job, as root on its node sees it in the prolog's environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -20,28 +20,28 @@ pub struct Job {
     pub job_id: u32,
     /// How often the job was restarted: 0 for the first launch.
     pub restart_count: u32,
-    /// Whose job it is.
+    /// The owner's user id.
     pub uid: u32,
-    /// The job's group.
+    /// The job's group id.
     pub gid: u32,
     /// The user's login name, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The node that speaks.
+    /// The node that sends the request.
     pub node: String,
-    /// How many nodes the job has.
+    /// The number of nodes of the job.
     pub nodes: u32,
-    /// The partition it runs in.
+    /// The partition.
     pub partition: String,
     /// CPUs per node in Slurm's own notation, such as `8(x2)`.
     pub cpus_per_node: String,
 }
 
-/// `POST /v1/preview`: what would happen to a job of mine?
+/// `POST /v1/preview`: a user asks what would happen to a job.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewRequest {
-    /// What the user asked for.
+    /// The user's request.
     pub request: Request,
 }
 
@@ -52,67 +52,67 @@ pub struct PreviewAnswer {
     pub line: String,
 }
 
-/// `POST /v1/runs/start`: root in the prolog asks for the run of a job.
+/// `POST /v1/runs/start`: root, in the prolog, asks for a job's parametrization.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartRequest {
     /// The job.
     pub job: Job,
-    /// What its user asked for.
+    /// The user's request.
     pub request: Request,
-    /// The job's time limit in seconds, where this Slurm tells the prolog.
+    /// The job's time limit in seconds, if this Slurm tells it to the prolog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<u64>,
-    /// When this launch of the job began, by slurmctld's clock, where this Slurm tells the prolog.
+    /// When this launch began, by slurmctld's clock, if this Slurm tells it to the prolog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub started_at: Option<Timestamp>,
 }
 
-/// What a job is to be given. The same answer for every question about one launch of one job.
+/// What a job gets. Every question about one launch of one job has the same answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct StartAnswer {
     /// The run.
     pub run_id: i64,
-    /// The phase its study is in.
+    /// The study's phase.
     #[schema(value_type = String)]
     pub phase: Phase,
-    /// The run's part in it.
+    /// The run's role in it.
     #[schema(value_type = String)]
     pub role: Role,
-    /// What the run is launched under.
+    /// The parametrization of the run.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub parametrization: Parametrization,
     /// Why this parametrization, in one sentence.
     pub reason: String,
-    /// How it reaches the job.
+    /// How the parametrization reaches the job.
     pub delivery: Delivery,
 }
 
 /// How a parametrization reaches a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delivery {
-    /// Environment variables to set where the user has not.
+    /// Environment variables to set, unless the user has set them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<DeliveredVariable>,
-    /// Files to write in the job's own directory, each named by a variable.
+    /// Files to write into the job's own directory. A variable names each to the application.
     #[serde(default)]
     pub files: Vec<DeliveredFile>,
-    /// Settings of the node, to be changed by root on every node of the job.
+    /// Settings of the node. Root changes them on every node of the job.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<DeliveredSetting>,
-    /// A command of the site's that starts something for the job on every node of it, and stops it after the job.
+    /// A command of the site. It starts a service for the job on each node and stops it afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<DeliveredCommand>,
-    /// What a profiling library in the job is to read back; the node then gives the job a file to write it into.
+    /// What a profiling library in the job reads back, into a file that the node provides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read_back: Vec<ReadBack>,
-    /// Variables that are the user's where the user has set them.
+    /// Variables that keep the user's value if the user has set one.
     pub watch: Vec<String>,
 }
 
 impl Delivery {
-    /// The variables that are to be set, those that name files among them.
+    /// The names of the variables to set, with those that name files.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let set = self
             .environment
@@ -121,7 +121,7 @@ impl Delivery {
         set.chain(self.files.iter().map(|file| file.variable.as_str()))
     }
 
-    /// Whether there is nothing to deliver, so that the job runs as it would without us.
+    /// Whether there is nothing to deliver: the job runs as without the tuner.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.environment.is_empty()
@@ -131,35 +131,35 @@ impl Delivery {
     }
 }
 
-/// One parameter that the accelerator itself can be asked for, when it is in use.
+/// A parameter whose value can be read back from the accelerator in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReadBack {
     /// The parameter.
     pub parameter: String,
-    /// What the accelerator calls it.
+    /// The accelerator's name for it.
     pub name: String,
-    /// The value that the job was given; absent where it was given none, and any is right.
+    /// The value that the job was given. Absent: none was given, and any value is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// Whether the value is an upper limit, and a smaller number is no other value.
+    /// Whether the value is an upper limit: a smaller number is then as given.
     #[serde(default)]
     pub at_most: bool,
 }
 
-/// What an accelerator said it has of one parameter, of those it was to be asked for ([`ReadBack`]).
+/// The observed value of a parameter that a [`ReadBack`] asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Told {
     /// The parameter.
     pub parameter: String,
-    /// What the accelerator calls it.
+    /// The accelerator's name for it.
     pub name: String,
-    /// The value that the job was given; absent where it was given none.
+    /// The value that the job was given; absent if none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// The value in force; several, if it was used with several, with `, ` between.
+    /// The value in force. Several values are separated by `, `.
     pub in_force: String,
-    /// Whether that is what was asked for, or nothing was.
+    /// Whether the value in force is as given, or none was given.
     pub as_asked: bool,
 }
 
@@ -172,10 +172,10 @@ pub struct DeliveredVariable {
     pub value: String,
 }
 
-/// One setting of a [`Delivery`]: a node changes it only if its own configuration lets it.
+/// One setting of a [`Delivery`]. A node changes it only if its own configuration allows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveredSetting {
-    /// Where it is.
+    /// Where the setting is.
     pub kind: SettingKind,
     /// Its name there.
     pub name: String,
@@ -183,14 +183,14 @@ pub struct DeliveredSetting {
     pub value: String,
 }
 
-/// The command of a [`Delivery`]: a node runs it only if its own configuration has one of that name.
+/// The command of a [`Delivery`]. A node runs it only if its own configuration has that name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveredCommand {
-    /// What the node's configuration calls it.
+    /// Its name in the node's configuration.
     pub name: String,
-    /// Its environment, besides what it is told of the job.
+    /// Its environment, besides what the node tells it about the job.
     pub environment: Vec<DeliveredVariable>,
-    /// Variables of the job that it may set, by printing `NAME=VALUE`.
+    /// Variables of the job that it may set by printing `NAME=VALUE`.
     pub provides: Vec<String>,
 }
 
@@ -200,14 +200,14 @@ pub struct DeliveredCommand {
 pub enum SettingKind {
     /// Below /proc/sys: `vm.dirty_bytes`.
     Sysctl,
-    /// In the queue of a block device that the node names: `read_ahead_kb`.
+    /// In the queue of a block device that the node's configuration names: `read_ahead_kb`.
     Block,
-    /// A parameter of Lustre's client, or a pattern of several: `osc.*.max_rpcs_in_flight`.
+    /// A parameter of Lustre's client, or a pattern: `osc.*.max_rpcs_in_flight`.
     Lctl,
 }
 
 impl SettingKind {
-    /// Whether a setting of this kind can have this name.
+    /// Whether a setting of this kind may have this name.
     #[must_use]
     pub fn takes_name(self, name: &str) -> bool {
         let of = |more: &[char]| {
@@ -246,33 +246,33 @@ pub struct DeliveredFile {
     pub content: String,
 }
 
-/// What became of a variable in the steps of one job on one node.
+/// The state of a variable in the steps of one job on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VariableState {
-    /// We set it, and it was in force.
+    /// The plugin set it, and it was in force.
     Set,
-    /// The user had set or removed it, and it was left alone.
+    /// The user had set or removed it; the plugin left it alone.
     User,
     /// Nobody set it.
     Absent,
 }
 
-/// One step of a job on one node, as the plugin stamped it.
+/// One step of a job on one node, as the plugin recorded it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// Slurm's step id; the batch step is [`Step::BATCH`].
     pub step_id: u32,
-    /// From the step's start until its last task ended on this node, in nanoseconds of the node's
-    /// monotonic clock; absent when its end was not seen.
+    /// Nanoseconds of the node's monotonic clock, from the step's start until its last task ended
+    /// on this node. Absent if the end was not seen.
     pub duration_ns: Option<u64>,
-    /// The first wait status of its tasks that is not 0, else 0.
+    /// The first non-zero wait status of its tasks, else 0.
     pub wait_status: i32,
-    /// How many nodes the step has; each of them reports its part.
+    /// The number of nodes of the step; each of them reports its part.
     #[serde(default = "Step::one_node")]
     pub nodes: u32,
-    /// What became of each variable.
+    /// The state of each variable.
     pub variables: BTreeMap<String, VariableState>,
 }
 
@@ -285,22 +285,21 @@ impl Step {
     }
 }
 
-/// What slurmd tells the epilog of how the job ended. It is not Slurm's last word: cancelled,
-/// timed out and preempted jobs mostly read as if all were well.
+/// How the job ended, as slurmd tells the epilog. Not final: cancelled, timed-out and preempted
+/// jobs mostly look successful here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EpilogWord {
     /// SLURM_JOB_EXIT_CODE2: the batch script's exit code and signal, such as `0:0`.
     pub exit_code: String,
-    /// SLURM_JOB_DERIVED_EC: the highest exit code of its steps, in the same form.
+    /// SLURM_JOB_DERIVED_EC: the highest exit code of the steps, in the same form.
     pub derived_exit_code: String,
-    /// The job's time limit in seconds, where this Slurm tells it.
+    /// The job's time limit in seconds, if this Slurm tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<u64>,
 }
 
-/// What was really applied to a job on one node: the finish, not the start, decides which
-/// parametrization a run counts for.
+/// What was applied to a job on one node. It decides which parametrization a run counts for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Applied {
@@ -312,91 +311,91 @@ pub enum Applied {
         #[schema(value_type = BTreeMap<String, serde_json::Value>)]
         parametrization: Parametrization,
     },
-    /// The user's own settings stood in the way in at least one step, and were left alone.
+    /// In at least one step the user had own settings, which were left alone.
     User {
         /// The variables that were the user's.
         variables: Vec<String>,
     },
-    /// Something was to be applied and did not reach every step.
+    /// The delivery did not reach every step.
     Incomplete {
         /// What was missing.
         detail: String,
     },
 }
 
-/// `POST /v1/runs/finish`: root in the epilog reports how a job went on its node.
+/// `POST /v1/runs/finish`: root, in the epilog, reports how a job went on its node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FinishRequest {
     /// The job.
     pub job: Job,
-    /// What its user asked for, so that a finish without a start can be recorded too.
+    /// The user's request: with it, a finish without a start can be recorded too.
     pub request: Request,
-    /// The run, where the start had an answer.
+    /// The run, if the start had an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<i64>,
-    /// When the job's prolog ran on this node, by its clock, where that is known. It tells launches apart to which
-    /// Slurm has given the same job id, where the start had no answer.
+    /// When the job's prolog ran on this node, by the node's clock, if known. If the start had no
+    /// answer, this tells launches with the same job id apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub prolog_at: Option<Timestamp>,
-    /// Why the start had no answer, where it had none.
+    /// Why the start had no answer, if it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_failure: Option<String>,
-    /// What was really applied.
+    /// What was applied.
     pub applied: Applied,
     /// The steps that ran on this node.
     pub steps: Vec<Step>,
-    /// The settings that the job was given on this node, as the kernel read them back.
+    /// The settings that the job was given on this node, as read back from the kernel.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub in_force: BTreeMap<String, String>,
-    /// What a profiling library in the job told of what was to be read back ([`Delivery::read_back`]).
+    /// Observed values that a profiling library in the job read back ([`Delivery::read_back`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Told>,
-    /// What slurmd told the epilog, where it did.
+    /// What slurmd told the epilog, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<EpilogWord>,
-    /// Positive numbers the job left: bytes written, an application's own figure of merit.
+    /// Positive numbers that the job left: bytes written, an application's own figure of merit.
     #[serde(default)]
     pub measures: BTreeMap<String, f64>,
 }
 
-/// The answer to a finish: it is stored.
+/// The answer to a finish: the report is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FinishAnswer {
-    /// The run it belongs to.
+    /// The run that the report belongs to.
     pub run_id: i64,
-    /// Whether it had been stored before; it counts once.
+    /// Whether the report had been stored before; it counts once.
     pub duplicate: bool,
 }
 
-/// `POST /v1/runs/over`: root of a node has directories of launches that no epilog has reported.
+/// `POST /v1/runs/over`: root on a node asks about launches that no epilog has reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OverRequest {
-    /// The runs that it was given, 10,000 at the most.
+    /// The runs of these launches, at most 10,000.
     pub runs: Vec<i64>,
 }
 
-/// The answer: which of them are over.
+/// The answer: the runs that are over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OverAnswer {
-    /// Those of which Slurm's word has been known for a minute, and those that have been given up.
+    /// Runs whose outcome record has been known for a minute, and runs that were given up.
     pub over: Vec<i64>,
 }
 
-/// Slurm's word for how one launch of a job ended.
+/// An outcome record: how one launch of a job ended, by Slurm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
     /// Slurm's job id.
     pub job_id: u32,
-    /// Slurm's word, such as `COMPLETED`; `REQUEUED` for a launch that was put back into the queue.
+    /// Slurm's job state, such as `COMPLETED`; `REQUEUED` for a requeued launch.
     pub state: String,
     /// The exit code and signal, such as `0:0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<String>,
-    /// The restart count, where the source knows it.
+    /// The restart count, if the source has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_count: Option<u32>,
     /// When the launch began, by slurmctld's clock; absent for a job that never began.
@@ -407,57 +406,57 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub ended_at: Option<Timestamp>,
-    /// For how long it was suspended, where the source knows it.
+    /// How long it was suspended, in seconds, if the source has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended_seconds: Option<u64>,
-    /// Its time limit, where it has one and the source knows it.
+    /// Its time limit in seconds, if it has one and the source has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<u64>,
-    /// The account that was charged, where the source tells it: [`is_account`](crate::is_account).
+    /// The charged account, if the source has it: [`is_account`](crate::is_account).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
 }
 
-/// `POST /v1/outcomes`: the collector delivers what Slurm's job-completion script has written.
+/// `POST /v1/outcomes`: the collector delivers what Slurm's job-completion script wrote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutcomesRequest {
     /// Slurm's ClusterName.
     pub cluster: String,
-    /// The outcomes, at most [`OutcomesRequest::MOST`].
+    /// The outcome records, at most [`OutcomesRequest::MOST`].
     pub outcomes: Vec<Outcome>,
 }
 
 impl OutcomesRequest {
-    /// How many outcomes one request may carry.
+    /// The most outcome records in one request.
     pub const MOST: usize = 1000;
 }
 
-/// The answer to [`OutcomesRequest`]: they are stored.
+/// The answer to [`OutcomesRequest`]: the records are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OutcomesAnswer {
-    /// How many were new.
+    /// How many records were new.
     pub stored: u64,
-    /// How many had been stored before.
+    /// How many records had been stored before.
     pub duplicates: u64,
 }
 
 /// A file of the nightly report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum ReportFileName {
-    /// The page.
+    /// The HTML page.
     #[serde(rename = "index.html")]
     Page,
     /// The whole report as data.
     #[serde(rename = "report.json")]
     Json,
-    /// A row for each study.
+    /// One row for each study.
     #[serde(rename = "studies.csv")]
     Studies,
-    /// A row for each application, user, account and accelerator.
+    /// One row for each application, user, account and accelerator.
     #[serde(rename = "groups.csv")]
     Groups,
-    /// The mail's text.
+    /// The text of the mail.
     #[serde(rename = "mail.txt")]
     Mail,
 }
@@ -472,7 +471,7 @@ impl ReportFileName {
         Self::Mail,
     ];
 
-    /// Its name in the night's directory.
+    /// Its name in the directory of its night.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -512,39 +511,39 @@ pub struct ReportFile {
     pub content: String,
 }
 
-/// `GET /v1/accelerators`.
+/// `GET /v1/accelerators`: one accelerator of the list.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AcceleratorSummary {
-    /// What users type.
+    /// The name that users type.
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// Whether it is meant when none is named.
+    /// Whether it is used if the request names none.
     pub is_default: bool,
     /// Its parameters, by name.
     pub parameters: Vec<String>,
-    /// What it needs besides a job that asks for it: `exclusive`, `root`.
+    /// What it needs besides a request: `exclusive`, `root`.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// On what it was tried; absent: only its delivery was, on a stand-in.
+    /// What it was tested on. Absent: only its delivery was tested, on a stand-in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tried_on: Option<String>,
 }
 
-/// `GET /v1/accelerators/{name}`.
+/// `GET /v1/accelerators/{name}`: one accelerator in full.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AcceleratorDetail {
-    /// What the list says of it.
+    /// Its entry in the list.
     #[serde(flatten)]
     pub summary: AcceleratorSummary,
-    /// What it is, in a paragraph.
+    /// A paragraph about it.
     pub description: String,
     /// When a parameter takes effect.
     pub takes_effect: String,
-    /// Its parameters, constraints among them, as the catalogue file has them.
+    /// Its parameters and constraints, as in the catalogue file.
     #[schema(value_type = serde_json::Value)]
     pub space: Space,
-    /// How parametrizations are delivered, a line each.
+    /// How parametrizations are delivered, one line each.
     pub delivery: Vec<String>,
 }
 
@@ -555,24 +554,24 @@ pub struct Elapsed {
     pub n: u64,
     /// Their mean, in seconds.
     pub mean: f64,
-    /// Ends of the mean's 95 % interval (Student's t), where there are at least two runs.
+    /// The ends of the mean's 95 % interval (Student's t), if there are at least two runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
 }
 
-/// The gain as clients before 0.2 read it. Newer ones read [`Assessment::gain`].
+/// The gain for clients before 0.2. Newer ones read [`Assessment::gain`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GainSummary {
-    /// 1 - tuned/default: 0.25 says a quarter of the time is saved.
+    /// 1 - tuned/default: 0.25 means that a quarter of the time is saved.
     pub gain: f64,
-    /// Ends of its interval, which holds for all looks at the study together.
+    /// The ends of its interval, valid for all looks at the study together.
     pub interval: (f64, f64),
     /// Whether a gain or a loss is claimed.
     pub resolved: bool,
 }
 
 impl GainSummary {
-    /// A gain that has an interval.
+    /// The summary of a gain, if the gain has an interval.
     #[must_use]
     pub fn of(gain: &Gain) -> Option<Self> {
         Some(Self {
@@ -583,45 +582,45 @@ impl GainSummary {
     }
 }
 
-/// A parametrization that an admin, or the study's owner, has fixed.
+/// A parametrization that an admin or the study's owner has fixed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PinSummary {
-    /// What every run gets.
+    /// The parametrization of every run.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub parametrization: Parametrization,
-    /// Who pinned it.
+    /// The uid that pinned it.
     pub uid: u32,
-    /// When.
+    /// When it was pinned.
     #[schema(value_type = String)]
     pub at: Timestamp,
     /// Why.
     pub why: String,
 }
 
-/// A parametrization that is not run any more, because jobs fail under it.
+/// A parametrization that is not run again, because jobs fail under it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantineSummary {
     /// The parametrization.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub parametrization: Parametrization,
-    /// Its values that differ from the default's.
+    /// The values that differ from the default.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub differs: Parametrization,
     /// Why, in words.
     pub why: String,
 }
 
-/// How an epoch came to be.
+/// How an epoch was opened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OpenedSummary {
     /// When, by the database's clock.
     #[schema(value_type = String)]
     pub at: Timestamp,
-    /// Why, in one sentence: after a drift from what to what.
+    /// Why, in one sentence; after a drift, what changed.
     pub why: String,
-    /// What it took from the epoch before: `nothing`, `ranks` or `runs`.
+    /// What it took from the previous epoch: `nothing`, `ranks` or `runs`.
     pub takes: String,
-    /// The change that opened it, where drift did, with the settings it was found with.
+    /// The drift that opened it, if any, with the settings it was found with.
     pub drift: Option<serde_json::Value>,
 }
 
@@ -634,35 +633,34 @@ pub struct StudySummary {
     pub application: String,
     /// Its owner.
     pub uid: u32,
-    /// The owner's login name, where known.
+    /// The owner's login name, if known.
     pub user: Option<String>,
     /// The accelerator.
     pub accelerator: String,
-    /// The facets that make histories incomparable, by name.
+    /// The study's context: the facets that make runs incomparable, by name.
     pub context: BTreeMap<String, String>,
     /// The epoch, from 1.
     pub epoch: i32,
-    /// How the epoch came to be.
+    /// How the epoch was opened.
     pub opened: OpenedSummary,
     /// The phase.
     #[schema(value_type = String)]
     pub phase: Phase,
-    /// Runs of the epoch that counted.
+    /// The epoch's counted runs.
     pub counted: i64,
-    /// Runs of the epoch that ended and did not count.
+    /// The epoch's runs that ended and do not count.
     pub not_counted: i64,
-    /// Runs of the epoch in flight.
+    /// The epoch's runs in flight.
     pub in_flight: i64,
-    /// Design and search runs that ended, and how many there are to be; those that confirm the best come on
-    /// top.
+    /// Ended exploring runs, and their budget; runs that confirm the best come on top.
     pub explored: (u64, u32),
     /// Counted runs of the default, over the whole epoch.
     pub default: Option<Elapsed>,
-    /// Counted control runs since the study settled: what the tuned runs are compared with.
+    /// Counted control runs since the study settled: the tuned runs are compared with these.
     pub control: Option<Elapsed>,
-    /// Counted runs since the study settled that were given the recommended parametrization.
+    /// Counted runs of the recommended parametrization since the study settled.
     pub tuned: Option<Elapsed>,
-    /// What the tuned runs gain against the control runs, as clients before 0.2 read it.
+    /// The gain of the tuned runs over the control runs, for clients before 0.2.
     pub gain: Option<GainSummary>,
     /// The gain with its evidence, and the findings. Absent from a service before 0.2.
     #[serde(default)]
@@ -670,24 +668,23 @@ pub struct StudySummary {
     /// The parametrization recommended now.
     #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
     pub recommended: Option<Parametrization>,
-    /// Its values that differ from the default's.
+    /// The values that differ from the default.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub differs: Parametrization,
     /// Why it is recommended, in one sentence.
     pub why: String,
     /// Set while the study is pinned.
     pub pin: Option<PinSummary>,
-    /// What is quarantined in the epoch.
+    /// The parametrizations that are quarantined in the epoch.
     #[serde(default)]
     pub quarantined: Vec<QuarantineSummary>,
-    /// What is wrong with the study as a whole, and what to do: its runs are too different to be
-    /// one application's, for instance, or their time limit leaves no room to explore.
+    /// Problems of the whole study and what to do: mixed work, for example, or no headroom.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
 
 impl StudySummary {
-    /// How far the search has come, in words.
+    /// The progress of the search, in words.
     #[must_use]
     pub fn progress(&self) -> String {
         let (explored, budget) = self.explored;
@@ -700,17 +697,17 @@ impl StudySummary {
     }
 }
 
-/// Where a run is in its life.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Started, or waiting for its report or for Slurm's word.
+    /// Started, or waiting for its report or its outcome record.
     InFlight,
     /// It counts for a parametrization.
     Counted,
-    /// Its time limit cut it short: its elapsed is a lower bound.
+    /// Its time limit ended it: its elapsed is a lower bound.
     Censored,
-    /// It ended and does not count; the reason says why.
+    /// It ended and does not count; the verdict says why.
     NotCounted,
 }
 
@@ -727,10 +724,10 @@ pub struct RunSummary {
     pub uid: u32,
     /// The epoch, from 1.
     pub epoch: i32,
-    /// When that was opened, by the database's clock.
+    /// When the epoch was opened, by the database's clock.
     #[schema(value_type = String)]
     pub epoch_opened_at: Timestamp,
-    /// Why it was, in one sentence.
+    /// Why the epoch was opened, in one sentence.
     pub epoch_opened_why: String,
     /// Slurm's ClusterName.
     pub cluster: String,
@@ -743,30 +740,30 @@ pub struct RunSummary {
     /// The study's phase at its start.
     #[schema(value_type = String)]
     pub phase: Phase,
-    /// Its part.
+    /// Its role.
     #[schema(value_type = String)]
     pub role: Role,
-    /// What it was launched under.
+    /// The parametrization that it was launched under.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub parametrization: Parametrization,
-    /// Its values that differ from the default's.
+    /// The values that differ from the default.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub differs: Parametrization,
-    /// Why, in one sentence.
+    /// Why this parametrization, in one sentence.
     pub reason: String,
-    /// Where it is in its life.
+    /// Its state.
     pub state: RunState,
     /// Why it counts or does not.
     pub verdict: Option<String>,
-    /// Slurm's word for its end, such as `COMPLETED`.
+    /// Slurm's job state at its end, such as `COMPLETED`.
     pub outcome: Option<String>,
-    /// What was really applied.
+    /// What was applied.
     pub applied: Option<Applied>,
     /// Seconds, by the node's monotonic clock.
     pub elapsed: Option<f64>,
-    /// The first wait status of its steps that is not 0, else 0.
+    /// The first non-zero wait status of its steps, else 0.
     pub wait_status: Option<i32>,
-    /// Numbers the job left.
+    /// Positive numbers that the job left, by name.
     pub measures: BTreeMap<String, f64>,
     /// When it started, by the database's clock.
     #[schema(value_type = String)]
@@ -774,80 +771,75 @@ pub struct RunSummary {
     /// When its report came.
     #[schema(value_type = Option<String>)]
     pub finished_at: Option<Timestamp>,
-    /// Why what it was launched under is quarantined now, where that is so; told where the runs of one application or
-    /// study were asked for.
+    /// Why its parametrization is quarantined; only in lists of one application or study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined: Option<String>,
 }
 
-/// `GET /v1/runs/{job_id}`: one run with what the suggestion was made from.
+/// `GET /v1/runs/{job_id}`: one run with the inputs of its suggestion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunDetail {
     /// The run.
     pub run: RunSummary,
-    /// Everything the suggestion was made from: seed, settings, engine version, runs in flight.
+    /// The inputs of the suggestion: seed, settings, engine version, runs in flight.
     pub suggestion: serde_json::Value,
     /// How the parametrization was delivered.
     pub delivery: Delivery,
-    /// The node reports, as they came.
+    /// The node reports, as received.
     pub reports: Vec<serde_json::Value>,
 }
 
-/// `POST /v1/studies/{id}/pin`.
+/// `POST /v1/studies/{id}/pin`: fixes the parametrization of a study.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PinRequest {
-    /// Values as text, by parameter; parameters left out keep the default.
-    /// Absent: what is recommended now.
+    /// Values as text, by parameter; other parameters keep the default. Absent: the recommendation.
     #[serde(default)]
     pub values: Option<BTreeMap<String, String>>,
     /// Why, for the audit table.
     pub why: String,
 }
 
-/// One suggestion recomputed from its stored inputs.
+/// A suggestion, as given or as recomputed from its stored inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Suggested {
     /// The phase.
     #[schema(value_type = String)]
     pub phase: Phase,
-    /// The run's part in it.
+    /// The run's role in it.
     #[schema(value_type = String)]
     pub role: Role,
-    /// What the run gets.
+    /// The parametrization of the run.
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub parametrization: Parametrization,
     /// Why, in one sentence.
     pub reason: String,
 }
 
-/// `GET /v1/runs/{job_id}/replay`: for each launch, whether the stored inputs give the suggestion
-/// that the run was given.
+/// `GET /v1/runs/{job_id}/replay`: whether the stored inputs give a launch's suggestion again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Replay {
     /// The run.
     pub run_id: i64,
     /// The restart count.
     pub restart_count: u32,
-    /// What the run was given.
+    /// The suggestion that the run was given.
     pub given: Suggested,
-    /// What the engine says now; absent where the run has no suggestion, or one that cannot be
-    /// recomputed.
+    /// The engine's suggestion now. Absent if the run has none, or one that cannot be recomputed.
     pub recomputed: Option<Suggested>,
     /// Whether they are the same.
     pub same: bool,
-    /// What to know about it: another engine version, for instance, or why there is nothing to
-    /// recompute.
+    /// A remark, such as another engine version, or why nothing can be recomputed.
     pub note: Option<String>,
 }
 
-/// How a check of `doctor` went.
+/// The result of a check of `doctor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
     /// All is well.
     Ok,
-    /// Something deserves a look.
+    /// Something needs attention.
     Warning,
     /// Something is wrong.
     Failed,
@@ -860,11 +852,11 @@ pub struct Check {
     pub name: String,
     /// How it went.
     pub state: CheckState,
-    /// What was found, and what to do about it.
+    /// What was found, and what to do.
     pub detail: String,
 }
 
-/// `GET /v1/doctor`: what the service says of itself. For admins.
+/// `GET /v1/doctor`: the service's own checks. For admins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Diagnosis {
     /// The service's version.
@@ -881,10 +873,10 @@ pub struct WhyRequest {
     pub why: String,
 }
 
-/// `GET /v1/ready`.
+/// `GET /v1/ready`: whether the service is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {
-    /// Whether requests can be served.
+    /// Whether the service can serve requests.
     pub ready: bool,
     /// What is missing, if anything.
     pub problems: Vec<String>,

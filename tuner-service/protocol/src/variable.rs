@@ -1,10 +1,8 @@
-//! Which environment variables may be given to a job.
+//! Which environment variables a job may be given.
 
-/// Whether root may put a variable of this name into a job's environment.
-///
-/// Names that change how programs and their plugins load, how a shell, an interpreter or a
-/// launcher behaves, or what Slurm does are never delivered. The plugin refuses the same ones (`ioat_job_env_allows` in
-/// `spank-plugin/src/job_env.c`); keep the two alike.
+/// Whether root may set a variable of this name in a job's environment. Names that affect loaders,
+/// shells, interpreters, launchers or Slurm are refused. Keep it equal to the plugin's
+/// `ioat_job_env_allows` (`spank-plugin/src/job_env.c`).
 #[must_use]
 pub fn is_deliverable_variable(name: &str) -> bool {
     const REFUSED: [&str; 17] = [

@@ -1,5 +1,5 @@
-//! Writes the burst-buffer stand-in: `cargo run --release -p io-autotune-simulation --example burst_buffer --
-//! analysis/data`.
+//! Writes the burst-buffer stand-in: `cargo run --release -p io-autotune-simulation --example
+//! burst_buffer -- analysis/data`.
 
 use std::path::PathBuf;
 

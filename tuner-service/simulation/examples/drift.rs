@@ -1,10 +1,9 @@
-//! What an epoch that keeps ranks is worth after a drift: `cargo run --release -p io-autotune-simulation --example
-//! drift -- TABLE.json ..`.
+//! What inherited ranks are worth after a drift: `cargo run --release -p io-autotune-simulation
+//! --example drift -- TABLE.json ..`.
 //!
-//! A study settles on a table. Then the world changes: everything takes 1.5 times as long, and the order of one
-//! parameter's levels, or of every parameter's, is turned round. The first runs after that are made in
-//! these ways: in the same epoch, as if nothing had happened (`goes on`), in one that inherits, with so many
-//! design and search runs, and in one that starts from nothing.
+//! A study settles. Then all takes 1.5 times as long, and the levels of no, one or every parameter
+//! are reversed. The next runs are in the same epoch (`goes on`), in one that inherits ranks, with
+//! a given budget of exploring runs, or in one that starts from nothing.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,11 +13,10 @@ use io_autotune_engine::{
 };
 use io_autotune_simulation::dataset::Table;
 
-/// Runs before the drift, and after it; studies of each kind.
+/// Runs before and after the drift, and studies of each kind.
 const BEFORE: u32 = 120;
 const AFTER: u32 = 100;
 const STUDIES: u64 = 20;
-/// By how much everything takes longer.
 const FACTOR: f64 = 1.5;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -78,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A table whose parameters are turned round from one on, so many of them.
+/// A table with this range of parameters reversed.
 struct World<'a> {
     table: &'a Table,
     turned: std::ops::Range<usize>,
@@ -102,7 +100,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Where a parametrization's times are from: its mirror image, where that was measured.
+    /// The place of a parametrization's times: its mirror image's, if that was measured.
     fn place(&self, parametrization: &Parametrization) -> Option<usize> {
         let point = self.table.file.space.validate(parametrization).ok()?;
         let mut mirror = point.clone();
@@ -128,7 +126,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Runs an epoch on; what its parametrizations are given is told to `look`, with the phase.
+/// Continues an epoch. `look` gets each run's parametrization and phase.
 fn live(
     world: &World<'_>,
     epoch: &Epoch<'_>,
@@ -159,7 +157,7 @@ fn live(
     history
 }
 
-/// Average run and recommended parametrization over the best, and the run from which the epoch has settled.
+/// The average run and the recommendation over the best, and the number of runs until settled.
 fn after(table: &Table, parent: &History, turned: usize, how: &str, seed: u64) -> [f64; 3] {
     let mut settings = Settings::default();
     let space = &table.file.space;
@@ -167,7 +165,7 @@ fn after(table: &Table, parent: &History, turned: usize, how: &str, seed: u64) -
     let chosen = Epoch::new(space, &settings, seed).recommend(parent);
     let chosen = chosen.map_or_else(|| space.default(), |best| best.parametrization);
 
-    // Each study has another parameter turned.
+    // Each study reverses another parameter.
     let first = usize::try_from(seed).unwrap_or(0) % space.parameters().len();
     let new = World::new(table, turned, first, FACTOR);
     let best = new.best();

@@ -1,5 +1,5 @@
-//! How often a settled study changes its choice, and what its runs take: `cargo run --release -p io-autotune-simulation
-//! --example settled -- TABLE.json ..`.
+//! How often a settled study changes its choice, and its runs' times: `cargo run --release -p
+//! io-autotune-simulation --example settled -- TABLE.json ..`.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +8,6 @@ use io_autotune_engine::{Role, Settings};
 use io_autotune_simulation::dataset::Table;
 use io_autotune_simulation::replay::{Counted, Plan, replay};
 
-/// Runs of a study; studies.
 const RUNS: u32 = 300;
 const STUDIES: u64 = 40;
 

@@ -1,6 +1,5 @@
-//! Intervals for means over seeds.
+//! Bootstrap intervals for means over seeds.
 
-/// How often the seeds are drawn anew.
 const RESAMPLES: u64 = 1000;
 
 /// A figure with its 95 % interval.
@@ -14,12 +13,9 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// A figure of several groups of seeds with its 95 % interval, by the bootstrap's percentiles (Efron
-/// 1979): the seeds of each group are drawn with replacement, a thousand times, always the same ones
-/// for the same sizes, so that figures of two methods over the same seeds are resampled in pairs.
-///
-/// `sizes` has the number of seeds of each group, `figure` gets for each group which seeds to take.
-/// None if a group is empty, or if the figure is not finite.
+/// A figure over groups of seeds with its 95 % bootstrap percentile interval (Efron 1979). Equal
+/// `sizes` (seeds per group) resample equal seeds, so that two methods are compared in pairs.
+/// `figure` gets each group's seeds to use. None if a group is empty or the figure is not finite.
 pub(crate) fn estimate(sizes: &[usize], figure: impl Fn(&[Vec<usize>]) -> f64) -> Option<Estimate> {
     if sizes.contains(&0) {
         return None;
@@ -48,7 +44,6 @@ pub(crate) fn estimate(sizes: &[usize], figure: impl Fn(&[Vec<usize>]) -> f64) -
     })
 }
 
-/// The mean of some of the numbers.
 pub(crate) fn mean(numbers: &[f64], seeds: &[usize]) -> f64 {
     seeds.iter().map(|seed| numbers[*seed]).sum::<f64>() / seeds.len() as f64
 }

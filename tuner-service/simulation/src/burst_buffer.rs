@@ -1,9 +1,9 @@
-//! A stand-in for the burst-buffer data of the 2020 paper, which was not published.
+//! A synthetic stand-in for the unpublished burst-buffer data of the 2020 paper.
 //!
-//! 540 parametrizations (table III; the threshold in steps of 10 %, so that there are 540) with 16 runs
-//! each, made so that what the paper says of its data holds: the statistics of table IV, the place of
-//! the optimum, how far the default is from it, noise that varies over the space, one outlier in 16 runs.
-//! Everything else is invented. It is for comparing methods, and says nothing of a real burst buffer.
+//! 540 parametrizations (table III, thresholds in steps of 10 %) with 16 runs each. They match what
+//! the paper reports: the statistics of table IV, the optimum, the default's distance from it,
+//! noise that varies over the space, one outlier in 16 runs. The rest is invented: it is for
+//! comparing methods and says nothing about a real burst buffer.
 
 use std::fmt::Write;
 
@@ -18,17 +18,16 @@ const RUNS: usize = 16;
 /// The seed of the table that the project ships.
 pub const SEED: u64 = 2020;
 
-/// The means, seconds: of the best parametrization, the next one, and the worst. The paper has
-/// 151.75 s and 327.37 s for the first and the last.
+/// Mean seconds of the best, next and worst parametrization; the paper has 151.75 and 327.37.
 const BEST: f64 = 153.6;
 const NEXT: f64 = 154.2;
 const WORST: f64 = 325.0;
-/// No run is quicker, and none slower: the least and greatest raw times of table IV, seconds.
+/// The least and greatest raw times of table IV, seconds.
 const QUICKEST: f64 = 136.0;
 const SLOWEST: f64 = 625.0;
-/// The share of runs that are slowed down by others on the cluster.
+/// The share of runs that other jobs slow down.
 const OUTLIERS: f64 = 0.07;
-/// Of those, so many are slowed down more than usual, where the mean is above so many seconds.
+/// The share of outliers that are extreme, for means above this many seconds.
 const EXTREME: f64 = 0.2;
 const EXTREME_FROM: f64 = 215.0;
 
@@ -56,14 +55,13 @@ impl Setting {
         })
     }
 
-    /// How far the cleaning is put off, from 0 to 1.
+    /// How late the cache is cleaned, from 0 to 1.
     fn full(self) -> f64 {
         (f64::from(self.threshold) - 50.0) / 40.0
     }
 
-    /// What orders the parametrizations, the best first: 0 at 10 workers, 8 destagers, 60 GB, 50 %. Too
-    /// few threads are slow, and too many compete for the cores; a cache that is small or cleaned late
-    /// is worse where few destagers empty it.
+    /// The order of the parametrizations: 0 is the best, at 10 workers, 8 destagers, 60 GB, 50 %.
+    /// Few threads are slow, many contend for cores; small or late-cleaned caches need destagers.
     fn load(self) -> f64 {
         let (workers, destagers) = (f64::from(self.workers), f64::from(self.destagers));
         let few_workers = (10.0 - workers).max(0.0) / 8.0;
@@ -85,7 +83,7 @@ impl Setting {
             + 0.4 * few_workers * few_destagers * (1.0 - few_destagers)
     }
 
-    /// How much single runs scatter where the mean is this: more under contention, and the more the slower.
+    /// The scatter of single runs: larger under contention and with slower means.
     fn noise(self, mean: f64) -> f64 {
         let threads = f64::from(self.workers + self.destagers);
         let contention = 0.5 * self.full() + 0.5 * (threads - 12.0).max(0.0) / 12.0;
@@ -93,21 +91,20 @@ impl Setting {
     }
 }
 
-/// The mean of the parametrization at a share of the way from the best to the worst, seconds. The shape is
-/// fitted to mean, standard deviation and median of table IV's averaged times.
+/// The mean, in seconds, at a share of the way from the best to the worst. The shape is fitted to
+/// mean, standard deviation and median of the averaged times in table IV.
 fn mean_at(share: f64) -> f64 {
     let shape = 0.4496 * share.powf(1.106) + 0.5504 * share.powf(14.976);
     NEXT + (WORST - NEXT) * shape
 }
 
-/// The seconds of the runs of one parametrization.
 fn runs(setting: Setting, mean: f64, place: u64, seed: u64) -> [f64; RUNS] {
     let noise = setting.noise(mean);
     let room = 1.0 - 139.0 / mean;
     let mut factors = [0.0; RUNS];
     for (nth, factor) in factors.iter_mut().enumerate() {
         let draw = Draw::new(seed, place, nth as u64);
-        // Of standard deviation one half, and within 1.5 of 0; to the quick side there is less room.
+        // Standard deviation one half, within 1.5 of 0; there is less room to the fast side.
         let deviation = draw.unit(1) + draw.unit(2) + draw.unit(3) - 1.5;
         *factor = if deviation > 0.0 {
             1.0 + 2.0 * noise * deviation
@@ -153,7 +150,7 @@ pub fn json() -> String {
     )
 }
 
-/// The table's CSV file, a pure function of the seed; times in hundredths of a second.
+/// The table's CSV file, a pure function of the seed; times in steps of 0.01 s.
 pub fn csv(seed: u64) -> String {
     let settings: Vec<Setting> = Setting::all().collect();
     let mut order: Vec<usize> = (0..settings.len()).collect();
@@ -175,7 +172,7 @@ pub fn csv(seed: u64) -> String {
                 cache_gb,
                 threshold,
             } = setting;
-            // A string takes whatever is written to it.
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "{workers},{destagers},{cache_gb},{threshold},{rep},{elapsed:.2}"

@@ -1,4 +1,4 @@
-//! Many studies in parallel, and what they come to.
+//! Many replayed studies in parallel, and their figures.
 
 use std::num::NonZero;
 use std::sync::OnceLock;
@@ -19,90 +19,85 @@ use crate::session::outside_slurm;
 /// How methods are compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// How many runs each study has.
+    /// The number of runs of each study.
     pub budget: u32,
-    /// Which runs those are.
+    /// Which runs these are.
     pub counted: Counted,
-    /// Whether the studies are such as `optimize` asks for, see [`outside_slurm`], and not a site's.
+    /// Whether the studies are those of `optimize` ([`outside_slurm`]) and not of a site.
     pub outside_slurm: bool,
-    /// How many studies there are of each method and table; they differ in their seed.
+    /// The number of studies of each method and table; they differ in their seed.
     pub seeds: u32,
-    /// The seed of the first; the others follow it one by one.
+    /// The seed of the first study; the others follow one by one.
     pub first_seed: u64,
-    /// How many runs of a study are in flight at once.
+    /// The number of runs in flight at once.
     pub in_flight: u32,
-    /// How many threads replay. Whatever their number, all figures but computing times are the same.
+    /// The number of threads. It affects computing times alone.
     pub threads: NonZero<usize>,
-    /// Whether to keep what each study did, see [`MethodResult::studies`].
+    /// Whether to keep the single studies, see [`MethodResult::studies`].
     pub keep_studies: bool,
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// How many runs each study had.
+    /// The number of runs of each study.
     pub budget: u32,
-    /// How many studies there were of each method and table.
+    /// The number of studies of each method and table.
     pub seeds: u32,
-    /// How many runs were in flight at once.
+    /// The number of runs in flight at once.
     pub in_flight: u32,
-    /// The methods, as they were asked for.
+    /// The methods, as requested.
     pub methods: Vec<String>,
-    /// Table by table.
+    /// The results by table.
     pub tables: Vec<TableResult>,
-    /// All tables together, method by method.
+    /// The results of all tables together, by method.
     pub overall: Vec<Overall>,
 }
 
-/// What came of it on one table.
+/// The result on one table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableResult {
     /// The table's name.
     pub name: String,
-    /// How many parametrizations were measured.
+    /// The number of measured parametrizations.
     pub parametrizations: usize,
-    /// How many parametrizations the space has, as text: it may be a large number.
+    /// The size of the space, as text because it may be large.
     pub space: String,
-    /// The true best, seconds.
+    /// The elapsed of the true best, seconds.
     pub best: f64,
-    /// The default, seconds.
+    /// The elapsed of the default, seconds.
     pub default: f64,
-    /// Whether the default is the measured point that is nearest to the one that should be it.
+    /// Whether the data set's default was not measured and the nearest measured point replaces it.
     pub default_moved: bool,
-    /// Method by method.
+    /// The results by method.
     pub methods: Vec<MethodResult>,
 }
 
-/// What came of one method on one table.
+/// The result of one method on one table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MethodResult {
-    /// In the order of [`GROUPS`] and their metrics: over the studies that have the figure, its
-    /// mean with its 95 % interval. None if no study has it.
+    /// The figures, in the order of [`GROUPS`] and their metrics.
     pub figures: Vec<Figure>,
-    /// The scores of the 2020 paper among the methods compared; none for a single one.
+    /// The scores of the 2020 paper among the compared methods; none for a single method.
     pub scores: Option<Scores>,
-    /// For each run, by number, the true time of its parametrization over the true best, the geometric mean
-    /// over the studies.
+    /// By run: the true time over the true best, as the geometric mean over the studies.
     pub over_best_by_run: Vec<f64>,
-    /// For each run, by number, the share of studies that tried a near-optimal parametrization by
-    /// then.
+    /// By run: the share of studies that have tried a near-optimal parametrization.
     pub near_by_run: Vec<f64>,
-    /// When the studies that tried a near-optimal parametrization had done so, seconds since their
-    /// start, ascending: figure 5 of the 2018 paper is the share of studies up to each time.
+    /// The seconds until studies tried a near-optimal parametrization, ascending: figure 5 of the
+    /// 2018 paper is the share of studies up to each time.
     pub near_times: Vec<f64>,
-    /// The studies one by one, in the order of their seeds; empty unless [`Setup::keep_studies`].
+    /// The single studies, by seed; empty unless [`Setup::keep_studies`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub studies: Vec<StudyResult>,
 }
 
-/// What one study did: enough to take any figure of it, together with the table and its draws
-/// ([`Draw`](crate::dataset::Draw)).
+/// One study. With the table and its draws ([`Draw`](crate::dataset::Draw)) it gives every figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudyResult {
     /// The study's seed.
     pub seed: u64,
-    /// For each counted run, in the order of their starts, the place of its parametrization in the
-    /// table ([`Table::configurations`]); none if it is outside the table.
+    /// For each counted run, by start, its place in [`Table::configurations`]; none if not there.
     pub runs: Vec<Option<usize>>,
     /// The place of the recommended parametrization.
     pub recommended: usize,
@@ -117,29 +112,27 @@ pub struct Figure {
     pub metric: &'static str,
     /// Its unit.
     pub unit: &'static str,
-    /// Over so many studies.
+    /// The number of studies that have the figure.
     pub studies: usize,
     /// The mean; none if no study has the figure.
     #[serde(flatten)]
     pub estimate: Option<Estimate>,
 }
 
-/// One method on all tables: times over the true best, means over the studies of a table, geometric means
-/// over tables.
+/// One method on all tables: times over the true best, averaged over a table's studies, then as a
+/// geometric mean over the tables.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overall {
     /// The recommended parametrization.
     pub recommended: Option<Estimate>,
-    /// The average run.
+    /// The mean over all runs.
     pub average_run: Option<Estimate>,
-    /// The recommended parametrization, divided by that of the first method; the seeds are
-    /// resampled in pairs.
+    /// The recommended parametrization over that of the first method, resampled by pairs of seeds.
     pub recommended_against_first: Option<Estimate>,
-    /// The average run, divided by that of the first method, likewise.
+    /// The mean over all runs over that of the first method, likewise.
     pub average_run_against_first: Option<Estimate>,
 }
 
-/// What is kept of a study.
 struct Outcome {
     figures: Vec<Option<f64>>,
     log_over_best: Vec<Option<f64>>,
@@ -147,10 +140,8 @@ struct Outcome {
     study: Option<StudyResult>,
 }
 
-/// Replays every method on every table under every seed, and measures what comes of it.
-///
-/// `progress` is called after each study, from any thread; there are tables x methods x seeds of
-/// them.
+/// Replays every method on every table with every seed, and computes the figures. `progress` is
+/// called after each of the tables x methods x seeds studies, from any thread.
 pub fn compare(
     tables: &[Table],
     methods: &[MethodSpec],
@@ -216,11 +207,11 @@ pub fn compare(
 fn plan(method: &MethodSpec, setup: &Setup) -> Plan {
     let mut settings = method.settings.clone();
     if !method.sets_budget {
-        // The whole study is there for searching; a design that does not fit is cut off by the end.
+        // All runs may search; the end cuts off a design that does not fit.
         settings.budget = setup.budget.max(settings.design_points);
     }
     if setup.counted == Counted::Exploring && settings.regret == RegretSettings::default() {
-        // The papers hold nothing back.
+        // The papers have no regret budget.
         settings.regret = RegretSettings::UNBOUNDED;
     }
     if setup.outside_slurm {
@@ -328,13 +319,13 @@ fn method_result(studies: &[Outcome], budget: usize) -> MethodResult {
     }
 }
 
-/// `pairs` has for each table the method's studies and the first method's.
+/// `pairs` holds, for each table, the studies of the method and of the first method.
 fn overall(pairs: &[[&[Outcome]; 2]]) -> Overall {
     let figure = |name: &str| -> [Option<Estimate>; 2] {
         let Some(place) = metrics().position(|(_, metric)| metric.name == name) else {
             return [None; 2];
         };
-        // A study all of whose runs are outside the table has no average run.
+        // A study with all runs outside the table has no average run.
         let numbers = |studies: &[Outcome]| -> Option<Vec<f64>> {
             studies.iter().map(|study| study.figures[place]).collect()
         };

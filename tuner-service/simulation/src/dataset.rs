@@ -1,8 +1,6 @@
-//! Data sets: a JSON file that names the parameters, and a CSV file beside it with the times.
-//!
-//! `NAME.json` holds `name`, `parameters` (`name`, `kind`, `values`) and `default`; [`SpaceFile`] reads
-//! it. `NAME.csv` has a column per parameter, `rep`, `time` and optionally `rel_sd`; [`Table`] reads
-//! both. Whatever else the files hold is ignored.
+//! Data sets of two files. `NAME.json` holds `name`, `parameters` (`name`, `kind`, `values`) and
+//! `default` ([`SpaceFile`]). `NAME.csv` has a column per parameter, `rep`, `time` and optionally
+//! `rel_sd` ([`Table`]). Anything else in the files is ignored.
 
 mod draw;
 mod error;

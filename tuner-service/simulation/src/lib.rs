@@ -1,12 +1,10 @@
-//! Replays tables of measurements under the engine's methods, and measures what comes of it.
+//! Replays tables of measurements with the engine's methods, and measures the results.
 //!
-//! A table is a data set: every parametrization of a space with the times of its runs. A study that
-//! is replayed gets its times from there instead of from a cluster, so that methods can be compared
-//! on thousands of studies whose true optimum is known (robert2020, section VIII-A).
-//!
-//! [`dataset`] reads tables, [`replay`] runs one study, [`compare`](mod@compare) many of them in parallel,
-//! [`metrics`] has what the papers measure, [`report`] prints it. [`session`] is a study of measurements
-//! that are still to be made.
+//! A table holds the times of every parametrization of a space (module [`dataset`]). Replayed
+//! studies take their times from it and not from a cluster: thousands of studies with a known
+//! optimum compare methods (robert2020, section VIII-A). [`replay`] runs one study,
+//! [`compare`](mod@compare) many in parallel, [`metrics`] has the papers' figures, [`report`]
+//! prints them. [`session`] is a study whose measurements are still to come.
 
 #![forbid(unsafe_code)]
 

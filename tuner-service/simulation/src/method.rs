@@ -1,4 +1,4 @@
-//! A method with its settings, in one word of a command line.
+//! A method with its settings, as one word of a command line.
 
 use std::str::FromStr;
 
@@ -6,17 +6,17 @@ use io_autotune_engine::{MethodName, Settings, SettingsError, UnknownWord};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-/// A method, as named in configuration, and its settings: `NAME` or `NAME:key=value,...`.
+/// A method and its settings: `NAME` or `NAME:key=value,...`.
 ///
-/// Keys are the names of [`Settings`], nested ones joined by dots. The method's own section need not
-/// be named: `robert2020:mutation_rate=0.1,selection=probabilistic,crossover=n_point,crossover.points=2`.
-/// A key of the section wins over a general one of the same name. A setting of several kinds takes
-/// the kind alone, and then its fields.
+/// Keys are names of [`Settings`], nested ones joined by dots. The method's own section may be left
+/// out, and wins over a general setting of the same name:
+/// `robert2020:mutation_rate=0.1,selection=probabilistic,crossover=n_point,crossover.points=2`. A
+/// setting with several kinds takes the kind first, then its fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodSpec {
-    /// The text that it was read from.
+    /// The text.
     pub label: String,
-    /// The settings; `budget` only if the text names it.
+    /// The settings; `budget` only if the text has it.
     pub settings: Settings,
     /// Whether the text sets the budget of exploring runs.
     pub sets_budget: bool,
@@ -26,7 +26,7 @@ pub struct MethodSpec {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MethodError {
-    /// No method of that name.
+    /// An unknown method.
     #[error(transparent)]
     Name(#[from] UnknownWord),
     /// A part without a name or a value.
@@ -37,19 +37,19 @@ pub enum MethodError {
         /// The part.
         part: String,
     },
-    /// A key or a value that the settings do not have.
+    /// An unknown key or a wrong value.
     #[error("{method}: {part}: {error}; the method's settings are {known}")]
     Setting {
         /// The method.
         method: String,
         /// The setting, or several.
         part: String,
-        /// What is wrong.
+        /// The problem.
         error: String,
         /// The valid keys.
         known: String,
     },
-    /// A value out of its range.
+    /// A value out of range.
     #[error("{method}: {error}")]
     Range {
         /// The method.
@@ -90,7 +90,7 @@ impl FromStr for MethodSpec {
                 .map_err(|error| refused(part, error))?;
             sets_budget |= key == "budget";
         }
-        // Only now: a kind may come before the fields that it needs.
+        // Only now: a kind may come before the fields that it requires.
         let settings =
             Settings::deserialize(settings).map_err(|error| refused(parts, error.to_string()))?;
         settings.validate().map_err(|error| MethodError::Range {
@@ -109,7 +109,6 @@ fn tree(settings: &Settings) -> Json {
     serde_json::to_value(settings).unwrap_or_default()
 }
 
-/// Changes one of the settings; the error is in words.
 fn set(settings: &mut Json, method: &str, key: &str, value: &str) -> Result<(), String> {
     let value = serde_json::from_str(value).unwrap_or_else(|_| Json::from(value));
     let first = key.split('.').next().unwrap_or(key);
@@ -131,7 +130,7 @@ fn put(node: &mut Json, key: &str, value: Json) -> Result<(), String> {
             .or_insert_with(|| Json::Object(Map::new()));
         return put(inner, rest, value);
     }
-    // Of a setting of several kinds each has its own fields: those of the old kind go.
+    // A new kind has other fields: the old ones go.
     let of_kinds = object.get(key).is_some_and(|old| old.get("kind").is_some());
     if of_kinds && !value.is_object() {
         object.insert(key.to_owned(), serde_json::json!({ "kind": value }));
@@ -141,7 +140,7 @@ fn put(node: &mut Json, key: &str, value: Json) -> Result<(), String> {
     Ok(())
 }
 
-/// The keys that a method's text may have, its own first.
+/// The keys of a method, its own first.
 fn known(method: &str) -> String {
     let tree = tree(&Settings::default());
     let mut keys = Vec::new();
@@ -192,7 +191,7 @@ mod tests {
             spec.settings.robert2020.selection,
             Selection::Tournament { pool_size: 3 }
         );
-        // Its own setting, not the general one of the same name.
+        // The method's own setting, not the general one of the same name.
         let spec = read("default:design_points=6");
         assert_eq!(
             (
@@ -202,7 +201,7 @@ mod tests {
             (6, 15)
         );
         assert_eq!(read("robert2020:design_points=6").settings.design_points, 6);
-        // Sections are named as the methods are.
+        // Sections have the names of the methods.
         let spec = read("robert2019-surrogate:acquisition=posterior_minimum,design_points=9");
         assert_eq!(
             spec.settings.robert2019_surrogate.acquisition,

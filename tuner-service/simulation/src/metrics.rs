@@ -1,10 +1,8 @@
-//! What is measured of a replayed study, one module per source.
+//! The metrics of a replayed study, one module per source.
 //!
-//! All figures but computing times are taken on the table's means of the parametrizations that ran and
-//! not on the single times that were drawn: what is judged is the choice, not the weather. Table VI of
-//! the 2020 paper suggests the same: its random sampler has a RegCost of 20.2 s, which is what two
-//! draws from the averaged times (standard deviation 34.6 s) give, and not two from the raw ones
-//! (49.5 s).
+//! Except for computing times they use the table's means, not the drawn times: they judge the
+//! choice, not the noise. So does table VI of the 2020 paper: its random sampler's RegCost of 20.2
+//! s fits draws from the averaged times (standard deviation 34.6 s), not from raw ones (49.5 s).
 
 mod cao2018;
 mod harm;
@@ -17,30 +15,30 @@ use crate::replay::{Run, Trajectory};
 pub use cao2018::{NearOptimal, near_optimal};
 pub use robert2020::{Scores, scores};
 
-/// A replayed study and the table that it was replayed on.
+/// A replayed study and its table.
 #[derive(Clone, Copy, Debug)]
 pub struct Course<'a> {
     table: &'a Table,
     trajectory: &'a Trajectory,
 }
 
-/// One figure of a study.
+/// One metric.
 #[derive(Debug)]
 pub struct Metric {
-    /// Its name; the papers' own where they have one.
+    /// Its name; a paper's own if there is one.
     pub name: &'static str,
     /// Its unit; empty for a bare number.
     pub unit: &'static str,
-    /// What it is.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// The figure; none where the study has none. Over studies it is averaged.
+    /// Its value; none if the study has none. Averaged over studies.
     pub of: fn(&Course<'_>) -> Option<f64>,
 }
 
 /// The metrics of one source.
 #[derive(Debug)]
 pub struct Group {
-    /// The word for it in files.
+    /// Its name in files.
     pub name: &'static str,
     /// The source, for people.
     pub title: &'static str,
@@ -57,18 +55,17 @@ pub const GROUPS: [&Group; 5] = [
     &cao2018::FIGURE_5,
 ];
 
-/// The names of the metrics that are compared over tables: times over the true best.
+/// The metrics compared over tables, in times over the true best: the recommendation.
 pub const RECOMMENDED: &str = "Recommended";
-/// See [`RECOMMENDED`].
+/// The average run, see [`RECOMMENDED`].
 pub const AVERAGE_RUN: &str = "AverageRun";
 
 impl<'a> Course<'a> {
-    /// A study and its table.
+    /// A study on its table.
     pub fn new(table: &'a Table, trajectory: &'a Trajectory) -> Self {
         Course { table, trajectory }
     }
 
-    /// The counted runs, in the order of their starts.
     fn runs(&self) -> &'a [Run] {
         &self.trajectory.runs
     }
@@ -77,40 +74,35 @@ impl<'a> Course<'a> {
         self.table.configurations()[place].truth
     }
 
-    /// The mean seconds of what each run was given, those outside the table left out.
+    /// The mean seconds of each run's parametrization, without runs outside the table.
     fn truths(&self) -> impl Iterator<Item = f64> + Clone + 'a {
         let configurations = self.table.configurations();
         let places = self.runs().iter().filter_map(|run| run.place);
         places.map(|place| configurations[place].truth)
     }
 
-    /// The mean seconds of the true optimum.
     fn best(&self) -> f64 {
         self.table.best().truth
     }
 
-    /// The mean seconds of the default.
     fn default(&self) -> f64 {
         self.table.default().truth
     }
 
-    /// The mean seconds of what is recommended.
     fn recommended(&self) -> f64 {
         self.truth(self.trajectory.recommended)
     }
 
-    /// Whether what is recommended is the optimum, or as good.
     fn succeeded(&self) -> bool {
         self.recommended() <= self.best()
     }
 
-    /// The number, from 1, of the first run of a parametrization that is as good as `truth`.
+    /// The number, from 1, of the first run that is as fast as `truth`.
     fn first_run_within(&self, truth: f64) -> Option<f64> {
         let reached = |run: &Run| run.place.is_some_and(|place| self.truth(place) <= truth);
         Some(self.runs().iter().position(reached)? as f64 + 1.0)
     }
 
-    /// The mean of a figure over the runs.
     fn mean(&self, figure: impl Fn(f64) -> f64) -> Option<f64> {
         let (count, sum) = self.truths().fold((0.0, 0.0), |(count, sum), truth| {
             (count + 1.0, sum + figure(truth))
@@ -118,7 +110,7 @@ impl<'a> Course<'a> {
         (count > 0.0).then(|| sum / count)
     }
 
-    /// By how much each run was slower than the one before it, seconds.
+    /// How much slower each run was than the previous one, seconds.
     fn regressions(&self) -> impl Iterator<Item = f64> + 'a {
         let truths = self.truths();
         let next = truths.clone().skip(1);
@@ -146,7 +138,7 @@ pub(crate) mod tests {
         Table::parse(file, csv.as_bytes(), Path::new("t.csv")).unwrap()
     }
 
-    /// Runs at these places one after the other, 10 s each; a place that is none failed.
+    /// Runs at these places one after the other, 10 s each; those without a place failed.
     pub(crate) fn trajectory(places: &[Option<usize>], recommended: usize) -> Trajectory {
         let runs = places.iter().enumerate().map(|(nth, place)| Run {
             place: *place,
@@ -162,7 +154,6 @@ pub(crate) mod tests {
         }
     }
 
-    /// The metric of that name, of runs at these places.
     pub(crate) fn measured(name: &str, places: &[usize], recommended: usize) -> Option<f64> {
         let places: Vec<Option<usize>> = places.iter().map(|place| Some(*place)).collect();
         let (table, trajectory) = (table(), trajectory(&places, recommended));

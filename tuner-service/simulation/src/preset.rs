@@ -4,8 +4,7 @@ use io_autotune_engine::{MethodName, Settings, table_v};
 
 use crate::method::MethodSpec;
 
-/// The methods of table V of robert2020: 252 genetic algorithms and the random sampler, by the names that
-/// [`table_v`] gives them.
+/// Table V of robert2020: 252 genetic algorithms and the random sampler, named by [`table_v`].
 pub fn robert2020_table_v() -> Vec<MethodSpec> {
     let named = |label, settings| MethodSpec {
         label,

@@ -1,4 +1,4 @@
-//! One study, replayed on a table.
+//! The replay of one study on a table.
 
 use std::time::Instant;
 
@@ -8,57 +8,53 @@ use io_autotune_engine::{
 
 use crate::dataset::Table;
 
-/// Which runs are counted: for the budget, and in the metrics.
+/// Which runs count for the budget and the metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counted {
-    /// All of them, as a user of the service would.
+    /// All runs, as for a user of the service.
     #[default]
     All,
-    /// Design and search runs alone. The papers have no others: no baseline, no control runs. Nor do
-    /// they confirm what is best: it may rest on a single run.
+    /// Exploring runs alone, as in the papers: no baseline, control or confirmation runs.
     Exploring,
 }
 
 /// How a study is replayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The study's settings, its method among them.
+    /// The study's settings, with its method.
     pub settings: Settings,
-    /// How many runs it has.
+    /// The number of runs.
     pub budget: u32,
-    /// Which runs those are.
+    /// Which runs these are.
     pub counted: Counted,
-    /// How many runs are in flight at once, at least 1.
+    /// The number of runs in flight at once, at least 1.
     pub in_flight: u32,
 }
 
 /// One run of a replayed study.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// The configuration's place in the table; none if the table has no such parametrization, and
-    /// the run therefore failed.
+    /// The configuration's place in the table; none if it is not there: the run failed.
     pub place: Option<usize>,
-    /// What it was for.
+    /// Its role.
     pub role: Role,
     /// When it started, seconds since the study's start.
     pub start: f64,
-    /// What it took, seconds.
+    /// Its elapsed, seconds.
     pub elapsed: f64,
 }
 
-/// What came of a replayed study.
+/// The result of a replayed study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trajectory {
-    /// The counted runs, in the order in which they started.
+    /// The counted runs, by start.
     pub runs: Vec<Run>,
-    /// The place of the recommended parametrization at the end, the default's if there is no
-    /// recommendation; where exploring runs alone are counted that of the one that the method holds
-    /// for the best.
+    /// The place of the final recommendation, or of the default without one; if only exploring runs
+    /// count, of the parametrization that the method ranks best.
     pub recommended: usize,
-    /// What the runs are expected to have lost in the end, counted or not, in runs of the default ([`Epoch::expected_regret`]).
+    /// The expected regret of all runs, in runs of the default ([`Epoch::expected_regret`]).
     pub expected_loss: f64,
-    /// How long the method took to compute its suggestions, seconds. The one figure of a trajectory that is
-    /// not reproducible.
+    /// The seconds that the method computed: the only figure that is not reproducible.
     pub computing: f64,
 }
 
@@ -76,14 +72,10 @@ impl Flight {
 
 /// Replays one study: suggestion, run, judgement, as the service does.
 ///
-/// As long as fewer than `in_flight` runs are in flight the next one starts at once; otherwise the
-/// one that ends first ends, and the history knows it. `seed` is the epoch's and chooses the noise:
-/// a run's time is a pure function of table, parametrization, how often it was started before, and
-/// seed, whatever the method ([`Table::draw`]). A parametrization that the table lacks fails after
-/// as long as the default takes.
-///
-/// When so many runs as `budget` says have started, those in flight are waited for, and the engine
-/// is asked for its recommendation.
+/// A run starts as soon as fewer than `in_flight` are in flight; otherwise the earliest end comes
+/// first and enters the history. `seed` is the epoch's and chooses the noise ([`Table::draw`]),
+/// independently of the method. A parametrization outside the table fails after the default's time.
+/// After `budget` runs, those in flight end and the engine gives its recommendation.
 pub fn replay(table: &Table, plan: &Plan, seed: u64) -> Trajectory {
     Study {
         table,
@@ -108,7 +100,7 @@ struct Study<'a> {
     seed: u64,
     history: History,
     flights: Vec<Flight>,
-    /// How many runs of each configuration have started.
+    /// The started runs of each configuration.
     started: Vec<u64>,
     runs: Vec<Run>,
     now: f64,
@@ -126,7 +118,7 @@ impl Study<'_> {
                 continue;
             }
             let suggestion = self.suggest();
-            // A search that has nothing left to try would never use up a budget of exploring runs.
+            // A search with nothing left to try would never use up a budget of exploring runs.
             if self.plan.counted == Counted::Exploring && suggestion.phase == Phase::Settled {
                 break;
             }
@@ -197,7 +189,7 @@ impl Study<'_> {
         self.ordinal += 1;
     }
 
-    /// The run that ends first ends; of several the one that started first.
+    /// Ends the run with the earliest end; among several the one that started first.
     fn end_next(&mut self) {
         let next = (0..self.flights.len()).min_by(|a, b| {
             let (a, b) = (&self.flights[*a], &self.flights[*b]);

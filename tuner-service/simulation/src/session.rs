@@ -1,7 +1,5 @@
-//! Tuning outside Slurm: a study whose runs are asked for and told of, one line of JSON each.
-//!
-//! A [`Session`] is pure: the answer to a line depends on the space, the options and the lines before
-//! it alone.
+//! Tuning outside Slurm: runs are asked for and reported, one line of JSON each. A [`Session`] is
+//! pure: an answer depends only on the space, the options and the earlier lines.
 
 mod line;
 #[cfg(test)]
@@ -18,7 +16,7 @@ use serde_json::{Value as Json, json};
 use crate::dataset::SpaceFile;
 use line::{Line, Outcome};
 
-/// A study of so many runs.
+/// A study of `budget` runs.
 #[derive(Clone, Debug)]
 pub struct Session {
     file: SpaceFile,
@@ -26,7 +24,7 @@ pub struct Session {
     settings: Settings,
     seed: u64,
     history: History,
-    /// Each run that was asked for; a run's id is its place from 1.
+    /// The runs that were asked for; an id is a place, from 1.
     runs: Vec<Run>,
 }
 
@@ -36,27 +34,27 @@ struct Run {
     outcome: Option<Outcome>,
 }
 
-/// Why a line was not obeyed. Nothing has changed then.
+/// Why a line was refused; the session is unchanged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// Not JSON, or not one of the three requests.
     #[error("the line cannot be read: {problem}; {}", line::FORMS)]
     Line {
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// More runs were asked for than the budget has.
+    /// All runs of the budget were asked for.
     #[error(
         "all {budget} runs of the budget were asked for{open}: tell of those that are open, then ask for the recommendation"
     )]
     Spent {
         /// The budget.
         budget: u32,
-        /// The ids of the runs that are still open, in words.
+        /// The ids of the open runs, in words.
         open: String,
     },
-    /// An id that no run has.
+    /// An unknown run id.
     #[error(
         "there is no run {id}: {asked} were asked for; tell the id that came with the parametrization"
     )]
@@ -66,25 +64,24 @@ pub enum SessionError {
         /// How many runs were asked for.
         asked: usize,
     },
-    /// A run that was told of before.
+    /// The run was reported before.
     #[error("run {id} was told of before, and that counts: tell of each run once")]
     ToldTwice {
         /// The run's id.
         id: u64,
     },
-    /// A time that no run can have.
+    /// An elapsed that no run can have.
     #[error("run {id}: {problem}: tell a positive number of seconds, or \"failed\":true")]
     Elapsed {
         /// The run's id.
         id: u64,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
 
 impl Session {
-    /// A session of `budget` runs in all, those of the default among them, by the method's usual
-    /// settings scaled to so few: see [`settings_for`].
+    /// A session of `budget` runs, those of the default included; see [`settings_for`].
     pub fn new(file: SpaceFile, budget: u32, seed: u64, method: MethodName) -> Self {
         Session {
             settings: settings_for(budget, method),
@@ -96,7 +93,7 @@ impl Session {
         }
     }
 
-    /// The answer to one line: a JSON object, `error` alone in it if the line was not obeyed.
+    /// The answer to one line: a JSON object, with `error` alone if the line was refused.
     pub fn answer(&mut self, line: &str) -> Json {
         let answer = match Line::parse(line) {
             Ok(Line::Ask) => self.ask(),
@@ -195,7 +192,7 @@ impl Session {
         Ok(json!({"ok": true}))
     }
 
-    /// The method's best so far, the default before a run has counted.
+    /// The method's best so far; the default before a run has counted.
     fn recommendation(&self) -> Json {
         let space = &self.file.space;
         let best = self.epoch().recommend_now(&self.history);
@@ -211,7 +208,7 @@ impl Session {
         })
     }
 
-    /// The seconds of a parametrization's runs that count.
+    /// The seconds of the parametrization's counted runs.
     fn times(&self, parametrization: &Parametrization) -> Vec<f64> {
         let runs = self.runs.iter();
         runs.filter(|run| run.pending.parametrization == *parametrization)
@@ -241,8 +238,7 @@ impl Session {
     }
 }
 
-/// The settings of a study of `budget` runs in all that `optimize` asks for: the usual ones, made
-/// [`outside_slurm`].
+/// The settings of `optimize` for a study of `budget` runs: the usual ones made [`outside_slurm`].
 pub fn settings_for(budget: u32, method: MethodName) -> Settings {
     let usual = Settings {
         method,
@@ -251,15 +247,11 @@ pub fn settings_for(budget: u32, method: MethodName) -> Settings {
     outside_slurm(usual, budget)
 }
 
-/// These settings for a study of `budget` runs in all, where the only runs are those asked for, to find the
-/// best.
+/// Settings for a study of `budget` runs outside Slurm, whose only aim is to find the best.
 ///
-/// A site's study measures the default four times before it changes anything, because its users did
-/// not ask to be tuned, and again and again, because they are told what was gained; here it runs once,
-/// first. All other runs are for exploring. A design takes at most the share that it has of the
-/// paper's 50 runs (robert2020, section VIII-D). All runs that are open at once may explore: whoever
-/// asks for them wants them to differ. Nor is anything held back: a run that is asked for here is one
-/// to learn from, and not a user's job.
+/// The default runs once, first: there are no users to protect or to tell of gains. All other runs
+/// explore, also all open ones at once, without a regret budget. The design has at most its share
+/// of the paper's 50 runs (robert2020, section VIII-D).
 pub fn outside_slurm(settings: Settings, budget: u32) -> Settings {
     let usual = Settings::default();
     let share = |points: u32| {

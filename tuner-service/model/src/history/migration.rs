@@ -1,15 +1,15 @@
-//! What of an epoch's history still says something when the accelerator's parameters have changed.
+//! Migration: the part of an epoch's history that is valid in a changed space.
 //!
-//! A run fits the new space if it ran with what the new space would have given it. A parameter that has come
-//! was at its default, because a default is what a run has without us. One that has gone is at its default from
-//! now on, so that only runs that had it there fit. A value that is no longer offered fits nothing.
+//! A run fits the new space if the new space would have given it the same values. A new parameter
+//! was at its default: a run has the default without the tuner. A removed parameter will be at its
+//! default, so only runs that had the default fit. A value that is no longer offered fits nothing.
 
 use std::collections::BTreeMap;
 
 use crate::history::{History, Tally, Tested};
 use crate::space::{Parameter, Parametrization, Space};
 
-/// The parametrization of `to` that is the same as this one of `from`; none if there is none.
+/// The same parametrization in the space `to`; none if there is none.
 pub fn carried_parametrization(
     parametrization: &Parametrization,
     from: &Space,
@@ -27,11 +27,10 @@ pub fn carried_parametrization(
     to.complete(&values).ok()
 }
 
-/// The history with which an epoch of the space `to` begins that follows one of the space `from`.
+/// The history of an epoch in the space `to` that follows one in `from`.
 ///
-/// Where the new space offers nothing new and has the same default, the epoch goes on where the old one was: a
-/// study that had settled stays settled. Otherwise it searches anew, with all that is known and a whole budget;
-/// what exploring has cost so far stays counted.
+/// If `to` offers nothing new and has the same default, the epoch continues: a settled study stays
+/// settled. Otherwise it searches again, with all known runs and a full budget. Regret counts on.
 pub fn carried(history: &History, from: &Space, to: &Space) -> History {
     let tested = history
         .tested
@@ -57,7 +56,6 @@ pub fn carried(history: &History, from: &Space, to: &Space) -> History {
     History { tested, tally }
 }
 
-/// Whether every parametrization of `to` is one of `from`, and the default is the same.
 fn offers_nothing_new(from: &Space, to: &Space) -> bool {
     let known = |parameter: &Parameter| {
         named(from, &parameter.name).is_some_and(|old| {
@@ -137,7 +135,6 @@ mod tests {
         assert_eq!(new.tested.len(), 2);
         assert_eq!(new.tested[1].parametrization, expected);
         assert_eq!(new.tested[1].elapsed, old.tested[1].elapsed);
-        // Searched anew, and the cost of what was explored stays counted.
         assert_eq!(
             (new.tally.explored, new.tally.settled, new.tally.total),
             (0, 0, 15)

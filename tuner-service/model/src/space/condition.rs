@@ -1,19 +1,17 @@
-//! A parameter that only exists under another's value.
+//! Conditional parameters: they exist only under another's values.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Parameter, SpaceError, Value};
 
-/// When a parameter exists: `when = { parameter = "cache", is = ["on"] }`.
-///
-/// The parameter named is listed before the one that has the condition, so that there are chains and
-/// no cycles. Where it does not exist itself, neither does what depends on it.
+/// When a parameter exists: `when = { parameter = "cache", is = ["on"] }`. The named parameter is
+/// listed earlier, so there are no cycles. If it does not exist, neither does its dependent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// The name of the parameter it depends on.
+    /// The name of the other parameter.
     pub parameter: String,
-    /// The values of that parameter under which this one exists, at least one.
+    /// The other's values under which this parameter exists; at least one.
     pub is: Vec<Value>,
 }
 
@@ -25,17 +23,16 @@ impl Condition {
     }
 }
 
-/// A condition by levels.
+/// A condition on levels.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gate {
-    /// The place of the parameter it depends on.
     pub(super) parameter: usize,
-    /// That parameter's levels under which this one exists, ascending.
+    /// The other's levels under which this parameter exists, ascending.
     levels: Vec<u32>,
 }
 
 impl Gate {
-    /// The condition of `parameter`, which the parameters of `earlier` are listed before.
+    /// The condition of `parameter`; `earlier` are the parameters listed before it.
     pub(super) fn new(
         parameter: &Parameter,
         condition: &Condition,
@@ -74,7 +71,6 @@ impl Gate {
         })
     }
 
-    /// Whether the parameter exists under this level of the other.
     pub(super) fn opens(&self, level: u32) -> bool {
         self.levels.binary_search(&level).is_ok()
     }

@@ -1,4 +1,4 @@
-//! What must hold between the values of several parameters.
+//! Constraints between the values of several parameters.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -9,28 +9,26 @@ use serde::{Deserialize, Serialize};
 
 use super::{Domain, Parameter, SpaceError, Value};
 
-/// What must hold of every parametrization. A constraint that names a parameter holds where that
-/// parameter does not exist.
+/// A constraint on every parametrization. It holds if a parameter that it names does not exist.
 ///
 /// In JSON and TOML `{ left = "aggregators", op = "<=", right = "nodes" }`, where `right` is a
 /// parameter or a value, or `{ forbid = { mode = ["direct"], buffer = [1, 2] } }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RawConstraint", into = "RawConstraint")]
 pub enum Constraint {
-    /// Two values compare so. Numbers compare by worth, and so do sizes such as `64K` or `1MiB`
-    /// (powers of 1024); other texts can be equal or not, and those of one ordered list are ordered
-    /// as it lists them.
+    /// A comparison. Numbers and sizes such as `64K` or `1MiB` (powers of 1024) compare by worth,
+    /// texts of one ordered list by its order; other texts are only equal or different.
     Compare {
         /// The name of a parameter.
         left: String,
-        /// How its value compares.
+        /// The comparison.
         op: Comparison,
         /// The name of another parameter; otherwise a value.
         right: Value,
     },
-    /// The parameters named do not all have one of the values listed for them.
+    /// A forbidden combination: not all named parameters have one of their listed values.
     Forbid {
-        /// The name of each parameter, and its values; at least one of either.
+        /// The names, each with its values; at least one of both.
         forbid: BTreeMap<String, Vec<Value>>,
     },
 }
@@ -105,7 +103,7 @@ impl fmt::Display for Constraint {
     }
 }
 
-/// The flat form of a constraint, of which either all of the first three are given or the last.
+/// The flat form of a constraint: the first three fields, or the last.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawConstraint {
@@ -159,7 +157,7 @@ impl From<Constraint> for RawConstraint {
     }
 }
 
-/// A constraint by places and levels.
+/// A constraint on places and levels.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Check {
     Compare {
@@ -167,18 +165,16 @@ pub(super) enum Check {
         op: Comparison,
         right: Operand,
     },
-    /// The places, and the levels that do not go together.
+    /// The places, each with its forbidden levels.
     Forbid(Vec<(usize, Vec<u32>)>),
 }
 
-/// What a parameter is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Operand {
     Parameter(usize, Scale),
     Constant(Value),
 }
 
-/// What a parameter's levels are worth.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Scale {
     Steps {
@@ -186,7 +182,7 @@ pub(super) enum Scale {
         step: i64,
     },
     Listed(Vec<Value>),
-    /// The level itself: an ordered list of words.
+    /// The level itself, for an ordered list of words.
     Level,
 }
 
@@ -206,7 +202,6 @@ impl Scale {
         }
     }
 
-    /// As they are listed.
     fn of_values(parameter: &Parameter) -> Self {
         match &parameter.domain {
             Domain::Integer { min, step, .. } => Scale::Steps {
@@ -221,7 +216,7 @@ impl Scale {
 
     fn at(&self, level: u32) -> Cow<'_, Value> {
         let integer = |number: i128| {
-            // A level that the parameter has is within its range.
+            // A valid level is within the range.
             Cow::Owned(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)))
         };
         match self {
@@ -236,7 +231,7 @@ impl Scale {
     }
 }
 
-/// What a value is worth: a number itself, a text such as `64K` or `1MiB` that many bytes.
+/// The worth of a value: a number itself; a text such as `64K` or `1MiB` in bytes.
 fn number(value: &Value) -> Option<Value> {
     let Value::Text(text) = value else {
         return Some(value.clone());
@@ -274,7 +269,6 @@ impl Check {
         }
     }
 
-    /// The places of the parameters it names.
     pub(super) fn places(&self) -> Vec<usize> {
         match self {
             Check::Compare { left, right, .. } => match right {
@@ -285,7 +279,7 @@ impl Check {
         }
     }
 
-    /// Whether it holds of these levels, where all it names exists.
+    /// Whether it holds for these levels, if all its parameters exist.
     pub(super) fn holds(&self, levels: &[u32]) -> bool {
         match self {
             Check::Compare { left, op, right } => {

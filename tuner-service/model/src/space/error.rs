@@ -2,10 +2,8 @@
 
 use super::Value;
 
-/// Why a space, a parameter or a parametrization was refused.
-///
-/// Names and values that came from outside are quoted and cut short, so that a message stays one
-/// printable line.
+/// Why a space, a parameter or a parametrization was refused. Names and values from outside are
+/// quoted and cut, so that a message stays one printable line.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpaceError {
@@ -111,7 +109,7 @@ pub enum SpaceError {
         name: String,
         /// `integer`, `ordered` or `categories`.
         kind: &'static str,
-        /// The field that is too much.
+        /// The surplus field.
         field: &'static str,
     },
     /// A parameter that the space does not have.
@@ -122,7 +120,7 @@ pub enum SpaceError {
         /// The names there are, separated by commas.
         known: String,
     },
-    /// A value that the parameter cannot have.
+    /// A value that is not one of the parameter's.
     #[error("parameter {name} cannot be {}: it must be {choices}", quoted(.value))]
     InvalidValue {
         /// The parameter's name.
@@ -140,7 +138,7 @@ pub enum SpaceError {
         /// When it exists, in words.
         condition: String,
     },
-    /// Values that a constraint does not let go together.
+    /// Values that a constraint forbids together.
     #[error("{} does not go together here: the constraint {} must hold", quoted(.values), quoted(.constraint))]
     Forbidden {
         /// The values that the constraint names.
@@ -148,14 +146,14 @@ pub enum SpaceError {
         /// The constraint, in words.
         constraint: String,
     },
-    /// A condition on a parameter that is not listed before the one that has it.
+    /// A condition on a parameter that is not listed before the conditional one.
     #[error("parameter {name} exists under a condition on {}, which is not listed before it: name one of those that are ({earlier})", quoted(.on))]
     ConditionParameter {
         /// The parameter's name.
         name: String,
         /// The name in the condition.
         on: String,
-        /// The names that it may have, separated by commas.
+        /// The parameters that it may name, separated by commas.
         earlier: String,
     },
     /// A condition without values.
@@ -187,7 +185,7 @@ pub enum SpaceError {
         /// What is wrong with it.
         problem: Box<SpaceError>,
     },
-    /// A comparison by order of what has none.
+    /// An order comparison of values that have no order.
     #[error("{name} and {} have no common order: compare numbers, sizes such as 64K or an ordered parameter, or use == or !=", quoted(.right))]
     NoOrder {
         /// The name on the left.
@@ -217,7 +215,7 @@ pub enum SpaceError {
         "the default breaks a constraint: {problem}; change the constraint, or a default if the accelerator has another"
     )]
     DefaultForbidden {
-        /// Which, and with which values.
+        /// The constraint, with the values that break it.
         problem: Box<SpaceError>,
     },
     /// A parametrization without a value for this parameter.
@@ -231,7 +229,7 @@ pub enum SpaceError {
 }
 
 impl SpaceError {
-    /// The parameter that is to be mended, where it is one.
+    /// The parameter at fault, if it is one.
     pub fn parameter(&self) -> Option<&str> {
         match self {
             Self::BadName { name }
@@ -252,7 +250,7 @@ impl SpaceError {
         }
     }
 
-    /// The constraint that is to be mended, in words, where it is one.
+    /// The constraint at fault, in words, if it is one.
     pub fn constraint(&self) -> Option<&str> {
         match self {
             Self::BadConstraint { constraint, .. } | Self::Forbidden { constraint, .. } => {
@@ -264,7 +262,7 @@ impl SpaceError {
     }
 }
 
-/// Quotes what came from outside: control characters escaped, at most 64 characters.
+/// Quotes text from outside: control characters escaped, at most 64 characters.
 fn quoted(thing: &impl ToString) -> String {
     const SHOWN: usize = 64;
     let text = thing.to_string();

@@ -9,18 +9,18 @@ use super::{Condition, SpaceError, Value};
 /// The values that a parameter can have.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Domain {
-    /// `min`, `min + step`, ... up to and not beyond `max`.
+    /// `min`, `min + step`, ... up to `max`.
     Integer {
         /// The smallest value.
         min: i64,
-        /// No value is above this one.
+        /// The upper bound; reached only if the step fits.
         max: i64,
-        /// The distance between neighbouring values, at least 1.
+        /// The distance of neighbouring values, at least 1.
         step: i64,
     },
-    /// A list whose order means something: neighbours behave alike.
+    /// A list in a meaningful order: neighbours behave alike.
     Ordered {
-        /// The values from one end to the other.
+        /// The values in order.
         values: Vec<Value>,
     },
     /// A set without order: any two values are equally far apart.
@@ -33,21 +33,20 @@ pub enum Domain {
 /// One tunable of an accelerator.
 ///
 /// In JSON and TOML it is flat: `name`, `kind` (`integer`, `ordered` or `categories`), `min`, `max`
-/// and `step` (1 if left out) or `values`, `default`, and optionally `when`, `unit` and
-/// `description`.
-/// Fields that are unknown, or that do not belong to the kind, are refused.
+/// and `step` (default 1) or `values`, `default`, and optionally `when`, `unit` and `description`.
+/// Fields that are unknown or of another kind are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RawParameter", into = "RawParameter")]
 pub struct Parameter {
     /// Unique in its space; letters, digits, `_`, `.` and `-`.
     pub name: String,
-    /// The values that it can have.
+    /// Its values.
     pub domain: Domain,
-    /// The accelerator's own default: what a run has without us. One of the domain's values.
+    /// The accelerator's own default, which a run has without the tuner. One of the values.
     pub default: Value,
-    /// When it exists; none if it always does.
+    /// When it exists; none: always.
     pub when: Option<Condition>,
-    /// The unit of the values, for people, for example `bytes`.
+    /// The unit of the values for people, for example `bytes`.
     pub unit: Option<String>,
     /// What it does, for people.
     pub description: Option<String>,
@@ -64,8 +63,7 @@ impl Domain {
 }
 
 impl Parameter {
-    /// How many values the parameter has; 0 if its domain is empty, which no [`Space`](super::Space)
-    /// allows.
+    /// The number of values; 0 for an empty domain, which no [`Space`](super::Space) allows.
     pub fn levels(&self) -> usize {
         usize::try_from(self.level_count()).unwrap_or(usize::MAX)
     }
@@ -80,7 +78,7 @@ impl Parameter {
         }
     }
 
-    /// The value at a level (0 is the smallest, or the first listed); none beyond the last.
+    /// The value at a level (0: the smallest, or the first listed); none beyond the last.
     pub fn value_at(&self, level: usize) -> Option<Value> {
         if level as u128 >= self.level_count() {
             return None;
@@ -96,11 +94,11 @@ impl Parameter {
         }
     }
 
-    /// The level of a value; none if the parameter cannot have it.
+    /// The level of a value; none if the value is not one of the parameter's.
     pub fn level_of(&self, value: &Value) -> Option<usize> {
         match &self.domain {
             Domain::Integer { min, max, step } => {
-                // A whole real number is worth the integer, see `Value`.
+                // A whole real number equals the integer, see `Value`.
                 let number = match value {
                     Value::Integer(number) => *number,
                     Value::Real(real) => {
@@ -128,8 +126,7 @@ impl Parameter {
         !matches!(self.domain, Domain::Categories { .. })
     }
 
-    /// The valid choices in words, for messages: `an integer from 2 to 12 in steps of 2`, or `one
-    /// of enable, disable, automatic`.
+    /// The valid choices in words: `an integer from 2 to 12 in steps of 2`, `one of on, off`.
     pub fn choices(&self) -> String {
         const SHOWN: usize = 24;
         match &self.domain {
@@ -153,7 +150,6 @@ impl Parameter {
         }
     }
 
-    /// Checks what must hold of a parameter by itself.
     pub(super) fn check(&self) -> Result<(), SpaceError> {
         let name = || self.name.clone();
         if !valid_name(&self.name) {

@@ -7,17 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Value;
 
-/// One value for every parameter of an accelerator: parameter name to value.
-///
-/// On its own it is only a map; [`Space::validate`](super::Space::validate) says whether it fits a
-/// space. Two parametrizations are equal exactly if their [`key`](Parametrization::key)s are.
+/// One value for every parameter of an accelerator, by name. A plain map:
+/// [`Space::validate`](super::Space::validate) checks it against a space. Equal exactly if the
+/// [`key`](Parametrization::key)s are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Parametrization(pub BTreeMap<String, Value>);
 
 impl Parametrization {
-    /// The canonical text: a JSON object with its names sorted and whole numbers written without a
-    /// fraction. Fit for a unique index.
+    /// The canonical text, a unique key: JSON, names sorted, whole numbers without a fraction.
     pub fn key(&self) -> String {
         let members: Vec<String> = self
             .0
@@ -40,9 +38,8 @@ impl fmt::Display for Parametrization {
     }
 }
 
-/// One point of a space: for each parameter, in the space's order, the index of its level.
-///
-/// Level 0 is the smallest integer or the first value listed.
+/// A point of a space: the index of each parameter's level, in the space's order. Level 0 is the
+/// smallest integer or the first value listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Point(pub Vec<u32>);

@@ -1,4 +1,4 @@
-//! The points that a space admits: all of a small one, some of any.
+//! The points that a space admits: all of a small space, random ones of any.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -7,24 +7,19 @@ use rand_chacha::ChaCha8Rng;
 use super::rules::Existing;
 use super::{Point, Space};
 
-/// How many levels are looked at, for each point that is asked for, before a space counts as too
-/// large to list. A space without constraints has at most one level of each of 20 parameters, and
-/// one more, for each of its points.
+/// Levels examined per requested point before a space counts as too large to list. Without
+/// constraints at most one level of each of 20 parameters, and one more, are needed per point.
 const STEPS_PER_POINT: usize = 64;
-/// How many points are drawn from the whole grid before one is built parameter by parameter.
+/// Draws from the whole grid before a point is built parameter by parameter.
 const DRAWS: u32 = 64;
-/// How many points are begun, each built parameter by parameter.
+/// Attempts to build a point.
 const BEGUN: u32 = 32;
-/// How many levels are tried before a point that was begun is given up; all of a parameter that has
-/// no more.
+/// Levels tried per parameter before an attempt is given up; all levels if there are no more.
 const LEVELS_TRIED: u32 = 64;
 
 impl Space {
-    /// All points that may be run, in the order of the points.
-    ///
-    /// None if there are more than `most`, or if the constraints hide them so well that they are not
-    /// found in a number of steps proportional to `most`. Time and memory are proportional to
-    /// `most`, however large the space is.
+    /// All admitted points, in order. None if there are more than `most`, or if constraints hide
+    /// them for too many steps. Time and memory are proportional to `most`.
     pub fn points(&self, most: usize) -> Option<Vec<Point>> {
         let mut walk = Walk {
             space: self,
@@ -36,10 +31,9 @@ impl Space {
         walk.descend(Existing::NONE).then_some(walk.found)
     }
 
-    /// A point that may be run, drawn at random. Where constraints leave enough of the grid, every
-    /// level of a parameter is drawn alike and what they forbid is drawn again; where they do not,
-    /// levels are drawn one parameter after the other, and in the end the default is changed as
-    /// far as they let it. Always ends; draws once for each parameter where there are no constraints.
+    /// A random admitted point; always ends. Uniform by rejection if constraints leave enough of
+    /// the grid; otherwise built parameter by parameter, and at last by changing the default as far
+    /// as constraints allow. Without constraints it draws once per parameter.
     pub fn draw(&self, rng: &mut ChaCha8Rng) -> Point {
         let mut last = self.default.clone();
         for _ in 0..DRAWS {
@@ -54,8 +48,7 @@ impl Space {
             .unwrap_or_else(|| self.approach(&self.default, &last, rng))
     }
 
-    /// A point built parameter by parameter, each level such that no constraint is broken yet; none
-    /// where a parameter has no such level.
+    /// A point built parameter by parameter; none if every level of one breaks a constraint.
     fn build(&self, rng: &mut ChaCha8Rng) -> Option<Point> {
         let mut point = self.default.clone();
         let mut existing = Existing::NONE;
@@ -83,8 +76,8 @@ impl Space {
         Some(point)
     }
 
-    /// From a point that may be run to another, canonical one. Where that may not be run, towards it: its levels are
-    /// taken over one by one, in random order, as far as each result may be run.
+    /// `to`, a canonical point, if it is admitted. Otherwise `from`, an admitted point, with as
+    /// many levels of `to`, taken one by one in random order, as each result stays admitted.
     pub fn approach(&self, from: &Point, to: &Point, rng: &mut ChaCha8Rng) -> Point {
         if self.admits(to) {
             return to.clone();
@@ -92,7 +85,7 @@ impl Space {
         let mut places: Vec<usize> = (0..self.parameters.len()).collect();
         places.shuffle(rng);
         let mut reached = from.clone();
-        // Twice, because a parameter may only exist once another's level has been taken over.
+        // Twice: a parameter may exist only after another's level has been taken.
         for place in places.iter().chain(&places) {
             let mut nearer = reached.clone();
             nearer.0[*place] = to.0[*place];
@@ -105,18 +98,17 @@ impl Space {
     }
 }
 
-/// The search for all points, depth first.
 struct Walk<'a> {
     space: &'a Space,
     found: Vec<Point>,
     most: usize,
     steps: usize,
-    /// The levels of the first parameters.
+    /// The levels so far.
     levels: Vec<u32>,
 }
 
 impl Walk<'_> {
-    /// Finds all points that begin with the levels so far; false if the limit was met.
+    /// Finds all points that begin with the levels so far; false at the limit.
     fn descend(&mut self, existing: Existing) -> bool {
         let place = self.levels.len();
         let Some(count) = self.space.levels.get(place) else {

@@ -4,14 +4,13 @@ use super::condition::Gate;
 use super::constraint::{Check, Constraint};
 use super::{MAX_PARAMETERS, Parameter, SpaceError};
 
-/// Which parameters exist at a point: bit n is that of the parameter at place n.
+/// Which parameters exist at a point: one bit per place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Existing(u32);
 
 const _: () = assert!(MAX_PARAMETERS <= u32::BITS as usize);
 
 impl Existing {
-    /// None of them yet.
     pub(super) const NONE: Existing = Existing(0);
 
     /// Whether the parameter at this place exists.
@@ -24,17 +23,15 @@ impl Existing {
     }
 }
 
-/// The conditions and constraints of a space.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rules {
     /// The condition of each parameter.
     gates: Vec<Option<Gate>>,
-    /// The constraints by the last parameter that they name, which is when they can be checked.
+    /// The constraints, by the last parameter that they name: then they can be checked.
     checks: Vec<Vec<Check>>,
 }
 
 impl Rules {
-    /// The rules of parameters that are valid by themselves.
     pub(super) fn new(
         parameters: &[Parameter],
         constraints: &[Constraint],
@@ -58,18 +55,15 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Whether there are conditions.
     pub(super) fn has_conditions(&self) -> bool {
         self.gates.iter().any(Option::is_some)
     }
 
-    /// Whether there are neither conditions nor constraints.
     pub(super) fn is_empty(&self) -> bool {
         !self.has_conditions() && self.checks.iter().all(Vec::is_empty)
     }
 
-    /// Whether the parameter at this place exists, given the levels of those before it and which of
-    /// them exist.
+    /// Whether the parameter at this place exists, by the levels before it.
     pub(super) fn exists(&self, place: usize, levels: &[u32], earlier: Existing) -> bool {
         self.gates[place].as_ref().is_none_or(|gate| {
             earlier.contains(gate.parameter)
@@ -79,7 +73,6 @@ impl Rules {
         })
     }
 
-    /// Which parameters exist at these levels.
     pub(super) fn existing(&self, levels: &[u32]) -> Existing {
         let mut existing = Existing::NONE;
         for place in 0..self.gates.len() {
@@ -90,7 +83,7 @@ impl Rules {
         existing
     }
 
-    /// Whether the constraints hold that name the parameter at this place and none after it.
+    /// Whether the constraints hold whose last parameter is at this place.
     pub(super) fn hold_at(&self, place: usize, levels: &[u32], existing: Existing) -> bool {
         self.checks[place].iter().all(|check| {
             let all_exist = || {
@@ -103,7 +96,6 @@ impl Rules {
         })
     }
 
-    /// Whether all constraints hold.
     pub(super) fn hold(&self, levels: &[u32]) -> bool {
         let existing = self.existing(levels);
         (0..self.checks.len()).all(|place| self.hold_at(place, levels, existing))

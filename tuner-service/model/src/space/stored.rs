@@ -1,4 +1,4 @@
-//! The form of a space in files and in the database.
+//! The stored form of a space, in files and in the database.
 
 use std::fmt;
 
@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Constraint, Parameter, Space};
 
-/// With constraints an object, otherwise the plain list of parameters that it always was: epochs
-/// are told apart by it.
+/// The form with constraints. Without any it is the plain list: epochs are told apart by it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Constrained<P, C> {
@@ -37,7 +36,7 @@ impl<'de> Deserialize<'de> for Space {
     }
 }
 
-/// Either form, told apart by its first character, so that errors are those of the one meant.
+/// Accepts both forms by the first character, so that errors concern the form that is meant.
 struct Form;
 
 impl<'de> Visitor<'de> for Form {

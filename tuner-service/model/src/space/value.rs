@@ -6,11 +6,8 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// One value of one parameter, written as a plain number or string in JSON and TOML.
-///
-/// Numbers are compared by what they are worth and not by how they are written: `Integer(2)` and
-/// `Real(2.0)` are equal, order equally and hash equally, because a database may give back `2` for
-/// the `2.0` that was stored. Numbers sort before texts.
+/// A value of a parameter, a plain number or string in JSON and TOML. Numbers compare and hash by
+/// worth (`Integer(2)` equals `Real(2.0)`): a database may return `2` for `2.0`. Texts sort last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -33,7 +30,6 @@ fn finite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     }
 }
 
-/// The value with every whole real number turned into the integer it is worth.
 enum Canonical<'a> {
     Integer(i64),
     Real(f64),
@@ -42,7 +38,7 @@ enum Canonical<'a> {
 
 impl Value {
     fn canonical(&self) -> Canonical<'_> {
-        // 2^63, the first whole number above the range of i64; it is exact in f64.
+        // 2^63, the first whole number beyond i64; exact in f64.
         const BEYOND: f64 = 9_223_372_036_854_775_808.0;
         match self {
             Value::Integer(number) => Canonical::Integer(*number),
@@ -54,7 +50,7 @@ impl Value {
         }
     }
 
-    /// The value as JSON text, the same for equal values.
+    /// The value as JSON text; equal values have equal texts.
     pub(crate) fn key(&self) -> String {
         let json = match self.canonical() {
             Canonical::Integer(number) => serde_json::Value::from(number),
@@ -68,9 +64,8 @@ impl Value {
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
         use Canonical::{Integer, Real, Text};
-        // A `Real` here has a fraction or lies outside i64, so it never equals an integer. Rounding
-        // an integer to f64 keeps its order against such a number, except that i64::MAX rounds up
-        // to 2^63, which the tie rule puts right.
+        // A `Real` here has a fraction or lies outside i64: it never equals an integer. Rounding
+        // the integer to f64 keeps the order; only i64::MAX ties, with 2^63, which `then` resolves.
         let against = |integer: i64, real: f64| (integer as f64).total_cmp(&real);
         match (self.canonical(), other.canonical()) {
             (Integer(a), Integer(b)) => a.cmp(&b),

@@ -1,5 +1,5 @@
-//! Several endpoints, asked as good clients do: the next one a short while after the one before, unless
-//! that is alive, or as soon as that has failed; and whoever answers first is believed.
+//! A race between endpoints: the next one is asked after a short delay unless the one before is
+//! alive, or at once when it fails. The first answer wins.
 
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -8,15 +8,13 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// An attempt without an answer for so long may have company. A service that is well answers in a few
-/// milliseconds.
+/// After this time an attempt is checked for life. A healthy service answers in milliseconds.
 const STAGGER: Duration = Duration::from_millis(400);
 
-/// And so long after that without a sign of life it has.
+/// And the time for a sign of life; without one the next attempt starts.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(150);
 
-/// How long an attempt is alone, and how long it then has for a sign of life: so that the last one of
-/// `endpoints` has time left.
+/// How long an attempt runs alone, then waits for life: the last of `endpoints` has time left.
 pub(super) fn patience(deadline: Duration, endpoints: usize) -> (Duration, Duration) {
     let shares = u32::try_from(endpoints)
         .unwrap_or(u32::MAX)
@@ -25,15 +23,12 @@ pub(super) fn patience(deadline: Duration, endpoints: usize) -> (Duration, Durat
     (alone, SIGN_OF_LIFE.min(alone / 2))
 }
 
-/// What came of attempts of which none was decisive: each one's error, `None` where it was still
-/// under way at the end.
+/// Each attempt's error when none was decisive; `None`: still under way at the end.
 pub(super) type Lost<E> = Vec<(usize, Option<E>)>;
 
-/// Makes the attempts in their order, until one breaks off the race or `end` has come. An attempt
-/// that continues has failed. Those under way at the end are dropped.
-///
-/// `is_alive` says whether the one that an attempt asks is there, though it does not answer yet: then it is
-/// waited for, because two that are asked are slower still.
+/// Starts the attempts in order until one breaks (wins) or `end` comes. An attempt that continues
+/// has failed. Attempts under way at the end are dropped. `is_alive`: whether the endpoint of an
+/// attempt without an answer works. It is then waited for: a second request would only slow both.
 pub(super) async fn race<T, E, F, Alive>(
     attempts: impl IntoIterator<Item = (usize, F)>,
     is_alive: impl Fn(usize) -> Alive,
@@ -86,10 +81,9 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(100);
 
-    /// The attempt that is alive, however long it takes.
     const BUSY: usize = 3;
 
-    /// After so many steps: an answer, or a failure.
+    /// An attempt that answers or fails after so many steps.
     async fn attempt(
         steps: u32,
         answer: Result<&'static str, &'static str>,
@@ -101,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Who won, with what, or how all lost; and after how many steps.
+    /// The winner and its answer, or all errors; and the number of steps.
     async fn raced(
         attempts: &[(u32, Result<&'static str, &'static str>)],
     ) -> (Result<(usize, &'static str), Lost<&'static str>>, u128) {
@@ -120,7 +114,6 @@ mod tests {
         let mute = (1000, Ok("too late"));
         assert_eq!(raced(&[mute, (1, Ok("b"))]).await, (Ok((1, "b")), 4));
         assert_eq!(raced(&[mute, mute, (1, Ok("c"))]).await, (Ok((2, "c")), 7));
-        // Slow, and still the first to answer.
         assert_eq!(raced(&[(4, Ok("a")), mute]).await, (Ok((0, "a")), 4));
     }
 
@@ -128,7 +121,7 @@ mod tests {
     async fn after_a_failure_the_next_is_asked_at_once() {
         let down = (0, Err("refused"));
         assert_eq!(raced(&[down, down, (1, Ok("c"))]).await, (Ok((2, "c")), 1));
-        // Though another is still under way.
+        // Even while another is under way.
         let mute = (1000, Ok("too late"));
         assert_eq!(raced(&[mute, down, (1, Ok("c"))]).await, (Ok((2, "c")), 4));
     }

@@ -1,8 +1,8 @@
-//! Measures what is promised of a study's gain: `make report-guarantees`.
+//! Measures the guarantees of a study's gain: `make report-guarantees`.
 //!
-//! It prints docs/measurements/report-guarantees.md but for what is about many studies at once. With `--sites`
-//! it prints the studies of sites, from which `python -m guarantees` writes the rest with the report's own
-//! code. `--studies` and `--seed` alone decide the figures. `--world` takes only worlds of such a name.
+//! Prints the single-study part of docs/measurements/report-guarantees.md. With `--sites` it prints
+//! studies of sites, from which `python -m guarantees` writes the rest with the report's own code.
+//! `--studies` and `--seed` alone decide the figures. `--world` selects worlds by name.
 
 mod measure;
 mod sites;

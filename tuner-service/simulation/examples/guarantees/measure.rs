@@ -9,19 +9,17 @@ use crate::yuen;
 /// Shares of A/A studies.
 #[derive(Debug, Default)]
 pub(crate) struct Null {
-    /// Claimed faster at some look of their life.
     pub(crate) faster: f64,
-    /// Claimed slower.
     pub(crate) slower: f64,
     /// Claimed either.
     pub(crate) ever: f64,
-    /// By Yuen's test at 5 % at every look: what nightly looks do to an interval made for one.
+    /// Claimed by Yuen's test at 5 % at every look: repeated looks at a single-look test.
     pub(crate) yuen: f64,
-    /// By the very runs that the choice was made from.
+    /// Claimed from the runs that the choice was made from.
     pub(crate) lucky: f64,
 }
 
-/// Studies of which the 13 parametrizations all take what the default takes.
+/// Studies with 13 parametrizations that all take the default's time.
 pub(crate) fn null(world: &World, studies: u64, seed: u64) -> Null {
     let mut null = Null::default();
     let one = 1.0 / studies as f64;
@@ -48,8 +46,8 @@ pub(crate) fn null(world: &World, studies: u64, seed: u64) -> Null {
     null
 }
 
-/// Of studies whose 13 parametrizations differ by -25 to 50 %: the share whose interval holds the truth after
-/// the last run, and the share of which it does at each look.
+/// For studies with 13 parametrizations of -25 to 50 % gain: the share whose interval holds the
+/// truth after the last run, and at every look.
 pub(crate) fn coverage(world: &World, studies: u64, seed: u64) -> [f64; 2] {
     let mut hold = [0.0; 2];
     for number in 0..studies {
@@ -71,7 +69,7 @@ fn holds(effect: &Effect, truth: f64) -> bool {
     effect.low.is_none_or(|low| low <= truth) && effect.high.is_none_or(|high| truth <= high)
 }
 
-/// For each number of control runs, the smallest gain of which 80 % are claimed then; none above 70 %.
+/// For each number of control runs, the smallest gain with a power of 80 %; none above 70 %.
 pub(crate) fn detectable(
     world: &World,
     controls: &[usize],
@@ -101,16 +99,16 @@ pub(crate) fn detectable(
     found
 }
 
-/// How many studies are claimed to be faster.
+/// How many studies claim a gain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Power {
     pub(crate) ours: u32,
-    /// By Yuen's test after 4, 8, 16, 32, ... control runs. Its error rate is spent over these as ours is over
-    /// comparisons: look j has 1 / (j (j + 1)) of it.
+    /// By Yuen's test after 4, 8, 16, 32, ... control runs. Look j has the share 1 / (j (j + 1)) of
+    /// the error rate, as our comparisons.
     pub(crate) yuen: u32,
 }
 
-/// The power to claim a gain after one control run and the tuned runs around it, after two, and so on.
+/// The power to claim a gain after each control run with the tuned runs around it.
 pub(crate) fn power(
     world: &World,
     share: f64,
@@ -128,7 +126,7 @@ pub(crate) fn power(
             }
             if controls >= 4 && controls.is_power_of_two() {
                 let look = f64::from(controls.ilog2() - 1);
-                // The first comparison of a study has half of the error rate.
+                // A study's first comparison has half of the error rate.
                 let level = 0.025 / (look * (look + 1.0));
                 doubled = yuen::claim(&now.control, &now.tuned, level);
             }
@@ -141,12 +139,10 @@ pub(crate) fn power(
     power
 }
 
-/// The log ratio of a gain.
 pub(crate) fn log_ratio(gain: f64) -> f64 {
     -(-gain).ln_1p()
 }
 
-/// The seed of a study.
 pub(crate) fn of(seed: u64, number: u64) -> u64 {
     (seed << 32) + number
 }

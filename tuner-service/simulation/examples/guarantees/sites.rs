@@ -1,4 +1,4 @@
-//! Studies of sites, for the part of the report that is about many studies: `python -m guarantees` reads them.
+//! Studies of simulated sites, as input of `python -m guarantees`.
 
 use std::io::Write;
 
@@ -12,20 +12,19 @@ use crate::world::{CONTROLS, Study, What, World, normal};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Studies of a site whose claims are counted, and the share of them that has no effect.
+/// Studies of a site whose claims are counted, and the share of them without effect.
 const CLAIMING: u64 = 300;
 const WITHOUT: f64 = 0.7;
-/// Studies of a site that are added up, and when they are, in control runs of the oldest.
+/// Studies of a site whose totals are added, and when: control runs of the oldest study.
 const ADDED: u64 = 20;
 const NIGHTS: [usize; 12] = [4, 5, 6, 8, 11, 14, 19, 24, 32, 41, 53, 70];
 
-/// A line of what is printed.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Line<'a> {
-    /// What is said of each study of a site.
+    /// The claims of a site's studies.
     Claims { studies: &'a [Claim] },
-    /// The comparisons of a site's studies in one of its nights.
+    /// The comparisons of a site's studies in one night.
     Night {
         world: &'a str,
         site: u64,
@@ -42,12 +41,12 @@ struct Claim {
 #[derive(Serialize)]
 struct Weighed {
     truth: f64,
-    /// Node-hours that the default would have taken for the tuned runs, but for their noise.
+    /// The node-hours of the tuned runs, had they run with the default and without noise.
     hours: f64,
     effect: Effect,
 }
 
-/// Prints sites as lines of JSON: of claims so many for each fifty studies, of totals one for each four.
+/// Prints sites as lines of JSON: one for claims per fifty studies, one for totals per four.
 pub(crate) fn print(
     out: &mut impl Write,
     worlds: &[(u64, World)],
@@ -59,7 +58,7 @@ pub(crate) fn print(
         let studies = claims(&world, of(seed + 4, site));
         line(out, &Line::Claims { studies: &studies })?;
     }
-    // Where nothing changes there is less to go wrong, and a site is many studies.
+    // Without changes less can go wrong, and a site is many studies.
     let changes = |world: &World| world.what != What::Nothing || world.noise != world.default_noise;
     for (number, world) in worlds.iter().filter(|(_, world)| changes(world)) {
         for site in 0..(studies / 4).max(20) {
@@ -107,7 +106,7 @@ fn claims(world: &World, seed: u64) -> Vec<Claim> {
         .collect()
 }
 
-/// A site's comparisons, night for night: of studies of unequal weight and age.
+/// A site's comparisons by night, of studies of unequal weight and age.
 fn nights(world: &World, is_null: bool, seed: u64) -> Vec<Vec<Weighed>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut nights: Vec<Vec<Weighed>> = NIGHTS.iter().map(|_| Vec::new()).collect();

@@ -1,51 +1,50 @@
-//! Studies whose truth is known, for the example and for the tests.
+//! Studies with a known truth, for the example and the tests.
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Phase, Role};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Of the runs after the search, every tenth is a control run, in the middle of its ten.
+/// After the search, the middle one of every ten runs is a control run.
 pub(crate) const EVERY: usize = 10;
 const MIDDLE: usize = 4;
-/// A life's control runs.
+/// The control runs of a study's life.
 pub(crate) const CONTROLS: usize = 70;
-/// The search tries so many parametrizations, so often each.
+/// The search's parametrizations, and the runs of each.
 const CANDIDATES: usize = 13;
 const CANDIDATE_RUNS: usize = 3;
 const BASELINE_RUNS: usize = 4;
-/// The search's runs call a gain of so much one.
+/// The gain above which the search's runs alone would claim one.
 const LUCKY: f64 = 0.08;
-/// Runs start so many hours apart.
+/// Hours between starts.
 const GAP: f64 = 2.0;
 
-/// What makes all runs of a time slower or faster, the default's and the tuned ones alike.
+/// Influences on all runs of a time, of the default and tuned alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum What {
     Nothing,
-    /// By this share everything is slower at the end of a life than at its start.
+    /// Everything slows down linearly, at the end of a life by this share.
     Drift(f64),
-    /// The machine is busy for 10 h of 110 h on average, and runs take twice as long.
+    /// The machine is busy for 10 h of 110 h on average; runs then take twice as long.
     Episodes,
-    /// An autoregression with the coefficient 0.9, as large as the noise.
+    /// An autoregression with coefficient 0.9, as large as the noise.
     Memory,
     /// 15 % more and less in the course of a week.
     Weekly,
-    /// A workflow of so many steps, one after the other, of which one takes longer by this share.
+    /// A workflow of so many steps, in turn; one of them takes longer by this share.
     Steps(u32, f64),
 }
 
-/// What a simulation assumes of a study.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct World {
     pub(crate) name: &'static str,
-    /// The standard deviation of log elapsed, outliers apart.
+    /// The standard deviation of log elapsed, without outliers.
     pub(crate) noise: f64,
-    /// That of the default's.
+    /// The same for the default.
     pub(crate) default_noise: f64,
     /// Whether one run in 16 takes 1.3 to 1.6 times as long.
     pub(crate) has_outliers: bool,
-    /// Whether noise is Student's with 3 degrees of freedom, not normal.
+    /// Whether noise is Student's t with 3 degrees of freedom, not normal.
     pub(crate) is_heavy: bool,
     pub(crate) what: What,
 }
@@ -91,7 +90,7 @@ impl World {
         };
         let mut log = scale * normal(rng);
         if self.is_heavy {
-            // Of the same standard deviation: that of Student's is the square root of 3.
+            // Scaled to the same standard deviation: Student's t with 3 degrees has sqrt(3).
             log /= (0..3).map(|_| normal(rng).powi(2)).sum::<f64>().sqrt();
         }
         if self.has_outliers && rng.random::<f64>() < 1.0 / 16.0 {
@@ -122,16 +121,15 @@ pub(crate) const WORLDS: [World; 18] = [
     World::new("noise 17 %, 7 steps, one +30 %", 0.17, What::Steps(7, 0.3)),
 ];
 
-/// What is the same for all runs, as time goes on.
 struct Surroundings {
     what: What,
     noise: f64,
     run: u32,
     memory: f64,
     is_busy: bool,
-    /// Until this hour.
+    /// The hour at which `is_busy` changes.
     until: f64,
-    /// Where in its period the study begins, from 0 to 1.
+    /// The place in the period at which the study begins, from 0 to 1.
     phase: f64,
 }
 
@@ -148,7 +146,7 @@ impl Surroundings {
         }
     }
 
-    /// What the next run's log elapsed has of them.
+    /// The influence on the next run's log elapsed.
     fn next(&mut self, rng: &mut ChaCha8Rng) -> f64 {
         let hour = GAP * f64::from(self.run);
         let share = f64::from(self.run) / (CONTROLS * EVERY) as f64;
@@ -177,21 +175,20 @@ impl Surroundings {
     }
 }
 
-/// A study as it goes on.
 pub(crate) struct Study<'a> {
     world: &'a World,
     rng: ChaCha8Rng,
     surroundings: Surroundings,
     ordinal: i64,
-    /// Seconds that the default takes.
+    /// Seconds of the default.
     seconds: f64,
     /// The truth: log of the default's elapsed over the chosen parametrization's.
     pub(crate) log_ratio: f64,
     pub(crate) evidence: Evidence,
-    /// Log elapsed of the runs since the choice, in ascending order.
+    /// Log elapsed of the runs since the choice, ascending.
     pub(crate) control: Vec<f64>,
     pub(crate) tuned: Vec<f64>,
-    /// What the default would have taken for the tuned runs, but for noise.
+    /// Seconds of the tuned runs, had they run with the default and without noise.
     pub(crate) default_seconds: f64,
 }
 
@@ -212,12 +209,12 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// One whose default takes so long.
+    /// The same with another time of the default.
     pub(crate) fn of(self, seconds: f64) -> Self {
         Study { seconds, ..self }
     }
 
-    /// Makes a run and enters it; its log elapsed. `log_ratio` is none for the default.
+    /// Makes and records a run; returns its log elapsed. `log_ratio` is none for the default.
     fn run(&mut self, phase: Phase, role: Role, log_ratio: Option<f64>) -> f64 {
         let level = self.surroundings.next(&mut self.rng);
         let noise = self.world.noise(log_ratio.is_none(), &mut self.rng);
@@ -246,8 +243,8 @@ impl<'a> Study<'a> {
         log
     }
 
-    /// Searches among parametrizations: the one with the lowest mean is chosen. `effect` draws their
-    /// truths. Whether the search's runs alone would have it that the choice is faster.
+    /// Chooses the parametrization with the lowest mean; `effect` draws the truths. Returns whether
+    /// the search's runs alone would claim a gain.
     pub(crate) fn search(&mut self, effect: impl Fn(&mut ChaCha8Rng) -> f64) -> bool {
         let baseline = (0..BASELINE_RUNS)
             .map(|_| self.run(Phase::Baseline, Role::Baseline, None).exp())
@@ -267,8 +264,8 @@ impl<'a> Study<'a> {
         lowest < (1.0 - LUCKY) * baseline
     }
 
-    /// Goes on for so many control runs and the tuned runs around them. It is looked at after each control
-    /// run, and after each ten, which has `is_whole` set; with the number of control runs.
+    /// Continues for so many control runs with the tuned runs around them. `look` gets their number
+    /// after each control run and, with `is_whole` set, after each block of ten.
     pub(crate) fn settled(
         &mut self,
         controls: usize,

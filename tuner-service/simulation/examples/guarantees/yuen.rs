@@ -1,12 +1,12 @@
-//! What else could have been claimed with: for comparison only.
+//! An alternative test, for comparison only.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Of each end (Yuen 1974).
+/// The share trimmed at each end (Yuen 1974).
 const TRIM: f64 = 0.2;
 
-/// Whether Yuen's test of trimmed means finds at a two-sided level that control runs take longer (1) or
-/// less long (-1) than tuned runs, or neither. Both are in ascending order, of four runs at least.
+/// Yuen's two-sided test of trimmed means: 1 if control runs take longer than tuned runs, -1 if
+/// they take less time, 0 if neither. Both are ascending, with at least four runs.
 pub(crate) fn claim(control: &[f64], tuned: &[f64], level: f64) -> i32 {
     let (one, other) = (Trimmed::new(control), Trimmed::new(tuned));
     let variance = one.variance + other.variance;
@@ -23,7 +23,7 @@ pub(crate) fn claim(control: &[f64], tuned: &[f64], level: f64) -> i32 {
 
 struct Trimmed {
     mean: f64,
-    /// Of the mean.
+    /// The variance of the mean.
     variance: f64,
     freedom: f64,
 }

@@ -1,12 +1,11 @@
-//! The noise of a replay: which of a parametrization's measurements a run gets.
+//! The noise of a replay: which measurement of a parametrization a run gets.
 
-/// The numbers behind one simulated run, a pure function of the replay's seed, the parametrization
-/// and how many runs of it were started before. Methods that are compared under one seed therefore
-/// get the same times wherever they run the same parametrization equally often (common random
-/// numbers), whatever else they do.
+/// The random numbers of one run: a pure function of the replay's seed, the parametrization and the
+/// number of its earlier runs. So methods with one seed get the same times for the same
+/// parametrizations (common random numbers).
 ///
-/// With `mix` the finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
-/// generators", 2014), all sums modulo 2^64 and G = 0x9e3779b97f4a7c15:
+/// `mix` is the finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators", 2014). Sums are modulo 2^64, and G = 0x9e3779b97f4a7c15:
 ///
 /// ```text
 /// state  = mix(mix(mix(seed + G) + configuration + G) + nth + G)
@@ -26,8 +25,7 @@ fn mix(mut word: u64) -> u64 {
 }
 
 impl Draw {
-    /// `configuration` is the parametrization's place in its table, `nth` the number of runs of it
-    /// that were started before, both from 0.
+    /// `configuration` is the place in the table, `nth` the number of earlier runs; both from 0.
     pub fn new(seed: u64, configuration: u64, nth: u64) -> Self {
         let mut state = mix(seed.wrapping_add(GOLDEN));
         state = mix(state.wrapping_add(configuration).wrapping_add(GOLDEN));
@@ -39,28 +37,27 @@ impl Draw {
         mix(self.state.wrapping_add(GOLDEN.wrapping_mul(k)))
     }
 
-    /// A number from 0, and below 1, with 53 bits: `floor(word k / 2^11) / 2^53`. Different k give
-    /// independent numbers.
+    /// Uniform from 0 to below 1: `floor(word k / 2^11) / 2^53`. Independent for different k.
     pub fn unit(self, k: u64) -> f64 {
         (self.word(k) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// One of so many rows, from 0: `floor(word 1 * rows / 2^64)`.
+    /// A uniform row, from 0: `floor(word 1 * rows / 2^64)`.
     pub fn row(self, rows: usize) -> usize {
         let scaled = (u128::from(self.word(1)) * rows as u128) >> 64;
         usize::try_from(scaled).unwrap_or_default()
     }
 
-    /// A standard normal number (Box and Muller 1958): `sqrt(-2 ln u) cos(2 pi v)`, where u = (floor(word 2 / 2^11) +
-    /// 1) / 2^53 and v = floor(word 3 / 2^11) / 2^53.
+    /// A standard normal number (Box and Muller 1958): `sqrt(-2 ln u) cos(2 pi v)` with u =
+    /// (floor(word 2 / 2^11) + 1) / 2^53 and v = floor(word 3 / 2^11) / 2^53.
     pub fn normal(self) -> f64 {
-        // Exact: never 0, whose logarithm would not be finite.
+        // Exact, and never 0, whose logarithm is infinite.
         let u = self.unit(2) + 1.0 / (1_u64 << 53) as f64;
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * self.unit(3)).cos()
     }
 
-    /// A log-normal factor of mean 1 and the given relative standard deviation r:
-    /// `exp(s z - s^2 / 2)` with `s^2 = ln(1 + r^2)` and z of [`Draw::normal`].
+    /// A log-normal factor of mean 1 and relative standard deviation r: `exp(s z - s^2 / 2)` with
+    /// `s^2 = ln(1 + r^2)` and z of [`Draw::normal`].
     pub fn factor(self, relative_sd: f64) -> f64 {
         let variance = (relative_sd * relative_sd).ln_1p();
         (variance.sqrt() * self.normal() - variance / 2.0).exp()
@@ -73,7 +70,7 @@ mod tests {
 
     #[test]
     fn draws_are_as_written() {
-        // By the formula above, in Python.
+        // Computed by the formula above in Python.
         let draw = Draw::new(7, 3, 1);
         assert_eq!(draw.row(1 << 20), 956_532);
         assert!((draw.normal() - 0.7845750244476247).abs() < 1e-12);

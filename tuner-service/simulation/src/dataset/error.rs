@@ -1,10 +1,10 @@
-//! What can be wrong with a data set.
+//! Errors of data sets.
 
 use std::path::PathBuf;
 
 use io_autotune_engine::SpaceError;
 
-/// Why a data set was refused: the file, the place in it, what is wrong and what to do.
+/// Why a data set was refused: file, place, problem and cure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetError {
@@ -13,15 +13,15 @@ pub enum DatasetError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's word for it.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// JSON that is not JSON, or not a data set's.
+    /// Not JSON, or not a data set's JSON.
     #[error("{}, line {}, column {}: {error}", .path.display(), .error.line(), .error.column())]
     Json {
         /// The file.
         path: PathBuf,
-        /// What the parser found.
+        /// The parser's error.
         error: serde_json::Error,
     },
     /// Parameters that make no valid space.
@@ -29,17 +29,17 @@ pub enum DatasetError {
     Space {
         /// The file.
         path: PathBuf,
-        /// What is wrong with them.
+        /// The problem.
         error: SpaceError,
     },
-    /// Parameters that cannot be read as a data set's.
+    /// A parameter that cannot be read.
     #[error("{}: parameter {parameter:?}: {problem}", .path.display())]
     Parameter {
         /// The file.
         path: PathBuf,
         /// The parameter's name.
         parameter: String,
-        /// What is wrong, and what to do.
+        /// The problem and the cure.
         problem: String,
     },
     /// A constraint that cannot be read.
@@ -49,10 +49,10 @@ pub enum DatasetError {
         path: PathBuf,
         /// Its place in the list, from 1.
         number: usize,
-        /// What is wrong, and what to do.
+        /// The problem and the cure.
         problem: String,
     },
-    /// A CSV without a column that it needs.
+    /// A CSV file without a required column.
     #[error(
         "{}, line 1: there is no column {column:?}: add it, or correct its spelling; the columns are {found}",
         .path.display()
@@ -62,7 +62,7 @@ pub enum DatasetError {
         path: PathBuf,
         /// The column.
         column: String,
-        /// The columns that there are.
+        /// The columns of the file.
         found: String,
     },
     /// A row that cannot be split into its fields.
@@ -70,7 +70,7 @@ pub enum DatasetError {
     Csv {
         /// The file.
         path: PathBuf,
-        /// What the parser found, with the line.
+        /// The parser's error, with the line.
         error: csv::Error,
     },
     /// A field that cannot be used.
@@ -82,22 +82,22 @@ pub enum DatasetError {
         line: u64,
         /// The column's name.
         column: String,
-        /// What stands there.
+        /// The field's text.
         value: String,
-        /// What may stand there.
+        /// The valid texts.
         allowed: String,
     },
-    /// A row whose values cannot be together: a parameter that does not exist there, or a constraint.
+    /// Values that exclude each other by a condition or a constraint.
     #[error("{}, line {line}: {error}; the field of a parameter that does not exist is empty", .path.display())]
     Row {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is wrong.
+        /// The problem.
         error: Box<SpaceError>,
     },
-    /// A CSV without rows.
+    /// A CSV file without rows.
     #[error("{}: there is no row below the first line: add the measurements", .path.display())]
     Empty {
         /// The file.

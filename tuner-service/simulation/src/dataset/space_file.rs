@@ -10,24 +10,22 @@ use serde_json::Value as Json;
 
 use super::DatasetError;
 
-/// A space as a data set's JSON file describes it, and how the file spells its values.
+/// The space of a data set's JSON file, with the file's spelling of values.
 ///
-/// `kind` is `categorical` (a set), `ordinal` (an ordered list) or `int` (whole numbers; evenly
-/// spaced ones become a range, any others an ordered list). A value is a number, a word, `true` or
-/// `false`; the engine knows the latter two as words. Without a `default` (or with `null`) it is the
-/// middle level of each ordered parameter, the lower of two, and the first of each set.
-///
-/// Beyond the published format a parameter may have `when` and the file `constraints`, in the form of
-/// the catalogue's ([`Condition`], [`Constraint`]).
+/// `kind` is `categorical` (a set), `ordinal` (an ordered list) or `int` (evenly spaced ascending
+/// integers become a range, others an ordered list). A value is a number, a word, `true` or
+/// `false`; the engine has the latter two as words. Without a `default` it is the middle (lower of
+/// two) level of each ordered parameter and the first of each set. Beyond the published format
+/// there are `when` and `constraints`, as in the catalogue ([`Condition`], [`Constraint`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpaceFile {
     /// The data set's name: the file's `name`, otherwise its stem.
     pub name: String,
     /// The space.
     pub space: Space,
-    /// Whether the file names a default.
+    /// Whether the file has a default.
     pub has_default: bool,
-    /// For each parameter and each level the value as the file has it.
+    /// The file's spelling of each level of each parameter.
     spelling: Vec<Vec<Json>>,
 }
 
@@ -59,10 +57,7 @@ enum Kind {
 }
 
 impl SpaceFile {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// If it cannot be read or does not describe a space; the error names file and place.
+    /// Reads a file. Errs, with file and place, when it cannot be read or describes no space.
     pub fn read(path: &Path) -> Result<Self, DatasetError> {
         let text = std::fs::read_to_string(path).map_err(|error| DatasetError::Read {
             path: path.to_owned(),
@@ -71,10 +66,8 @@ impl SpaceFile {
         Self::parse(&text, path)
     }
 
-    /// Reads the text of a file; `path` is for its name and for messages.
-    ///
-    /// # Errors
-    /// If the text does not describe a space; the error names file and place.
+    /// Reads the text of a file; `path` gives the name and is for messages. Errs, with file and
+    /// place, when it describes no space.
     pub fn parse(text: &str, path: &Path) -> Result<Self, DatasetError> {
         let path: PathBuf = path.to_owned();
         let raw: RawFile = match serde_json::from_str(text) {
@@ -129,8 +122,7 @@ impl SpaceFile {
         }
     }
 
-    /// A parametrization as the file would have it: its parameters' names with their values as the
-    /// file spells them. Names and values that the space does not know are left out.
+    /// A parametrization in the file's spelling, without unknown names and values.
     pub fn spell(&self, parametrization: &Parametrization) -> serde_json::Map<String, Json> {
         let parameters = self.space.parameters().iter().zip(&self.spelling);
         parameters
@@ -142,7 +134,6 @@ impl SpaceFile {
             .collect()
     }
 
-    /// The same with another default.
     pub(super) fn with_default(
         &self,
         default: &Point,
@@ -201,7 +192,7 @@ impl RawParameter {
     }
 }
 
-/// A range, if the numbers are evenly spaced and ascend; an ordered list otherwise.
+/// A range if the numbers are evenly spaced and ascend; an ordered list otherwise.
 fn integers(values: Vec<Value>) -> Result<Domain, String> {
     let numbers: Vec<i64> = values
         .iter()
@@ -246,7 +237,7 @@ fn value(json: &Json) -> Result<Value, String> {
     }
 }
 
-/// The same with `true` and `false` as words, wherever they stand.
+/// The same with all `true` and `false` as words.
 fn words(json: &Json) -> Json {
     match json {
         Json::Bool(truth) => Json::String(truth.to_string()),
@@ -336,7 +327,7 @@ mod tests {
         let when = r#"{"parameter": "cache", "is": [true]}"#;
         let second = r#"{"left": "nodes", "op": "!=", "right": 1}"#;
         let file = parse(&text(when, second)).unwrap();
-        // Without the cache two nodes or three, with it two and either size.
+        // Without the cache: two or three nodes; with it: two nodes and either size.
         assert_eq!(file.space.points(100).unwrap().len(), 4);
         let spelled = |point: Vec<u32>| file.spell(&file.space.parametrization(&Point(point)));
         assert_eq!(

@@ -10,29 +10,29 @@ use super::{DatasetError, Draw, SpaceFile};
 /// One row of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Elapsed seconds, of one run or, where `relative_sd` is given, the mean of several.
+    /// Elapsed seconds of one run or, with `relative_sd`, the mean of several.
     pub elapsed: f64,
-    /// How single runs scatter around a row that is a mean: standard deviation over mean.
+    /// The scatter of single runs around a row that is a mean: standard deviation over mean.
     pub relative_sd: Option<f64>,
 }
 
-/// A parametrization that was measured.
+/// A measured parametrization.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// Where it lies in the space.
+    /// Its point in the space.
     pub point: Point,
-    /// Its rows, in the file's order; at least one.
+    /// Its rows in the file's order; at least one.
     pub samples: Vec<Sample>,
-    /// The mean of its rows, seconds: what counts as the truth.
+    /// The mean of its rows, seconds: the truth.
     pub truth: f64,
 }
 
 /// A space with measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// The space. Its default is measured: where the file's is not, the nearest point that is.
+    /// The space. Its default is measured: the file's, or else the nearest measured point.
     pub file: SpaceFile,
-    /// Whether the default had to be moved to a point that was measured.
+    /// Whether the file's default was not measured and another point replaces it.
     pub default_moved: bool,
     configurations: Vec<Configuration>,
     places: HashMap<Point, usize>,
@@ -41,11 +41,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads `NAME.json` and `NAME.csv`; the path is that of the JSON file.
-    ///
-    /// # Errors
-    /// If one of the files cannot be read or does not hold what it should; the error names file,
-    /// line and column.
+    /// Reads `NAME.json`, the path, and `NAME.csv`. Errs, with file, line and column, on bad files.
     pub fn read(json: &Path) -> Result<Self, DatasetError> {
         let file = SpaceFile::read(json)?;
         let path = json.with_extension("csv");
@@ -56,10 +52,7 @@ impl Table {
         Self::parse(file, &text, &path)
     }
 
-    /// Reads the text of a CSV file; `path` is for messages.
-    ///
-    /// # Errors
-    /// If the text does not hold measurements of the space; the error names file, line and column.
+    /// Reads a CSV file's text; `path` is for messages. Errs, with line and column, if it is wrong.
     pub fn parse(file: SpaceFile, csv: &[u8], path: &Path) -> Result<Self, DatasetError> {
         let configurations = Rows::new(&file, csv, path)?.read()?;
         let places: HashMap<Point, usize> = configurations
@@ -98,17 +91,17 @@ impl Table {
         })
     }
 
-    /// What was measured, in the order in which the file first names each.
+    /// The measured parametrizations, in the file's order.
     pub fn configurations(&self) -> &[Configuration] {
         &self.configurations
     }
 
-    /// The place of a point among [`Table::configurations`]; none if it was not measured.
+    /// The place of a point in [`Table::configurations`]; none if it was not measured.
     pub fn place(&self, point: &Point) -> Option<usize> {
         self.places.get(point).copied()
     }
 
-    /// The configuration of the lowest mean, the first of several.
+    /// The configuration with the lowest mean; the first of several.
     pub fn best(&self) -> &Configuration {
         &self.configurations[self.best]
     }
@@ -118,11 +111,9 @@ impl Table {
         &self.configurations[self.default]
     }
 
-    /// The seconds that a run takes: one of the configuration's rows, drawn with replacement, and
-    /// where the row is a mean scattered around it as the row says. A pure function of its
-    /// arguments, see [`Draw`]; `nth` is the number of runs of the configuration before this one.
-    ///
-    /// None if there is no configuration at that place.
+    /// A run's seconds: a row of the configuration, drawn with replacement; a row that is a mean is
+    /// scattered by its `relative_sd`. `nth` is the number of earlier runs of the configuration. A
+    /// pure function, see [`Draw`]. None if there is no such place.
     pub fn draw(&self, place: usize, nth: u64, seed: u64) -> Option<f64> {
         let samples = &self.configurations.get(place)?.samples;
         let draw = Draw::new(seed, place as u64, nth);
@@ -132,7 +123,6 @@ impl Table {
     }
 }
 
-/// The place of the first of the least numbers.
 fn first_least(numbers: impl Iterator<Item = f64>) -> Option<usize> {
     numbers
         .enumerate()
@@ -140,7 +130,6 @@ fn first_least(numbers: impl Iterator<Item = f64>) -> Option<usize> {
         .map(|(place, _)| place)
 }
 
-/// A CSV file on its way into configurations.
 struct Rows<'a> {
     file: &'a SpaceFile,
     path: PathBuf,
@@ -149,7 +138,7 @@ struct Rows<'a> {
     parameters: Vec<usize>,
     time: usize,
     relative_sd: Option<usize>,
-    /// What each parameter's fields were read as: most rows repeat them.
+    /// A cache of parsed fields by parameter: most rows repeat them.
     levels: Vec<BTreeMap<String, u32>>,
 }
 
@@ -258,7 +247,7 @@ impl<'a> Rows<'a> {
         if space.is_whole_grid() {
             return Ok(Point(point));
         }
-        // All that stands there, also what should not: validation says what is wrong with it.
+        // All fields of the row, even surplus ones: validation reports those.
         let levels = space.parameters().iter().zip(point);
         let values = levels
             .filter(|(parameter, _)| !absent.contains(&&parameter.name))
@@ -312,12 +301,12 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The line that a row begins on, from 1.
+/// The first line of a row, from 1.
 fn line(row: &csv::StringRecord) -> u64 {
     row.position().map_or(0, csv::Position::line)
 }
 
-/// `True` and `False` are how Python writes JSON's `true` and `false` into a CSV file.
+/// Python writes JSON's `true` and `false` as `True` and `False`.
 fn truth_word(text: &str) -> Option<Value> {
     matches!(text, "True" | "False").then(|| Value::Text(text.to_ascii_lowercase()))
 }

@@ -1,5 +1,5 @@
-//! Figure 5 of Z. Cao, V. Tarasov, S. Tiwari, E. Zadok (2018): the probability to have found a near-optimal
-//! configuration, over time.
+//! Figure 5 of Z. Cao, V. Tarasov, S. Tiwari, E. Zadok (2018): the probability of having found a
+//! near-optimal configuration, over time.
 
 use super::{Course, Group, Metric};
 
@@ -59,7 +59,7 @@ pub struct NearOptimal {
     pub end: f64,
 }
 
-/// When the study first tried a near-optimal parametrization; none if it never did.
+/// The same for one study; none if it never tried one.
 pub fn near_optimal(course: &Course<'_>) -> Option<NearOptimal> {
     let mut runs = course.runs().iter().enumerate();
     runs.find_map(|(index, run)| {
@@ -89,7 +89,6 @@ mod tests {
         assert_eq!(near, NearOptimal { run: 3, end: 30.0 });
         assert_eq!(measured("Near50", &[1, 3, 0, 0], 0), Some(0.0));
         assert_eq!(measured("Near75", &[1, 3, 0, 0], 0), Some(100.0));
-        // 110 s is a throughput of 91 %.
         assert_eq!(measured("Near100", &[1, 1], 1), Some(0.0));
         assert_eq!(measured("NearRun", &[1, 1], 1), None);
     }

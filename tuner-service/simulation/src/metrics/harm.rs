@@ -1,4 +1,4 @@
-//! What a user notices: how good the end is, how good the runs are, how often and how much they are harmed.
+//! What users notice: the quality of the result and of the runs, and the harm.
 
 use super::{AVERAGE_RUN, Course, Group, Metric, RECOMMENDED};
 
@@ -101,7 +101,6 @@ fn slower_by(course: &Course<'_>) -> Option<f64> {
     (!slower.is_empty()).then(|| 100.0 * slower.iter().sum::<f64>() / slower.len() as f64)
 }
 
-/// What each run takes beyond the default, in runs of the default.
 fn losses<'a>(course: &Course<'a>) -> impl Iterator<Item = f64> + 'a {
     let default = course.default();
     course.truths().map(move |truth| loss(truth, default))
@@ -111,8 +110,8 @@ fn loss(truth: f64, default: f64) -> f64 {
     (truth / default - 1.0).max(0.0)
 }
 
-/// Whether the loss was ever above the default bound; one run may be forgiven, the one that had lost most
-/// by then. Runs that the table could not answer lose nothing, and are runs.
+/// Whether the regret ever exceeded the default budget; the run with the largest regret so far may
+/// be forgiven. Runs outside the table count, without regret.
 fn over_bound(course: &Course<'_>, one_is_forgiven: bool) -> Option<f64> {
     let (mut sum, mut worst) = (0.0, 0.0_f64);
     let mut over = false;
@@ -170,11 +169,11 @@ mod tests {
             let of = |name| measured(name, &places, 0).unwrap();
             (of("OverBound"), of("OverByMore"))
         };
-        // Each run of the worst loses two thirds; 10 runs have a bound of 3, 60 one of 6.
+        // Each run of the worst loses two thirds; 10 runs have a budget of 3, 60 runs of 6.
         assert_eq!(over(4, 10), (0.0, 0.0));
         assert_eq!(over(5, 10), (100.0, 0.0));
         assert_eq!(over(6, 10), (100.0, 100.0));
-        // It is what was lost by then that counts, not what there is at the end.
+        // The regret by then counts, not that at the end.
         assert_eq!(over(6, 60), (100.0, 100.0));
         let mut late = vec![0; 54];
         late.resize(60, 3);

@@ -1,4 +1,4 @@
-//! Table II of S. Robert, S. Zertal, G. Vaumourin (2020), and the scores below it (section VII).
+//! Table II of S. Robert, S. Zertal, G. Vaumourin (2020), and the scores of section VII.
 
 use serde::Serialize;
 
@@ -87,7 +87,7 @@ fn el_time(course: &Course<'_>) -> Option<f64> {
     Some(course.trajectory.computing)
 }
 
-/// The three scores of section VII of one method among others; higher is better.
+/// The three scores of section VII for one of several methods; higher is better.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Scores {
     /// `SuccessRate - NbrSteps - DistOptim`.
@@ -100,11 +100,10 @@ pub struct Scores {
 
 /// The scores of several methods.
 ///
-/// "Each metric is normalized between 0 and 1": over the methods compared, from the least to the greatest, and
-/// so are the scores, as table VI shows (the random sampler has 0 and the best method 1). The sum is
-/// of the scores before they are normalised. Where all methods are alike a metric is 0, and so is a
-/// score. `figures` is called with the name of a metric and a method's place. None if there is one
-/// method only, or one has no such metric.
+/// "Each metric is normalized between 0 and 1" over the compared methods, and so are the scores, as
+/// table VI shows (random sampler 0, best method 1). The sum is of scores before normalisation.
+/// Metrics and scores that are equal for all methods are 0. `figures` gives a metric, by name, of a
+/// method, by place. None with a single method or a missing metric.
 pub fn scores(methods: usize, figures: impl Fn(&str, usize) -> Option<f64>) -> Option<Vec<Scores>> {
     if methods < 2 {
         return None;
@@ -187,7 +186,6 @@ mod tests {
         close("RegCost", 1, (80.0 + 90.0) / 5.0);
         close("InferiorDefault", 1, 40.0);
         close("ElTime", 1, 0.5);
-        // Recommended, and never run.
         assert_eq!(measured("NbrSteps", &places, 0), None);
     }
 

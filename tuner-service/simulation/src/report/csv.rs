@@ -3,12 +3,9 @@
 use crate::bootstrap::Estimate;
 use crate::compare::Comparison;
 
-/// The comparison as CSV: `table,method,group,metric,unit,studies,value,low,high`. Of what there is no
-/// figure for, value and interval are empty. Scores have no interval; the figures of all tables
-/// together have an empty table.
-///
-/// # Errors
-/// If the writer fails, which a buffer in memory does not.
+/// The comparison as CSV: `table,method,group,metric,unit,studies,value,low,high`. Missing figures
+/// are empty, and so is the table of figures of all tables. Scores have no interval. Errs when the
+/// writer fails, which a buffer in memory does not.
 pub fn render(comparison: &Comparison) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record([

@@ -1,4 +1,4 @@
-//! Line plots as SVG, with nothing but text and lines in them.
+//! Line plots as SVG, of text and lines only.
 
 use std::fmt::Write;
 
@@ -10,20 +10,19 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 36.0;
 const BOTTOM: f64 = 52.0;
-/// Colours that are told apart with any eyes (Okabe and Ito 2008); further methods repeat them
-/// dashed.
+/// Colours for all eyes (Okabe and Ito 2008); further methods repeat them dashed.
 const COLOURS: [&str; 7] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000",
 ];
-/// More methods than so many make no readable plot; the others are left out, and the title says so.
+/// The most methods in a readable plot; the title says how many are left out.
 const MOST_METHODS: usize = 14;
 
-/// A plot's file name, without a directory, and its SVG text.
+/// A plot's file name without a directory, and its SVG text.
 pub type Plot = (String, String);
 
-/// For each table: the time of the runs over the true best, by run (`NAME-over-best.svg`); the share of
-/// studies that tried a near-optimal parametrization, by run (`NAME-near-optimal.svg`); and the same by
-/// time, which is figure 5 of the 2018 paper (`NAME-figure5.svg`).
+/// For each table, times over the true best by run (`NAME-over-best.svg`), and the share of studies
+/// that tried a near-optimal parametrization, by run (`NAME-near-optimal.svg`) and by time
+/// (`NAME-figure5.svg`: figure 5 of the 2018 paper).
 pub fn plots(comparison: &Comparison) -> Vec<Plot> {
     comparison
         .tables
@@ -118,7 +117,7 @@ fn steps(times: &[f64], studies: f64, last: f64) -> Vec<(f64, f64)> {
     points
 }
 
-/// A table's name as a file's: nothing that leads out of a directory.
+/// A table's name as a file name that cannot leave the directory.
 fn file_stem(name: &str) -> String {
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
@@ -139,7 +138,7 @@ struct Chart {
     title: String,
     x: &'static str,
     y: &'static str,
-    /// The lowest value that the vertical axis shows.
+    /// The lowest value on the vertical axis.
     floor: f64,
     lines: Vec<Line>,
 }
@@ -245,7 +244,7 @@ fn last(ticks: &[f64]) -> f64 {
     ticks.last().copied().unwrap_or(1.0)
 }
 
-/// Without the digits that rounding leaves behind.
+/// Without the digits of rounding errors.
 fn short(number: f64) -> String {
     ((number * 1e6).round() / 1e6).to_string()
 }

@@ -6,12 +6,10 @@ use super::text::{aligned, find, number};
 use crate::compare::{Comparison, MethodResult, TableResult};
 use crate::metrics::{GROUPS, Scores};
 
-/// One of the scores.
 type Score = fn(&Scores) -> f64;
 
-/// Table by table the best of each class by `Score`, with its metrics and scores, as in table VI; then the
-/// best of each class in each score, as in figure 4. The class is the first word of a method's name,
-/// in the order of their first methods.
+/// The best methods by class: table by table by `Score`, with metrics and scores (table VI); then
+/// by each score (figure 4). A method's class is the first word of its name.
 pub fn render(comparison: &Comparison) -> String {
     let mut classes: Vec<&str> = Vec::new();
     for class in comparison.methods.iter().map(|name| class(name)) {

@@ -6,12 +6,12 @@ use crate::bootstrap::Estimate;
 use crate::compare::{Comparison, MethodResult, TableResult};
 use crate::metrics::{AVERAGE_RUN, GROUPS, RECOMMENDED};
 
-/// No line of figures is wider.
+/// The greatest width of a line of figures.
 const WIDTH: usize = 100;
-/// Longer labels are replaced by numbers, with a legend.
+/// Longer labels become numbers, with a legend.
 const LONGEST_LABEL: usize = 24;
 
-/// The whole comparison: table by table the metrics of each source, then all tables together.
+/// The whole comparison: the metrics of each table by source, then all tables together.
 pub fn render(comparison: &Comparison) -> String {
     let labels = labels(&comparison.methods);
     let mut text = String::new();
@@ -164,7 +164,6 @@ pub(super) fn find(method: &MethodResult, name: &str) -> Option<Estimate> {
     figure.estimate
 }
 
-/// A head and a row for each method.
 fn with_labels(
     mut head: Vec<String>,
     labels: &[String],
@@ -180,8 +179,7 @@ fn with_labels(
     rows
 }
 
-/// The first column to the left, all others to the right; columns that do not fit go below, after
-/// the first again.
+/// Aligns the first column left, others right. Columns that do not fit go below, after the first.
 pub(super) fn aligned(text: &mut String, rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let widths: Vec<usize> = (0..columns)
@@ -223,7 +221,7 @@ fn interval(estimate: Option<Estimate>) -> String {
     })
 }
 
-/// With about four significant digits.
+/// About four significant digits.
 pub(super) fn number(number: f64) -> String {
     match number.abs() {
         size if size >= 1000.0 => format!("{number:.0}"),

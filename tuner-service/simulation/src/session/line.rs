@@ -1,32 +1,30 @@
-//! One line of the exchange.
+//! One line of the exchange with a session.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-/// What may be written, for messages.
+/// The valid lines, for messages.
 pub(super) const FORMS: &str = r#"write {"ask":true}, {"tell":{"id":1,"elapsed":12.3}} (or "failed":true, or "censored":true with elapsed; "measures" optional), or {"recommend":true}"#;
 
-/// What is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line {
     Ask,
     Tell {
         id: u64,
         outcome: Outcome,
-        /// Positive numbers by name.
         measures: BTreeMap<String, f64>,
     },
     Recommend,
 }
 
-/// What came of a run; times are seconds.
+/// The result of a run; times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Outcome {
     Elapsed(f64),
     Failed,
-    /// It was cut short after so long.
+    /// Its time limit ended it after so long.
     Censored(f64),
 }
 
@@ -54,7 +52,6 @@ struct RawTell {
 }
 
 impl Line {
-    /// Reads a line; the error says what is wrong with it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let raw: RawLine = serde_json::from_str(text).map_err(|error| error.to_string())?;
         match (raw.ask, raw.tell, raw.recommend) {

@@ -43,7 +43,7 @@ fn time(parametrization: &Json) -> f64 {
     cache * (10.0 + (nodes - 6.0).abs())
 }
 
-/// Each line has an answer: what was asked for, or an error that says what to write instead.
+/// Each line has an answer: the result, or an error that says what to write.
 #[test]
 fn fuzz_lines() {
     let sample = r#"{"ask":true}
@@ -70,7 +70,7 @@ fn fuzz_lines() {
         });
 }
 
-/// A description of a space is read, and then there is a session on it, or it is refused by its file's name.
+/// A space is read and takes a session, or is refused with its file's name.
 #[test]
 fn fuzz_space() {
     io_autotune_fuzzing::Target::new("space", &[SPACE])
@@ -108,7 +108,7 @@ fn a_session_from_the_first_line_to_the_last() {
                 number > 1 || parametrization == default,
                 "the default is first"
             );
-            // Only annealing comes back to it, as to any other.
+            // Only annealing returns to the default.
             defaults += u32::from(parametrization == default);
             let exists = parametrization.get("buffer").is_some();
             assert_eq!(
@@ -225,14 +225,14 @@ fn runs_that_are_open_at_once_differ_and_end_in_any_order() {
             id,
             &format!("\"elapsed\":{}", time(&parametrization)),
         );
-        // 31 of the 40 parametrizations: a method that runs none twice still has a choice.
+        // 31 of the 40 parametrizations: methods that run none twice still have a choice.
         for _ in 0..3 {
             let mut open: Vec<(u64, Json)> = (0..10).map(|_| ask(&mut session)).collect();
             let mut texts: Vec<String> = open.iter().map(|(_, p)| p.to_string()).collect();
             texts.sort();
             texts.dedup();
-            // A generational algorithm waits for the last of its generation of 8, and those that
-            // wait get the best known; two of the ten were asked for when it began at the latest.
+            // A generational algorithm waits for the last of its generation of 8. Waiting runs get
+            // the best known, so that fewer runs differ.
             let fewest = if method == MethodName::Cao2018Genetic {
                 2
             } else {
