@@ -13,7 +13,7 @@ begin;
 select id from runs where id = :run for no key update;
 insert into reports (run_id, node, body) values (:run, 'n1', @report@);
 update runs set finished_at = now(), elapsed = 20, wait_status = 0, applied = @applied@, epilog = @epilog@,
-                measures = '{}', news = news + 1
+                measures = '{}', changes = changes + 1
 where id = :run;
 commit;
 begin;
@@ -23,7 +23,7 @@ returning judgements as ordinal \gset
 insert into judgements (epoch_id, ordinal, run_id, effect, parametrization, elapsed, verdict)
 values (:study, :ordinal, :run, 'sample', @parametrization@, 20, @verdict@);
 update runs set state = 'counted', verdict = @verdict@, judged_at = now(), judged_ordinal = :ordinal,
-                judged_news = news
+                judged_changes = changes
 where id = :run;
 insert into tested (epoch_id, key, parametrization, count, recent, first_run)
 values (:study, 'key', @parametrization@, 1, @recent@, :run)

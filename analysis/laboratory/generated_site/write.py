@@ -219,8 +219,8 @@ class _Span:
                 "verdict",
                 "judged_at",
                 "judged_ordinal",
-                "news",
-                "judged_news",
+                "changes",
+                "judged_changes",
             ),
             map(self._run, self.runs),
         )

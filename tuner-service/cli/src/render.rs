@@ -240,12 +240,12 @@ fn in_force(reports: &[serde_json::Value]) -> Vec<String> {
                 .iter()
                 .map(|(name, value)| format!("{name} = {value} (on {node}, by the kernel)")),
         );
-        lines.extend(report.told.iter().map(|told| {
-            let given = match &told.asked {
-                Some(asked) if !told.as_asked => format!(", and it was given {asked}"),
+        lines.extend(report.observed.iter().map(|observed| {
+            let given = match &observed.asked {
+                Some(asked) if !observed.as_asked => format!(", and it was given {asked}"),
                 _ => String::new(),
             };
-            let (name, value) = (&told.name, &told.in_force);
+            let (name, value) = (&observed.name, &observed.in_force);
             format!("{name} = {value} (on {node}, by the library{given})")
         }));
     }

@@ -43,7 +43,7 @@ pub struct ParameterEffect {
     /// The values that overridden runs had in force.
     pub instead: BTreeSet<String>,
     /// The values in force in runs that had what they were given.
-    #[serde(rename = "heeded")]
+    #[serde(alias = "heeded")]
     pub effective: BTreeSet<String>,
 }
 

@@ -69,12 +69,12 @@ pub enum Reason {
         of: u64,
     },
     /// The reason within a space restricted by frozen parameters.
-    #[serde(rename = "holding")]
+    #[serde(alias = "holding")]
     Restricted {
         /// The reason for the other parameters.
         reason: Box<Reason>,
         /// The parameters frozen at their defaults, by name.
-        #[serde(rename = "held")]
+        #[serde(alias = "held")]
         frozen: Vec<String>,
     },
     /// A new child of two tested parametrizations.
@@ -270,10 +270,10 @@ pub enum Stopped {
         moved: f64,
     },
     /// The expected regret is so far over budget that a pause would not end in time.
-    #[serde(rename = "loss_bound")]
+    #[serde(alias = "loss_bound")]
     RegretBudget {
         /// The expected regret, in runs of the default.
-        #[serde(rename = "loss")]
+        #[serde(alias = "loss")]
         regret: f64,
         /// The regret budget by now, in runs of the default.
         bound: f64,
@@ -327,10 +327,10 @@ pub enum BestKnownBecause {
         exploring: u32,
     },
     /// The expected regret has used up the budget so far.
-    #[serde(rename = "loss_bound")]
+    #[serde(alias = "loss_bound")]
     RegretBudget {
         /// The expected regret, in runs of the default.
-        #[serde(rename = "loss")]
+        #[serde(alias = "loss")]
         regret: f64,
         /// The regret budget by now, in runs of the default.
         bound: f64,
@@ -340,7 +340,7 @@ pub enum BestKnownBecause {
     /// Other starts kept the study locked until the deadline.
     Busy,
     /// No time-limit headroom for a slow parametrization.
-    #[serde(rename = "no_room")]
+    #[serde(alias = "no_room")]
     NoHeadroom(NoHeadroom),
     /// An admin froze the study.
     Frozen,
@@ -725,7 +725,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&read).unwrap(), earlier);
     }
 
-    /// The names in the code may change, the stored ones may not.
+    /// The names in the code may change; stored ones change only while the earlier ones are read.
     #[test]
     fn stored_reasons_keep_their_words() {
         let budget = (3.5, 3.0);
@@ -735,7 +735,7 @@ mod tests {
                     reason: Box::new(Reason::Drawn),
                     frozen: vec!["p".to_owned()],
                 },
-                r#"{"kind":"holding","reason":{"kind":"drawn"},"held":["p"]}"#,
+                r#"{"kind":"restricted","reason":{"kind":"drawn"},"frozen":["p"]}"#,
             ),
             (
                 Reason::BestKnown {
@@ -747,7 +747,7 @@ mod tests {
                     n: 2,
                     inherited: false,
                 },
-                r#"{"kind":"best_known","because":{"kind":"loss_bound","loss":3.5,"bound":3.0},"mean":1.5,"n":2}"#,
+                r#"{"kind":"best_known","because":{"kind":"regret_budget","regret":3.5,"bound":3.0},"mean":1.5,"n":2}"#,
             ),
             (
                 Reason::BestKnown {
@@ -760,7 +760,7 @@ mod tests {
                     n: 0,
                     inherited: true,
                 },
-                r#"{"kind":"best_known","because":{"kind":"no_room","limit":60.0,"needed":90.0,"most":1.5},"mean":null,"n":0,"inherited":true}"#,
+                r#"{"kind":"best_known","because":{"kind":"no_headroom","limit":60.0,"needed":90.0,"most":1.5},"mean":null,"n":0,"inherited":true}"#,
             ),
             (
                 Reason::Settled {
@@ -773,11 +773,18 @@ mod tests {
                         bound: budget.1,
                     }),
                 },
-                r#"{"kind":"settled","mean":1.0,"n":2,"default_mean":null,"is_default":false,"stopped":{"kind":"loss_bound","loss":3.5,"bound":3.0}}"#,
+                r#"{"kind":"settled","mean":1.0,"n":2,"default_mean":null,"is_default":false,"stopped":{"kind":"regret_budget","regret":3.5,"bound":3.0}}"#,
             ),
         ] {
             assert_eq!(serde_json::to_string(&reason).unwrap(), stored);
             assert_eq!(serde_json::from_str::<Reason>(stored).unwrap(), reason);
+            // 0.1.0's words.
+            let earlier = stored
+                .replace(r#""regret_budget","regret""#, r#""loss_bound","loss""#)
+                .replace("no_headroom", "no_room")
+                .replace(r#""restricted""#, r#""holding""#)
+                .replace(r#""frozen""#, r#""held""#);
+            assert_eq!(serde_json::from_str::<Reason>(&earlier).unwrap(), reason);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use io_autotune_protocol::{Job, ReadBack, Told};
+use io_autotune_protocol::{Job, ObservedParameter, ReadBack};
 
 use crate::files::{DirectoryError, check_directory, ensure_directory};
 
@@ -114,11 +114,11 @@ fn parse(text: &str) -> Values {
 }
 
 /// The reports on the parameters in `read_back` that have a value.
-pub(crate) fn told(read_back: &[ReadBack], values: &Values) -> Vec<Told> {
+pub(crate) fn observed(read_back: &[ReadBack], values: &Values) -> Vec<ObservedParameter> {
     let found = read_back.iter().filter_map(|one| {
         let found = values.get(&one.name)?;
         let in_force: Vec<&str> = found.iter().map(String::as_str).collect();
-        Some(Told {
+        Some(ObservedParameter {
             parameter: one.parameter.clone(),
             name: one.name.clone(),
             asked: one.asked.clone(),
@@ -138,8 +138,8 @@ fn is_as_asked(one: &ReadBack, asked: &str, in_force: &str) -> bool {
     in_force == asked || (one.at_most && is_within().unwrap_or(false))
 }
 
-pub(crate) fn obstacle(told: &[Told]) -> Option<String> {
-    let others: Vec<String> = told
+pub(crate) fn obstacle(observed: &[ObservedParameter]) -> Option<String> {
+    let others: Vec<String> = observed
         .iter()
         .filter(|one| !one.as_asked)
         .map(|one| {
@@ -166,8 +166,8 @@ mod tests {
         }
     }
 
-    fn one(asked: Option<&str>, at_most: bool, text: &str) -> Option<Told> {
-        told(&[read_back(asked, at_most)], &parse(text)).pop()
+    fn one(asked: Option<&str>, at_most: bool, text: &str) -> Option<ObservedParameter> {
+        observed(&[read_back(asked, at_most)], &parse(text)).pop()
     }
 
     #[test]

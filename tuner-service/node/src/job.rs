@@ -1,7 +1,7 @@
 //! The job, from slurmd's environment for prolog and epilog. slurmd's variables are trusted;
 //! `SPANK_IO_AUTOTUNE` comes from the user and is parsed strictly.
 
-use io_autotune_protocol::{EpilogWord, Job, Request, RequestError};
+use io_autotune_protocol::{EpilogOutcome, Job, Request, RequestError};
 use jiff::Timestamp;
 
 use crate::hostlist::first_host;
@@ -34,7 +34,7 @@ pub(crate) struct NodeJob {
     /// Only in the prolog, by slurmctld's clock (Slurm 23.02 or later).
     pub(crate) started_at: Option<Timestamp>,
     /// Only in the epilog.
-    pub(crate) epilog: Option<EpilogWord>,
+    pub(crate) epilog: Option<EpilogOutcome>,
 }
 
 pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob, JobError> {
@@ -83,7 +83,7 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob,
         is_later_component: leader.is_some_and(|leader| leader != job.job_id),
         limit_seconds: limit_seconds(&variable),
         started_at: started_at(&variable),
-        epilog: epilog_word(&variable),
+        epilog: epilog_outcome(&variable),
         job,
         request,
     })
@@ -133,8 +133,8 @@ fn started_at(variable: &impl Fn(&str) -> Option<String>) -> Option<Timestamp> {
     Timestamp::from_second(second).ok()
 }
 
-fn epilog_word(variable: &impl Fn(&str) -> Option<String>) -> Option<EpilogWord> {
-    Some(EpilogWord {
+fn epilog_outcome(variable: &impl Fn(&str) -> Option<String>) -> Option<EpilogOutcome> {
+    Some(EpilogOutcome {
         exit_code: variable("SLURM_JOB_EXIT_CODE2")?,
         derived_exit_code: exit_code(&variable("SLURM_JOB_DERIVED_EC")?),
         limit_seconds: None,

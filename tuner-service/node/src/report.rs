@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use io_autotune_protocol::{EpilogWord, FinishRequest};
+use io_autotune_protocol::{EpilogOutcome, FinishRequest};
 
 use crate::applied::applied;
 use crate::directory::{JobDirectory, StartRecord};
@@ -83,9 +83,9 @@ pub(crate) fn report(
             stamp::parse(&text).map_err(|error| refused(&error)).ok()
         })
         .collect();
-    let epilog = node_job.epilog.map(|word| EpilogWord {
+    let epilog = node_job.epilog.map(|outcome| EpilogOutcome {
         limit_seconds: start.limit_seconds,
-        ..word
+        ..outcome
     });
     let unwatched = unwatched(&start);
     let (in_force, obstacle) = match start.settings {
@@ -94,10 +94,10 @@ pub(crate) fn report(
         None => (BTreeMap::new(), changed),
     };
     let answer = start.answer.as_ref();
-    let told = answer.map_or_else(Vec::new, |answer| {
-        in_force::told(&answer.delivery.read_back, values)
+    let observed = answer.map_or_else(Vec::new, |answer| {
+        in_force::observed(&answer.delivery.read_back, values)
     });
-    let obstacle = obstacle.or_else(|| in_force::obstacle(&told));
+    let obstacle = obstacle.or_else(|| in_force::obstacle(&observed));
     let obstacle = obstacle.or(unwatched);
     Ok(FinishRequest {
         applied: applied(answer, obstacle, &steps),
@@ -108,7 +108,7 @@ pub(crate) fn report(
         request: node_job.request,
         steps,
         in_force,
-        told,
+        observed,
         epilog,
         measures: Default::default(),
     })

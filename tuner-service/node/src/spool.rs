@@ -250,7 +250,7 @@ mod tests {
             applied: io_autotune_protocol::Applied::Default,
             steps: Vec::new(),
             in_force: Default::default(),
-            told: Default::default(),
+            observed: Default::default(),
             epilog: None,
             measures: Default::default(),
         }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use io_autotune_protocol::{
-    Applied, Call, Client, ClientConfig, ClientError, EpilogWord, FinishAnswer, FinishRequest, Job,
-    Method, Request, StartAnswer, StartRequest, Step,
+    Applied, Call, Client, ClientConfig, ClientError, EpilogOutcome, FinishAnswer, FinishRequest,
+    Job, Method, Request, StartAnswer, StartRequest, Step,
 };
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -251,7 +251,7 @@ fn finish(start: StartRequest, answer: StartAnswer) -> FinishRequest {
     };
     FinishRequest {
         prolog_at: None,
-        told: Vec::new(),
+        observed: Vec::new(),
         job: start.job,
         request: start.request,
         run_id: Some(answer.run_id),
@@ -265,7 +265,7 @@ fn finish(start: StartRequest, answer: StartAnswer) -> FinishRequest {
             variables: BTreeMap::new(),
         }],
         in_force: BTreeMap::new(),
-        epilog: Some(EpilogWord {
+        epilog: Some(EpilogOutcome {
             exit_code: "0:0".into(),
             derived_exit_code: "0:0".into(),
             limit_seconds: Some(3600),

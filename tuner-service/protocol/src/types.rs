@@ -149,7 +149,7 @@ pub struct ReadBack {
 /// The observed value of a parameter that a [`ReadBack`] asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Told {
+pub struct ObservedParameter {
     /// The parameter.
     pub parameter: String,
     /// The accelerator's name for it.
@@ -289,7 +289,7 @@ impl Step {
 /// jobs mostly look successful here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EpilogWord {
+pub struct EpilogOutcome {
     /// SLURM_JOB_EXIT_CODE2: the batch script's exit code and signal, such as `0:0`.
     pub exit_code: String,
     /// SLURM_JOB_DERIVED_EC: the highest exit code of the steps, in the same form.
@@ -350,11 +350,16 @@ pub struct FinishRequest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub in_force: BTreeMap<String, String>,
     /// Observed values that a profiling library in the job read back ([`Delivery::read_back`]).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Told>,
+    #[serde(
+        default,
+        rename = "told",
+        alias = "observed",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub observed: Vec<ObservedParameter>,
     /// What slurmd told the epilog, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub epilog: Option<EpilogWord>,
+    pub epilog: Option<EpilogOutcome>,
     /// Positive numbers that the job left: bytes written, an application's own figure of merit.
     #[serde(default)]
     pub measures: BTreeMap<String, f64>,

@@ -70,7 +70,7 @@ pub(crate) struct Overrides {
     /// The job's time limit, if known: it may leave no headroom to explore.
     #[serde(default)]
     pub(crate) limit: Option<KnownLimit>,
-    #[serde(default, rename = "unheeded")]
+    #[serde(default, alias = "unheeded")]
     pub(crate) ineffective: Vec<IneffectiveParameter>,
     /// The catalogue cannot deliver the choice: it has left the epoch's space.
     pub(crate) undeliverable: bool,

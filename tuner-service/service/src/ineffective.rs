@@ -1,21 +1,23 @@
 //! Ineffective parameters: the application or the library has another value in force than runs get.
 
 use io_autotune_model::ObservedValue;
-use io_autotune_protocol::Told;
+use io_autotune_protocol::ObservedParameter;
 use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) fn observed_values(reports: &[Value]) -> Vec<ObservedValue> {
     // Reads only this field: every run passes here, and most have none.
-    let told = reports.iter().filter_map(|report| report.get("told"));
-    told.filter_map(|told| Vec::<Told>::deserialize(told).ok())
+    let field = |report| Value::get(report, "observed").or_else(|| report.get("told"));
+    let observed = reports.iter().filter_map(field);
+    observed
+        .filter_map(|values| Vec::<ObservedParameter>::deserialize(values).ok())
         .flatten()
-        .map(|told| ObservedValue {
-            parameter: told.parameter,
-            name: told.name,
-            given: told.asked,
-            in_force: told.in_force,
-            as_given: told.as_asked,
+        .map(|observed| ObservedValue {
+            parameter: observed.parameter,
+            name: observed.name,
+            given: observed.asked,
+            in_force: observed.in_force,
+            as_given: observed.as_asked,
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use io_autotune_protocol::{Applied, EpilogWord, FinishRequest, Step};
+use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Step};
 use io_autotune_store::Merged;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(crate) struct MergedRun {
     pub(crate) applied: Applied,
     pub(crate) measures: BTreeMap<String, f64>,
     /// What slurmd told the epilogs: the worst of it.
-    pub(crate) epilog: Option<EpilogWord>,
+    pub(crate) epilog: Option<EpilogOutcome>,
     /// What is certainly missing, in one sentence.
     pub(crate) missing: Option<String>,
     pub(crate) all_reported: bool,
@@ -220,13 +220,13 @@ fn in_words(applied: &Applied) -> &'static str {
 }
 
 /// The worst exit codes, and a limit if any epilog was told one.
-fn epilog(reports: &[&FinishRequest]) -> Option<EpilogWord> {
+fn epilog(reports: &[&FinishRequest]) -> Option<EpilogOutcome> {
     let words = || reports.iter().filter_map(|report| report.epilog.as_ref());
-    let worst = |field: fn(&EpilogWord) -> &String| {
+    let worst = |field: fn(&EpilogOutcome) -> &String| {
         let text = words().map(field).find(|code| *code != "0:0");
         text.or_else(|| words().map(field).next()).cloned()
     };
-    Some(EpilogWord {
+    Some(EpilogOutcome {
         exit_code: worst(|word| &word.exit_code)?,
         derived_exit_code: worst(|word| &word.derived_exit_code)?,
         limit_seconds: words().find_map(|word| word.limit_seconds),
@@ -282,7 +282,7 @@ mod tests {
             start_failure: None,
             applied,
             in_force: BTreeMap::new(),
-            told: Vec::new(),
+            observed: Vec::new(),
             steps: steps.to_vec(),
             epilog: None,
             measures: BTreeMap::new(),
@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn the_worst_word_of_an_epilog_is_kept() {
         let word = |code: &str, limit| {
-            Some(EpilogWord {
+            Some(EpilogOutcome {
                 exit_code: code.into(),
                 derived_exit_code: "0:0".into(),
                 limit_seconds: limit,

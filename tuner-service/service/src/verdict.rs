@@ -295,7 +295,7 @@ mod tests {
     use std::sync::LazyLock;
 
     use io_autotune_engine::Value;
-    use io_autotune_protocol::EpilogWord;
+    use io_autotune_protocol::EpilogOutcome;
 
     use super::*;
 
@@ -321,7 +321,7 @@ mod tests {
                 parametrization: point(4),
             },
             measures: BTreeMap::new(),
-            epilog: Some(EpilogWord {
+            epilog: Some(EpilogOutcome {
                 exit_code: "0:0".into(),
                 derived_exit_code: "0:0".into(),
                 limit_seconds: None,
@@ -578,7 +578,7 @@ mod tests {
             ..facts(None, Some(run))
         };
         let epilog = |exit: &str, derived: &str, limit_seconds| {
-            Some(EpilogWord {
+            Some(EpilogOutcome {
                 exit_code: exit.into(),
                 derived_exit_code: derived.into(),
                 limit_seconds,

@@ -74,7 +74,7 @@ impl Store {
     ) -> Result<Vec<AwaitedRun>, StoreError> {
         const NAME: &str = "awaited_runs";
         let rows = sqlx::query!(
-            r#"select id, epoch_id, cluster, job_id, restart_count, request, state, released, news, unmerged, missing,
+            r#"select id, epoch_id, cluster, job_id, restart_count, request, state, released, changes, dirty, missing,
                       elapsed, wait_status, applied, epilog, outcome, outcome_source, suspended, limit_seconds,
                       parametrization as "parametrization: Json<Parametrization>",
                       finished_at is not null as "reported!",
@@ -82,7 +82,7 @@ impl Store {
                       extract(epoch from now() - finished_at)::double precision as reported_age,
                       extract(epoch from now() - outcome_at)::double precision as outcome_age
                from runs
-               where cluster = $1 and (news > judged_news or (state = 'in_flight' and $2))
+               where cluster = $1 and (changes > judged_changes or (state = 'in_flight' and $2))
                order by id limit $3"#,
             cluster,
             unheard,
@@ -108,9 +108,9 @@ impl Store {
                     request: row.request,
                     state: row.state,
                     released: row.released,
-                    changes: row.news,
+                    changes: row.changes,
                     reported: row.reported,
-                    dirty: row.unmerged,
+                    dirty: row.dirty,
                     missing: row.missing,
                     elapsed: row.elapsed,
                     wait_status: row.wait_status,

@@ -132,9 +132,9 @@ impl Store {
                    insert into reports (run_id, node, body) select id, $4, $5 from run
                    on conflict (run_id, node) do nothing returning run_id
                ), told as (
-                   update runs set finished_at = coalesce(finished_at, now()), news = news + 1,
+                   update runs set finished_at = coalesce(finished_at, now()), changes = changes + 1,
                           -- Until they are merged, nobody takes the first one's elapsed for the run's.
-                          unmerged = not run.first,
+                          dirty = not run.first,
                           elapsed = case when run.first then $6 when state <> 'in_flight' then elapsed end,
                           wait_status = case when run.first then $7 else wait_status end,
                           applied = case when run.first then $8 else applied end,
@@ -191,7 +191,7 @@ impl Store {
         let merged = merge(&reports);
         let result = sqlx::query!(
             "update runs set elapsed = $2, wait_status = $3, applied = $4, measures = $5, missing = $6, epilog = $7,
-                             unmerged = false
+                             dirty = false
              where id = $1",
             run_id,
             merged.elapsed,
@@ -241,9 +241,9 @@ impl Store {
         // If another node's report came first, its run serves this one too.
         sqlx::query!(
             "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                               parametrization, reason, suggestion, delivery, nodes, unstarted, recurrence)
+                               parametrization, reason, suggestion, delivery, nodes, unstarted, generation)
              values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11, $12, true, $13)
-             on conflict (cluster, job_id, restart_count, recurrence) do nothing",
+             on conflict (cluster, job_id, restart_count, generation) do nothing",
             state.epoch_id,
             finish.job.cluster,
             i64::from(finish.job.job_id),

@@ -86,7 +86,7 @@ pub(crate) async fn latest(
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
     let row = sqlx::query!(
         r#"select id, phase, role, parametrization as "parametrization: Json<Parametrization>", reason, delivery,
-                  recurrence,
+                  generation,
                   uid <> $4
                   or coalesce(
                       coalesce(outcome_at,
@@ -97,7 +97,7 @@ pub(crate) async fn latest(
                       started_at < timestamptz 'epoch' + $6::bigint * interval '1 microsecond'
                                    - $8::float8 * interval '1 second', false) as "is_anothers!"
            from runs where cluster = $1 and job_id = $2 and restart_count = $3
-           order by recurrence desc limit 1"#,
+           order by generation desc limit 1"#,
         launch.job.cluster,
         i64::from(launch.job.job_id),
         launch.job.restart_count.cast_signed(),
@@ -121,7 +121,7 @@ pub(crate) async fn latest(
                 reason: row.reason,
                 delivery: row.delivery,
             },
-            generation_number: row.recurrence,
+            generation_number: row.generation,
             is_anothers: row.is_anothers,
         })
     })

@@ -241,7 +241,7 @@ impl Store {
         }
         if !unchanged.is_empty() {
             sqlx::query!(
-                "update runs set judged_news = news where id = any($1)",
+                "update runs set judged_changes = changes where id = any($1)",
                 &unchanged
             )
             .execute(&mut *transaction)
@@ -307,8 +307,8 @@ async fn lock_runs(
     run_ids: &[i64],
 ) -> Result<HashMap<i64, Judging>, StoreError> {
     let rows = sqlx::query!(
-        r#"select id, phase, role, floor(extract(epoch from started_at))::bigint as "started!", elapsed, news,
-                  unmerged, measures as "measures: Json<BTreeMap<String, f64>>"
+        r#"select id, phase, role, floor(extract(epoch from started_at))::bigint as "started!", elapsed, changes,
+                  dirty, measures as "measures: Json<BTreeMap<String, f64>>"
            from runs where id = any($1) order by id for no key update"#,
         run_ids
     )
@@ -323,8 +323,8 @@ async fn lock_runs(
                 started: row.started,
                 elapsed: row.elapsed,
                 measures: row.measures.0,
-                changes: row.news,
-                dirty: row.unmerged,
+                changes: row.changes,
+                dirty: row.dirty,
             };
             Ok((row.id, judging))
         })
@@ -397,7 +397,7 @@ async fn hear(
     runs: &[&[ObservedValue]],
 ) -> Result<(), StoreError> {
     let mut effects = sqlx::query_scalar!(
-        r#"select heeds as "heeds: Json<ParameterEffects>" from epochs where id = $1"#,
+        r#"select parameter_effects as "parameter_effects: Json<ParameterEffects>" from epochs where id = $1"#,
         epoch_id
     )
     .fetch_one(&mut *connection)
@@ -408,7 +408,7 @@ async fn hear(
         effects.record(observed_values);
     }
     let result = sqlx::query!(
-        "update epochs set heeds = $2 where id = $1",
+        "update epochs set parameter_effects = $2 where id = $1",
         epoch_id,
         Json(effects) as _
     )
@@ -449,7 +449,7 @@ async fn add(
              select $1, ordinal, run_id, effect, parametrization, elapsed, measures, verdict from added
          )
          update runs set state = added.state, verdict = added.verdict, judged_at = now(),
-                         judged_ordinal = added.ordinal, judged_news = news
+                         judged_ordinal = added.ordinal, judged_changes = changes
          from added where runs.id = added.run_id",
         epoch_id,
         Value::Array(rows)

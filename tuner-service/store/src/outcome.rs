@@ -121,7 +121,7 @@ impl Store {
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
         let jobs = sqlx::query_scalar!(
             "select distinct r.job_id from runs r
-             where r.cluster = $1 and (r.state = 'in_flight' or r.news > r.judged_news)
+             where r.cluster = $1 and (r.state = 'in_flight' or r.changes > r.judged_changes)
                and exists (select from outcomes o where o.cluster = r.cluster and o.job_id = r.job_id
                            and o.run_id is null)
              order by r.job_id limit $2",
@@ -373,7 +373,7 @@ async fn write_truth(
     };
     let changes = i64::from(record(run.truth.as_ref()) != record(now));
     let result = sqlx::query!(
-        "update runs set outcome = $2, outcome_source = $3, suspended = $4, limit_seconds = $5, news = news + $6,
+        "update runs set outcome = $2, outcome_source = $3, suspended = $4, limit_seconds = $5, changes = changes + $6,
                          outcome_at = case when $2::text is not null then coalesce(outcome_at, now()) end
          where id = $1",
         run.at.run_id,

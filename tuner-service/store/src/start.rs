@@ -197,9 +197,9 @@ async fn insert(
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
         "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                           parametrization, reason, suggestion, delivery, nodes, recurrence)
+                           parametrization, reason, suggestion, delivery, nodes, generation)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-         on conflict (cluster, job_id, restart_count, recurrence) do nothing returning id",
+         on conflict (cluster, job_id, restart_count, generation) do nothing returning id",
         epoch_id,
         new.job.cluster,
         i64::from(new.job.job_id),

@@ -118,7 +118,7 @@ pub(crate) async fn load(
     let epoch = sqlx::query!(
         r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements,
                   (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why, e.takes,
-                  e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>", e.heeds as "heeds: Json<ParameterEffects>",
+                  e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>", e.parameter_effects as "parameter_effects: Json<ParameterEffects>",
                   e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
                   s.mixed_accepted_at is not null as "accepts_mixed!",
                   p.parametrization as "pin?: Json<Parametrization>",
@@ -166,7 +166,7 @@ pub(crate) async fn load(
         inherited: epoch.inherited.0,
         history: History { tested, tally },
         judged: epoch.judgements,
-        effects: epoch.heeds.0,
+        effects: epoch.parameter_effects.0,
         pending: epoch.pending.0,
         limit_seconds,
         pin: epoch.pin.map(|pin| pin.0),

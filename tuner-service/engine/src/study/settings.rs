@@ -45,7 +45,7 @@ pub struct Settings {
     /// The largest coefficient of variation of the default's runs before they pass for mixed work.
     pub max_baseline_cv: f64,
     /// The regret budget.
-    #[serde(rename = "loss")]
+    #[serde(alias = "loss")]
     pub regret: RegretSettings,
     /// Which changes end a settled epoch, and how the next one runs.
     pub drift: DriftSettings,
@@ -193,7 +193,8 @@ mod tests {
                 r#""method": "surrogate-genetic""#,
                 1,
             )
-            .replacen(r#""default": {"#, r#""surrogate-genetic": {"#, 1);
+            .replacen(r#""default": {"#, r#""surrogate-genetic": {"#, 1)
+            .replacen(r#""loss": {"#, r#""regret": {"#, 1);
         // A method that is added comes last.
         let fields = renamed.trim_end().strip_suffix("\n}").unwrap();
         assert!(written.starts_with(fields), "{written}");
@@ -312,9 +313,9 @@ mod tests {
             ("cao2018-dqn.discount", |s| {
                 s.cao2018_dqn.discount = f64::NAN
             }),
-            ("loss.default_runs", |s| s.regret.default_runs = 0.0),
-            ("loss.share", |s| s.regret.share = 1.5),
-            ("loss.design_most", |s| s.regret.design_most = f64::NAN),
+            ("regret.default_runs", |s| s.regret.default_runs = 0.0),
+            ("regret.share", |s| s.regret.share = 1.5),
+            ("regret.design_most", |s| s.regret.design_most = f64::NAN),
             ("drift.advantage", |s| s.drift.advantage = 0.0),
             ("drift.level", |s| s.drift.level = f64::NAN),
             ("drift.false_alarms", |s| s.drift.false_alarms = -1.0),

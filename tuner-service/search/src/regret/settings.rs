@@ -52,14 +52,14 @@ impl RegretSettings {
     /// Errs with the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         positive(
-            "loss.default_runs",
+            "regret.default_runs",
             self.default_runs,
             MOST,
             " runs of the default",
         )?;
-        probability("loss.share", self.share)?;
+        probability("regret.share", self.share)?;
         positive(
-            "loss.design_most",
+            "regret.design_most",
             self.design_most,
             MOST,
             " times the default",

@@ -71,7 +71,7 @@ async fn who_asks_after_the_end_is_another_launch_and_all_its_nodes_get_one_answ
             assert_eq!(answer.run_id, answers[0].run_id);
             assert_eq!(answer.parametrization, answers[0].parametrization);
         }
-        let runs = "select count(*) * 10 + max(recurrence) from runs";
+        let runs = "select count(*) * 10 + max(generation) from runs";
         assert_eq!(database.number(runs).await, 21);
     })
     .await;

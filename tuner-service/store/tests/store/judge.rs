@@ -119,7 +119,7 @@ async fn a_run_that_ran_out_of_memory_is_told_from_one_that_failed() {
         }
         // The truth arrives late: the caches are built anew.
         let changes = database
-            .number("select news from runs where job_id = 3")
+            .number("select changes from runs where job_id = 3")
             .await;
         let judged = store
             .judge_run(corrected, changes, &out_of_memory(point(6)))

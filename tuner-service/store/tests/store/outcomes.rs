@@ -235,7 +235,7 @@ async fn the_same_words_delivered_at_once_are_stored_once() {
         }
         assert_eq!(delivering.join_all().await.iter().sum::<u64>(), 50);
         assert_eq!(store.unclaimed_outcomes().await.unwrap(), 25);
-        let told = "select count(*) from runs where outcome = 'COMPLETED' and news = 1";
+        let told = "select count(*) from runs where outcome = 'COMPLETED' and changes = 1";
         assert_eq!(database.number(told).await, 25);
     })
     .await;

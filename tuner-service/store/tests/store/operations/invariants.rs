@@ -103,7 +103,7 @@ const NOTHING: [(&str, &str); 15] = [
     ),
     (
         "of whose end nothing new was heard since, a counted run has COMPLETED and a censored one was cut short",
-        "select id from runs where judged_news = news
+        "select id from runs where judged_changes = changes
              and (state = 'counted' and outcome is distinct from 'COMPLETED'
                   or state = 'censored' and outcome is distinct from 'TIMEOUT'
                   or state in ('counted', 'censored') and (elapsed is null or applied is null or finished_at is null))",

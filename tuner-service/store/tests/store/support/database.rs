@@ -36,7 +36,7 @@ impl Database {
     /// How often something new was heard of a run.
     pub(crate) async fn changes(&self, run_id: i64) -> i64 {
         let mut connection = self.connect().await;
-        let changes = sqlx::query_scalar("select news from runs where id = $1")
+        let changes = sqlx::query_scalar("select changes from runs where id = $1")
             .bind(run_id)
             .fetch_one(&mut connection)
             .await;
