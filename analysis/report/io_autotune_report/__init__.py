@@ -1,9 +1,4 @@
-"""What io-autotune's history says: data frames, estimators, and the nightly report.
-
-For researchers: ``read_studies`` and ``read_runs`` give data frames, ``read_assessments`` what the
-service has decided of each study; ``node_hours``, ``false_discovery``, ``importance`` and ``noise``
-are what the report makes of them. docs/researchers.md has examples.
-"""
+"""io-autotune's history: data frames, estimators, the nightly report; see docs/researchers.md."""
 
 from io_autotune_report.analyse.estimators import false_discovery, node_hours
 from io_autotune_report.analyse.understanding import importance, noise

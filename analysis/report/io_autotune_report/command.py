@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 from io_autotune_report.analyse.assembly import Occasion, assemble
-from io_autotune_report.load import DatabaseError, Mirror, MirrorError, connect
+from io_autotune_report.load import DatabaseError, State, StateError
 from io_autotune_report.progress import Bar
 from io_autotune_report.render.archive import Archive, ArchiveError, Span
 from io_autotune_report.settings import Settings, SettingsError, read, settings
@@ -18,7 +18,7 @@ MISUSED = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Make the report; 0, or 1 if that failed, or 2 if options or settings are wrong."""
+    """Make the report; return the exit status."""
     options = _parser().parse_args(arguments)
     try:
         told = {} if options.config is None else read(options.config)
@@ -33,31 +33,29 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(str(error), MISUSED)
     try:
         print(report(chosen, span) / "index.html")
-    except (DatabaseError, MirrorError, ArchiveError) as error:
+    except (DatabaseError, StateError, ArchiveError) as error:
         return _fail(str(error), FAILED)
     return 0
 
 
 def report(chosen: Settings, span: Span) -> Path:
-    """Read what is new, evaluate, write the folder; return it.
+    """Evaluate what is new, write the folder; return it.
 
     Raises:
-        DatabaseError, MirrorError, ArchiveError: what cannot be read or written.
+        DatabaseError, StateError, ArchiveError: what cannot be read or written.
     """
     archive = Archive(chosen.nights)
-    with Mirror.open(chosen.state) as mirror:
-        with connect(chosen.database) as connection:
-            mirror.absorb(connection, Bar("reading", "verdicts"))
-        occasion = Occasion(
-            site=chosen.site,
-            first=_midnight(span.first),
-            last=_midnight(span.last + timedelta(days=1)),
-            night=span.last,
-            before=archive.before(span.first),
-            generated_at=datetime.now(UTC),
-        )
+    occasion = Occasion(
+        site=chosen.site,
+        first=_midnight(span.first),
+        last=_midnight(span.last + timedelta(days=1)),
+        night=span.last,
+        before=archive.before(span.first),
+        generated_at=datetime.now(UTC),
+    )
+    with State.open(chosen.state) as state:
         document = assemble(
-            mirror, chosen.state, occasion, chosen.processes, Bar("evaluating", "verdicts")
+            chosen.database, state, occasion, chosen.processes, Bar("evaluating", "verdicts")
         )
     folder = archive.write(document, span)
     archive.forget(chosen.keep_nights)
@@ -100,7 +98,7 @@ def _today() -> date:
 
 
 def _midnight(day: date) -> datetime:
-    """Its beginning by the clock of the site, which the system is set to."""
+    """By the site's clock, which the system is set to."""
     return datetime.combine(day, time.min).astimezone()
 
 

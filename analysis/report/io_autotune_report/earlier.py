@@ -8,12 +8,12 @@ from io_autotune_report.document import Night, Study
 from io_autotune_report.json_text import dumps
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet would take a cell for a formula by: names are their users' to choose."""
+"""Spreadsheets take such cells for formulas, and users choose names."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a night's ``studies.csv`` says of a study: enough to tell what has changed since."""
+    """A row of an earlier ``studies.csv``."""
 
     study_id: int
     application: str

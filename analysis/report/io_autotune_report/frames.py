@@ -1,9 +1,13 @@
-"""The data frames that estimators take and researchers get: their columns, and nothing else.
-
-``RUNS``: one row for each run of a study that has a verdict, in the order of judgement.
-"""
+"""The frames' columns. ``RUNS`` has a row for each run with a verdict, in order of judgement."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 RUNS: dict[str, str] = {
     "run_id": "int64",
@@ -19,7 +23,6 @@ RUNS: dict[str, str] = {
     "key": "str",  # the parametrization it counts for, as sorted JSON; missing for none
     "default": "bool",  # whether that is the epoch's default
 }
-"""Columns and types. Runs of several studies may stand in one frame."""
 
 STUDIES: dict[str, str] = {
     "study_id": "int64",
@@ -31,10 +34,27 @@ STUDIES: dict[str, str] = {
     "context": "object",  # facets by name
     "pinned": "bool",
 }
-"""Columns and types of the frame of studies, one row each."""
 
 CHOSEN_ROLES = ("settled", "best_known", "pinned")
-"""Roles whose parametrization had been chosen before the run was made."""
+"""Their parametrization was chosen before the run."""
 
 EXPLORING_ROLES = ("design", "search")
 """Roles that exist to learn."""
+
+Runs = pd.DataFrame | Mapping[str, NDArray[Any]]
+"""A frame or plain columns: a frame for each study costs more than what is made of it."""
+
+
+def words(runs: Runs, column: str) -> NDArray[np.object_]:
+    """Text; missing is NaN."""
+    return np.asarray(runs[column], dtype=object)
+
+
+def numbers(runs: Runs, column: str) -> NDArray[np.float64]:
+    """A column of numbers."""
+    return np.asarray(runs[column], dtype=np.float64)
+
+
+def instants(runs: Runs) -> NDArray[np.datetime64]:
+    """Starts, UTC, to the second."""
+    return np.asarray(runs["started_at"], dtype="datetime64[ns]").astype("datetime64[s]")

@@ -12,7 +12,7 @@ EVERY = 0.1
 
 
 class Bar:
-    """Drawn on stderr where that is a terminal; nothing is written elsewhere."""
+    """Drawn on stderr if that is a terminal."""
 
     def __init__(self, what: str, unit: str, stream: TextIO | None = None) -> None:
         """``what`` is being done, counted in ``unit``."""
@@ -23,7 +23,7 @@ class Bar:
         self._drawn = float("-inf")
 
     def __call__(self, done: int, total: int) -> None:
-        """So much is done, of so much; the bar ends when it is all."""
+        """Draw it; at the end a line ends."""
         now = time.monotonic()
         if not self._shown or (done < total and now - self._drawn < EVERY):
             return

@@ -1,4 +1,4 @@
-"""The report's settings: a TOML file (deploy/etc/report.toml is the sample), or options."""
+"""Settings from TOML (deploy/etc/report.toml) or options."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """Where a report reads and writes, and what it calls the site."""
+    """Where a report reads and writes."""
 
     database: str
     state: Path
     nights: Path
     site: str = "this site"
     processes: int = 0
-    """That evaluate studies; 0: as many as there are processors."""
+    """Evaluating; 0: one a processor."""
     keep_nights: int = 0
-    """Folders of so many nights stay; 0: all."""
+    """Kept; 0: all."""
 
 
 SECTIONS: dict[str, dict[str, type]] = {

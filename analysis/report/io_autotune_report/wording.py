@@ -1,4 +1,4 @@
-"""How figures are written in sentences, whatever shows them."""
+"""Figures in sentences."""
 
 from __future__ import annotations
 

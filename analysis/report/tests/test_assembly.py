@@ -7,40 +7,26 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from io_autotune_report.analyse import life
 from io_autotune_report.analyse.changes import changes
 from io_autotune_report.document import Group, Night, NodeHours
 from io_autotune_report.earlier import Earlier, Kept
-from io_autotune_report.load import tables
 from io_autotune_report.load.assessment import UNKNOWN
 
 DEFAULT, QUICK, SLOW = (json.dumps({"a": value}) for value in (1, 2, 3))
 HOUR = 3_600_000_000
 
 
-def runs(*told: tuple[str, str, str, float], epoch: int = 1) -> pd.DataFrame:
+def runs(*told: tuple[str, str, str, float]) -> pd.DataFrame:
     """Of role, phase, key and elapsed, an hour apart, all of which count."""
-    return tables.runs(
-        [
-            (
-                n,
-                7,
-                epoch,
-                n,
-                n * HOUR,
-                n * HOUR,
-                elapsed,
-                1,
-                role,
-                phase,
-                "sample",
-                key,
-                key == DEFAULT,
-            )
-            for n, (role, phase, key, elapsed) in enumerate(told, start=1)
-        ]
+    frame = pd.DataFrame(told, columns=["role", "phase", "key", "elapsed"])
+    ordinal = np.arange(1, len(told) + 1)
+    at = pd.to_datetime(ordinal * HOUR, unit="us", utc=True)
+    return frame.assign(
+        ordinal=ordinal, epoch=1, started_at=at, effect="sample", default=frame["key"] == DEFAULT
     )
 
 

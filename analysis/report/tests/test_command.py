@@ -125,7 +125,11 @@ def test_the_schema_in_docs_is_the_documents() -> None:
 
 @store
 def test_nights_in_a_row_are_what_one_from_nothing_is(
-    database: str, other_database: str, year: Year, tmp_path: Path
+    database: str,
+    other_database: str,
+    year: Year,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     days = [SHAPE.last - timedelta(days=back) for back in (3, 1, 0)]
     after = float("-inf")
@@ -136,6 +140,7 @@ def test_nights_in_a_row_are_what_one_from_nothing_is(
         after = before
     # What the service says of a study is what it says now.
     fill(other_database, year, before=after)
+    monkeypatch.setattr(assembly, "WORTH", 1)
     alone = document(night(other_database, tmp_path / "alone", days[-1], "--processes", "2"))
     report = document(folder)
     assert report.studies == alone.studies

@@ -5,8 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -16,21 +15,21 @@ import psycopg
 import pytest
 from generated_site import Shape, Year, assess, make, write
 from generated_site.plan import DAY
+from io_autotune_report.analyse import assembly
+from io_autotune_report.analyse.assembly import Occasion, assemble
+from io_autotune_report.document import Report
 from io_autotune_report.load import (
     DatabaseError,
-    Mirror,
-    MirrorError,
+    State,
+    StateError,
     connect,
     read_assessments,
     read_runs,
     read_studies,
-    tables,
+    state,
 )
 from io_autotune_report.load import (
     database as reading_database,
-)
-from io_autotune_report.load import (
-    mirror as reading_mirror,
 )
 from io_autotune_report.load.assessment import UNKNOWN
 
@@ -38,6 +37,7 @@ pytestmark = pytest.mark.store
 
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 SMALL = Shape(applications=6, studies=12, runs=1500, days=60)
+SMALL_CHUNK = 100
 
 
 @pytest.fixture(scope="module")
@@ -51,23 +51,20 @@ def fill(url: str, year: Year, after: float = float("-inf"), before: float = flo
         return write(connection, year, after, before)
 
 
-def absorb(url: str, state: Path) -> int:
-    with connect(url) as connection, Mirror.open(state) as mirror:
-        return mirror.absorb(connection)
+def night(url: str, directory: Path) -> tuple[Report, int]:
+    """The report of all that is there, and how many verdicts the evaluated studies have."""
+    seen = [0]
+    with State.open(directory) as state:
+        occasion = Occasion("x", FUTURE, FUTURE, FUTURE.date(), None, FUTURE)
+        report = assemble(url, state, occasion, 1, lambda done, _: seen.append(done))
+    return report, seen[-1]
 
 
-def frame(state: Path, before: datetime = FUTURE) -> pd.DataFrame:
-    mirror = Mirror.reader(state)
-    studies = [standing.study_id for standing in mirror.standings(before)]
-    return pd.concat(
-        [tables.runs(mirror.judgements(study, before)) for study in studies], ignore_index=True
-    )
-
-
-def same(state: Path, url: str) -> None:
-    """Both ways of reading have the same runs, which are those that the service counts."""
-    mirrored, direct = frame(state), read_runs(url)
-    pd.testing.assert_frame_equal(mirrored, direct)
+def same(report: Report, url: str, directory: Path) -> None:
+    """A night from nothing says the same, and the runs are those that the service counts."""
+    assert report.studies == night(url, directory / "alone")[0].studies
+    runs = read_runs(url)
+    assert report.total.runs == len(runs)
     with psycopg.connect(url) as connection:
         rows = connection.execute(
             "select id, state, judged_ordinal from runs where state <> 'in_flight' order by id"
@@ -76,7 +73,7 @@ def same(state: Path, url: str) -> None:
     found = sorted(
         (run, states.get(effect, "not_counted"), ordinal)
         for run, effect, ordinal in zip(
-            mirrored["run_id"], mirrored["effect"], mirrored["ordinal"], strict=True
+            runs["run_id"], runs["effect"], runs["ordinal"], strict=True
         )
     )
     assert found == rows
@@ -86,26 +83,25 @@ def test_nights_one_after_the_other_have_what_one_has(
     database: str, year: Year, tmp_path: Path
 ) -> None:
     nights = [float("-inf"), 20 * DAY, 20.5 * DAY, 59 * DAY, float("inf")]
-    for after, before in pairwise(nights):
+    for number, (after, before) in enumerate(pairwise(nights)):
         written = fill(database, year, after, before)
-        assert absorb(database, tmp_path) == written > 0
-        same(tmp_path, database)
-    assert absorb(database, tmp_path) == 0
-    assert len(frame(tmp_path)) == year.started_at.size
+        report, evaluated = night(database, tmp_path)
+        assert evaluated >= written > 0
+        same(report, database, tmp_path / str(number))
+    assert night(database, tmp_path)[1] == 0
+    assert report.total.runs == year.started_at.size
 
 
 def test_an_instant_sees_the_verdicts_that_were_made_before_it(
-    database: str, other_database: str, year: Year, tmp_path: Path
+    database: str, other_database: str, year: Year
 ) -> None:
     revised = pd.Series(year.judged_run).duplicated(keep="last").to_numpy().nonzero()[0]
     at = float(year.judged_at[revised[0]]) + 1.0
     fill(database, year)
-    absorb(database, tmp_path / "all")
     fill(other_database, year, before=at)
-    absorb(other_database, tmp_path / "then")
     first = datetime.combine(SMALL.first, datetime.min.time(), UTC)
-    then = frame(tmp_path / "all", first + timedelta(seconds=at))
-    pd.testing.assert_frame_equal(then, frame(tmp_path / "then"))
+    then = read_runs(database, before=first + timedelta(seconds=at))
+    pd.testing.assert_frame_equal(then, read_runs(other_database))
     late = then[then["run_id"] == year.judged_run[revised[0]] + 1]
     assert list(late["effect"]) == ["nothing"]
 
@@ -129,94 +125,100 @@ def test_a_judgement_that_commits_late_is_not_lost(
         (one, one_run), (two, two_run) = early.execute(pick).fetchall()
         late.execute(judge, {"epoch": one, "run": one_run})
         early.execute(judge, {"epoch": two, "run": two_run})
-        assert absorb(database, tmp_path) == year.judged_at.size + 1
+        assert night(database, tmp_path)[1] == year.judged_at.size + 1
         late.commit()
-    assert absorb(database, tmp_path) == 1
-    same(tmp_path, database)
+        counted = early.execute(
+            "select count(*) from report.judgements where study_id ="
+            " (select study_id from epochs where id = %s)",
+            [one],
+        ).fetchone()
+    report, evaluated = night(database, tmp_path)
+    assert (evaluated,) == counted
+    same(report, database, tmp_path)
 
 
-def _read_and_die(url: str, state: Path, batches: int, at: str) -> None:
-    """Read in batches of 100; after so many, die at a row, or before a statement that begins so."""
-    reading_mirror.BATCH = 100
+def _report_and_die(url: str, directory: Path, chunks: int, at: str) -> None:
+    """Evaluate in small chunks; after so many, die as one is read, or before a statement."""
+    assembly.CHUNK = SMALL_CHUNK
     plain = reading_database.judgements
     done = 0
 
-    def die() -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
+    def deadly(connection: psycopg.Connection, studies: Sequence[int], before: datetime) -> bytes:
+        if done == chunks and at == "read":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return plain(connection, studies, before)
 
-    def deadly(
-        connection: psycopg.Connection, wanted: Sequence[reading_database.Wanted]
-    ) -> Iterator[reading_database.Judgement]:
-        for number, row in enumerate(plain(connection, wanted)):
-            if done == batches and at == str(number):
-                die()
-            yield row
-
-    def progress(read: int, _: int) -> None:
+    def progress(*_: int) -> None:
         nonlocal done
-        done = read // 100
+        done += 1
 
     def trace(statement: str) -> None:
-        if done == batches and statement.lower().startswith(at) and deadly_from_now:
-            die()
+        if done == chunks and statement.lower().startswith(at):
+            os.kill(os.getpid(), signal.SIGKILL)
 
-    deadly_from_now = False
     reading_database.judgements = deadly
-    with connect(url) as connection, Mirror.open(state) as mirror:
-        # The first night's studies and epochs are not what is counted.
-        mirror._take_epochs(connection, reading_database.epochs(connection))
-        deadly_from_now = True
-        mirror._sqlite.set_trace_callback(trace)
-        mirror.absorb(connection, progress)
+    occasion = Occasion("x", FUTURE, FUTURE, FUTURE.date(), None, FUTURE)
+    with State.open(directory) as state:
+        state._sqlite.set_trace_callback(trace)
+        assemble(url, state, occasion, 1, progress)
 
 
 @pytest.mark.parametrize(
-    ("batches", "at"),
-    [(0, "1"), (3, "50"), (9, "99"), (3, "insert into judgements"), (4, "update"), (2, "commit")],
+    ("chunks", "at"),
+    [(0, "read"), (3, "read"), (0, "insert"), (3, "insert"), (4, "begin"), (2, "commit")],
 )
 def test_a_night_that_is_killed_goes_on_where_it_was(
-    database: str, year: Year, tmp_path: Path, batches: int, at: str
+    database: str, year: Year, tmp_path: Path, chunks: int, at: str
 ) -> None:
     total = fill(database, year)
     # Forked, the child would share this process's connections.
     spawn = multiprocessing.get_context("spawn")
-    child = spawn.Process(target=_read_and_die, args=(database, tmp_path, batches, at))
+    child = spawn.Process(target=_report_and_die, args=(database, tmp_path, chunks, at))
     child.start()
     child.join()
     assert child.exitcode == -signal.SIGKILL
-    assert absorb(database, tmp_path) == total - 100 * batches
-    same(tmp_path, database)
+    with connect(database) as connection:
+        standings = reading_database.standings(connection, FUTURE)
+    through = [*assembly._chunks(standings, SMALL_CHUNK)][:chunks]
+    report, evaluated = night(database, tmp_path)
+    assert evaluated == total - sum(each.judgements for chunk in through for each in chunk)
+    same(report, database, tmp_path)
 
 
-def test_a_state_of_another_version_is_read_anew(database: str, year: Year, tmp_path: Path) -> None:
+def test_a_state_of_another_version_is_made_anew(database: str, year: Year, tmp_path: Path) -> None:
     total = fill(database, year)
-    assert absorb(database, tmp_path) == total
-    with sqlite3.connect(tmp_path / "mirror.sqlite") as connection:
-        connection.execute(f"pragma user_version = {reading_mirror.VERSION + 1}")
-        connection.execute("alter table judgements drop column phase")
-    assert absorb(database, tmp_path) == total
-    same(tmp_path, database)
+    (tmp_path / "mirror.sqlite").write_bytes(b"of an earlier release")
+    report, evaluated = night(database, tmp_path)
+    assert evaluated == total
+    assert not (tmp_path / "mirror.sqlite").exists()
+    same(report, database, tmp_path)
+    (tmp_path / state.FILE).write_bytes(b"damaged" * 1000)
+    with pytest.raises(StateError, match="remove it, and all is evaluated anew"):
+        night(database, tmp_path)
 
 
-def test_a_database_restored_from_an_older_dump_is_read_anew(
+def test_a_database_restored_from_an_older_dump_is_evaluated_anew(
     database: str, other_database: str, year: Year, tmp_path: Path
 ) -> None:
     fill(database, year)
-    absorb(database, tmp_path)
+    night(database, tmp_path)
     earlier = fill(other_database, year, before=30 * DAY)
-    assert absorb(other_database, tmp_path) == earlier
-    same(tmp_path, other_database)
+    lost = set(year.run_study[year.judged_run[year.judged_at >= 30 * DAY]])
+    left = year.run_study[year.judged_run[year.judged_at < 30 * DAY]]
+    report, evaluated = night(other_database, tmp_path)
+    assert evaluated == sum(study in lost for study in left) > 0
+    same(report, other_database, tmp_path / "then")
     # It has gone on since, and other runs have taken the places of those that were lost.
     with psycopg.connect(other_database, autocommit=True) as connection:
         connection.execute("update judgements set judged_at = judged_at + interval '1 s'")
-    assert absorb(other_database, tmp_path) == earlier
+    assert night(other_database, tmp_path)[1] == earlier
 
 
 def test_two_reports_do_not_work_with_one_state(tmp_path: Path) -> None:
     with (
-        Mirror.open(tmp_path),
-        pytest.raises(MirrorError, match="another io-autotune-report works with"),
-        Mirror.open(tmp_path),
+        State.open(tmp_path),
+        pytest.raises(StateError, match="another io-autotune-report works with"),
+        State.open(tmp_path),
     ):
         pass
 
@@ -267,12 +269,3 @@ def test_researchers_get_studies_and_the_runs_of_some(database: str, year: Year)
     expected = everything[everything["study_id"].isin([1, 3])].reset_index(drop=True)
     pd.testing.assert_frame_equal(some, expected)
     assert read_runs(database, studies=[]).empty
-
-
-def test_batches_cut_long_epochs_and_join_short_ones() -> None:
-    wanted = [reading_database.Wanted(1, 0, 25), reading_database.Wanted(2, 5, 8)]
-    cut = [
-        [(part.epoch_id, part.after, part.up_to) for part in batch]
-        for batch in reading_database.batches(wanted, 10)
-    ]
-    assert cut == [[(1, 0, 10)], [(1, 10, 20)], [(1, 20, 25), (2, 5, 8)]]

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -33,8 +34,12 @@ from io_autotune_report.analyse.understanding import (
 from io_autotune_report.analyse.understanding import noise as scatter
 from io_autotune_report.analyse.understanding.findings import QUIET_DAYS
 from io_autotune_report.analyse.understanding.importance import tree
+from io_autotune_report.analyse.understanding.surfaces import Process
 from io_autotune_report.document import Finding, Importance, NodeHours, Parameter, Study
 from io_autotune_report.load.assessment import Found
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.tree import DecisionTreeRegressor
 
 HOURS = NodeHours(9.0, 5.0, 1.0, 9.0, 6.0, 0.5, 0.5, None)
@@ -172,6 +177,27 @@ def test_surfaces_are_near_the_truth_and_surer_where_it_ran() -> None:
     assert all(deviation > 0 for line in surface.deviation for deviation in line)
     assert all(x in surface.x_values and y in surface.y_values for x, y, _, _ in surface.runs)
     assert surfaces(data, Importance(silent="no")) == []
+
+
+def test_the_process_is_that_of_scikit_learn() -> None:
+    random = np.random.default_rng(4)
+    for count, columns in ((12, 1), (30, 3), (60, 5)):
+        x, asked = random.random((count, columns)), random.random((20, columns))
+        alpha = 0.01 / random.integers(1, 5, count)
+        y = np.sin(3 * x[:, 0]) + 0.1 * random.standard_normal(count)
+        y -= y.mean()
+        spread = float(np.var(y))
+        kernel = ConstantKernel(spread, (spread / 30, spread * 30)) * Matern(
+            [0.7] * columns, (0.1, 30.0), nu=2.5
+        ) + WhiteKernel(spread / 100, (spread * 1e-5, spread))
+        with warnings.catch_warnings():
+            # A length at its bound says that a column does not matter here.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            known = GaussianProcessRegressor(kernel, alpha=alpha).fit(x, y)
+        mean, deviation = Process(x, y, alpha).predict(asked)
+        expected = known.predict(asked, return_std=True)
+        assert mean == pytest.approx(expected[0], abs=1e-4)
+        assert deviation == pytest.approx(expected[1], abs=1e-4)
 
 
 def test_noise_is_measured_and_differences_of_it_are_found() -> None:

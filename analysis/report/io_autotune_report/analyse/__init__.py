@@ -1,1 +1,1 @@
-"""From data frames to the document: estimates, findings, what changed since the last night."""
+"""Estimates, findings, changes: the document."""

@@ -1,9 +1,6 @@
-"""The document of a night: every study by what is known of it, anew only where there is news.
+"""The document of a night.
 
-What a study's runs say depends on its own judgements and on nothing else, so that it is kept until
-there are more of them (or another release evaluates them). What the service has decided of a study
-(its gain, its findings) is rendered as it was read last. What is said of many studies together
-(sums, the rate of false discoveries, changes) is made anew every night, which is cheap.
+A study's evaluation is kept until its judgements or the program change. All else is made anew.
 """
 
 from __future__ import annotations
@@ -15,18 +12,25 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, partial
+from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
 from io_autotune_report.analyse import estimators
 from io_autotune_report.analyse.changes import changes
 from io_autotune_report.analyse.estimators.gain import FALSE_DISCOVERY_RATE
-from io_autotune_report.analyse.evaluation import Assessed, Evaluation, assessed, evaluate
+from io_autotune_report.analyse.evaluation import Assessed, assessed, evaluate
 from io_autotune_report.document import SCHEMA, Finding, Gain, Group, Report, Study
 from io_autotune_report.earlier import Earlier
-from io_autotune_report.load.mirror import Mirror, Progress, Standing
+from io_autotune_report.frames import RUNS
+from io_autotune_report.load import State, assessment, database, tables
+from io_autotune_report.load.database import Standing, StudyRow
 
 URGENCY = (
     "regression",
@@ -38,9 +42,23 @@ URGENCY = (
     "already_best",
     "quiet",
 )
-"""Kinds of findings, those first that cost most while nobody looks."""
+"""The costliest first."""
 CHUNK = 2_000
-"""Judgements whose studies are evaluated by a process in one go; kept as soon as it is through."""
+"""Judgements that a process evaluates, and keeps, in one go."""
+WORTH = 10
+"""A process more pays for its start with so many chunks."""
+
+Progress = Callable[[int, int], None]
+"""Takes how much is done, of how much."""
+Results = list[tuple[int, bytes]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A study to be evaluated."""
+
+    study: StudyRow
+    account: str | None
 
 
 @dataclass(frozen=True)
@@ -52,48 +70,53 @@ class Occasion:
     last: datetime
     """Exclusive."""
     night: date
-    """The last day in it, by the site's clock: what it is called in the history."""
+    """The last day, by the site's clock: its name in the history."""
     before: Earlier | None
     """The night before, if it is kept."""
     generated_at: datetime
 
 
 def assemble(
-    mirror: Mirror,
-    state: Path,
+    url: str,
+    state: State,
     occasion: Occasion,
     processes: int = 0,
     progress: Progress = lambda *_: None,
 ) -> Report:
-    """Make the document; ``state`` is the mirror's directory.
-
-    ``processes`` evaluate studies, 0: as many as there are processors.
-    """
-    standings = mirror.standings(occasion.last)
-    rows = {row[0]: row for row in mirror.studies()}
-    grounds = {each.study_id: _grounds(each, rows[each.study_id]) for each in standings}
-    stale = [
-        each for each in standings if not mirror.has_result(each.study_id, grounds[each.study_id])
-    ]
-    done, total = 0, sum(each.judgements for each in stale)
-    chunks = [
-        ([rows[each.study_id] for each in chunk], occasion.last) for chunk in _chunks(stale, CHUNK)
-    ]
-    sizes = {each.study_id: each.judgements for each in stale}
-    for results in _evaluated(state, chunks, processes or len(os.sched_getaffinity(0))):
-        mirror.keep((study_id, grounds[study_id], result) for study_id, result in results)
-        done += sum(sizes[study_id] for study_id, _ in results)
-        progress(done, total)
-    assessments = mirror.assessments()
+    """Make the document of one snapshot; ``processes`` evaluate, 0: one a processor."""
+    with database.connect(url) as connection:
+        rows = {row.study_id: row for row in database.studies(connection)}
+        accounts = database.accounts(connection)
+        assessments = database.assessments(connection)
+        standings = database.standings(connection, occasion.last)
+        asked = {
+            each.study_id: Asked(rows[each.study_id], accounts.get(each.study_id))
+            for each in standings
+        }
+        grounds = {
+            each.study_id: f"{_release()} {each} {asked[each.study_id]}" for each in standings
+        }
+        known = state.grounds()
+        stale = [each for each in standings if known.get(each.study_id) != grounds[each.study_id]]
+        chunks = [[asked[each.study_id] for each in chunk] for chunk in _chunks(stale, CHUNK)]
+        sizes = {each.study_id: each.judgements for each in stale}
+        done, total = 0, sum(sizes.values())
+        work = partial(_evaluate, url, database.snapshot(connection), occasion.last)
+        for results in _evaluated(work, chunks, processes or len(os.sched_getaffinity(0))):
+            state.keep((study_id, grounds[study_id], result) for study_id, result in results)
+            done += sum(sizes[study_id] for study_id, _ in results)
+            progress(done, total)
+    # The directory is the program's own: nobody else writes what is read here.
     studies = [
         assessed(
-            _kept(mirror.result(each.study_id, grounds[each.study_id])),
-            assessments[each.study_id],
+            pickle.loads(state.result(each.study_id)),
+            assessment.decode(assessments.get(each.study_id)),
             occasion.last,
         )
         for each in standings
     ]
-    return _document(occasion, mirror.first_judged(), studies)
+    first = min((each.first for each in standings), default=None)
+    return _document(occasion, first, studies)
 
 
 def _chunks(standings: Iterable[Standing], size: int) -> Iterator[list[Standing]]:
@@ -107,14 +130,9 @@ def _chunks(standings: Iterable[Standing], size: int) -> Iterator[list[Standing]
         yield chunk
 
 
-def _grounds(standing: Standing, row: tuple[Any, ...]) -> str:
-    """What an evaluation was made from, and by what."""
-    return f"{_release()} {standing.judgements} {standing.grounds} {row}"
-
-
 @cache
 def _release() -> str:
-    """What tells this program's evaluations from another one's: its own text."""
+    """A hash of the program's own text."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
@@ -122,45 +140,35 @@ def _release() -> str:
     return digest.hexdigest()[:16]
 
 
-Chunk = tuple[list[tuple[Any, ...]], datetime]
-Results = list[tuple[int, bytes]]
-
-
-def _evaluated(state: Path, chunks: list[Chunk], processes: int) -> Iterator[Results]:
-    """Each chunk's results, in whatever order they are through."""
-    if processes == 1 or len(chunks) <= 1:
-        _begin(state)
-        yield from map(_evaluate, chunks)
+def _evaluated(
+    work: Callable[[list[Asked]], Results], chunks: list[list[Asked]], processes: int
+) -> Iterator[Results]:
+    processes = min(processes, len(chunks) // WORTH)
+    if processes <= 1:
+        yield from map(work, chunks)
         return
-    processes = min(processes, len(chunks))
     # Forked, a process would share what this one has open.
-    with ProcessPoolExecutor(
-        processes, mp_context=get_context("spawn"), initializer=_begin, initargs=(state,)
-    ) as pool:
-        yield from pool.map(_evaluate, chunks)
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(work, chunks)
 
 
-_mirror: Mirror | None = None
-"""In a process that evaluates, what it reads from."""
+def _evaluate(url: str, snapshot: str, before: datetime, chunk: list[Asked]) -> Results:
+    with database.connect(url, snapshot) as connection:
+        frame, epochs = tables.read(connection, [each.study.study_id for each in chunk], before)
+    columns = {name: _column(frame[name]) for name in RUNS}
+    edges = np.searchsorted(columns["study_id"], [each.study.study_id for each in chunk] + [2**62])
+    results = []
+    for each, (start, stop) in zip(chunk, pairwise(edges), strict=True):
+        runs = {name: column[start:stop] for name, column in columns.items()}
+        evaluation = evaluate(each.study, each.account, epochs[each.study.study_id], runs)
+        results.append((each.study.study_id, pickle.dumps(evaluation)))
+    return results
 
 
-def _begin(state: Path) -> None:
-    global _mirror  # noqa: PLW0603 - a pool's initializer has no other way
-    _mirror = Mirror.reader(state)
-
-
-def _evaluate(chunk: Chunk) -> Results:
-    rows, before = chunk
-    if _mirror is None:
-        raise RuntimeError("a process evaluates before it has begun")
-    return [(row[0], pickle.dumps(evaluate(_mirror, row, before))) for row in rows]
-
-
-def _kept(result: bytes | None) -> Evaluation:
-    """The directory is the program's own: nobody else writes what is read here."""
-    if result is None:
-        raise RuntimeError("an evaluation is gone that was kept a moment ago")
-    return pickle.loads(result)
+def _column(column: pd.Series[Any]) -> NDArray[Any]:
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        return np.asarray(column, dtype="datetime64[ns]")
+    return column.to_numpy(dtype=None if column.dtype.kind in "ifb" else object)
 
 
 def _document(
@@ -201,7 +209,7 @@ def _document(
 
 
 def _looks(first_judged: datetime | None, last: datetime) -> int:
-    """One for each night since there was anything to look at, made or not."""
+    """One each night since the first verdict, made or not."""
     if first_judged is None:
         return 1
     return max(1, (last - first_judged).days + 1)
@@ -210,7 +218,7 @@ def _looks(first_judged: datetime | None, last: datetime) -> int:
 def _groups(
     evaluations: list[Assessed], gains: list[Gain], name: Callable[[Study], str | None]
 ) -> list[Group]:
-    """By name, what was saved most first."""
+    """What saved most first."""
     members: dict[str, list[int]] = {}
     for place, each in enumerate(evaluations):
         named = name(each.study)
@@ -239,7 +247,7 @@ def _group(name: str, evaluations: list[Assessed], gains: list[Gain]) -> Group:
 
 
 def _findings(evaluations: list[Assessed], gains: list[Gain]) -> list[Finding]:
-    """The most urgent kind first, then where most node-hours are used."""
+    """By urgency, then by node-hours used."""
     listed = [
         (URGENCY.index(finding.kind), -each.study.node_hours.used, place, finding)
         for place, (each, gain) in enumerate(zip(evaluations, gains, strict=True))

@@ -1,4 +1,4 @@
-"""What is different from the night before, study by study."""
+"""Changes since the night before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLAIMS = {
 
 
 def changes(total: Group, studies: list[Study], before: Earlier | None) -> list[Change]:
-    """Of the site first, then of each study; nothing where no earlier night is kept."""
+    """The site's, then each study's; none without an earlier night."""
     if before is None:
         return []
     return [*_of_site(total, before), *(each for study in studies for each in _of(study, before))]

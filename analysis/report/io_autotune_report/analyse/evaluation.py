@@ -1,23 +1,22 @@
-"""One study's evaluation: what its runs say, and then what the service says of it.
-
-The first is long work, and kept until there are more verdicts. The second is rendered anew.
-"""
+"""One study's evaluation: its runs, which is long work, joined with the service's assessment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-import pandas as pd
+import numpy as np
+from numpy.typing import NDArray
 
 from io_autotune_report.analyse import estimators, life, understanding
 from io_autotune_report.document import Finding, Importance, NodeHours, Parameter, Study
-from io_autotune_report.load import tables
+from io_autotune_report.frames import instants, words
 from io_autotune_report.load.assessment import UNKNOWN, Assessment
-from io_autotune_report.load.mirror import Epoch, Mirror
+from io_autotune_report.load.database import StudyRow
+from io_autotune_report.load.tables import Epoch
 
 
 @dataclass(frozen=True)
@@ -29,12 +28,12 @@ class Evaluation:
     spent: estimators.Spent
     explored: understanding.Explored | None
     settled: bool
-    last_run: pd.Timestamp
+    last_run: datetime
 
 
 @dataclass(frozen=True)
 class Assessed:
-    """A study as the night has it, and what sums over studies need of it."""
+    """A study of the night, and its part in sums."""
 
     study: Study
     part: estimators.Part
@@ -49,7 +48,7 @@ _NO_HOURS = NodeHours(0.0, None, None, None, None, None, None, None)
 
 
 def assessed(evaluation: Evaluation, assessment: Assessment, now: datetime) -> Assessed:
-    """Joins what the runs say with what the service says, at an instant."""
+    """Joins runs and assessment at an instant."""
     if now - evaluation.last_run > MONTH:
         # It saves nothing a month.
         effects = tuple(msgspec.structs.replace(each, a_month=None) for each in assessment.effects)
@@ -62,62 +61,50 @@ def assessed(evaluation: Evaluation, assessment: Assessment, now: datetime) -> A
     )
     findings = [
         *understanding.findings(study, assessment.findings, evaluation.explored),
-        *understanding.quiet(study, evaluation.last_run, pd.Timestamp(now)),
+        *understanding.quiet(study, evaluation.last_run, now),
     ]
     return Assessed(study, part, findings, evaluation.settled)
 
 
-def evaluate(mirror: Mirror, row: Sequence[Any], before: datetime) -> Evaluation:
-    """Evaluate a study by the judgements made before an instant, of which there is one at least.
-
-    ``row`` is the study's of ``frames.STUDIES``.
-    """
-    study_id = row[0]
-    runs = tables.runs(mirror.judgements(study_id, before))
-    epochs = [epoch for epoch in mirror.epochs(study_id) if epoch.epoch <= runs["epoch"].max()]
-    pin = mirror.pin(study_id)
-    return _evaluated(row, epochs, runs, pin)
-
-
-def _evaluated(
-    row: Sequence[Any], epochs: list[Epoch], runs: pd.DataFrame, pin: str | None
+def evaluate(
+    study: StudyRow, account: str | None, epochs: Sequence[Epoch], runs: Mapping[str, NDArray[Any]]
 ) -> Evaluation:
-    study_id, application, _, user, account, accelerator, context, _ = row
-    epoch = epochs[-1]
-    here = runs[runs["epoch"] == epoch.epoch]
+    """Evaluate a study by its runs, one at least."""
+    number = runs["epoch"].max()
+    epoch = next(each for each in epochs if each.epoch == number)
+    current = runs["epoch"] == number
+    here = {name: column[current] for name, column in runs.items()}
+    phases, effects = words(here, "phase"), words(runs, "effect")
     chosen = life.choice(runs, epoch.epoch)
-    counted = int((runs["effect"] == "sample").sum())
-    phase = "pinned" if pin is not None else str(here["phase"].iloc[-1])
-    importance = understanding.importance(here)
-    study = Study(
-        study_id=study_id,
-        application=application,
-        user=user,
-        account=account,
-        accelerator=accelerator,
-        context=context,
-        epoch=epoch.epoch,
-        phase=phase,
-        runs=len(runs),
-        counted=counted,
-        failed=int(runs["effect"].isin(FAILED).sum()),
-        gain=UNKNOWN,
-        node_hours=_NO_HOURS,
-        parameters=_parameters(epoch, chosen, importance),
-        chosen_since=None if chosen is None else chosen.since,
-        convergence=life.convergence(runs, epoch.epoch),
-        points=life.points(runs, chosen),
-        importance=importance,
-        surfaces=understanding.surfaces(here, importance),
-        noise=understanding.noise(here),
-    )
-    settled = bool((here["phase"] == "settled").any())
+    known = understanding.gather(here)
+    importance = understanding.importance(here, known)
     return Evaluation(
-        study,
+        Study(
+            study_id=study.study_id,
+            application=study.application,
+            user=study.user,
+            account=account,
+            accelerator=study.accelerator,
+            context=study.context,
+            epoch=epoch.epoch,
+            phase="pinned" if study.pinned else str(phases[-1]),
+            runs=effects.size,
+            counted=int((effects == "sample").sum()),
+            failed=int(np.isin(effects, FAILED).sum()),
+            gain=UNKNOWN,
+            node_hours=_NO_HOURS,
+            parameters=_parameters(epoch, chosen, importance),
+            chosen_since=None if chosen is None else chosen.since,
+            convergence=life.convergence(runs, epoch.epoch),
+            points=life.points(runs, chosen),
+            importance=importance,
+            surfaces=understanding.surfaces(here, importance, known),
+            noise=understanding.noise(here),
+        ),
         estimators.spent(runs),
         understanding.explored(here),
-        settled,
-        runs["started_at"].max(),
+        settled=bool((phases == "settled").any()),
+        last_run=instants(runs).max().item().replace(tzinfo=UTC),
     )
 
 

@@ -1,4 +1,4 @@
-"""A study's life as the page draws it: what is chosen, its convergence, its runs."""
+"""A study's choice, convergence and runs, as the page draws them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from io_autotune_report.analyse.understanding.noise import outside
 from io_autotune_report.document import RunPoint, Value
-from io_autotune_report.frames import CHOSEN_ROLES
+from io_autotune_report.frames import CHOSEN_ROLES, Runs, instants, numbers, words
 
 POINTS = 500
 NEWEST = 300
-"""Of the points so many are the newest runs; the others are spread over the earlier ones."""
+"""Of the points; the others are spread over earlier runs."""
 CONVERGENCE = 60
-"""A convergence has so many points at the most."""
-FENCE = 1.5
+"""At most, of a convergence."""
 FENCED = 5
-"""Tukey's fences need so many runs of a parametrization."""
+"""Runs of a parametrization that fences need."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a study runs, as chosen in its current epoch."""
+    """The current epoch's choice."""
 
     key: str
     since: str
-    """The start of the first of its runs in a row; control runs do not break the row."""
+    """The start of its first run in a row, control runs aside."""
 
     @property
     def values(self) -> dict[str, Value]:
@@ -35,76 +36,68 @@ class Choice:
         return json.loads(self.key)
 
 
-def choice(runs: pd.DataFrame, epoch: int) -> Choice | None:
-    """The parametrization of the latest run whose parametrization was chosen, if there is one."""
-    chosen = runs["role"].isin(CHOSEN_ROLES) & (runs["epoch"] == epoch) & runs["key"].notna()
-    settled = runs[chosen & (runs["phase"] == "settled")]
-    if settled.empty:
+def choice(runs: Runs, epoch: int) -> Choice | None:
+    """What the latest settled run had, if any was chosen."""
+    keys = words(runs, "key")
+    chosen = np.isin(words(runs, "role"), CHOSEN_ROLES) & ~pd.isna(keys)
+    settled = words(runs, "phase") == "settled"
+    places = np.flatnonzero(chosen & settled & (numbers(runs, "epoch") == epoch))
+    if not places.size:
         return None
-    key = settled["key"].iloc[-1]
-    others = np.flatnonzero(settled["key"].to_numpy(dtype=object) != key)
-    first = others[-1] + 1 if others.size else 0
-    return Choice(key, instant(settled["started_at"].iloc[first]))
+    key = keys[places[-1]]
+    others = np.flatnonzero(keys[places] != key)
+    first = places[others[-1] + 1 if others.size else 0]
+    return Choice(key, f"{instants(runs)[first]}Z")
 
 
-def convergence(runs: pd.DataFrame, epoch: int) -> list[tuple[int, float]]:
-    """After how many runs of an epoch, the lowest mean of those known, over the default's."""
-    counted = runs[(runs["epoch"] == epoch) & (runs["effect"] == "sample")]
-    default = counted["default"].to_numpy()
+def convergence(runs: Runs, epoch: int) -> list[tuple[int, float]]:
+    """By number of runs, the lowest mean known over the default's."""
+    counted = (numbers(runs, "epoch") == epoch) & (words(runs, "effect") == "sample")
+    default = numbers(runs, "default")[counted]
     if not default.any():
         return []
     first = int(np.argmax(default)) + 1
-    elapsed = counted["elapsed"].to_numpy()
-    codes, keys = pd.factorize(counted["key"])
-    of_default = codes[first - 1]
+    elapsed = numbers(runs, "elapsed")[counted]
+    codes, keys = pd.factorize(words(runs, "key")[counted])
     # As dense as may be where much happens: the beginning.
-    places = np.unique(np.geomspace(first, len(counted), CONVERGENCE).round().astype(int))
-    drawn = []
-    for place in places:
-        number = np.bincount(codes[:place], minlength=len(keys))
-        total = np.bincount(codes[:place], weights=elapsed[:place], minlength=len(keys))
-        means = total[number > 0] / number[number > 0]
-        drawn.append((int(place), float(means.min() / (total[of_default] / number[of_default]))))
-    return drawn
+    places = np.unique(np.geomspace(first, codes.size, CONVERGENCE).round().astype(int))
+    # By place and parametrization: what came since the place before, summed up.
+    cell = np.searchsorted(places, np.arange(1, codes.size + 1)) * len(keys) + codes
+    shape = (places.size, len(keys))
+    number = np.bincount(cell, minlength=places.size * len(keys)).reshape(shape).cumsum(axis=0)
+    total = np.bincount(cell, elapsed, places.size * len(keys)).reshape(shape).cumsum(axis=0)
+    means = np.where(number > 0, total / np.maximum(number, 1), np.inf)
+    ratios = means.min(axis=1) / means[:, codes[first - 1]]
+    return list(zip(places.tolist(), ratios.tolist(), strict=True))
 
 
-def points(runs: pd.DataFrame, chosen: Choice | None) -> list[RunPoint]:
-    """Runs with a time, as the figures draw them, in their order."""
-    timed = runs[runs["elapsed"].notna() & runs["key"].notna()]
-    outlier = outliers(timed)
-    if len(timed) > POINTS:
-        older = np.linspace(0, len(timed) - NEWEST - 1, POINTS - NEWEST).round().astype(int)
-        places = np.concatenate([older, np.arange(len(timed) - NEWEST, len(timed))])
-        timed, outlier = timed.iloc[places], outlier[places]
-    roles = timed["role"].to_numpy(dtype=object)
+def points(runs: Runs, chosen: Choice | None) -> list[RunPoint]:
+    """Runs with a time, in order."""
+    keys, elapsed = words(runs, "key"), numbers(runs, "elapsed")
+    timed = np.flatnonzero(~np.isnan(elapsed) & ~pd.isna(keys))
+    outlier = outliers(runs, timed)
+    if timed.size > POINTS:
+        older = np.linspace(0, timed.size - NEWEST - 1, POINTS - NEWEST).round().astype(int)
+        places = np.concatenate([older, np.arange(timed.size - NEWEST, timed.size)])
+        timed, outlier = timed[places], outlier[places]
+    roles = words(runs, "role")[timed]
     is_chosen = np.isin(roles, CHOSEN_ROLES)
     if chosen is not None:
-        is_chosen &= timed["key"].to_numpy(dtype=object) == chosen.key
-    at = timed["started_at"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return [
-        RunPoint(int(ordinal), when, float(elapsed), role, bool(of_choice), bool(out))
-        for ordinal, when, elapsed, role, of_choice, out in zip(
-            timed["ordinal"], at, timed["elapsed"], roles, is_chosen, outlier, strict=True
-        )
-    ]
+        is_chosen &= keys[timed] == chosen.key
+    ordinals = np.asarray(runs["ordinal"])[timed]
+    at = np.datetime_as_string(instants(runs)[timed], timezone="UTC")
+    columns = (ordinals, at, elapsed[timed], roles, is_chosen, outlier)
+    return [*map(RunPoint, *(column.tolist() for column in columns))]
 
 
-def outliers(runs: pd.DataFrame) -> np.ndarray:
-    """Whether each run is beyond Tukey's fences of its parametrization, by log time."""
-    beyond = np.zeros(len(runs), dtype=bool)
-    logs = np.log(runs["elapsed"].to_numpy())
-    codes, keys = pd.factorize(runs["key"].astype(object) + runs["epoch"].astype(str))
-    counted = (runs["effect"] == "sample").to_numpy()
-    for code in np.flatnonzero(np.bincount(codes, minlength=len(keys)) >= FENCED):
-        mine = np.flatnonzero((codes == code) & counted)
-        if mine.size < FENCED:
-            continue
-        low, high = np.quantile(logs[mine], [0.25, 0.75])
-        reach = FENCE * (high - low)
-        beyond[mine] = (logs[mine] < low - reach) | (logs[mine] > high + reach)
+def outliers(runs: Runs, timed: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which timed runs are beyond their parametrization's fences."""
+    beyond = np.zeros(timed.size, dtype=bool)
+    logs = np.log(numbers(runs, "elapsed")[timed])
+    codes, keys = pd.factorize(words(runs, "key")[timed])
+    codes = codes + len(keys) * numbers(runs, "epoch")[timed].astype(int)
+    counted = words(runs, "effect")[timed] == "sample"
+    for code in np.flatnonzero(np.bincount(codes[counted]) >= FENCED):
+        mine = (codes == code) & counted
+        beyond[mine] = outside(logs[mine])
     return beyond
-
-
-def instant(moment: pd.Timestamp) -> str:
-    """ISO 8601 in UTC, to the second."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

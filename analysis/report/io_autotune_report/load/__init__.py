@@ -1,13 +1,13 @@
-"""From the database to data frames: at once for researchers, night by night for the report."""
+"""From the database to data frames."""
 
 from io_autotune_report.load.database import DatabaseError, connect
-from io_autotune_report.load.mirror import Mirror, MirrorError
 from io_autotune_report.load.researchers import read_assessments, read_runs, read_studies
+from io_autotune_report.load.state import State, StateError
 
 __all__ = [
     "DatabaseError",
-    "Mirror",
-    "MirrorError",
+    "State",
+    "StateError",
     "connect",
     "read_assessments",
     "read_runs",

@@ -1,19 +1,15 @@
-"""The report's only SQL for PostgreSQL: it reads the views of schema ``report`` and writes nothing.
-
-Everything that is read together is read in one snapshot (repeatable read, read only).
-"""
+"""The report's only SQL: it reads views of schema ``report``, in one read-only snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 
 APPLICATION_NAME = "io-autotune-report"
 """What ``pg_stat_activity`` shows of it."""
@@ -25,7 +21,7 @@ class DatabaseError(Exception):
 
 @dataclass(frozen=True)
 class StudyRow:
-    """A row of ``report.studies``, with the study's of ``report.assessments``."""
+    """A row of ``report.studies``."""
 
     study_id: int
     application: str
@@ -34,56 +30,22 @@ class StudyRow:
     accelerator: str
     context: dict[str, str]
     pinned: bool
-    pin: dict[str, Any] | None
-    assessment: str | None
-    """As the database writes JSON; none before the service has assessed the study."""
 
 
 @dataclass(frozen=True)
-class EpochRow:
-    """A row of ``report.epochs``; ``judgements`` is how many its history has by now."""
+class Standing:
+    """Which judgements a study has by an instant."""
 
-    epoch_id: int
     study_id: int
-    epoch: int
-    objective: str
-    opened_at: datetime
-    opened_why: str
     judgements: int
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Judgements of an epoch, from the one after ``after`` to ``up_to``."""
-
-    epoch_id: int
-    after: int
-    up_to: int
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A row of ``report.judgements``; instants in microseconds since 1970, UTC."""
-
-    epoch_id: int
-    ordinal: int
-    study_id: int
-    epoch: int
-    run_id: int
-    started_at: int
-    judged_at: int
-    effect: str
-    elapsed: float | None
-    parametrization: str | None
-    """As the database writes JSON."""
-    nodes: int | None
-    role: str
-    phase: str
+    first: datetime
+    """When the first of them was made."""
+    last: datetime
 
 
 @contextmanager
-def connect(url: str) -> Iterator[psycopg.Connection]:
-    """Open one snapshot of the database behind a libpq URL or connection string.
+def connect(url: str, snapshot: str | None = None) -> Iterator[psycopg.Connection]:
+    """Open a snapshot of the database, or join another connection's.
 
     Raises:
         DatabaseError: it cannot be reached, read, or has no schema ``report``.
@@ -99,6 +61,10 @@ def connect(url: str) -> Iterator[psycopg.Connection]:
         with connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
+            if snapshot is not None:
+                connection.execute(
+                    sql.SQL("set transaction snapshot {}").format(sql.Literal(snapshot))
+                )
             _check(connection)
             yield connection
     except psycopg.errors.InsufficientPrivilege as error:
@@ -112,7 +78,7 @@ def connect(url: str) -> Iterator[psycopg.Connection]:
 
 
 def _check(connection: psycopg.Connection) -> None:
-    """Refuse a database that io-autotuned has not brought to the schema that is read here."""
+    """Refuse a database without this schema."""
     known = connection.execute(
         "select count(*) from pg_views where schemaname = 'report'"
         " and viewname in ('studies', 'epochs', 'judgements', 'assessments')"
@@ -126,18 +92,30 @@ def _check(connection: psycopg.Connection) -> None:
     connection.execute("set local statement_timeout = 0")
 
 
+def snapshot(connection: psycopg.Connection) -> str:
+    """Name the snapshot for others, while it is open."""
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return str(cursor.execute("select pg_export_snapshot()").fetchone())
+
+
 def studies(connection: psycopg.Connection) -> list[StudyRow]:
     """All studies."""
     with connection.cursor(row_factory=class_row(StudyRow)) as cursor:
         return cursor.execute(
-            'select study_id, application, owner_uid, "user", accelerator, context, pinned, pin,'
-            " assessment::text from report.studies left join report.assessments using (study_id)"
-            " order by study_id"
+            'select study_id, application, owner_uid, "user", accelerator, context, pinned'
+            " from report.studies order by study_id"
         ).fetchall()
 
 
+def assessments(connection: psycopg.Connection) -> dict[int, str]:
+    """By study, the service's assessment as JSON."""
+    return dict(
+        connection.execute("select study_id, assessment::text from report.assessments").fetchall()
+    )
+
+
 def accounts(connection: psycopg.Connection) -> dict[int, str]:
-    """By study, what Slurm charged the run to that was judged last, where Slurm said."""
+    """By study, Slurm's account of the run judged last."""
     return dict(
         connection.execute(
             "select j.study_id, j.account from report.judgements j"
@@ -149,82 +127,48 @@ def accounts(connection: psycopg.Connection) -> dict[int, str]:
     )
 
 
-def epochs(connection: psycopg.Connection) -> list[EpochRow]:
-    """All epochs, by study and number."""
-    with connection.cursor(row_factory=class_row(EpochRow)) as cursor:
+def spaces(
+    connection: psycopg.Connection, studies: Sequence[int]
+) -> dict[int, list[tuple[int, str]]]:
+    """By study, epochs and spaces (JSON), in order."""
+    found: dict[int, list[tuple[int, str]]] = {study: [] for study in studies}
+    for study, epoch, space in connection.execute(
+        "select study_id, epoch, space::text from report.epochs where study_id = any(%s)"
+        " order by study_id, epoch",
+        (list(studies),),
+    ):
+        found[study].append((epoch, space))
+    return found
+
+
+def standings(connection: psycopg.Connection, before: datetime) -> list[Standing]:
+    """Studies judged before an instant, by id."""
+    with connection.cursor(row_factory=class_row(Standing)) as cursor:
         return cursor.execute(
-            "select epoch_id, study_id, epoch, objective, opened_at, opened_why, judgements"
-            " from report.epochs order by study_id, epoch"
+            "select study_id, count(*) as judgements, min(judged_at) as first,"
+            " max(judged_at) as last from report.judgements where judged_at < %s"
+            " group by study_id order by study_id",
+            (before,),
         ).fetchall()
 
 
-def spaces(connection: psycopg.Connection, epoch_ids: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """The spaces of some epochs, as JSON; they stream."""
-    with connection.cursor("spaces") as cursor:
-        cursor.execute(
-            "select epoch_id, space::text from report.epochs where epoch_id = any(%s)",
-            (list(epoch_ids),),
-        )
-        yield from cursor
-
-
-_WANTED = """
-    copy (select j.epoch_id, j.ordinal, j.study_id, j.epoch, j.run_id,
-                 (extract(epoch from j.started_at) * 1000000)::bigint,
-                 (extract(epoch from j.judged_at) * 1000000)::bigint,
-                 j.effect, j.elapsed, j.parametrization::text, j.nodes, j.role, j.phase
-          from unnest({epochs}::bigint[], {after}::bigint[], {up_to}::bigint[])
-                   as wanted (epoch_id, after, up_to)
-          join report.judgements j on j.epoch_id = wanted.epoch_id
-                                  and j.ordinal > wanted.after and j.ordinal <= wanted.up_to)
-    to stdout
+_JUDGEMENTS = """
+    copy (select run_id, study_id, epoch, ordinal,
+                 (extract(epoch from started_at) * 1000000)::bigint, coalesce(elapsed, 'NaN'),
+                 greatest(coalesce(nodes, 1), 1), role, phase, effect, parametrization
+          from report.judgements where study_id = any({studies}) and judged_at < {before}
+          order by study_id, epoch, ordinal)
+    to stdout (format csv)
 """
 
 
-def judgements(connection: psycopg.Connection, wanted: Sequence[Wanted]) -> Iterator[Judgement]:
-    """The judgements wanted, in no order. They stream: few are in memory at a time."""
-    query = sql.SQL(_WANTED).format(
-        epochs=sql.Literal([each.epoch_id for each in wanted]),
-        after=sql.Literal([each.after for each in wanted]),
-        up_to=sql.Literal([each.up_to for each in wanted]),
+def judgements(connection: psycopg.Connection, studies: Sequence[int], before: datetime) -> bytes:
+    """CSV of studies' judgements before an instant, in order.
+
+    Where nobody said, a job had one node: the claim is the smaller.
+    """
+    query = sql.SQL(_JUDGEMENTS).format(
+        studies=sql.Literal(list(studies)), before=sql.Literal(before)
     )
     with connection.cursor() as cursor, cursor.copy(query) as copy:
-        for row in copy.rows():
-            yield _judgement(row)
-
-
-def _judgement(row: Sequence[str | None]) -> Judgement:
-    epoch_id, ordinal, study_id, epoch, run_id, started_at, judged_at, *others = row
-    effect, elapsed, parametrization, nodes, role, phase = others
-    return Judgement(
-        epoch_id=int(epoch_id or 0),
-        ordinal=int(ordinal or 0),
-        study_id=int(study_id or 0),
-        epoch=int(epoch or 0),
-        run_id=int(run_id or 0),
-        started_at=int(started_at or 0),
-        judged_at=int(judged_at or 0),
-        effect=str(effect),
-        elapsed=None if elapsed is None else float(elapsed),
-        parametrization=parametrization,
-        nodes=None if nodes is None else int(nodes),
-        role=str(role),
-        phase=str(phase),
-    )
-
-
-def batches(news: Iterable[Wanted], size: int) -> Iterator[list[Wanted]]:
-    """Cut what is wanted into parts of ``size`` judgements at the most, in its order."""
-    batch: list[Wanted] = []
-    room = size
-    for wanted in news:
-        after = wanted.after
-        while after < wanted.up_to:
-            taken = min(room, wanted.up_to - after)
-            batch.append(Wanted(wanted.epoch_id, after, after + taken))
-            after, room = after + taken, room - taken
-            if room == 0:
-                yield batch
-                batch, room = [], size
-    if batch:
-        yield batch
+        return b"".join(copy)

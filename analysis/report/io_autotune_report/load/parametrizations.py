@@ -1,4 +1,4 @@
-"""Parametrizations and spaces, as the database has them in JSON."""
+"""Parametrizations and spaces from JSON."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from io_autotune_report.document import Value
 
 BEYOND = 2.0**63
-"""Whole numbers below it are written without a fraction, as the engine's ``Value`` does."""
+"""Whole numbers below it have no fraction, as in the engine."""
 
 
 def key(parametrization: dict[str, Any]) -> str:
-    """The canonical text: sorted JSON without blanks, as the engine's ``Parametrization::key``."""
+    """Sorted JSON without blanks, as the engine's ``Parametrization::key``."""
     canonical = {name: _canonical(value) for name, value in parametrization.items()}
     return json.dumps(canonical, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -24,12 +24,12 @@ def _canonical(value: Value) -> Value:
 
 
 def parameters(space: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON as it is stored
-    """A space's parameters: it is their list, or an object where there are constraints."""
+    """Of a space: a list, or an object if it has constraints."""
     return space["parameters"] if isinstance(space, dict) else space
 
 
 def default(space: Any) -> dict[str, Value]:  # noqa: ANN401 - JSON as it is stored
-    """The accelerator's own default, of the parameters that exist under it."""
+    """The default, of the parameters that exist under it."""
     values: dict[str, Value] = {}
     for parameter in parameters(space):
         when = parameter.get("when")

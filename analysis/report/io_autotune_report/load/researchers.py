@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import pandas as pd
 
-from io_autotune_report.load import assessment, database, parametrizations, tables
+from io_autotune_report.load import assessment, database, tables
 from io_autotune_report.load.assessment import Assessment
 
-CHUNK = 50_000
-"""Judgements in memory at a time as Python's objects; a frame is much smaller."""
+CHUNK = 200
+"""Studies whose judgements are text in memory at a time."""
+_EVER = datetime.max.replace(tzinfo=UTC)
 
 
 def read_studies(url: str) -> pd.DataFrame:
@@ -46,79 +47,31 @@ def read_assessments(url: str) -> dict[int, Assessment]:
         DatabaseError: the database cannot be read; the message says what to do.
     """
     with database.connect(url) as connection:
+        told = database.assessments(connection)
         return {
-            study.study_id: assessment.decode(study.assessment)
+            study.study_id: assessment.decode(told.get(study.study_id))
             for study in database.studies(connection)
         }
 
 
-def read_runs(url: str, studies: Sequence[int] | None = None) -> pd.DataFrame:
+def read_runs(
+    url: str, studies: Sequence[int] | None = None, before: datetime = _EVER
+) -> pd.DataFrame:
     """Every run that has a verdict, of some studies or of all: the columns of ``frames.RUNS``.
 
     One row each, by study, epoch and place in it. A run that was judged again has its latest
-    verdict. 10^6 runs take about 200 MB.
+    verdict made before an instant. 10^6 runs take about 200 MB.
 
     Raises:
         DatabaseError: the database cannot be read; the message says what to do.
     """
     with database.connect(url) as connection:
-        wanted_studies = None if studies is None else set(studies)
-        epochs = [
-            epoch
-            for epoch in database.epochs(connection)
-            if wanted_studies is None or epoch.study_id in wanted_studies
+        wanted = None if studies is None else set(studies)
+        known = [
+            study.study_id
+            for study in database.studies(connection)
+            if wanted is None or study.study_id in wanted
         ]
-        by_space: dict[str, str] = {}
-        defaults = {}
-        for epoch_id, space in database.spaces(connection, [epoch.epoch_id for epoch in epochs]):
-            if space not in by_space:
-                default = parametrizations.default(json.loads(space))
-                by_space[space] = parametrizations.key(default)
-            defaults[epoch_id] = by_space[space]
-        wanted = [
-            database.Wanted(epoch.epoch_id, 0, epoch.judgements)
-            for epoch in epochs
-            if epoch.judgements > 0
-        ]
-        keys: dict[str, str] = {}
-        parts = [
-            _part(database.judgements(connection, batch), defaults, keys)
-            for batch in database.batches(wanted, CHUNK)
-        ]
-    if not parts:
-        return tables.runs([])
-    frame = pd.concat(parts, ignore_index=True)
-    # A run's judgements may lie in two parts.
-    return frame.drop_duplicates("run_id", keep="last", ignore_index=True)
-
-
-def _part(
-    judgements: Iterable[database.Judgement], defaults: dict[int, str], keys: dict[str, str]
-) -> pd.DataFrame:
-    rows = []
-    for row in judgements:
-        key = None
-        if row.parametrization is not None:
-            key = keys.get(row.parametrization)
-            if key is None:
-                key = parametrizations.key(json.loads(row.parametrization))
-                keys[row.parametrization] = key
-        rows.append(
-            (
-                row.run_id,
-                row.study_id,
-                row.epoch,
-                row.ordinal,
-                row.started_at,
-                row.judged_at,
-                row.elapsed,
-                row.nodes,
-                row.role,
-                row.phase,
-                row.effect,
-                key,
-                key == defaults[row.epoch_id],
-            )
-        )
-    rows.sort(key=lambda row: row[1:4])
-    return tables.runs(rows)
+        chunks = [known[start : start + CHUNK] for start in range(0, max(len(known), 1), CHUNK)]
+        parts = [tables.read(connection, chunk, before)[0] for chunk in chunks]
+    return pd.concat(parts, ignore_index=True)

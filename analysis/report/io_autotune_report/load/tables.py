@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import psycopg
 
+from io_autotune_report.document import Value
 from io_autotune_report.frames import RUNS, STUDIES
+from io_autotune_report.load import database
+from io_autotune_report.load.parametrizations import default, key, parameters
 
 EFFECTS = ("sample", "censored", "failure", "out_of_memory", "nothing")
 PHASES = ("baseline", "design", "search", "settled")
@@ -22,69 +31,82 @@ ROLES = (
     "pinned",
     "observe",
 )
-"""The words of the store's columns, in the order of a study's life."""
-
-ROW = (
-    "run_id",
-    "study_id",
-    "epoch",
-    "ordinal",
-    "started_at",
-    "judged_at",
-    "elapsed",
-    "nodes",
-    "role",
-    "phase",
-    "effect",
-    "key",
-    "default",
-)
-"""What a row of judgements holds; instants in microseconds since 1970, UTC."""
+"""In the order of a study's life."""
 
 _TEXT = pd.StringDtype(na_value=np.nan)
-_CATEGORIES = {
+_READ: dict[str, Any] = {
+    "run_id": "int64",
+    "study_id": "int64",
+    "epoch": "int64",
+    "ordinal": "int64",
+    "started_at": "int64",  # microseconds since 1970, UTC
+    "elapsed": "object",  # the quick parser of numbers may miss the last digit
+    "nodes": "int64",
     "role": pd.CategoricalDtype(list(ROLES)),
     "phase": pd.CategoricalDtype(list(PHASES)),
     "effect": pd.CategoricalDtype(list(EFFECTS)),
+    "key": "category",  # JSON as the database writes it
 }
+"""The columns of ``database.judgements``."""
 
 
-def runs(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
-    """The frame of runs, one row each: of a run that was judged again the latest judgement.
+@dataclass(frozen=True)
+class Epoch:
+    """An epoch of a study."""
 
-    ``rows`` are judgements in the order of study, epoch and ordinal, with the columns :data:`ROW`.
-    """
-    columns = dict(zip(ROW, zip(*rows, strict=True) if rows else [()] * len(ROW), strict=True))
-    run_id = np.asarray(columns["run_id"], dtype="int64")
-    holding = _last_of_each(run_id)
-    data: dict[str, Any] = {}
-    for name, kind in RUNS.items():
-        values = columns[name]
-        if name in _CATEGORIES:
-            data[name] = pd.Categorical(values, dtype=_CATEGORIES[name])[holding]
-        elif kind == "str":
-            data[name] = pd.array(np.asarray(values, dtype=object)[holding], dtype=_TEXT)
-        elif name == "nodes":
-            # Where nobody said, a job is taken to have had one node: what is claimed of it is less.
-            data[name] = np.array([value or 1 for value in values], dtype="int64")[holding]
-        elif name == "started_at":
-            micros = np.asarray(values, dtype="int64")[holding]
-            data[name] = (
-                pd.DatetimeIndex(micros.astype("datetime64[us]")).as_unit("ns").tz_localize("UTC")
-            )
-        else:
-            data[name] = np.asarray(values, dtype=kind)[holding]
-    return pd.DataFrame(data)
+    epoch: int
+    default: dict[str, Value]
+    parameters: list[dict[str, Any]]
 
 
-def _last_of_each(run_id: np.ndarray) -> np.ndarray:
-    """The places of the last row of each run, in their order."""
-    _, from_the_end = np.unique(run_id[::-1], return_index=True)
-    return np.sort(run_id.size - 1 - from_the_end)
+def read(
+    connection: psycopg.Connection, studies: Sequence[int], before: datetime
+) -> tuple[pd.DataFrame, dict[int, list[Epoch]]]:
+    """Studies' runs judged before an instant, and their epochs."""
+    epochs = {
+        study: [_epoch(number, space) for number, space in spaces]
+        for study, spaces in database.spaces(connection, studies).items()
+    }
+    return runs(database.judgements(connection, studies, before), epochs), epochs
+
+
+def runs(judgements: bytes, epochs: Mapping[int, Sequence[Epoch]]) -> pd.DataFrame:
+    """A row for each run, its latest judgement; ``judgements`` is ordered CSV."""
+    rows = pd.read_csv(
+        BytesIO(judgements),
+        header=None,
+        names=list(_READ),
+        dtype=_READ,
+        keep_default_na=False,
+        na_values={"key": [""]},
+    ).drop_duplicates("run_id", keep="last", ignore_index=True)
+    codes = rows["key"].cat.codes.to_numpy()
+    keys = np.array(
+        [*(key(json.loads(text)) for text in rows["key"].cat.categories), np.nan], object
+    )
+    rows["key"] = pd.array(keys[codes], dtype=_TEXT)
+    defaults = {
+        (study, each.epoch): key(each.default) for study, some in epochs.items() for each in some
+    }
+    places = zip(rows["study_id"], rows["epoch"], strict=True)
+    rows["default"] = keys[codes] == np.array([defaults[place] for place in places], dtype=object)
+    rows["elapsed"] = rows["elapsed"].to_numpy().astype("float64")
+    rows["started_at"] = pd.to_datetime(rows["started_at"], unit="us", utc=True).dt.as_unit("ns")
+    return rows[list(RUNS)]
+
+
+def _epoch(number: int, space: str) -> Epoch:
+    return Epoch(number, *_space(space))
+
+
+@lru_cache(maxsize=64)
+def _space(text: str) -> tuple[dict[str, Value], list[dict[str, Any]]]:
+    space = json.loads(text)
+    return default(space), parameters(space)
 
 
 def studies(rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    """The frame of studies, from rows with the columns of ``STUDIES`` in their order."""
+    """From rows with the columns of ``STUDIES``."""
     listed = list(rows)
     columns = list(zip(*listed, strict=True)) if listed else [()] * len(STUDIES)
     data: dict[str, Any] = {}

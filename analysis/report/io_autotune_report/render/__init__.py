@@ -1,1 +1,1 @@
-"""From the document to files: the page, JSON, CSV, a mail's text, and the archive of nights."""
+"""The document as page, JSON, CSV, mail, and archive."""

@@ -1,7 +1,6 @@
-"""The directory of nights: one folder each, an index, and the link ``latest``.
+"""The directory of nights: folders, an index, and the link ``latest``.
 
-A folder appears at once with all its files: it is written under another name and renamed. What a
-night that was killed has left is removed by the next one.
+A folder appears at once, by a rename; the next night removes what a killed one left.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Archive:
         self._directory = directory
 
     def before(self, first: date) -> Earlier | None:
-        """The latest single night before a day, if one is kept that can be read."""
+        """The latest readable night before a day."""
         for folder in reversed(self._single()):
             if date.fromisoformat(folder) < first:
                 try:
@@ -129,7 +128,7 @@ class Archive:
         return sorted(path.name for path in self._directory.iterdir() if _is_day(path.name))
 
     def _link_latest(self) -> None:
-        """Only single nights count: a range that somebody asked for is not the latest."""
+        """Ranges are never the latest."""
         days = self._single()
         if days:
             link = self._directory / f"{UNFINISHED}{LATEST}"
@@ -161,7 +160,7 @@ def _write_files(report: Report, night: Night, directory: Path) -> None:
 
 
 def json_parts(report: Report) -> Iterator[str]:
-    """The report's JSON in parts, a study each: in one piece a large site's would take memory."""
+    """A study at a time: the whole would take memory."""
     without = {name: value for name, value in vars(report).items() if name != "studies"}
     parts = {name: dumps(value) for name, value in without.items()}
     yield "{"
@@ -179,7 +178,7 @@ def study_json(study: Study) -> str:
 
 
 def _put(unfinished: Path, folder: Path, aside: Path) -> None:
-    """Rename; a folder that was there, of a report made before, goes."""
+    """Replace the folder, if there was one."""
     if folder.exists():
         folder.rename(aside)
     unfinished.rename(folder)

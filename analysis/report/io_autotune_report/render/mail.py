@@ -1,4 +1,4 @@
-"""A night as a mail's body: plain text in 72 columns, the total first."""
+"""A mail's body in 72 columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LITTLE = 10.0
 
 
 def body(report: Report) -> str:
-    """The text, with a line end at its end. Whoever sends it gives it a subject."""
+    """The text; the sender adds a subject."""
     return "\n".join(_clean(line) for line in _lines(report)) + "\n"
 
 
@@ -55,7 +55,7 @@ def _word(one: str, many: str, count: int) -> str:
 
 
 def _hours(hours: float) -> str:
-    """Whole node-hours, and of few the first two digits: what is little is not nothing."""
+    """Whole, or two digits of few: little is not nothing."""
     return f"{hours:,.0f}" if abs(hours) >= LITTLE else f"{hours:.2g}"
 
 
@@ -118,5 +118,5 @@ def _wrapped(text: str, first: str = "", other: str = "") -> list[str]:
 
 
 def _clean(line: str) -> str:
-    """Names are their users' to choose: nothing that a terminal would act on gets out."""
+    """Users choose names: no control characters get out."""
     return "".join(sign if sign.isprintable() else "?" for sign in line)

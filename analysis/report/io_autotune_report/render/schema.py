@@ -1,7 +1,4 @@
-"""The JSON Schema of a report's JSON, made from the document's classes and what they say.
-
-``python -m io_autotune_report.render.schema`` prints it; docs/report.schema.json is its output.
-"""
+"""Prints docs/report.schema.json, from the document's classes."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from io_autotune_report import document
 
 
 def schema() -> dict[str, Any]:
-    """The schema; it asks for all fields of the document and allows no others."""
+    """All fields are required, no others allowed."""
     top = document.Report.__name__
     _, definitions = msgspec.json.schema_components(
         [document.Report], ref_template="#/$defs/{name}"

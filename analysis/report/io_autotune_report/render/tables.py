@@ -1,4 +1,4 @@
-"""``studies.csv`` and ``groups.csv``: one row each, the same numbers as the page's."""
+"""``studies.csv`` and ``groups.csv``."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ STUDIES = (
     "chosen_since",
     "noise",
 )
-"""Columns; a cell is empty where nothing is known. ``chosen`` and ``context`` are JSON."""
+"""Empty where unknown; ``chosen`` and ``context`` are JSON."""
 GROUPS = ("kind", "name", "studies", "settled", "runs", *GAIN, *NODE_HOURS)
-"""Columns; ``kind`` is site, accelerator, user, account or application."""
+"""``kind`` is site, accelerator, user, account or application."""
 
 
 def write(report: Report, directory: Path) -> None:

@@ -12,10 +12,10 @@ from io_autotune_report.document import Gain
 from io_autotune_report.wording import per_cent
 
 ERROR = 0.05
-"""The probability that a sum without an effect ever shows one; a study's is the same."""
+"""The probability that a sum, or a study, ever shows an effect that is not there."""
 POWER = 0.8
 WORTH = 0.03
-"""A gain or loss of less than this share is called no effect, once the interval says so."""
+"""An interval within this share is called no effect."""
 
 FALSE_DISCOVERY_RATE = 0.05
 MOST_LOG = 700.0
@@ -23,11 +23,10 @@ MOST_LOG = 700.0
 
 
 def false_discovery(gains: Sequence[Gain], rate: float = FALSE_DISCOVERY_RATE) -> list[Gain]:
-    """Takes back claims so that, of those left, at most ``rate`` are false on average.
+    """Takes back claims until at most ``rate`` of the rest are false on average.
 
-    e-BH (Wang and Ramdas, "False discovery rate control with e-values", 2022): of the studies that
-    were compared, the ``i`` with the most evidence keep their claims if each has at least
-    ``studies / (rate * i)``. It holds however studies depend on each other.
+    e-BH (Wang and Ramdas 2022): the ``i`` studies with the most evidence keep their claims if each
+    has ``studies / (rate * i)``. Studies may depend on each other.
     """
     evidence = np.array([said.evidence for said in gains if said.control_runs > 0])
     ordered = np.sort(evidence)[::-1]
@@ -47,7 +46,7 @@ def false_discovery(gains: Sequence[Gain], rate: float = FALSE_DISCOVERY_RATE) -
 
 
 def judged(said: Gain, saved: float, runs_needed: int | None) -> Gain:
-    """The verdict that a sum's interval and node-hours leave."""
+    """The verdict of a sum."""
     if said.low is None or said.high is None or said.share is None:
         raise ValueError("a sum has an interval")
     if said.low <= 0 <= said.high:
@@ -69,7 +68,7 @@ def judged(said: Gain, saved: float, runs_needed: int | None) -> Gain:
 
 
 def not_compared(reason: str, tuned: int, controls: int) -> Gain:
-    """A gain of which nothing is known, and why."""
+    """An unknown gain, and why."""
     return Gain(
         verdict="not_yet",
         reason=reason,

@@ -1,4 +1,4 @@
-"""Node-hours that tuning saved and cost: arithmetic, because slow runs cost what they cost."""
+"""Node-hours saved and spent, as arithmetic sums: slow runs cost what they cost."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
 from io_autotune_report.analyse.estimators.gain import ERROR
 from io_autotune_report.analyse.estimators.sequence import half_width
 from io_autotune_report.analyse.estimators.spent import Spent, spent
 from io_autotune_report.document import NodeHours
+from io_autotune_report.frames import Runs
 from io_autotune_report.load.assessment import Assessment
 
 
@@ -23,8 +22,8 @@ class Part:
     assessment: Assessment
 
 
-def node_hours(runs: pd.DataFrame, assessment: Assessment) -> NodeHours:
-    """Of one study's runs, columns as ``frames.RUNS``, and what the service says of it."""
+def node_hours(runs: Runs, assessment: Assessment) -> NodeHours:
+    """Of one study."""
     return node_hours_of([Part(spent(runs), assessment)])
 
 

@@ -1,13 +1,15 @@
-"""The node-hours that a study's runs took, and what searching cost."""
+"""What a study's runs took, and what searching cost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
-from io_autotune_report.frames import EXPLORING_ROLES
+from io_autotune_report.frames import EXPLORING_ROLES, Runs, numbers, words
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -17,36 +19,31 @@ class Spent:
     used: float
     """Node-hours of all runs that counted."""
     exploring: float | None
-    """Node-hours of design and search runs beyond what the default would have taken."""
+    """Of design and search runs, beyond the default's."""
     exploring_variance: float
 
 
-def spent(runs: pd.DataFrame) -> Spent:
-    """Reads one study's runs (columns: ``frames.RUNS``, of any order and any number of epochs)."""
-    several = runs["study_id"].nunique()
+def spent(runs: Runs) -> Spent:
+    """Of one study's runs, in any order."""
+    several = np.unique(numbers(runs, "study_id")).size
     if several > 1:
         message = f"runs of {several} studies: give the runs of one, as groupby('study_id') does"
         raise ValueError(message)
-    exploring, variance = _exploring(runs)
-    counted = runs["effect"].to_numpy(dtype=object) == "sample"
-    return Spent(float(np.nansum(_node_hours(runs)[counted])), exploring, variance)
+    nodes = np.nan_to_num(numbers(runs, "nodes"), nan=1.0)
+    hours = nodes * numbers(runs, "elapsed") / 3600
+    exploring, variance = _exploring(runs, nodes, hours)
+    counted = words(runs, "effect") == "sample"
+    return Spent(float(np.nansum(hours[counted])), exploring, variance)
 
 
-def _node_hours(runs: pd.DataFrame) -> np.ndarray:
-    nodes = runs["nodes"].fillna(1).to_numpy(dtype=np.float64)
-    return nodes * runs["elapsed"].to_numpy(dtype=np.float64) / 3600
-
-
-def _exploring(runs: pd.DataFrame) -> tuple[float | None, float]:
-    """Against the mean of the epoch's runs of the default from before it settled."""
-    hours = _node_hours(runs)
-    nodes = runs["nodes"].fillna(1).to_numpy(dtype=np.float64)
-    effect_ = runs["effect"].to_numpy(dtype=object)
-    spent = np.isin(effect_, ("sample", "censored")) & np.isfinite(hours)
-    explores = np.isin(runs["role"].to_numpy(dtype=object), EXPLORING_ROLES) & spent
-    settled = runs["phase"].to_numpy(dtype=object) == "settled"
-    default = runs["default"].to_numpy(dtype=bool) & (effect_ == "sample") & ~settled
-    epochs = runs["epoch"].to_numpy()
+def _exploring(runs: Runs, nodes: Array, hours: Array) -> tuple[float | None, float]:
+    """Against the epoch's default runs from before it settled."""
+    effect = words(runs, "effect")
+    spent = np.isin(effect, ("sample", "censored")) & np.isfinite(hours)
+    explores = np.isin(words(runs, "role"), EXPLORING_ROLES) & spent
+    settled = words(runs, "phase") == "settled"
+    default = (numbers(runs, "default") > 0) & (effect == "sample") & ~settled
+    epochs = numbers(runs, "epoch")
     total, variance, known = 0.0, 0.0, False
     for epoch in np.unique(epochs[explores]):
         trials = explores & (epochs == epoch)

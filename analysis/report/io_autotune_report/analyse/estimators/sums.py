@@ -1,17 +1,11 @@
-"""The gain of many studies together.
-
-A sum over studies weighs each comparison by the node-hours that its chosen runs would have taken
-under the default, and its interval is that of :mod:`.sequence`. What one study is too small to show
-may be seen here.
-"""
+"""The gain of many studies, each comparison weighed by its node-hours under the default."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 from io_autotune_report.analyse.estimators.gain import (
     ERROR,
@@ -26,14 +20,13 @@ from io_autotune_report.document import Gain, NodeHours
 from io_autotune_report.load.assessment import Effect
 
 MOST_RUNS = 1e7
-"""More runs than this are never needed: nothing is said then."""
+"""More runs are never named."""
 
 
 def group(studies: Sequence[Part]) -> tuple[Gain, NodeHours]:
-    """The gain of all chosen runs of some studies against their defaults, and their node-hours.
+    """The gain and node-hours of studies, earlier epochs and choices included.
 
-    All comparisons count, those of earlier epochs and choices too. A group of one study says what
-    the study says.
+    A group of one says what its study says.
     """
     hours = node_hours_of(studies)
     if len(studies) == 1:
@@ -53,7 +46,7 @@ def group(studies: Sequence[Part]) -> tuple[Gain, NodeHours]:
 
 
 def total(counted: Sequence[Effect]) -> Gain:
-    """The gain over comparisons, each with a standard error and a ``log_ratio``."""
+    """The gain over comparisons with a standard error."""
     weight = math.fsum(effect.default_hours for effect in counted)
     ratios = [effect.default_hours * math.exp(-(effect.log_ratio or 0.0)) for effect in counted]
     controls = sum(effect.blocks for effect in counted)
@@ -65,11 +58,11 @@ def total(counted: Sequence[Effect]) -> Gain:
     )
     # Of the logarithm, wider by Student's as there are few control runs to know it from.
     freedom = max(controls - len(counted), 1)
-    wider = float(student.ppf(0.975, freedom)) / float(norm.ppf(0.975))
+    wider = float(stdtrit(freedom, 0.975)) / float(ndtri(0.975))
     error = wider * math.sqrt(math.fsum(squares)) / weight / left
     half = half_width(error, controls, ERROR)
     estimate = -math.log(left)
-    power = float(norm.ppf(POWER))
+    power = float(ndtri(POWER))
     times = ((half + power * error) / abs(estimate)) ** 2 if estimate else math.inf
     needed = (times - 1) * (controls + tuned)
     said = Gain(

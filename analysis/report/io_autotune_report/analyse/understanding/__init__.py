@@ -1,9 +1,4 @@
-"""What the runs tell besides the gain: which parameters matter, how it scatters, what to look at.
-
-All functions take runs with the columns of ``frames.RUNS``: ``importance``, ``surfaces`` and
-``noise`` and ``explored`` those of one epoch. ``findings`` are of a study whose figures are known;
-``quiet`` is said of a study without news, from when it ran last.
-"""
+"""What one epoch's runs tell besides the gain: importance, surfaces, noise, findings."""
 
 from io_autotune_report.analyse.understanding.findings import Explored, explored, findings, quiet
 from io_autotune_report.analyse.understanding.importance import importance

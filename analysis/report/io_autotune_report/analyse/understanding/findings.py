@@ -1,20 +1,17 @@
-"""What a person should look at in a study, or may stop looking at, and what to do about it.
-
-The service finds mixed work, quarantine, drift and parameters without effect; these findings are
-rendered as it words them. The report adds what its own figures say.
-"""
+"""What a person should look at, or may stop looking at, in the service's words or our own."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
 
 from io_autotune_report.document import Finding, Study
-from io_autotune_report.frames import EXPLORING_ROLES
+from io_autotune_report.frames import EXPLORING_ROLES, Runs, numbers, words
 from io_autotune_report.load.assessment import Found
 from io_autotune_report.load.parametrizations import key
 from io_autotune_report.wording import per_cent
@@ -28,7 +25,7 @@ _LEAST_EXPLORED = 15
 
 @dataclass(frozen=True)
 class Explored:
-    """What an epoch's design and search runs took, over the default's mean."""
+    """Design and search runs, over the default's mean."""
 
     runs: int
     mean: float
@@ -36,13 +33,12 @@ class Explored:
     """Of a parametrization's mean."""
 
 
-def explored(here: pd.DataFrame) -> Explored | None:
-    """Of one epoch's runs (columns: ``frames.RUNS``); nothing where there is nothing to compare."""
-    elapsed = here["elapsed"].to_numpy(dtype=np.float64)
-    keys = here["key"].to_numpy(dtype=object)
-    counted = (here["effect"].to_numpy(dtype=object) == "sample") & (elapsed > 0) & ~pd.isna(keys)
-    default = counted & here["default"].to_numpy(dtype=bool)
-    tried = counted & np.isin(here["role"].to_numpy(dtype=object), EXPLORING_ROLES)
+def explored(here: Runs) -> Explored | None:
+    """Of one epoch's runs; none where nothing compares."""
+    elapsed, keys = numbers(here, "elapsed"), words(here, "key")
+    counted = (words(here, "effect") == "sample") & (elapsed > 0) & ~pd.isna(keys)
+    default = counted & (numbers(here, "default") > 0)
+    tried = counted & np.isin(words(here, "role"), EXPLORING_ROLES)
     if not tried.any() or not default.any():
         return None
     codes, _ = pd.factorize(keys[tried])
@@ -54,7 +50,7 @@ def explored(here: pd.DataFrame) -> Explored | None:
 
 
 def findings(study: Study, found: tuple[Found, ...], search: Explored | None) -> list[Finding]:
-    """Of one study; ``found`` is what the service has found of it."""
+    """Of one study; ``found`` is the service's."""
     return [
         *_regression(study),
         *(_rendered(study, each) for each in found),
@@ -110,7 +106,7 @@ def _waste(study: Study, search: Explored | None) -> Iterator[Finding]:
 
 
 def _pin_default(study: Study) -> str:
-    """The command that gives every later run the default: one of its values suffices."""
+    """Pins the default: one of its values suffices."""
     known = [each for each in study.parameters if each.default is not None]
     if not known:
         return f'`io-autotune pin {study.study_id} --why "default is best"`'
@@ -119,8 +115,8 @@ def _pin_default(study: Study) -> str:
     return f'`io-autotune pin {study.study_id} {value} --why "default is best"`'
 
 
-def quiet(study: Study, last_run: pd.Timestamp, now: pd.Timestamp) -> Iterator[Finding]:
-    """Whether its search rests, ``now`` being the end of the night's range."""
+def quiet(study: Study, last_run: datetime, now: datetime) -> Iterator[Finding]:
+    """Whether its search rests at the night's end."""
     days = (now - last_run).days
     if study.phase not in ("settled", "pinned") and days > QUIET_DAYS:
         yield _finding(

@@ -1,20 +1,16 @@
 """What the parameters explain of log elapsed, three ways that fail in different places.
 
-Each parametrization is one observation, its mean: a thousand settled runs of one of them say
-nothing about parameters.
+Each parametrization is one observation: its mean.
 """
 
 from __future__ import annotations
 
 from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import f as fisher
-from sklearn.tree._criterion import MSE
-from sklearn.tree._splitter import BestSplitter
-from sklearn.tree._tree import DepthFirstTreeBuilder, Tree
+from scipy.special import fdtrc
 
 from io_autotune_report.analyse.understanding.tested import (
     Array,
@@ -24,15 +20,19 @@ from io_autotune_report.analyse.understanding.tested import (
     gather,
 )
 from io_autotune_report.document import Importance
+from io_autotune_report.frames import Runs
+
+if TYPE_CHECKING:
+    from sklearn.tree._tree import Tree
 
 LEAST = 10
-"""Parametrizations below which nothing is said."""
+"""Parametrizations; fewer say nothing."""
 
 SIGNIFICANT_R2 = 0.6
-"""Cao et al. 2018, section 4.4: below it a parameter is not named."""
+"""Cao et al. 2018, section 4.4: no parameter is named below it."""
 
 LEAST_SKILL = 0.3
-"""The forest's cross-validated R2 below which it keeps silent."""
+"""The forest is silent below it."""
 
 MOST = 500
 """Parametrizations that are looked at: the latest."""
@@ -41,13 +41,15 @@ _FOLDS, _TREES, _SHUFFLES = 5, 10, 4
 _FEATURES, _LEAST_IN_LEAF = 0.7, 2
 _LEVEL = 0.05
 _LEAST_IN_GROUP = 4
+_RANDOM = np.random.RandomState(0)
+"""Seeded for each tree: making one takes longer than a tree."""
 
 Share = Importance.Share
 
 
-def importance(runs: pd.DataFrame) -> Importance:
-    """Of one epoch's runs. Columns: ``frames.RUNS``."""
-    known = gather(runs)
+def importance(runs: Runs, known: Tested | None = None) -> Importance:
+    """Of one epoch's runs, ``known`` if they are gathered."""
+    known = known or gather(runs)
     count = len(known.keys)
     if count < LEAST:
         return Importance(silent=f"{count} parametrizations ran; it takes {LEAST}.")
@@ -64,12 +66,9 @@ def importance(runs: pd.DataFrame) -> Importance:
 
 
 def r_squared(known: Tested) -> list[Share]:
-    """Cao et al. 2018, section 4.4 and table 5: the first and the second parameter over 0.6.
+    """Cao et al. 2018, table 5: the first and the second parameter whose adjusted R2 is over 0.6.
 
-    The R2 of least squares on a parameter's one-hot columns is the share of variance between its
-    levels. For the second, the first is fixed at each of its levels, and the largest R2 counts.
-    With few observations the adjusted R2 is taken, or a parameter of ten levels explains all of
-    ten observations; levels with fewer than four observations are not looked into.
+    The first is fixed at each level for the second; a level needs four observations.
     """
     everything = np.ones(known.logs.size, dtype=bool)
     first = _best(known, list(known.parameters), [everything])
@@ -108,12 +107,11 @@ def _adjusted(logs: Array, codes: NDArray[np.int64]) -> float:
 
 
 def variance_shares(known: Tested) -> list[Share]:
-    """Analysis of variance with interactions of two, type II: each given all others of its order.
+    """Analysis of variance, type II, with interactions of two.
 
-    A parameter of numbers has a line and a parabola, any other one-hot columns; an
-    interaction their products. Interactions enter, those of the strongest parameters first, while
-    at least half of the observations are left to tell noise. Named is what an F-test finds at 5 %
-    over the number of terms (Bonferroni), with its share of the total sum of squares.
+    Numbers have a line and a parabola, others one-hot columns. Interactions of the strongest enter
+    while half of the observations are left for noise. An F-test at 5 %, after Bonferroni, names a
+    term.
     """
     weights = np.sqrt(known.weights)
     y = (known.logs - np.average(known.logs, weights=known.weights)) * weights
@@ -145,13 +143,13 @@ def variance_shares(known: Tested) -> list[Share]:
             others = _left(y, weights, [c for other, c in terms.items() if other != term])
             squares, size = others[0] - left, max(used - others[1], 1)
         ratio = (squares / size) / max(left / rest, 1e-12 * total)
-        if fisher.sf(ratio, size, rest) < _LEVEL / len(terms):
+        if fdtrc(size, rest, ratio) < _LEVEL / len(terms):
             shares.append(Share(list(term), min(max(squares / total, 0.0), 1.0)))
     return sorted(shares, key=lambda share: -share.share)
 
 
 def _columns(parameter: Parameter) -> Array:
-    """Without a constant; centred, so that products are not their factors over again."""
+    """Centred, so that products are not their factors over again."""
     present = parameter.scale[parameter.codes]
     if parameter.is_curve:
         exists = present >= 0
@@ -165,7 +163,7 @@ def _columns(parameter: Parameter) -> Array:
 
 
 def _left(y: Array, weights: Array, columns: list[Array]) -> tuple[float, int]:
-    """The residual sum of squares, and how many coefficients it took."""
+    """Residual sum of squares, and number of coefficients."""
     design = np.concatenate([np.ones((y.size, 1)), *columns], axis=1) * weights[:, None]
     basis, singular, _ = np.linalg.svd(design, full_matrices=False)
     basis = basis[:, singular > singular[0] * 1e-9]
@@ -177,12 +175,10 @@ def _rank(columns: Array) -> int:
 
 
 def forest_shares(known: Tested) -> tuple[float | None, list[Share]]:
-    """A random forest's skill, and what it loses when a parameter's values are shuffled.
+    """A random forest's R2 over five folds, and its loss when a parameter is shuffled.
 
-    Five folds: each is predicted by trees that have not seen it, and shuffled there. The skill
-    is R2 over all folds. Of a parameter that adds ``v`` to the variance, shuffling costs ``2 v``:
-    hence half the loss, as a share of the variance. The interval is two standard errors between
-    folds.
+    Shuffling a parameter that adds ``v`` to the variance costs ``2 v``: half the loss is its share.
+    The interval is two standard errors between folds.
     """
     parameters = known.parameters
     blocks = [features(each, each.codes) for each in parameters]
@@ -226,11 +222,10 @@ def forest_shares(known: Tested) -> tuple[float | None, list[Share]]:
 def _forest(
     random: np.random.Generator, x: NDArray[np.float32], y: Array, weights: Array, asked: Array
 ) -> Array:
-    """Breiman's random forest: what its trees say on average of each row of ``asked``.
+    """What a random forest predicts for ``asked``, on average over its trees.
 
-    Made of the parts of scikit-learn's trees, because its estimators spend ten times as long on
-    checks as on as few observations as a study has, and a site has ten thousand studies. A test
-    compares the trees with ``DecisionTreeRegressor``.
+    scikit-learn's estimators spend ten times as long on checks as on so few observations: here are
+    the parts of its trees, and a test compares them.
     """
     said = np.zeros(asked.shape[0])
     for _ in range(_TREES):
@@ -242,13 +237,16 @@ def _forest(
 
 
 def tree(x: NDArray[np.float32], y: Array, weights: Array, seed: int) -> Tree:
-    """A regression tree whose splits look at seven tenths of the columns."""
+    """A tree whose splits look at seven tenths of the columns."""
+    from sklearn.tree._criterion import MSE
+    from sklearn.tree._splitter import BestSplitter
+    from sklearn.tree._tree import DepthFirstTreeBuilder, Tree
+
     columns = x.shape[1]
     grown = Tree(columns, np.ones(1, dtype=np.intp), 1)
     looked_at = max(1, int(_FEATURES * columns))
-    splitter = BestSplitter(
-        MSE(1, y.size), looked_at, _LEAST_IN_LEAF, 0.0, np.random.RandomState(seed), None
-    )
+    _RANDOM.seed(seed)
+    splitter = BestSplitter(MSE(1, y.size), looked_at, _LEAST_IN_LEAF, 0.0, _RANDOM, None)
     deepest = np.iinfo(np.int32).max
     builder = DepthFirstTreeBuilder(splitter, 2 * _LEAST_IN_LEAF, _LEAST_IN_LEAF, 0.0, deepest, 0.0)
     builder.build(grown, np.asfortranarray(x), y[:, None], weights, None)

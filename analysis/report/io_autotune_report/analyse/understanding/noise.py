@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import bartlett, levene
+from numpy.typing import NDArray
 
 from io_autotune_report.document import Noise
+from io_autotune_report.frames import Runs, numbers, words
+
+Array = NDArray[np.float64]
 
 FENCE = 1.5
-"""Tukey's fences: so many interquartile ranges beyond the quartiles, of log elapsed."""
+"""Tukey's fences, in interquartile ranges of log elapsed."""
 LEAST_RUNS = 5
-"""Of a parametrization, for fences and tests of its variance."""
+"""For fences and tests of a variance."""
 MOST_RUNS = 200
-"""Of a parametrization, the latest; older ones are from other times."""
+"""The latest; older ones are from other times."""
 _LEVEL = 0.05
 
 
-def noise(runs: pd.DataFrame) -> Noise:
+def noise(runs: Runs) -> Noise:
     """Of one epoch's runs. Columns: ``frames.RUNS``."""
-    groups = [group for group in _groups(runs) if group.size > 1]
+    groups = _groups(runs)
     if not groups:
         return Noise(None, None, None, None, None)
     freedom = sum(group.size - 1 for group in groups)
@@ -32,6 +35,8 @@ def noise(runs: pd.DataFrame) -> Noise:
     tested = [logs for logs in large if np.ptp(logs) > 0]
     levene_p = bartlett_p = None
     if len(tested) > 1:
+        from scipy.stats import bartlett, levene
+
         levene_p = float(levene(*tested, center="median").pvalue)
         bartlett_p = float(bartlett(*tested).pvalue)
     return Noise(
@@ -43,15 +48,16 @@ def noise(runs: pd.DataFrame) -> Noise:
     )
 
 
-def outside(logs: np.ndarray) -> np.ndarray:
-    """Which of one parametrization's runs are beyond Tukey's fences."""
+def outside(logs: Array) -> NDArray[np.bool_]:
+    """Which runs of a parametrization are beyond Tukey's fences."""
     low, high = np.quantile(logs, [0.25, 0.75])
     reach = FENCE * (high - low)
     return (logs < low - reach) | (logs > high + reach)
 
 
-def _groups(runs: pd.DataFrame) -> list[np.ndarray]:
-    counted = (runs["effect"] == "sample") & runs["key"].notna() & (runs["elapsed"] > 0)
-    codes, keys = pd.factorize(runs.loc[counted, "key"])
-    elapsed = runs.loc[counted, "elapsed"].to_numpy(dtype=np.float64)
-    return [elapsed[codes == code][-MOST_RUNS:] for code in range(len(keys))]
+def _groups(runs: Runs) -> list[Array]:
+    elapsed, keys = numbers(runs, "elapsed"), words(runs, "key")
+    counted = (words(runs, "effect") == "sample") & ~pd.isna(keys) & (elapsed > 0)
+    codes, _ = pd.factorize(keys[counted])
+    several = np.flatnonzero(np.bincount(codes) > 1)
+    return [elapsed[counted][codes == code][-MOST_RUNS:] for code in several]

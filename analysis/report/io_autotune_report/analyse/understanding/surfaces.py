@@ -1,15 +1,12 @@
-"""What a Gaussian process expects over two important parameters, the others as chosen."""
+"""A Gaussian process over two important parameters, the others as chosen."""
 
 from __future__ import annotations
 
-import warnings
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize
 
 from io_autotune_report.analyse.understanding.tested import (
     ABSENT,
@@ -20,18 +17,19 @@ from io_autotune_report.analyse.understanding.tested import (
     gather,
 )
 from io_autotune_report.document import Importance, Surface
-from io_autotune_report.frames import CHOSEN_ROLES
+from io_autotune_report.frames import CHOSEN_ROLES, Runs, words
 
 MOST_PAIRS = 3
 MOST_LEVELS = 12
 MOST_POINTS = 96
 _NOISE = 0.1
 """Of log elapsed, where no parametrization ran twice."""
+_HALF_LOG_TAU = float(np.log(2 * np.pi)) / 2
 
 
-def surfaces(runs: pd.DataFrame, importance: Importance) -> list[Surface]:
-    """Of one epoch's runs: a surface for each pair of the most important parameters."""
-    known = gather(runs)
+def surfaces(runs: Runs, importance: Importance, known: Tested | None = None) -> list[Surface]:
+    """A surface for each pair of the most important parameters."""
+    known = known or gather(runs)
     pairs = _pairs(known, importance)
     if not pairs:
         return []
@@ -41,7 +39,7 @@ def surfaces(runs: pd.DataFrame, importance: Importance) -> list[Surface]:
 
 
 def _pairs(known: Tested, importance: Importance) -> list[tuple[int, int]]:
-    """Interactions first, then pairs of the parameters with the largest shares."""
+    """Interactions, then pairs of the largest shares."""
     place = {parameter.name: at for at, parameter in enumerate(known.parameters)}
     shares: dict[str, float] = {}
     for way in (importance.r2, importance.anova, importance.forest):
@@ -59,45 +57,93 @@ def _pairs(known: Tested, importance: Importance) -> list[tuple[int, int]]:
     return [(first, second) for first, second in unique][:MOST_PAIRS]
 
 
-def _centre(runs: pd.DataFrame, known: Tested) -> int:
-    """The parametrization that was chosen last; before there is one, the quickest on average."""
+def _centre(runs: Runs, known: Tested) -> int:
+    """What was chosen last, else the quickest on average."""
     place = {key: at for at, key in enumerate(known.keys)}
-    chosen = runs.loc[runs["role"].isin(CHOSEN_ROLES) & runs["key"].notna(), "key"]
-    for key in reversed(chosen.to_list()):
+    chosen = np.isin(words(runs, "role"), CHOSEN_ROLES)
+    for key in reversed(words(runs, "key")[chosen]):
         if key in place:
             return place[key]
     return int(np.argmin(known.logs))
 
 
 class _Model:
-    """The process, fitted to the parametrizations with the most runs and the quickest."""
+    """Fitted to what ran most, then to the quickest."""
 
     def __init__(self, known: Tested) -> None:
         self.noise = known.noise if known.noise else _NOISE
         order = np.lexsort((known.logs, -known.weights))[:MOST_POINTS]
         self.mean = float(np.mean(known.logs[order]))
         x = rows(known, np.stack([p.codes for p in known.parameters], axis=1)[order])
-        scales = np.full(x.shape[1], 0.7)
-        spread = max(float(np.var(known.logs[order])), 1e-6)
-        kernel = ConstantKernel(spread, (spread / 30, spread * 30)) * Matern(
-            scales, (0.1, 30.0), nu=2.5
-        ) + WhiteKernel(spread / 100, (spread * 1e-5, spread))
-        self.process = GaussianProcessRegressor(
-            kernel, alpha=self.noise**2 / known.runs[order], random_state=0
-        )
-        with warnings.catch_warnings():
-            # A length at its bound says that a parameter does not matter here.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            self.process.fit(x, known.logs[order] - self.mean)
+        self.process = Process(x, known.logs[order] - self.mean, self.noise**2 / known.runs[order])
 
     def expect(self, x: Array) -> tuple[Array, Array]:
-        """Expected elapsed of a run, and one standard deviation of what its logarithm is."""
-        mean, deviation = self.process.predict(x, return_std=True)
+        """Expected elapsed, and one standard deviation of its logarithm."""
+        mean, deviation = self.process.predict(x)
         return np.exp(mean + self.mean + self.noise**2 / 2), deviation
 
 
+class Process:
+    """A Gaussian process: Matern 5/2, a length per column, white noise, the likeliest of each.
+
+    scikit-learn's, which a test compares, takes ten times as long on so few points.
+    """
+
+    def __init__(self, x: Array, y: Array, alpha: Array) -> None:
+        """``alpha``: the points' known variances; ``y`` has mean 0."""
+        self._x, self._y, self._alpha = x, y, alpha
+        self._squares = ((x[:, None, :] - x[None, :, :]) ** 2).reshape(-1, x.shape[1])
+        spread = max(float(np.var(y)), 1e-6)
+        lengths = x.shape[1]
+        start = np.log([spread, *[0.7] * lengths, spread / 100])
+        bounds = [(spread / 30, spread * 30), *[(0.1, 30.0)] * lengths, (spread * 1e-5, spread)]
+        self._theta = minimize(
+            self._loss, start, jac=True, method="L-BFGS-B", bounds=np.log(bounds)
+        ).x
+        scale, inverse, white = self._values(self._theta)
+        covariance = scale * _matern(self._squares @ inverse)[0].reshape(y.size, -1)
+        self._factor = cholesky(covariance + np.diag(alpha + white), lower=True)
+        self._weights = cho_solve((self._factor, True), y)
+
+    def predict(self, x: Array) -> tuple[Array, Array]:
+        """Mean, and standard deviation of a measurement, at each row."""
+        scale, inverse, white = self._values(self._theta)
+        squares = (x[:, None, :] - self._x[None, :, :]) ** 2 @ inverse
+        near = scale * _matern(squares)[0]
+        left = scale + white - np.sum(solve_triangular(self._factor, near.T, lower=True) ** 2, 0)
+        return near @ self._weights, np.sqrt(np.maximum(left, 0.0))
+
+    @staticmethod
+    def _values(theta: Array) -> tuple[float, Array, float]:
+        """Variance, inverse squares of the lengths, noise."""
+        values = np.exp(theta)
+        return float(values[0]), values[1:-1] ** -2, float(values[-1])
+
+    def _loss(self, theta: Array) -> tuple[float, Array]:
+        """Minus the log likelihood, and its gradient."""
+        scale, inverse, white = self._values(theta)
+        kernel, slope = _matern(self._squares @ inverse)
+        count = self._y.size
+        covariance = scale * kernel.reshape(count, count) + np.diag(self._alpha + white)
+        factor = cholesky(covariance, lower=True, check_finite=False)
+        weights = cho_solve((factor, True), self._y, check_finite=False)
+        loss = self._y @ weights / 2 + np.log(np.diag(factor)).sum() + count * _HALF_LOG_TAU
+        change = np.outer(weights, weights)
+        change -= cho_solve((factor, True), np.eye(count), check_finite=False)
+        flat = scale * change.ravel()
+        lengths = (flat * slope) @ self._squares * inverse
+        return loss, -np.array([flat @ kernel, *lengths, white * np.trace(change)]) / 2
+
+
+def _matern(squares: Array) -> tuple[Array, Array]:
+    """The kernel, and its slope by a length's logarithm over that length's square."""
+    root = np.sqrt(5 * squares)
+    fall = np.exp(-root)
+    return (1 + root + root**2 / 3) * fall, 5 / 3 * (1 + root) * fall
+
+
 def rows(known: Tested, codes: np.ndarray) -> Array:
-    """A row of numbers for each row of level places."""
+    """The features of rows of level places."""
     columns = enumerate(known.parameters)
     return np.concatenate([features(each, codes[:, at]) for at, each in columns], axis=1)
 
@@ -136,7 +182,7 @@ def _surface(known: Tested, model: _Model, centre: int, first: int, second: int)
 
 
 def _levels(parameter: Parameter, centre: int) -> list[int]:
-    """The levels that exist; of very many some, evenly, that of the chosen one among them."""
+    """Existing levels; of many some, evenly, and the chosen one."""
     existing = [code for code, level in enumerate(parameter.levels) if level is not ABSENT]
     if len(existing) > MOST_LEVELS:
         places = np.linspace(0, len(existing) - 1, MOST_LEVELS).round().astype(int)

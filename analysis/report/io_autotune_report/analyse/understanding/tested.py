@@ -10,14 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from io_autotune_report.document import Value
+from io_autotune_report.frames import Runs, numbers, words
 
 Array = NDArray[np.float64]
 
 ABSENT = None
-"""The level of a parameter that does not exist in a parametrization."""
+"""The level of a parameter that does not exist."""
 
 MOST_WEIGHT = 4
-"""More runs than this make a parametrization no more important than others."""
+"""More runs weigh no more."""
 
 _LATEST = 8
 _TWO = 2
@@ -25,11 +26,11 @@ _TWO = 2
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter's levels among what ran, and which one each parametrization has."""
+    """A parameter's levels among what ran."""
 
     name: str
     levels: tuple[Value | None, ...]
-    """Numbers by size, then texts by name, then :data:`ABSENT`."""
+    """Numbers, texts, then :data:`ABSENT`."""
     ordered: bool
     """Whether all levels that exist are numbers."""
     codes: NDArray[np.int64]
@@ -37,12 +38,12 @@ class Parameter:
 
     @property
     def is_curve(self) -> bool:
-        """Whether its levels have an order to follow, and are more than two."""
+        """More than two ordered levels."""
         return self.ordered and len(self.levels) > _TWO
 
     @property
     def scale(self) -> Array:
-        """For each level a number from 0 to 1: its rank. Absent is -1, away from all."""
+        """Each level's rank from 0 to 1. Absent is -1, away from all."""
         existing = sum(level is not ABSENT for level in self.levels)
         places = np.arange(len(self.levels)) / max(existing - 1, 1)
         return np.where([level is ABSENT for level in self.levels], -1.0, places)
@@ -50,18 +51,18 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Tested:
-    """What is known of each parametrization that ran: those with a run that counts."""
+    """The parametrizations with a run that counts."""
 
     keys: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    """Those with two levels or more; the others explain nothing."""
+    """With two levels or more; others explain nothing."""
     logs: Array
-    """Mean log elapsed of its runs; of many, of at most eight of them spread over time."""
+    """Mean log elapsed, over about eight runs spread in time."""
     runs: NDArray[np.int64]
     elapsed: Array
     """Arithmetic mean, seconds."""
     noise: float | None
-    """Pooled standard deviation of log elapsed among runs of one parametrization."""
+    """Pooled standard deviation of log elapsed."""
 
     @property
     def weights(self) -> Array:
@@ -69,12 +70,10 @@ class Tested:
         return np.minimum(self.runs, MOST_WEIGHT).astype(np.float64)
 
 
-def gather(runs: pd.DataFrame) -> Tested:
+def gather(runs: Runs) -> Tested:
     """Gathers the runs that count by parametrization."""
-    effect = runs["effect"].to_numpy(dtype=object)
-    elapsed = runs["elapsed"].to_numpy(dtype=np.float64)
-    keys = runs["key"].to_numpy(dtype=object)
-    counted = (effect == "sample") & (elapsed > 0) & ~pd.isna(keys)
+    elapsed, keys = numbers(runs, "elapsed"), words(runs, "key")
+    counted = (words(runs, "effect") == "sample") & (elapsed > 0) & ~pd.isna(keys)
     codes, unique = pd.factorize(keys[counted])
     seconds = elapsed[counted]
     number = np.bincount(codes, minlength=len(unique))
@@ -102,7 +101,7 @@ def gather(runs: pd.DataFrame) -> Tested:
 
 
 def features(parameter: Parameter, codes: NDArray[np.int64]) -> Array:
-    """A column of numbers where levels have an order or are two, else one for each level."""
+    """One column where levels are ordered or two, else one-hot."""
     if parameter.ordered or len(parameter.levels) == _TWO:
         return parameter.scale[codes][:, None]
     return np.eye(len(parameter.levels))[codes]

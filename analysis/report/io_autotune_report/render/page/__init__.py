@@ -1,11 +1,7 @@
-"""The report as a page: one self-contained HTML file a night, and the index of nights.
+"""The report as one self-contained HTML page a night, and the index of nights.
 
-    from io_autotune_report.render import page
-    Path("index.html").write_text(page.render(report), encoding="utf-8")
-
-A page loads nothing, and its Content-Security-Policy allows it nothing but its own style and
-script. Names are untrusted: templates escape everything, and characters without a glyph are spelt.
-Without scripts everything is there; with them tables sort and filter, and a button copies.
+The Content-Security-Policy allows only the page's own style and script. Names are untrusted:
+templates escape them. Scripts only sort, filter and copy.
 """
 
 from __future__ import annotations
@@ -24,15 +20,7 @@ __all__ = ["render", "render_index"]
 
 
 def render(report: Report, *, index: str | None = None) -> str:
-    """The page of a report.
-
-    Args:
-        report: What is shown, all of it from here.
-        index: The address of the index of nights, relative to the page, if there is one.
-
-    Returns:
-        HTML, to be stored as UTF-8. How much of a large site is on it: :mod:`.selection`.
-    """
+    """The page; ``index`` is the index of nights, relative to it."""
     detailed = selection.detailed(report)
     return template("report.html.j2").render(
         report=report,

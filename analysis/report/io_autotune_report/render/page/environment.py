@@ -1,4 +1,4 @@
-"""Templates, always escaping, and the hashes that let the page's own style and script run."""
+"""Escaping templates, and hashes of the page's style and script."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _hash(text: str) -> str:
 
 
 def with_code(text: str) -> Markup:
-    """Running text of which the parts between backticks are code; a unit stays with its number."""
+    """Text with code in backticks; units stay with numbers."""
     parts = re.split(r"`([^`]+)`", re.sub(r"(?<=\d) (?=%|s\b)", words.NBSP, words.plain(text)))
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else escape(part)

@@ -1,7 +1,6 @@
-"""How much of a large site stands on the page: the files beside it have everything.
+"""What of a large site stands on the page, which stays below 5 MB.
 
-A study with figures takes about 20 kB, a row of the table about 1.5 kB. With these bounds a page
-stays below 5 MB however many studies a site has.
+A study with figures takes about 20 kB, a row 1.5 kB.
 """
 
 from __future__ import annotations
@@ -17,14 +16,13 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 DETAILS = 100
-"""Studies that are shown with their figures: those with news, then those with a claim, then those
-that use most node-hours."""
+"""With figures: news first, then claims, then node-hours."""
 
 ROWS = 1000
-"""Studies in the table: those with figures, then those that use most node-hours."""
+"""In the table: those with figures, then by node-hours."""
 
 GROUPS = 300
-"""Rows of a table of groups: those that use most node-hours."""
+"""Of a table of groups, by node-hours."""
 
 FINDINGS = 100
 """Findings, the most urgent first."""
@@ -51,7 +49,7 @@ def _used(part: Study | Group) -> float:
 
 
 def detailed(report: Report) -> list[Study]:
-    """The studies that are shown with their figures, by application."""
+    """Studies with figures, by application."""
     news = {finding.study_id for finding in report.findings}
     news |= {change.study_id for change in report.changes if change.study_id is not None}
 
@@ -63,14 +61,14 @@ def detailed(report: Report) -> list[Study]:
 
 
 def rows(report: Report) -> Part[Study]:
-    """The studies of the table, those that use most node-hours first."""
+    """The table's studies, by node-hours."""
     kept = {study.study_id for study in detailed(report)}
     by_use = sorted(report.studies, key=lambda study: (study.study_id not in kept, -_used(study)))
     return Part(sorted(by_use[:ROWS], key=_used, reverse=True), len(report.studies))
 
 
 def groups(all_groups: list[Group]) -> Part[Group]:
-    """A table of groups, those that use most node-hours first."""
+    """Groups, by node-hours."""
     return Part(sorted(all_groups, key=_used, reverse=True)[:GROUPS], len(all_groups))
 
 

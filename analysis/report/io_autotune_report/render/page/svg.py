@@ -1,7 +1,4 @@
-"""A small SVG writer: everything that is given to it is escaped, colours are the page's classes.
-
-Nothing carries a ``style`` attribute, which the page's Content-Security-Policy would refuse.
-"""
+"""A small SVG writer: it escapes all and writes no ``style``, which the page's policy refuses."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ class Drawing:
         self._parts: list[Markup] = []
 
     def add(self, tag: str, content: str | None = None, **attributes: Attribute) -> None:
-        """An element: ``class_`` is class, ``text_anchor`` text-anchor; None is left out."""
+        """Add an element: ``text_anchor`` is text-anchor, None is left out."""
         self._parts.append(_element(tag, None if content is None else escape(content), attributes))
 
     def text(self, x: float, y: float, content: str, **attributes: Attribute) -> None:
@@ -53,7 +50,7 @@ class Drawing:
             self.add("path", d=f"M{steps}", class_=css)
 
     def figure(self, key: str, title: str, description: str, css: str = "") -> Markup:
-        """The SVG, named by its title and described for those who cannot see it."""
+        """The SVG with a title and a description."""
         return _element(
             "svg",
             _element("title", escape(title), {"id": f"{key}-title"})
@@ -69,7 +66,7 @@ class Drawing:
         )
 
     def mini(self, label: str, css: str) -> Markup:
-        """The SVG in its own size, for a line of text or a table's cell."""
+        """The SVG in its own size."""
         return _element(
             "svg",
             Markup("").join(self._parts),
@@ -99,17 +96,17 @@ def _element(tag: str, content: Markup | None, attributes: dict[str, Attribute])
 
 
 class Scale:
-    """From numbers to pixels, along a line or, where numbers span decades, along its logarithm."""
+    """From numbers to pixels, linear or logarithmic."""
 
     def __init__(
         self, low: float, high: float, start: float, end: float, *, log: bool = False
     ) -> None:
-        """From ``low`` at pixel ``start`` to ``high`` at pixel ``end``."""
+        """``low`` is at ``start``, ``high`` at ``end``."""
         self.low, self.high, self.log = low, high, log
         self._start, self._end = start, end
 
     def __call__(self, number: float) -> float:
-        """The pixel of a number; what lies beyond the ends is drawn at the end."""
+        """A pixel, cut at the ends."""
         low, high, number = self.low, self.high, min(max(number, self.low), self.high)
         if self.log:
             low, high, number = math.log(low), math.log(high), math.log(number)
@@ -118,10 +115,7 @@ class Scale:
 
 
 def ticks(low: float, high: float, wanted: int = 4) -> list[float]:
-    """Round numbers, the first at most ``low`` and the last at least ``high``.
-
-    They are 1, 2 or 5 times a power of ten apart.
-    """
+    """Ticks of 1, 2 or 5 times a power of ten that enclose the range."""
     if not high > low:
         low, high = low - abs(low) / 10 - 0.5, high + abs(high) / 10 + 0.5
     rough = (high - low) / wanted
@@ -132,7 +126,7 @@ def ticks(low: float, high: float, wanted: int = 4) -> list[float]:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Ticks for a logarithmic scale: 1, 2 and 5 times powers of ten, or powers alone where many."""
+    """Logarithmic ticks: 1, 2, 5 times powers of ten, or powers alone."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     few = (1, 2, 5) if last - first <= _FEW_DECADES else (1,)
     all_of_them = [factor * 10.0**power for power in range(first, last + 1) for factor in few]

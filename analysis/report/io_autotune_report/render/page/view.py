@@ -1,4 +1,4 @@
-"""What templates need beyond the report: tables of groups, counts of verdicts, shares by method."""
+"""Groups, verdicts and shares for the templates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _part = selection.groups
 
 
 def verdicts(report: Report) -> dict[str, int]:
-    """How many studies have which verdict, those that nobody has left out."""
+    """Studies by verdict, without empty ones."""
     counts = {
         verdict: sum(study.gain.verdict == verdict for study in report.studies)
         for verdict in words.VERDICTS
@@ -46,14 +46,14 @@ def verdicts(report: Report) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class ImportanceRow:
-    """What the three methods say of a parameter or a pair."""
+    """A parameter's or a pair's three shares."""
 
     label: str
     shares: tuple[float | None, float | None, float | None]
 
 
 def importance(said: Importance) -> list[ImportanceRow]:
-    """A row for each parameter or pair that any of the three methods speaks of."""
+    """Rows of what any method names."""
     methods = [
         {tuple(share.parameters): share.share for share in shares}
         for shares in (said.r2, said.anova, said.forest)
@@ -70,7 +70,7 @@ def importance(said: Importance) -> list[ImportanceRow]:
 
 
 def differs(study_parameters: list[Parameter]) -> int:
-    """How many parameters were chosen other than their default."""
+    """Parameters chosen other than their default."""
     return sum(
         parameter.chosen is not None and parameter.chosen != parameter.default
         for parameter in study_parameters

@@ -1,7 +1,4 @@
-"""Numbers and verdicts in words: the same figure is worded alike everywhere on the page.
-
-A gain is never worded without its interval. What is not known, or not finite, is said to be so.
-"""
+"""Numbers and verdicts in words. A gain always has its interval; the unknown is said to be so."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ VERDICTS = {
     "no_effect": "no effect",
     "unclear": "unclear",
 }
-"""A verdict's word, in the order in which verdicts are counted."""
+"""In the order in which verdicts are counted."""
 
 KINDS = {
     "regression": "Regression",
@@ -37,11 +34,11 @@ KINDS = {
     "quiet": "Quiet",
     "already_best": "Default is best",
 }
-"""A finding's kind in words, the most urgent first."""
+"""The most urgent first."""
 
 _SMALL = 10.0
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Unicode categories that have no glyph, or that rearrange what stands around them."""
+"""Categories without a glyph, or that reorder text."""
 
 
 def known(number: float | None) -> bool:
@@ -65,7 +62,7 @@ def count(number: int) -> str:
 
 
 def hours(number: float | None) -> str:
-    """A number of node-hours: a decimal below ten, whole above."""
+    """Node-hours: a decimal below ten."""
     if number is None or not math.isfinite(number):
         return UNKNOWN
     text = f"{number:,.{1 if 0 < abs(number) < _SMALL else 0}f}"
@@ -73,20 +70,20 @@ def hours(number: float | None) -> str:
 
 
 def signed_hours(number: float | None) -> str:
-    """The same with its sign, for what is added up."""
+    """Node-hours with their sign."""
     text = hours(number)
     return f"+{text}" if number is not None and text != "0.0" and 0 < number < math.inf else text
 
 
 def time(number: float) -> str:
-    """An elapsed time without its unit: two digits or more below ten, whole seconds above."""
+    """Seconds without unit: two digits below ten."""
     if abs(number) < _SMALL:
         return f"{number:.2g}".replace("-", MINUS)
     return f"{number:,.0f}".replace("-", MINUS)
 
 
 def seconds(number: float) -> str:
-    """An elapsed time: in seconds, however long it is."""
+    """Seconds, however many."""
     return f"{time(number)}{NBSP}s"
 
 
@@ -103,7 +100,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def detectable(share: float) -> str:
-    """A gain that could have been seen: whole per cents, below ten a decimal."""
+    """A detectable gain: a decimal below ten."""
     return percent(share, 1 if share < _SMALL / 100 else 0)
 
 
@@ -125,7 +122,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def less_or_more(low: float, high: float) -> str:
-    """An interval of gains as what runs take: less, more, or from more to less time."""
+    """A gain's interval as less or more time."""
     if low >= 0:
         return f"{_share(low)} to {_share(high)}{NBSP}% less"
     if high <= 0:
@@ -134,7 +131,7 @@ def less_or_more(low: float, high: float) -> str:
 
 
 def claims(gain: Gain) -> bool:
-    """Whether a gain may be stated: a claim, with its interval."""
+    """Whether a gain may be stated."""
     return gain.verdict in ("faster", "slower") and all(
         known(number) for number in (gain.share, gain.low, gain.high)
     )
@@ -146,13 +143,13 @@ def order(verdict: str) -> int:
 
 
 def claim(gain: Gain) -> str:
-    """A claimed gain without its interval, which stands beside it."""
+    """A claimed gain, its interval beside it."""
     share = gain.share or 0.0
     return f"{_share(abs(share))}{NBSP}% {'less' if share >= 0 else 'more'} time"
 
 
 def gain_sentence(gain: Gain) -> str:
-    """What may be said of a gain, in one or two sentences."""
+    """A gain in one or two sentences."""
     if claims(gain):
         assert gain.low is not None
         assert gain.high is not None
@@ -191,7 +188,7 @@ def _not_yet(gain: Gain) -> str:
 
 
 def saved_sentence(sums: NodeHours) -> str:
-    """What tuning saved or cost, with its interval where there is one."""
+    """Node-hours saved or cost, with the interval."""
     if sums.saved is None or not known(sums.saved):
         return "How many node-hours were saved is not known."
     word = "saved" if sums.saved >= 0 else "lost"
@@ -202,7 +199,7 @@ def saved_sentence(sums: NodeHours) -> str:
 
 
 def hours_interval(sums: NodeHours) -> str:
-    """The interval of what was saved; negative is lost."""
+    """The interval saved; negative is lost."""
     return f"{hours(sums.low)} to {hours(sums.high)}"
 
 
@@ -225,12 +222,12 @@ def noise_sentence(noise: Noise) -> str:
 
 
 def value(setting: Value | None) -> str:
-    """A parameter's value; a dash where the parameter does not exist."""
+    """A value; a dash where there is none."""
     return "\u2013" if setting is None else plain(setting)
 
 
 def short_value(setting: Value) -> str:
-    """A value for an axis: powers of 1024 in short."""
+    """An axis value: powers of 1024 in short."""
     if isinstance(setting, int):
         for factor, prefix in ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki")):
             if setting and setting % factor == 0:
@@ -241,7 +238,7 @@ def short_value(setting: Value) -> str:
 
 
 def parametrization(study: Study) -> str:
-    """What was chosen, as ``io-autotune pin`` takes it: name=value, quoted for a shell."""
+    """The choice as ``io-autotune pin`` takes it, quoted."""
     return " ".join(
         shlex.quote(f"{parameter.name}={parameter.chosen}")
         for parameter in study.parameters
@@ -267,19 +264,19 @@ def _day(instant: datetime) -> str:
 
 
 def day(text: str) -> str:
-    """The day of an instant by its own clock; the text itself if it is none."""
+    """An instant's day, or the text if it is none."""
     instant = _instant(text)
     return _day(instant) if instant else plain(text)
 
 
 def moment(text: str) -> str:
-    """An instant to the minute by its own clock, which is named."""
+    """To the minute, by its own clock."""
     instant = _instant(text)
     return f"{_day(instant)}, {instant:%H:%M}{NBSP}{instant:%Z}" if instant else plain(text)
 
 
 def span(first: str, last: str) -> str:
-    """The days from ``first`` up to ``last``, which is exclusive."""
+    """Days up to ``last``, exclusive."""
     begin, end = _instant(first), _instant(last)
     if begin is None or end is None:
         return f"{plain(first)} to {plain(last)}"

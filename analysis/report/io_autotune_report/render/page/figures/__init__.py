@@ -1,1 +1,1 @@
-"""The page's figures: each a function of the report's data that returns an SVG."""
+"""Functions of the report's data that return SVG."""

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 WIDTH = 360
 HEIGHT = 220
-"""A figure is as wide as a phone, so that its text is never scaled down."""
+"""As wide as a phone: text is never scaled down."""
 LEFT, RIGHT, TOP, BOTTOM = 50, 10, 24, 36
 
 _DECADES_FROM = 12
-"""A vertical axis whose ends are further apart than this is logarithmic."""
+"""Vertical axes whose ends are further apart are logarithmic."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,7 @@ def axes(
     tight: bool = False,
     height: int = HEIGHT,
 ) -> Axes:
-    """A frame with a horizontal grid; ``labels`` are the axes', ``say`` words the vertical ticks.
-
-    The vertical axis ends at ticks; a ``tight`` one begins where the numbers do.
-    """
+    """A frame and grid; ``say`` words the vertical ticks, and ``tight`` begins at the numbers."""
     drawing = Drawing(WIDTH, height)
     low, high = y_range
     log = log and low > 0 and high / low > _DECADES_FROM

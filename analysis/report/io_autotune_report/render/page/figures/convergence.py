@@ -42,7 +42,7 @@ def describe(study: Study) -> str:
 
 
 def convergence(study: Study) -> Markup | None:
-    """The lowest mean over the default's, by runs; nothing where there is none."""
+    """The lowest mean over the default's."""
     points = _points(study)
     if not points:
         return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 92, 18
 _WIDEST = 0.6
-"""Intervals are cut at 60 % either way: one wild study must not flatten the others."""
+"""One wild study must not flatten the others."""
 
 
 def domain(gains: Iterable[Gain]) -> tuple[float, float]:
@@ -34,7 +34,7 @@ def domain(gains: Iterable[Gain]) -> tuple[float, float]:
 
 
 def interval(gain: Gain, ends: tuple[float, float]) -> Markup | None:
-    """A gain's interval on a table's scale; a dot only where it is claimed."""
+    """A gain's interval, with a dot if it is claimed."""
     low, high = gain.low, gain.high
     if low is None or high is None or not (words.known(low) and words.known(high)):
         return None

@@ -1,4 +1,4 @@
-"""A study's runs, one mark each: the default's, the tuned ones and those that explored."""
+"""A study's runs, one mark each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARKS = {
     "tuned": "m{x} {y}m0-4l4 4-4 4-4-4z",
     "exploring": "m{x} {y}m-2.6-2.6l5.2 5.2m0-5.2l-5.2 5.2",
 }
-"""A run's mark by its kind: a ring, a diamond, a cross. Told apart without colour."""
+"""Marks that are told apart without colour."""
 
 _OUTLIER = "m{x} {y}m-6.5 0a6.5 6.5 0 1 0 13 0a6.5 6.5 0 1 0-13 0z"
 _DEFAULT_ROLES = ("baseline", "control", "observe")

@@ -1,4 +1,4 @@
-"""Figures of the site as a whole: node-hours over the nights, where they came from, verdicts."""
+"""Figures of the whole site."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POINTS = 400
 
 
 def history(nights: list[tuple[str, float]]) -> Markup | None:
-    """Node-hours saved up to each night; nothing before the second night."""
+    """Node-hours saved by night, from the second on."""
     known = [(night, saved) for night, saved in nights if words.known(saved)]
     if len(known) < 2:  # noqa: PLR2004
         return None

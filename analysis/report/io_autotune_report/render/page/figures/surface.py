@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from io_autotune_report.document import Study, Surface, Value
 
 CLASSES = 7
-"""Steps of the colour scale; the quickest is the strongest colour."""
+"""Colours; the quickest is the strongest."""
 
 _WIDTH = 360
 _LEFT, _TOP, _RIGHT = 78, 26, 6
 _CELLS_HEIGHT = 168
 _FOOT = 66
 _NUMBERED = 8
-"""A map with at most so many columns says each cell's number."""
+"""Columns of a map that says each cell's number."""
 _LABEL_CHARACTERS = 11
 _ROWS_LABELLED = 12
 _COLUMN_PIXELS = 34
 
 
 def surface(study: Study, index: int) -> Markup | None:
-    """One of a study's heat maps; nothing where it has no cell."""
+    """A heat map, if it has a cell."""
     shown = study.surfaces[index]
     cells = [time for row in shown.elapsed for time in row if words.known(time)]
     if not cells or not shown.x_values or not shown.y_values:
@@ -72,7 +72,7 @@ def _time(cell: tuple[float, Value, Value]) -> float:
 
 
 def _step(time: float, low: float, high: float) -> int:
-    """The colour's step: 0 for the slowest, the last for the quickest."""
+    """0 for the slowest, the last for the quickest."""
     if not high > low:
         return CLASSES // 2
     return min(CLASSES - 1, int(CLASSES * (high - time) / (high - low)))
@@ -84,7 +84,7 @@ def _cells(
     ends: tuple[float, float],
     size: tuple[float, float],
 ) -> None:
-    """One path for each colour, and the numbers over it where there is room."""
+    """A path for each colour, and numbers where they fit."""
     wide, tall = size
     paths = [""] * CLASSES
     numbers = []
@@ -129,7 +129,7 @@ def _centre(shown: Surface, x: Value | None, y: Value | None) -> tuple[int, int]
 def _measured(
     drawing: Drawing, shown: Surface, size: tuple[float, float], *, numbered: bool
 ) -> None:
-    """A dot where runs were made: in the cell's corner if its middle holds a number."""
+    """Dots where runs were made, aside of numbers."""
     wide, tall = size
     for x, y, _, runs in shown.runs:
         cell = _centre(shown, x, y)
