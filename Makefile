@@ -98,7 +98,7 @@ test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's re
 	tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml $(REPORT)/tests -m store
 
 CLUSTERS ?= 3
-test-cluster: build $(VENV)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (3) side by side
+test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (3) side by side
 	@deploy/install-deps cluster test
 	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile --no-loadscope-reorder
 

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 from devcluster import Cluster, files, process, record
+from devcluster.render import DATABASE
 from devcluster.supervisor import Supervisor
 from devcluster.users import SERVICE_USER
 
@@ -311,10 +312,11 @@ class Site:
         finally:
             path.unlink()
 
-    def sql(self, query: str) -> list[list[str]]:
-        """Return what the database answers, as rows of text."""
+    def sql(self, query: str, database: str = DATABASE) -> list[list[str]]:
+        """Return what a database answers, as rows of text."""
         options = ["--no-psqlrc", "--tuples-only", "--no-align", "--field-separator=\t"]
-        argv = [*self.cluster.psql_argv(), *options, f"--command={query}"]
+        where = f"--dbname={database}"
+        argv = [*self.cluster.psql_argv(), where, *options, f"--command={query}"]
         text = self.cluster.run_as(SERVICE_USER, argv).stdout
         return [line.split("\t") for line in text.splitlines()]
 
@@ -379,14 +381,15 @@ class Site:
 
     def service_port(self) -> int:
         """Return the TCP port of the service."""
-        return self._record().ports.service
+        return self.record().ports.service
 
     @property
     def cluster_name(self) -> str:
         """Slurm's name of the cluster."""
-        return self._record().name
+        return self.record().name
 
-    def _record(self) -> record.Record:
+    def record(self) -> record.Record:
+        """Return what the cluster remembers of its creation."""
         known = record.load(self.paths.record)
         assert known is not None, "the cluster has no record"
         return known

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from threading import Event, Thread
 
 import pytest
 from clusters import cluster_of_its_own
-from devcluster import accounts, command, files, process
-from devcluster.network import Namespace
-from devcluster.users import SERVICE_USER
+from devcluster import files
 from harness import ALICE, ROOT, Json, Site, asked, await_true, hints
+from services import service_beside
 
 GIVEN = {"cb_nodes": "2"}
 STARTS = 100
@@ -27,30 +24,10 @@ DEADLINE_MS = 10_000
 @pytest.fixture(scope="module")
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     """Bring up a cluster whose job ids may come back, with a second service."""
-    with cluster_of_its_own(request, "replicas") as site, second_service(site):
-        yield site
-
-
-@contextmanager
-def second_service(site: Site) -> Iterator[None]:
-    """Run another io-autotuned on the same database, and tell all clients of both."""
-    paths = site.paths
-    unix = paths.run / "second.sock"
-    config = paths.etc / "second.toml"
-    text = paths.service_toml.read_text(encoding="utf-8")
-    text = text.replace(str(paths.service_socket), str(unix))
-    text = re.sub(r"(?m)^tcp = .*$", "", text)
-    account = accounts.find(SERVICE_USER)
-    files.write(config, text, mode=0o640, gid=account.gid)
-    argv = [str(paths.bin / "io-autotuned"), "--config", str(config)]
-    log = paths.log_of("second")
-    with Namespace(paths.root).inside():
-        second = process.spawn(argv, env=command.base_env(), output=log, account=account)
-    try:
-        await_true("the second service to listen", unix.is_socket)
-        yield
-    finally:
-        assert process.end(second, signal.SIGTERM, 20.0), "the second service does not end"
+    with cluster_of_its_own(request, "replicas") as site:
+        same = site.paths.service_toml.read_text(encoding="utf-8")
+        with service_beside(site, "second", same):
+            yield site
 
 
 @pytest.fixture(autouse=True)

@@ -353,6 +353,7 @@ class Cluster:
             self.paths.client_toml: render.client_toml(self.paths, wanted),
             self.paths.postgresql_conf: render.postgresql_conf(self.paths, wanted),
             self.paths.pg_hba_conf: render.pg_hba_conf(),
+            self.paths.pg_ident_conf: render.pg_ident_conf(),
         }
         for path, text in texts.items():
             files.write(path, text, mode=0o644)

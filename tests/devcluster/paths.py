@@ -107,6 +107,11 @@ class Paths:
         return self.etc / "pg_hba.conf"
 
     @property
+    def pg_ident_conf(self) -> Path:
+        """As whom they may."""
+        return self.etc / "pg_ident.conf"
+
+    @property
     def log(self) -> Path:
         """Logs, one per part."""
         return self.root / "log"

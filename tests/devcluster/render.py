@@ -256,6 +256,7 @@ def postgresql_conf(paths: Paths, record: Record) -> str:
     """Return postgresql.conf: one Unix socket and no network."""
     return f"""{_NOTICE}
 hba_file = '{paths.pg_hba_conf}'
+ident_file = '{paths.pg_ident_conf}'
 listen_addresses = ''
 unix_socket_directories = '{paths.pg_sockets}'
 port = {record.ports.postgresql}
@@ -270,8 +271,17 @@ timezone = 'UTC'
 
 
 def pg_hba_conf() -> str:
-    """Return pg_hba.conf: the service's Linux user by the local socket, and nobody else."""
-    return f"{_NOTICE}local all {SERVICE_USER} peer\n"
+    """Return pg_hba.conf: the service's role by the local socket, and nobody else."""
+    return f"{_NOTICE}local all {SERVICE_USER} peer map=service\n"
+
+
+def pg_ident_conf() -> str:
+    """Return pg_ident.conf: who has the service's role.
+
+    root is there because the report's environment lies where the service's user may not look.
+    """
+    users = (SERVICE_USER, "root")
+    return _NOTICE + "".join(f"service {user} {SERVICE_USER}\n" for user in users)
 
 
 def _settings(settings: Mapping[str, Setting]) -> str:

@@ -218,5 +218,13 @@ def test_postgresql_listens_on_no_network() -> None:
     lines = render.postgresql_conf(PATHS, RECORD).splitlines()
     assert "listen_addresses = ''" in lines
     assert "port = 10243" in lines
-    access = render.pg_hba_conf().splitlines()
-    assert [line for line in access if not line.startswith("#")] == ["local all io-autotune peer"]
+    (access,) = rules(render.pg_hba_conf())
+    assert access == "local all io-autotune peer map=service"
+    assert rules(render.pg_ident_conf()) == [
+        "service io-autotune io-autotune",
+        "service root io-autotune",
+    ]
+
+
+def rules(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("#")]

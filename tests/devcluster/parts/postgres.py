@@ -111,7 +111,7 @@ def part(paths: Paths, record: Record) -> Part:
         log=paths.log_of("postgresql"),
         output=paths.log_of("postgresql"),
         account=account,
-        inputs=[paths.postgresql_conf, paths.pg_hba_conf],
+        inputs=[paths.postgresql_conf, paths.pg_hba_conf, paths.pg_ident_conf],
         prepare=prepare,
         probe=probe,
         complete=complete,

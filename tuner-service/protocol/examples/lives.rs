@@ -1,6 +1,7 @@
 //! Load test: many clients send the start and finish of runs; reports throughput and latency.
 //!
-//! Each client does one run after another, on the studies in turn. Run as root; prints JSON.
+//! Each client lives one life after the other, on the next study in turn. Run as root; prints one JSON object.
+//! What is left to chance is decided by hashes of the seed, so that the same job fares alike whenever it is asked for.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +15,8 @@ use std::time::Duration;
 use clap::Parser;
 use io_autotune_protocol::{
     Applied, Call, Client, ClientConfig, ClientError, EpilogOutcome, FinishAnswer, FinishRequest,
-    Job, Method, Request, StartAnswer, StartRequest, Step,
+    Job, Method, ObservedParameter, Outcome, OutcomesAnswer, OutcomesRequest, ReadBack, Request,
+    StartAnswer, StartRequest, Step,
 };
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -49,6 +51,36 @@ struct Arguments {
     /// Ask for starts alone.
     #[arg(long)]
     starts_only: bool,
+    /// What is left to chance.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Of how many applications in a hundred one life in five is FAILED, TIMEOUT, or, where it is tuned, OUT_OF_MEMORY.
+    /// The service is told as by the collector, and needs the source jobcomp.
+    #[arg(long, default_value_t = 0)]
+    failing: u64,
+    /// How many applications in a hundred do two works in turn, one of which takes three times as long.
+    #[arg(long, default_value_t = 0)]
+    mixed: u64,
+    /// How many applications in a hundred put a value of their own in force for one of the parameters.
+    #[arg(long, default_value_t = 0)]
+    overriding: u64,
+    /// How many applications in a hundred have what is tuned take twice as long after a while.
+    #[arg(long, default_value_t = 0)]
+    drifting: u64,
+    /// That while: so many lives of each application, counted from job id 1.
+    #[arg(long, default_value_t = 30)]
+    drifting_after: u32,
+}
+
+impl Arguments {
+    fn application(&self, job_id: u32) -> u32 {
+        (job_id - self.first_job_id) % self.studies
+    }
+
+    /// Whether an application is one of those in a hundred that are peculiar so.
+    fn is_one(&self, of_hundred: u64, peculiarity: &str, application: u32) -> bool {
+        hash(&(self.seed, peculiarity, application)) % 100 < of_hundred
+    }
 }
 
 #[derive(Serialize)]
@@ -124,10 +156,13 @@ struct Seen {
     lives: usize,
     failures: BTreeMap<String, usize>,
     roles: BTreeMap<String, usize>,
+    /// Slurm's words that come late.
+    untold: Vec<Outcome>,
 }
 
 impl Seen {
     fn add(&mut self, other: Seen) {
+        self.untold.extend(other.untold);
         self.starts.extend(other.starts);
         self.finishes.extend(other.finishes);
         self.lives += other.lives;
@@ -168,6 +203,11 @@ async fn all(arguments: Arc<Arguments>, client: Client) -> Summary {
             Err(error) => *seen.failures.entry(error.to_string()).or_default() += 1,
         }
     }
+    for outcomes in seen.untold.chunks(OutcomesRequest::MOST) {
+        if let Err(error) = tell(&arguments, &client, outcomes.to_vec()).await {
+            *seen.failures.entry(error.to_string()).or_default() += 1;
+        }
+    }
     Summary {
         seconds: began.elapsed().as_secs_f64(),
         lives: seen.lives,
@@ -203,11 +243,86 @@ async fn life(
     if arguments.starts_only {
         return Ok(());
     }
-    let finish = finish(start, answer);
+    let job_id = start.job.job_id;
+    let end = End::of(arguments, job_id, answer.delivery.files.is_empty());
+    // Slurm's word comes before the report, or when the run may have its verdict.
+    if let Some(outcome) = end.outcome(job_id) {
+        if hash(&(arguments.seed, "late", job_id)).is_multiple_of(2) {
+            seen.untold.push(outcome);
+        } else {
+            tell(arguments, client, vec![outcome]).await?;
+        }
+    }
+    let finish = finish(arguments, start, answer, end);
     let began = Instant::now();
     let call = post("/v1/runs/finish", &finish);
     let _: FinishAnswer = client.call(call, deadline).await?;
     seen.finishes.push(milliseconds(began));
+    Ok(())
+}
+
+/// How a job ends.
+#[derive(Clone, Copy)]
+enum End {
+    Completed,
+    Failed,
+    OutOfMemory,
+    Timeout,
+}
+
+impl End {
+    fn of(arguments: &Arguments, job_id: u32, is_default: bool) -> Self {
+        if !arguments.is_one(arguments.failing, "failing", arguments.application(job_id)) {
+            return Self::Completed;
+        }
+        match hash(&(arguments.seed, "end", job_id)) % 20 {
+            0 | 1 => Self::Failed,
+            2 if !is_default => Self::OutOfMemory,
+            3 => Self::Timeout,
+            _ => Self::Completed,
+        }
+    }
+
+    /// Slurm's word. A job that ended well needs none: its report shows it.
+    fn outcome(self, job_id: u32) -> Option<Outcome> {
+        let state = match self {
+            Self::Completed => return None,
+            Self::Failed => "FAILED",
+            Self::OutOfMemory => "OUT_OF_MEMORY",
+            Self::Timeout => "TIMEOUT",
+        };
+        Some(Outcome {
+            job_id,
+            state: state.into(),
+            exit_code: None,
+            restart_count: Some(0),
+            started_at: None,
+            ended_at: None,
+            suspended_seconds: None,
+            limit_seconds: None,
+            account: None,
+        })
+    }
+
+    /// What a job that ran into its limit does not look like to slurmd.
+    fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::OutOfMemory)
+    }
+}
+
+/// Says how jobs ended, as the collector does.
+async fn tell(
+    arguments: &Arguments,
+    client: &Client,
+    outcomes: Vec<Outcome>,
+) -> Result<(), ClientError> {
+    let request = OutcomesRequest {
+        cluster: arguments.cluster.clone(),
+        outcomes,
+    };
+    let call = post("/v1/outcomes", &request);
+    let deadline = Duration::from_millis(arguments.deadline_ms);
+    let _: OutcomesAnswer = client.call(call, deadline).await?;
     Ok(())
 }
 
@@ -239,19 +354,33 @@ fn job(arguments: &Arguments, number: u32) -> Job {
     }
 }
 
-/// The epilog's report of a job that used what it was given.
-fn finish(start: StartRequest, answer: StartAnswer) -> FinishRequest {
-    let elapsed = elapsed(&answer.parametrization.key(), start.job.job_id);
-    let applied = if answer.delivery.files.is_empty() {
+/// What the epilog of a job would say.
+fn finish(
+    arguments: &Arguments,
+    start: StartRequest,
+    answer: StartAnswer,
+    end: End,
+) -> FinishRequest {
+    let job_id = start.job.job_id;
+    let is_default = answer.delivery.files.is_empty();
+    let elapsed = elapsed(arguments, &answer.parametrization.key(), is_default, job_id);
+    let observed = observed(arguments, &answer.delivery.read_back, job_id);
+    let applied = if observed.iter().any(|one| !one.as_asked) {
+        Applied::Incomplete {
+            detail: "the application has a value of its own in force".into(),
+        }
+    } else if is_default {
         Applied::Default
     } else {
         Applied::Parametrization {
             parametrization: answer.parametrization,
         }
     };
+    let failed = end.is_failure();
+    let exit_code = if failed { "1:0" } else { "0:0" };
     FinishRequest {
         prolog_at: None,
-        observed: Vec::new(),
+        observed,
         job: start.job,
         request: start.request,
         run_id: Some(answer.run_id),
@@ -260,24 +389,54 @@ fn finish(start: StartRequest, answer: StartAnswer) -> FinishRequest {
         steps: vec![Step {
             step_id: Step::BATCH,
             duration_ns: Some(elapsed),
-            wait_status: 0,
+            wait_status: i32::from(failed) << 8,
             nodes: 1,
             variables: BTreeMap::new(),
         }],
         in_force: BTreeMap::new(),
         epilog: Some(EpilogOutcome {
-            exit_code: "0:0".into(),
-            derived_exit_code: "0:0".into(),
+            exit_code: exit_code.into(),
+            derived_exit_code: exit_code.into(),
             limit_seconds: Some(3600),
         }),
         measures: BTreeMap::new(),
     }
 }
 
-/// Nanoseconds: each parametrization has a level of 16 to 24 s, and runs scatter by up to 5 %.
-fn elapsed(parametrization: &str, job_id: u32) -> u64 {
-    let level = 16_000_000_000 + hash(&parametrization) % 8_000_000_000;
-    level / 100 * (95 + hash(&(parametrization, job_id)) % 11)
+/// What a profiling library in the job would say: nothing, where all is as it was given.
+fn observed(arguments: &Arguments, read_back: &[ReadBack], job_id: u32) -> Vec<ObservedParameter> {
+    let application = arguments.application(job_id);
+    if !arguments.is_one(arguments.overriding, "overriding", application) {
+        return Vec::new();
+    }
+    // The same of all runs of an application, whose parameters stay in their order.
+    let overridden = hash(&(arguments.seed, "overridden", application)) as usize;
+    let asked = overridden.checked_rem(read_back.len());
+    let asked = asked.and_then(|place| read_back.get(place));
+    asked.into_iter().map(overriding).collect()
+}
+
+fn overriding(asked: &ReadBack) -> ObservedParameter {
+    ObservedParameter {
+        parameter: asked.parameter.clone(),
+        name: asked.name.clone(),
+        asked: asked.asked.clone(),
+        in_force: "own".into(),
+        as_asked: asked.asked.is_none(),
+    }
+}
+
+/// Nanoseconds: an application's parametrization has 16 to 24 s of its own, and each run differs by up to 5 %.
+fn elapsed(arguments: &Arguments, parametrization: &str, is_default: bool, job_id: u32) -> u64 {
+    let (seed, application) = (arguments.seed, arguments.application(job_id));
+    let level = 16_000_000_000 + hash(&(seed, application, parametrization)) % 8_000_000_000;
+    let elapsed = level / 100 * (95 + hash(&(seed, parametrization, job_id)) % 11);
+    let is_other_work = arguments.is_one(arguments.mixed, "mixed", application)
+        && hash(&(seed, "work", job_id)).is_multiple_of(2);
+    let is_slow = !is_default
+        && job_id / arguments.studies >= arguments.drifting_after
+        && arguments.is_one(arguments.drifting, "drifting", application);
+    elapsed * if is_other_work { 3 } else { 1 } * if is_slow { 2 } else { 1 }
 }
 
 fn hash(what: &impl Hash) -> u64 {

@@ -1,5 +1,5 @@
 //! What inherited ranks are worth after a drift: `cargo run --release -p io-autotune-simulation
-//! --example drift -- TABLE.json ..`.
+//! --example drifting_tables -- TABLE.json ..`.
 //!
 //! A study settles. Then all takes 1.5 times as long, and the levels of no, one or every parameter
 //! are reversed. The next runs are in the same epoch (`goes on`), in one that inherits ranks, with

@@ -1,0 +1,36 @@
+"""Services beside the cluster's own: other sockets, and what else is to differ."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from devcluster import accounts, command, files, process
+from devcluster.network import Namespace
+from devcluster.users import SERVICE_USER
+from harness import Site, await_true
+
+
+@contextmanager
+def service_beside(site: Site, name: str, service_toml: str) -> Iterator[Path]:
+    """Run another io-autotuned, configured so but for where it listens; yield its socket."""
+    paths = site.paths
+    unix = paths.run / f"{name}.sock"
+    config = paths.etc / f"{name}.toml"
+    text = service_toml.replace(str(paths.service_socket), str(unix))
+    text = re.sub(r"(?m)^tcp = .*$", "", text)
+    account = accounts.find(SERVICE_USER)
+    files.write(config, text, mode=0o640, gid=account.gid)
+    argv = [str(paths.bin / "io-autotuned"), "--config", str(config)]
+    with Namespace(paths.root).inside():
+        service = process.spawn(
+            argv, env=command.base_env(), output=paths.log_of(name), account=account
+        )
+    try:
+        await_true(f"the {name} service to listen", unix.is_socket)
+        yield unix
+    finally:
+        assert process.end(service, signal.SIGTERM, 20.0), f"the {name} service does not end"

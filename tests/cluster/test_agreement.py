@@ -1,0 +1,196 @@
+"""The report says of every study what ``io-autotune status`` says, whatever its jobs go through."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from random import Random
+
+import pytest
+from devcluster import Variant, files, render
+from devcluster.users import SERVICE_USER
+from harness import ROOT, Json, Site, await_true
+from services import service_beside
+
+TREE = Path(__file__).resolve().parents[2]
+PYTHON = TREE / "build/venv-report/bin/python"
+"""It has what the report needs."""
+DATABASE = "agreement"
+SEED = 3
+STUDIES = 24
+LIVES = 36
+"""Of each study, a round."""
+ROUNDS = 2
+CLIENTS = 8
+PATIENT_MS = 60_000
+JUDGED_SECONDS = 60.0
+STEERED = 3
+"""So many studies are accepted, pinned and reset each, between two rounds."""
+STUDY_SETTINGS = {
+    "baseline_runs": 2,
+    "design_points": 4,
+    "budget": 8,
+    "control_every": 2,
+    "control_every_resolved": 2,
+    "drift.rest": 10,
+    "drift.false_alarms": 10.0,
+    "drift.budget": 4,
+}
+"""So that studies settle, and drift is believed, within a few dozen runs."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """An io-autotuned with a database of its own, told by a collector how jobs end."""
+
+    site: Site
+    config: Path
+    """Of its clients."""
+
+    def ask(self, *arguments: str) -> Json:
+        """Run the ``io-autotune`` command as its admin."""
+        return self.site.ask(ROOT, f"--config={self.config}", *arguments)
+
+    def live(self, round_: int) -> None:
+        """Let jobs of all studies begin and end, and wait until nothing is left to be said."""
+        lives = STUDIES * LIVES
+        argv = [
+            "lives",
+            f"--config={self.config}",
+            f"--cluster={self.site.cluster_name}",
+            f"--seed={SEED}",
+            f"--lives={lives}",
+            f"--studies={STUDIES}",
+            f"--clients={CLIENTS}",
+            f"--first-job-id={1 + round_ * lives}",
+            f"--deadline-ms={PATIENT_MS}",
+            "--failing=60",
+            "--mixed=25",
+            "--overriding=20",
+            "--drifting=50",
+            f"--drifting-after={LIVES}",
+        ]
+        summary = json.loads(self.site.cluster.run_as(ROOT, argv, timeout=120.0).stdout)
+        assert not summary["failures"], "some lives failed"
+        await_true("every study to be assessed", self.is_quiet, JUDGED_SECONDS)
+
+    def is_quiet(self) -> bool:
+        """Tell whether every verdict is given, and every epoch assessed, one without runs too."""
+        query = (
+            "select (select count(*) from runs where state = 'in_flight' or news > judged_news)"
+            " + (select count(*) from epochs where evidence is null)"
+        )
+        return self.site.sql(query, DATABASE) == [["0"]]
+
+
+@pytest.fixture
+def service(site: Site) -> Iterator[Service]:
+    """Run the service."""
+    record = replace(site.record(), study_settings=STUDY_SETTINGS, variant=Variant(jobcomp=True))
+    text = render.service_toml(site.paths, record)
+    text = text.replace(f"/{render.DATABASE}?", f"/{DATABASE}?")
+    text = re.sub(r"(?m)^sweep_seconds = .*$", "sweep_seconds = 0.5", text)
+    # Of a run that ends well its report is all that is heard.
+    text = text.replace("[reconcile]\n", "[reconcile]\noutcome_patience_seconds = 0\n")
+    site.sql(f"create database {DATABASE}")
+    config = site.paths.etc / f"{DATABASE}-client.toml"
+    with service_beside(site, DATABASE, text) as unix:
+        clients = site.paths.client_toml.read_text(encoding="utf-8")
+        clients = re.sub(r"(?m)^endpoints = .*$", f'endpoints = ["unix:{unix}"]', clients)
+        files.write(config, clients, mode=0o644)
+        yield Service(site, config)
+    site.sql(f"drop database {DATABASE}")
+
+
+def test_gains_and_findings_of_the_report_are_those_that_status_shows(
+    service: Service, tmp_path: Path
+) -> None:
+    """Jobs end well, fail, run out of memory, are cut short; Slurm's word comes early or late.
+
+    Applications do two works in turn, override what they are given, get slower under what was
+    tuned. After each round some are accepted, pinned and reset. Drift is seen within 72 lives of a
+    study because its ``rest`` and the studies' budgets are small, and it may raise false alarms.
+    """
+    random = Random(SEED)
+    kinds, verdicts = set(), set()
+    for round_ in range(ROUNDS):
+        service.live(round_)
+        steer(service, random)
+        said = service.ask("status")
+        assert len(said) == STUDIES
+        told = report(service, tmp_path)
+        compare(told, said)
+        kinds |= {each["kind"] for study in said for each in study["assessment"]["findings"]}
+        verdicts |= {study["assessment"]["gain"]["verdict"] for study in said}
+    # What is never said is never compared.
+    assert kinds >= {"mixed", "quarantine", "drift", "ineffective"}
+    assert verdicts >= {"faster", "not_yet"}
+
+
+def steer(service: Service, random: Random) -> None:
+    """Accept, pin and reset studies at random."""
+    chosen = [f"load-{number}" for number in random.sample(range(STUDIES), 3 * STEERED)]
+    for study in chosen[:STEERED]:
+        service.ask("accept", study, "--why", "one application's")
+    for study in chosen[STEERED : 2 * STEERED]:
+        service.ask("pin", study, "cb_nodes=2", "--why", "it is to be known")
+    for study in chosen[2 * STEERED :]:
+        service.ask("reset", study, "--why", "other work")
+
+
+def report(service: Service, directory: Path) -> Json:
+    """Make today's report; what was read for the one before is not read again."""
+    paths, port = service.site.paths, service.site.cluster.database_port()
+    url = f"postgres:///{DATABASE}?host={paths.pg_sockets}&port={port}&user={SERVICE_USER}"
+    argv = [str(PYTHON), "-m", "io_autotune_report.command", f"--database={url}"]
+    argv += [f"--state={directory / 'state'}", f"--nights={directory / 'nights'}"]
+    argv += [f"--first={datetime.now().astimezone().date()}", "--processes=1"]
+    run = subprocess.run(
+        argv, cwd=TREE / "analysis/report", check=True, text=True, stdout=subprocess.PIPE
+    )
+    page = run.stdout
+    return json.loads(Path(page.strip()).with_name("report.json").read_bytes())
+
+
+def compare(told: Json, said: list[Json]) -> None:
+    """Check what the report tells of every study against what the service has said of it."""
+    assessed = {study["study_id"]: study["assessment"] for study in said}
+    compared = sum(each["gain"]["control_runs"] > 0 for each in assessed.values())
+    assert {study["study_id"] for study in told["studies"]} == assessed.keys()
+    for study in told["studies"]:
+        study_id = study["study_id"]
+        assessment = assessed[study_id]
+        same_gain(study["gain"], assessment["gain"], told["false_discovery_rate"], compared)
+        shown = [each for each in told["findings"] if each["study_id"] == study_id]
+        same_findings(shown, assessment["findings"])
+
+
+def same_gain(gain: Json, said: Json, rate: float, compared: int) -> None:
+    """Check a gain; the report may leave one unclaimed: of many studies some look so by chance."""
+    if gain["verdict"] != said["verdict"]:
+        assert said["verdict"] in ("faster", "slower")
+        assert (gain["verdict"], said["evidence"] * rate < compared) == ("not_yet", True)
+        assert "looked at together" in gain["reason"]
+        said = {**said, "verdict": gain["verdict"], "reason": gain["reason"]}
+    assert gain == said
+
+
+def same_findings(shown: list[Json], said: list[Json]) -> None:
+    """Check the findings of a study; the report has more kinds of its own."""
+    kinds = ("mixed", "quarantine", "drift", "ineffective")
+    found = [(each["kind"], each["what"], each["do"]) for each in shown if each["kind"] in kinds]
+    expected = []
+    for each in said:
+        about = f"{key(each['parametrization'])}: " if "parametrization" in each else ""
+        expected.append((each["kind"], about + each["what"], each["do"]))
+    assert sorted(found) == sorted(expected)
+
+
+def key(parametrization: Json) -> str:
+    """Return a parametrization as the engine and the report write it."""
+    return json.dumps(parametrization, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
