@@ -35,8 +35,10 @@ CRATES = [
 WITHOUT_ENGINE = ["protocol", "catalogue", "store", "node", "collector"]
 # A room may use those before it.
 ROOMS = {
-    "search": ["checks", "math", "settings", "history", "surrogate", "regret", "method"]
-    + ["neighbourhood", "random", "replay", "annealing", "acquisition", "latin_hypercube"],
+    "search": [
+        *("checks", "math", "settings", "history", "surrogate", "regret", "method"),
+        *("neighbourhood", "random", "replay", "annealing", "acquisition", "latin_hypercube"),
+    ],
     "engine": ["search", "settings", "guards", "settled", "study"],
 }
 
