@@ -226,7 +226,10 @@ static void an_epilogs_helper_that_somebody_kills_runs_once_more(void **state)
     assert_int_equal(fake_logged(FAKE_ERROR, "was ended by signal 9"), 4);
     argument_words[4] = "job_deadline_ms=50";
     epilog();
-    assert_int_equal(fake_logged(FAKE_ERROR, "was ended by signal 9"), 5);
+    // On a busy machine the deadline is over before the helper has begun: one run all the same.
+    assert_int_equal(fake_logged(FAKE_ERROR, "was ended by signal 9") +
+                         fake_logged(FAKE_ERROR, "was killed at its deadline"),
+                     5);
 }
 
 static void a_hanging_helper_is_killed(void **state)
