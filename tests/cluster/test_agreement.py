@@ -82,7 +82,8 @@ class Service:
     def is_quiet(self) -> bool:
         """Tell whether every verdict is given, and every epoch assessed, one without runs too."""
         query = (
-            "select (select count(*) from runs where state = 'in_flight' or changes > judged_changes)"
+            "select (select count(*) from runs"
+            " where state = 'in_flight' or changes > judged_changes)"
             " + (select count(*) from epochs where evidence is null)"
         )
         return self.site.sql(query, DATABASE) == [["0"]]
