@@ -46,7 +46,7 @@ STUDY_SETTINGS = {
 
 @dataclass(frozen=True)
 class Service:
-    """An io-autotuned with a database of its own, told by a collector how jobs end."""
+    """An io-autotuned with its own database; outcomes come from a collector."""
 
     site: Site
     config: Path
@@ -57,7 +57,7 @@ class Service:
         return self.site.ask(ROOT, f"--config={self.config}", *arguments)
 
     def live(self, round_: int) -> None:
-        """Let jobs of all studies begin and end, and wait until nothing is left to be said."""
+        """Let jobs of all studies begin and end; wait until every study is assessed."""
         lives = STUDIES * LIVES
         argv = [
             "lives",
@@ -91,12 +91,12 @@ class Service:
 
 @pytest.fixture
 def service(site: Site) -> Iterator[Service]:
-    """Run the service."""
+    """Start the service."""
     record = replace(site.record(), study_settings=STUDY_SETTINGS, variant=Variant(jobcomp=True))
     text = render.service_toml(site.paths, record)
     text = text.replace(f"/{render.DATABASE}?", f"/{DATABASE}?")
     text = re.sub(r"(?m)^sweep_seconds = .*$", "sweep_seconds = 0.5", text)
-    # Of a run that ends well its report is all that is heard.
+    # A run that ends well has no outcome but its report.
     text = text.replace("[reconcile]\n", "[reconcile]\noutcome_patience_seconds = 0\n")
     site.sql(f"create database {DATABASE}")
     config = site.paths.etc / f"{DATABASE}-client.toml"
@@ -111,7 +111,7 @@ def service(site: Site) -> Iterator[Service]:
 def test_gains_and_findings_of_the_report_are_those_that_status_shows(
     service: Service, tmp_path: Path
 ) -> None:
-    """Jobs end well, fail, run out of memory, are cut short; Slurm's word comes early or late.
+    """Jobs end well, fail, run out of memory, are cut short; outcomes come early or late.
 
     Applications do two works in turn, override what they are given, get slower under what was
     tuned. After each round some are accepted, pinned and reset. Drift is seen within 72 lives of a
@@ -122,13 +122,13 @@ def test_gains_and_findings_of_the_report_are_those_that_status_shows(
     for round_ in range(ROUNDS):
         service.live(round_)
         steer(service, random)
-        said = service.ask("status")
-        assert len(said) == STUDIES
-        told = report(service, tmp_path)
-        compare(told, said)
-        kinds |= {each["kind"] for study in said for each in study["assessment"]["findings"]}
-        verdicts |= {study["assessment"]["gain"]["verdict"] for study in said}
-    # What is never said is never compared.
+        served = service.ask("status")
+        assert len(served) == STUDIES
+        document = report(service, tmp_path)
+        compare(document, served)
+        kinds |= {each["kind"] for study in served for each in study["assessment"]["findings"]}
+        verdicts |= {study["assessment"]["gain"]["verdict"] for study in served}
+    # What never occurs is never compared.
     assert kinds >= {"mixed", "quarantine", "drift", "ineffective"}
     assert verdicts >= {"faster", "not_yet"}
 
@@ -158,35 +158,35 @@ def report(service: Service, directory: Path) -> Json:
     return json.loads(Path(page.strip()).with_name("report.json").read_bytes())
 
 
-def compare(told: Json, said: list[Json]) -> None:
-    """Check what the report tells of every study against what the service has said of it."""
-    assessed = {study["study_id"]: study["assessment"] for study in said}
+def compare(document: Json, served: list[Json]) -> None:
+    """Check what the report shows of every study against what the service answers."""
+    assessed = {study["study_id"]: study["assessment"] for study in served}
     compared = sum(each["gain"]["control_runs"] > 0 for each in assessed.values())
-    assert {study["study_id"] for study in told["studies"]} == assessed.keys()
-    for study in told["studies"]:
+    assert {study["study_id"] for study in document["studies"]} == assessed.keys()
+    for study in document["studies"]:
         study_id = study["study_id"]
         assessment = assessed[study_id]
-        same_gain(study["gain"], assessment["gain"], told["false_discovery_rate"], compared)
-        shown = [each for each in told["findings"] if each["study_id"] == study_id]
+        same_gain(study["gain"], assessment["gain"], document["false_discovery_rate"], compared)
+        shown = [each for each in document["findings"] if each["study_id"] == study_id]
         same_findings(shown, assessment["findings"])
 
 
-def same_gain(gain: Json, said: Json, rate: float, compared: int) -> None:
+def same_gain(gain: Json, served: Json, rate: float, compared: int) -> None:
     """Check a gain; the report may leave one unclaimed: of many studies some look so by chance."""
-    if gain["verdict"] != said["verdict"]:
-        assert said["verdict"] in ("faster", "slower")
-        assert (gain["verdict"], said["evidence"] * rate < compared) == ("not_yet", True)
+    if gain["verdict"] != served["verdict"]:
+        assert served["verdict"] in ("faster", "slower")
+        assert (gain["verdict"], served["evidence"] * rate < compared) == ("not_yet", True)
         assert "looked at together" in gain["reason"]
-        said = {**said, "verdict": gain["verdict"], "reason": gain["reason"]}
-    assert gain == said
+        served = {**served, "verdict": gain["verdict"], "reason": gain["reason"]}
+    assert gain == served
 
 
-def same_findings(shown: list[Json], said: list[Json]) -> None:
+def same_findings(shown: list[Json], served: list[Json]) -> None:
     """Check the findings of a study; the report has more kinds of its own."""
     kinds = ("mixed", "quarantine", "drift", "ineffective")
     found = [(each["kind"], each["what"], each["do"]) for each in shown if each["kind"] in kinds]
     expected = []
-    for each in said:
+    for each in served:
         about = f"{key(each['parametrization'])}: " if "parametrization" in each else ""
         expected.append((each["kind"], about + each["what"], each["do"]))
     assert sorted(found) == sorted(expected)

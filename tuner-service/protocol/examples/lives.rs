@@ -1,7 +1,7 @@
 //! Load test: many clients send the start and finish of runs; reports throughput and latency.
 //!
-//! Each client lives one life after the other, on the next study in turn. Run as root; prints one JSON object.
-//! What is left to chance is decided by hashes of the seed, so that the same job fares alike whenever it is asked for.
+//! Each client does one run after another, on the studies in turn. Run as root; prints JSON. What is
+//! left to chance is decided by hashes of the seed: a job fares alike whenever it is asked for.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -54,20 +54,20 @@ struct Arguments {
     /// What is left to chance.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Of how many applications in a hundred one life in five is FAILED, TIMEOUT, or, where it is tuned, OUT_OF_MEMORY.
-    /// The service is told as by the collector, and needs the source jobcomp.
+    /// Of this percentage of applications one run in five is FAILED, TIMEOUT, or, where it is tuned,
+    /// OUT_OF_MEMORY. Outcomes are sent as the collector does; the service needs the source jobcomp.
     #[arg(long, default_value_t = 0)]
     failing: u64,
-    /// How many applications in a hundred do two works in turn, one of which takes three times as long.
+    /// This percentage of applications does two works in turn; one takes three times as long.
     #[arg(long, default_value_t = 0)]
     mixed: u64,
-    /// How many applications in a hundred put a value of their own in force for one of the parameters.
+    /// This percentage of applications overrides one of the parameters.
     #[arg(long, default_value_t = 0)]
     overriding: u64,
-    /// How many applications in a hundred have what is tuned take twice as long after a while.
+    /// This percentage of applications takes, when tuned, twice as long after a while.
     #[arg(long, default_value_t = 0)]
     drifting: u64,
-    /// That while: so many lives of each application, counted from job id 1.
+    /// That while: runs of each application, counted from job id 1.
     #[arg(long, default_value_t = 30)]
     drifting_after: u32,
 }
@@ -77,7 +77,7 @@ impl Arguments {
         (job_id - self.first_job_id) % self.studies
     }
 
-    /// Whether an application is one of those in a hundred that are peculiar so.
+    /// Whether an application is among the given percentage that has a peculiarity.
     fn is_one(&self, of_hundred: u64, peculiarity: &str, application: u32) -> bool {
         hash(&(self.seed, peculiarity, application)) % 100 < of_hundred
     }
@@ -156,13 +156,13 @@ struct Seen {
     lives: usize,
     failures: BTreeMap<String, usize>,
     roles: BTreeMap<String, usize>,
-    /// Slurm's words that come late.
-    untold: Vec<Outcome>,
+    /// Outcomes that are sent late.
+    late: Vec<Outcome>,
 }
 
 impl Seen {
     fn add(&mut self, other: Seen) {
-        self.untold.extend(other.untold);
+        self.late.extend(other.late);
         self.starts.extend(other.starts);
         self.finishes.extend(other.finishes);
         self.lives += other.lives;
@@ -203,7 +203,7 @@ async fn all(arguments: Arc<Arguments>, client: Client) -> Summary {
             Err(error) => *seen.failures.entry(error.to_string()).or_default() += 1,
         }
     }
-    for outcomes in seen.untold.chunks(OutcomesRequest::MOST) {
+    for outcomes in seen.late.chunks(OutcomesRequest::MOST) {
         if let Err(error) = tell(&arguments, &client, outcomes.to_vec()).await {
             *seen.failures.entry(error.to_string()).or_default() += 1;
         }
@@ -245,10 +245,10 @@ async fn life(
     }
     let job_id = start.job.job_id;
     let end = End::of(arguments, job_id, answer.delivery.files.is_empty());
-    // Slurm's word comes before the report, or when the run may have its verdict.
+    // The outcome is sent before the report, or when the run may have its verdict.
     if let Some(outcome) = end.outcome(job_id) {
         if hash(&(arguments.seed, "late", job_id)).is_multiple_of(2) {
-            seen.untold.push(outcome);
+            seen.late.push(outcome);
         } else {
             tell(arguments, client, vec![outcome]).await?;
         }
@@ -283,7 +283,7 @@ impl End {
         }
     }
 
-    /// Slurm's word. A job that ended well needs none: its report shows it.
+    /// The outcome by Slurm. A job that ended well needs none: its report shows it.
     fn outcome(self, job_id: u32) -> Option<Outcome> {
         let state = match self {
             Self::Completed => return None,
