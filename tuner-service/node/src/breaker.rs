@@ -1,7 +1,8 @@
 //! A circuit breaker: one helper per node notices an outage, so that other jobs do not wait for it.
 //! An outage that took [`SLOW`] or longer to notice opens it; a refused connection costs no time.
 //! While it is open, nobody asks and reports wait in the spool. After [`MEMORY`] one helper asks;
-//! the first that reaches the service, the flush timer's included, closes it.
+//! the first that reaches the service, the flush timer's included, closes it. An answer to a question
+//! older than the last failure does not.
 //!
 //! State: the file `.outage` in the run directory (no cluster name begins with a dot): the last
 //! failure and its time in CLOCK_BOOTTIME ns, which clock jumps do not move and a boot resets. It
@@ -62,9 +63,8 @@ impl Breaker {
         };
         // Whoever asks again holds the lock; the others do not wait.
         let busy = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-        let mut text = String::new();
-        let read = (&mut file).take(MOST_BYTES).read_to_string(&mut text);
-        let Some((failed, failure)) = read.ok().and_then(|_| parse(&text)) else {
+        let text = read(&file).unwrap_or_default();
+        let Some((failed, failure)) = parse(&text) else {
             return Ok(());
         };
         // A time in the future is of another boot.
@@ -103,7 +103,7 @@ impl Breaker {
                 self.failed(now.saturating_sub(asked), now, &error.to_string());
             }
             // A refusal is an answer.
-            _ => self.answered(),
+            _ => self.answered(asked),
         }
     }
 
@@ -128,9 +128,20 @@ impl Breaker {
         }
     }
 
-    fn answered(&self) {
-        let _ = fs::remove_file(&self.path);
+    /// Closes the breaker, but not by an answer that was under way when another gave up.
+    fn answered(&self, asked: Duration) {
+        let noticed = self.open(File::options().read(true)).and_then(read);
+        let later = |text: String| parse(&text).is_some_and(|(failed, _)| failed > asked);
+        if !noticed.is_ok_and(later) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
+}
+
+fn read(file: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn write(file: &mut File, now: Duration, failure: &str) -> std::io::Result<()> {
@@ -173,7 +184,10 @@ mod tests {
         // One asks again; for the others it is as if it had failed again.
         assert_eq!(breaker.admit(NOW + MEMORY), Ok(()));
         assert!(breaker.admit(NOW + MEMORY + SECOND).is_err());
-        breaker.answered();
+        // What was asked before the last failure says nothing of now; the one that asked again does.
+        breaker.answered(NOW);
+        assert!(breaker.admit(NOW + MEMORY + SECOND).is_err());
+        breaker.answered(NOW + MEMORY);
         assert_eq!(breaker.admit(NOW + MEMORY + SECOND), Ok(()));
     }
 
