@@ -174,6 +174,14 @@ def dependencies(crate: str) -> set[str]:
     return {name.removeprefix(ours) for name in manifest["dependencies"] if name.startswith(ours)}
 
 
+def stated(crate: str) -> set[str]:
+    """Return the crates that docs/architecture.md lets a crate depend on."""
+    text = (SOURCES.parent / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(rf"(?m)^\| `tuner-service/{crate}` \|.*\| ([a-z, ]*)\|$", text)
+    assert len(rows) == 1, f"docs/architecture.md has {len(rows)} rows of {crate}"
+    return {name.strip() for name in rows[0].split(",") if name.strip()}
+
+
 def test_crates_depend_on_those_before_them() -> None:
     assert {path.parent.name for path in SOURCES.glob("*/Cargo.toml")} == set(CRATES)
     below: dict[str, set[str]] = {}
@@ -181,6 +189,7 @@ def test_crates_depend_on_those_before_them() -> None:
         direct = dependencies(crate)
         assert direct <= set(CRATES[:place]), crate
         below[crate] = direct.union(*(below[one] for one in direct))
+        assert direct == stated(crate), f"{crate}: docs/architecture.md says otherwise"
     for crate in WITHOUT_ENGINE:
         assert not below[crate] & {"search", "engine"}, crate
 

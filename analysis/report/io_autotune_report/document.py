@@ -193,20 +193,24 @@ class Group:
     node_hours: NodeHours
 
 
+FindingKind = Literal[
+    "regression",
+    "quarantine",
+    "drift",
+    "mixed",
+    "ineffective",
+    "waste",
+    "already_best",
+    "quiet",
+]
+"""The most urgent first."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """Something that a person should look at, or may stop looking at."""
 
-    kind: Literal[
-        "regression",
-        "drift",
-        "waste",
-        "already_best",
-        "mixed",
-        "quarantine",
-        "ineffective",
-        "quiet",
-    ]
+    kind: FindingKind
     study_id: int
     application: str
     what: str

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import get_args
 
 from io_autotune_report.document import (
     SCHEMA,
     Change,
     Finding,
+    FindingKind,
     Gain,
     Group,
     Importance,
@@ -413,9 +415,10 @@ _FINDINGS: list[tuple[str, int, str, str]] = [
 
 
 def _findings(studies: list[Study]) -> list[Finding]:
+    order = get_args(FindingKind)
     return [
         Finding(kind, studies[at].study_id, studies[at].application, what, do)  # type: ignore[arg-type]
-        for kind, at, what, do in _FINDINGS
+        for kind, at, what, do in sorted(_FINDINGS, key=lambda each: order.index(each[0]))
         if at < len(studies)
     ]
 

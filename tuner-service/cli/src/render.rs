@@ -296,6 +296,16 @@ fn explain_one(detail: &RunDetail) -> String {
     for line in in_force(&detail.reports) {
         text.push_str(&format!("in force     {line}\n"));
     }
+    let findings = detail.findings.iter();
+    for finding in findings.filter(|one| {
+        let about = one.parametrization.as_ref();
+        about.is_none_or(|about| *about == run.parametrization)
+    }) {
+        text.push_str(&format!(
+            "its study    {} {}\n",
+            finding.what, finding.action
+        ));
+    }
     for file in &detail.delivery.files {
         text.push_str(&format!(
             "file         {} (named by {}):\n",
@@ -430,7 +440,7 @@ fn long_gain(gain: &Gain) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use io_autotune_model::{Phase, Role};
+    use io_autotune_model::{Finding, FindingKind, Phase, Role};
     use io_autotune_protocol::Delivery;
 
     use super::*;
@@ -525,6 +535,7 @@ mod tests {
             suggestion: serde_json::Value::Null,
             delivery: Delivery::default(),
             reports: Vec::new(),
+            findings: Vec::new(),
         };
         let text = explain(&[detail(later), detail(run(RunState::Counted))]);
         assert_eq!(
@@ -535,14 +546,27 @@ mod tests {
     }
 
     #[test]
-    fn a_run_cut_short_is_shown_as_a_lower_bound() {
+    fn a_run_cut_short_is_a_lower_bound_and_what_is_found_of_it_is_said() {
+        let about = |parametrization| Finding {
+            kind: FindingKind::Quarantine,
+            what: "found this:".to_owned(),
+            action: "do that".to_owned(),
+            parametrization,
+        };
+        let of_another = Parametrization(BTreeMap::from([("size".to_owned(), 99.into())]));
         let detail = RunDetail {
             run: run(RunState::Censored),
             suggestion: serde_json::Value::Null,
             delivery: Delivery::default(),
             reports: Vec::new(),
+            findings: vec![about(None), about(Some(of_another))],
         };
         let text = explain(&[detail]);
+        assert!(
+            text.contains("its study    found this: do that\n"),
+            "{text}"
+        );
+        assert_eq!(text.matches("its study").count(), 1, "{text}");
         assert!(
             text.contains("ended        TIMEOUT, elapsed at least 60.000 s\n"),
             "{text}"

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use io_autotune_model::{Assessment, Gain, GainVerdict, Parametrization, Phase, Role, Space};
+use io_autotune_model::{
+    Assessment, Finding, Gain, GainVerdict, Parametrization, Phase, Role, Space,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -792,6 +794,9 @@ pub struct RunDetail {
     pub delivery: Delivery,
     /// The node reports, as received.
     pub reports: Vec<serde_json::Value>,
+    /// What is known of its study now.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
 }
 
 /// `POST /v1/studies/{id}/pin`: fixes the parametrization of a study.

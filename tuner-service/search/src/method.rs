@@ -1,6 +1,6 @@
-//! The methods that propose parametrizations in the search, behind one trait. A method is one
-//! module here, one [`MethodName`] and one arm of [`named`]. It is stateless: it gets a
-//! [`MethodContext`] and a generator. Every method must pass `conformance`.
+//! The methods that propose parametrizations in the search, behind one trait. A published method is
+//! a folder and a line of the crate `baselines`; the main method is the engine's. It is stateless:
+//! it gets a [`MethodContext`] and a generator. Every method must pass the engine's `conformance`.
 
 use rand_chacha::ChaCha8Rng;
 

@@ -16,7 +16,7 @@ from functools import cache, partial
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -26,23 +26,12 @@ from io_autotune_report.analyse import estimators
 from io_autotune_report.analyse.changes import changes
 from io_autotune_report.analyse.estimators.gain import FALSE_DISCOVERY_RATE
 from io_autotune_report.analyse.evaluation import Assessed, assessed, evaluate
-from io_autotune_report.document import SCHEMA, Finding, Gain, Group, Report, Study
+from io_autotune_report.document import SCHEMA, Finding, FindingKind, Gain, Group, Report, Study
 from io_autotune_report.earlier import Earlier
 from io_autotune_report.frames import RUNS
 from io_autotune_report.load import State, assessment, database, tables
 from io_autotune_report.load.database import Standing, StudyRow
 
-URGENCY = (
-    "regression",
-    "quarantine",
-    "drift",
-    "mixed",
-    "ineffective",
-    "waste",
-    "already_best",
-    "quiet",
-)
-"""The costliest first."""
 CHUNK = 2_000
 """Judgements that a process evaluates, and keeps, in one go."""
 WORTH = 10
@@ -248,8 +237,9 @@ def _group(name: str, evaluations: list[Assessed], gains: list[Gain]) -> Group:
 
 def _findings(evaluations: list[Assessed], gains: list[Gain]) -> list[Finding]:
     """By urgency, then by node-hours used."""
+    order = get_args(FindingKind)
     listed = [
-        (URGENCY.index(finding.kind), -each.study.node_hours.used, place, finding)
+        (order.index(finding.kind), -each.study.node_hours.used, place, finding)
         for place, (each, gain) in enumerate(zip(evaluations, gains, strict=True))
         for finding in each.findings
         # A loss that does not hold against all studies' looks is not shown as one either.

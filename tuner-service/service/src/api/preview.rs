@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::{Extension, Json};
+use io_autotune_model::FindingKind;
 use io_autotune_protocol::{
     ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, StudySummary,
 };
@@ -81,8 +82,13 @@ fn standing(study: &StudySummary) -> String {
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>();
+    let findings = study.assessment.iter().flat_map(|known| &known.findings);
+    let mixed = findings
+        .into_iter()
+        .find(|one| one.kind == FindingKind::Mixed);
     let standing = match (&study.pin, &study.gain) {
         (Some(_), _) => "pinned".to_owned(),
+        _ if mixed.is_some() => mixed.map(|one| one.what.clone()).unwrap_or_default(),
         (None, Some(gain)) if gain.resolved && gain.gain > 0.0 => {
             format!(
                 "{}, {:.0} % less time than the default",

@@ -20,6 +20,7 @@ use utoipa::IntoParams;
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
+use crate::assess;
 use crate::decide::{Occasion, Snapshot, application_name, decide};
 use crate::merge::merge_stored;
 use crate::replay::{self, Kept};
@@ -289,11 +290,14 @@ pub(super) async fn explain(
     let mut details = Vec::with_capacity(runs.len());
     for row in runs {
         let reports = service.store.reports(row.run_id).await?;
+        let state = service.store.study_state(row.study_id).await?;
+        let assessment = assess::of(&service.store, &service.settings, &state).await?;
         details.push(RunDetail {
             suggestion: row.suggestion.clone(),
             delivery: summary::stored(row.delivery.clone())?,
             run: summary::run(row)?,
             reports,
+            findings: assessment.findings,
         });
     }
     Ok(Json(details))

@@ -120,18 +120,15 @@ fn warnings(
     assessment: &Assessment,
     phase: Phase,
 ) -> Vec<String> {
-    let of = |kind| {
-        assessment
-            .findings
-            .iter()
-            .filter(move |one| one.kind == kind)
-    };
-    let mixed = of(FindingKind::Mixed).map(|one| one.what.clone());
+    let found = assessment.findings.iter().filter_map(|one| match one.kind {
+        FindingKind::Mixed => Some(one.what.clone()),
+        FindingKind::Ineffective => Some(format!("{} {}", one.what, one.action)),
+        // The summary has `quarantined` and `opened` for them.
+        FindingKind::Quarantine | FindingKind::Drift => None,
+    });
     let explores = state.pin.is_none() && matches!(phase, Phase::Design | Phase::Search);
     let short = explores.then(|| too_short(state, epoch, history)).flatten();
-    let ineffective =
-        of(FindingKind::Ineffective).map(|one| format!("{} {}", one.what, one.action));
-    mixed.chain(short).chain(ineffective).collect()
+    found.chain(short).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]

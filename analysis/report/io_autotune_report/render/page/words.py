@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from io_autotune_report.document import Gain, NodeHours, Noise, Study, Value
+    from io_autotune_report.document import FindingKind, Gain, NodeHours, Noise, Study, Value
 
 NBSP = "\u00a0"
 MINUS = "\u2212"
@@ -24,17 +24,16 @@ VERDICTS = {
 }
 """In the order in which verdicts are counted."""
 
-KINDS = {
+KINDS: dict[FindingKind, str] = {
     "regression": "Regression",
+    "quarantine": "Quarantine",
     "drift": "Drift",
     "mixed": "Mixed work",
-    "quarantine": "Quarantine",
     "ineffective": "Parameter without effect",
     "waste": "Budget without gain",
-    "quiet": "Quiet",
     "already_best": "Default is best",
+    "quiet": "Quiet",
 }
-"""The most urgent first."""
 
 _SMALL = 10.0
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
