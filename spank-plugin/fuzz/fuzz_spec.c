@@ -14,18 +14,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     // The job's name follows the SPEC's terminating zero.
     char *text = fuzz_text(data, size);
     const size_t length = strlen(text);
-    const int rc = ioat_spec_parse(text, &spec, error);
+    const int rc = ioat_spec_parse(text, "--io-autotune", &spec, error);
     assert((rc == 0) == (error[0] == '\0'));
     assert(ioat_text_is_printable(error, strlen(error)));
     assert(rc == 0 || strstr(error, "--io-autotune") != NULL);
-    const struct ioat_request request =
-        ioat_request_derive(&spec, length < size ? text + length + 1 : NULL);
-    assert(request.app[0] == '\0' || ioat_text_is_name(request.app, strlen(request.app)));
     if (rc == 0) {
-        // The canonical text parses back to the same request.
-        ioat_request_format(&request, canonical);
-        assert(request.meaningless_name || ioat_spec_parse(canonical, &again, error) == 0);
-        assert(request.meaningless_name || strcmp(again.accelerator, spec.accelerator) == 0);
+        // What travels parses back to the same SPEC, but for what says the job's own name.
+        const char *job_name = length < size ? text + length + 1 : NULL;
+        ioat_request_format(&spec, job_name, job_name, canonical);
+        assert(strlen(canonical) < IOAT_REQUEST_SIZE);
+        assert(ioat_text_is_printable(canonical, strlen(canonical)));
+        ioat_request_format(&spec, NULL, NULL, canonical);
+        assert(ioat_spec_parse(canonical, "--io-autotune", &again, error) == 0);
+        assert(strcmp(again.accelerator, spec.accelerator) == 0 &&
+               strcmp(again.app, spec.app) == 0);
     }
     free(text);
     return 0;

@@ -21,7 +21,7 @@
 // A killed helper is not run again with less time left.
 #define AGAIN_MS 100
 #define VALUE_MAX 65536
-#define REQUEST_MAX 1024
+#define REQUEST_MAX 2048
 
 enum kind { DIGITS, TEXT };
 

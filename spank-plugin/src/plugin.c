@@ -20,7 +20,8 @@ static char option_usage[] =
     "tune the I/O accelerator of this job: each run gets the parametrization that the tuner wants "
     "to see next. SPEC is a list separated by commas: an accelerator's name, or those of several "
     "with + between them, app=NAME (the application; default: the job's name), accelerator=NAME, "
-    "mode=tune (default), mode=observe (measure, apply nothing) or mode=off";
+    "mode=tune (default), mode=observe (measure, apply nothing), mode=off, or verbose (say what is "
+    "known wherever stderr goes). IO_AUTOTUNE=SPEC in the environment is the default";
 
 // Only slurmd reports an administrator's typos; users do not see them.
 static void report_loudly(const char *message)

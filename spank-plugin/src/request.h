@@ -2,27 +2,18 @@
 #ifndef IOAT_REQUEST_H
 #define IOAT_REQUEST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "spec.h"
 
-/// Absent names are empty.
-struct ioat_request {
-    enum ioat_mode mode;
-    char app[IOAT_NAME_MAX + 1];
-    char accelerator[IOAT_NAME_MAX + 1];
-    /// The job's name identifies no application, so the job is only observed.
-    bool meaningless_name;
-};
+/// Bytes of a job's name or comment that travel; the rest is cut.
+#define IOAT_REQUEST_TEXT_MAX 256
 
-#define IOAT_REQUEST_SIZE 384
+/// With its three times encoded texts, two names, keys and signs.
+#define IOAT_REQUEST_SIZE 2048
 
-/// Without app=, the application is `job_name` (may be NULL) with `_` for each character that names
-/// cannot have. If that is meaningless (`wrap`, `bash`, ...) or no name, the mode becomes observe.
-struct ioat_request ioat_request_derive(const struct ioat_spec *spec, const char *job_name);
-
-/// Writes app=NAME,accelerator=NAME,mode=MODE[,note=meaningless_name] without empty items.
-void ioat_request_format(const struct ioat_request *request, char text[IOAT_REQUEST_SIZE]);
+/// Writes [app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=MODE. Without app= the
+/// service makes the application of the job's name and comment, each of which may be NULL. TEXT is
+/// percent-encoded: what a name cannot have is %XX.
+void ioat_request_format(const struct ioat_spec *spec, const char *job_name, const char *comment,
+                         char text[IOAT_REQUEST_SIZE]);
 
 #endif

@@ -7,8 +7,8 @@
 
 #define SPEC_MAX 1024
 #define CHOICES                                                                                    \
-    "Give an accelerator's name, app=NAME, accelerator=NAME or mode=tune|observe|off, separated "  \
-    "by commas"
+    "Give an accelerator's name, app=NAME, accelerator=NAME, mode=tune|observe|off or verbose, "   \
+    "separated by commas"
 #define NAME_RULE                                                                                  \
     "a name is 1 to 128 letters, digits and . _ + @ -, and starts with a letter or a digit"
 
@@ -30,6 +30,7 @@ struct slice {
 };
 
 struct reader {
+    const char *from;
     struct ioat_spec *spec;
     bool mode_given;
     char *error;
@@ -58,7 +59,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct reader *reader, s
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    snprintf(reader->error, IOAT_SPEC_ERROR_SIZE, "--io-autotune: \"%.*s%s\": %s. " CHOICES ".",
+    snprintf(reader->error, IOAT_SPEC_ERROR_SIZE, "%s: \"%.*s%s\": %s. " CHOICES ".", reader->from,
              (int)(item.length > 64 ? 64 : item.length), item.start, item.length > 64 ? "..." : "",
              reason);
     ioat_text_clean(reader->error, strlen(reader->error));
@@ -96,9 +97,12 @@ static int take_item(struct reader *reader, struct slice item)
     if (item.length == 0)
         return refuse(reader, item, "there is nothing before or after a comma");
     if (sign == NULL) {
-        // No accelerator has such a name; the user means the mode.
+        if (equals(item, "verbose")) {
+            reader->spec->verbose = true;
+            return 0;
+        }
         if (find_mode(item, &mode))
-            return refuse(reader, item, "write mode=%s", ioat_mode_name(mode));
+            return take_mode(reader, item, item);
         return take_name(reader, item, "accelerator", item, reader->spec->accelerator);
     }
     const struct slice key = {item.start, (size_t)(sign - item.start)};
@@ -112,9 +116,10 @@ static int take_item(struct reader *reader, struct slice item)
     return refuse(reader, item, "there is no such key");
 }
 
-int ioat_spec_parse(const char *text, struct ioat_spec *spec, char error[IOAT_SPEC_ERROR_SIZE])
+int ioat_spec_parse(const char *text, const char *from, struct ioat_spec *spec,
+                    char error[IOAT_SPEC_ERROR_SIZE])
 {
-    struct reader reader = {.spec = spec, .error = error};
+    struct reader reader = {.from = from, .spec = spec, .error = error};
     *spec = (struct ioat_spec){.mode = IOAT_MODE_TUNE};
     error[0] = '\0';
     if (text == NULL || text[0] == '\0' || strcmp(text, "(null)") == 0)

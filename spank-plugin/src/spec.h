@@ -2,6 +2,7 @@
 #ifndef IOAT_SPEC_H
 #define IOAT_SPEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "text.h"
@@ -19,14 +20,18 @@ struct ioat_spec {
     enum ioat_mode mode;
     char app[IOAT_NAME_MAX + 1];
     char accelerator[IOAT_NAME_MAX + 1];
+    /// Say what is known of the application wherever stderr goes.
+    bool verbose;
 };
 
 #define IOAT_SPEC_ERROR_SIZE 512
 
-/// Parses an accelerator's name and key=value items with the keys app, accelerator and mode. NULL,
-/// "" and "(null)" mean no SPEC (Slurm passes all three, src/common/plugstack.c). Returns 0; or -1
-/// with an empty `spec` and, in `error`, what is wrong and what can be given.
-int ioat_spec_parse(const char *text, struct ioat_spec *spec, char error[IOAT_SPEC_ERROR_SIZE]);
+/// Parses an accelerator's name, a mode, `verbose`, and key=value items with the keys app,
+/// accelerator and mode. NULL, "" and "(null)" mean no SPEC (Slurm passes all three,
+/// src/common/plugstack.c). `from` says where it was given. Returns 0; or -1 with an empty `spec`
+/// and, in `error`, what is wrong and what can be given.
+int ioat_spec_parse(const char *text, const char *from, struct ioat_spec *spec,
+                    char error[IOAT_SPEC_ERROR_SIZE]);
 
 const char *ioat_mode_name(enum ioat_mode mode);
 

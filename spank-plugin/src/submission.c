@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "environment.h"
+#include "launcher.h"
 #include "log.h"
 #include "spawn.h"
 
@@ -16,20 +18,19 @@
 // The helper's own deadline is earlier by this, so that it can still say why it failed.
 #define MARGIN_MS 20
 
-static bool is_inside_job(void)
-{
-    return getenv("SLURM_JOB_ID") != NULL || getenv("SLURM_JOBID") != NULL;
-}
-
 // What a job inherits with the prefix SLURM_SPANK_ (src/common/plugstack.c, src/sbatch/opt.c): its
 // request, and the option as it was given.
 #define INHERITED_REQUEST "SLURM_SPANK_IO_AUTOTUNE"
 #define INHERITED_OPTION "SLURM_SPANK__SLURM_SPANK_OPTION_io_autotune_io_autotune"
 
+// A user's own: a SPEC for what names none, and a wish to be told.
+#define USERS_SPEC "IO_AUTOTUNE"
+#define USERS_VERBOSE "IO_AUTOTUNE_VERBOSE"
+
 // An srun inside a job; a nested sbatch or salloc submits a job of its own.
 static bool is_part_of_job(void)
 {
-    return spank_context() == S_CTX_LOCAL && is_inside_job();
+    return spank_context() == S_CTX_LOCAL && ioat_launcher_is_inside_job();
 }
 
 static bool run_helper(struct ioat_submission *submission, const struct ioat_arguments *arguments,
@@ -68,10 +69,23 @@ static bool run_helper(struct ioat_submission *submission, const struct ioat_arg
     return complete;
 }
 
+// Programs that submit jobs read what sbatch prints, often with stderr merged into stdout.
+static bool is_silent(const struct ioat_submission *submission)
+{
+    const char *verbose = getenv(USERS_VERBOSE);
+    if (submission->spec.verbose || (verbose != NULL && strcmp(verbose, "1") == 0))
+        return false;
+    return ioat_launcher_is_quiet() || isatty(STDERR_FILENO) == 0;
+}
+
 static void say(const char *line, void *data)
 {
     (void)data;
-    IOAT_INFO("%s", line);
+    // Slurm's log is below its level then.
+    if (ioat_launcher_is_quiet())
+        fprintf(stderr, "%s: io-autotune: %s\n", program_invocation_short_name, line);
+    else
+        IOAT_INFO("%s", line);
 }
 
 static void complain(const char *line, void *data)
@@ -121,7 +135,7 @@ static const char *without_null(const char *value)
 static void adopt(struct ioat_submission *submission, const char *value,
                   const struct ioat_spec *spec)
 {
-    const char *inherited = is_inside_job() ? getenv(INHERITED_OPTION) : NULL;
+    const char *inherited = ioat_launcher_is_inside_job() ? getenv(INHERITED_OPTION) : NULL;
     const bool replay = inherited != NULL && !submission->replayed &&
                         strcmp(without_null(inherited), without_null(value)) == 0;
     submission->replayed = submission->replayed || replay;
@@ -134,36 +148,53 @@ static void adopt(struct ioat_submission *submission, const char *value,
         submission->spec.app[0] = '\0';
 }
 
+// Whether a SPEC can be used; says why not.
+static bool read_spec(struct ioat_submission *submission, const struct ioat_arguments *arguments,
+                      const char *value, const char *from, struct ioat_spec *spec)
+{
+    char error[IOAT_SPEC_ERROR_SIZE];
+    if (ioat_spec_parse(value, from, spec, error) != 0) {
+        IOAT_ERROR("%s", error);
+        return false;
+    }
+    return spec->accelerator[0] == '\0' || spec->mode == IOAT_MODE_OFF || is_part_of_job() ||
+           !is_refused(submission, arguments, spec->accelerator);
+}
+
 int ioat_submission_option(struct ioat_submission *submission,
                            const struct ioat_arguments *arguments, const char *value)
 {
-    char error[IOAT_SPEC_ERROR_SIZE];
     struct ioat_spec spec;
-    if (ioat_spec_parse(value, &spec, error) != 0) {
-        IOAT_ERROR("%s", error);
-        return -1;
-    }
-    if (spec.accelerator[0] != '\0' && spec.mode != IOAT_MODE_OFF && !is_part_of_job() &&
-        is_refused(submission, arguments, spec.accelerator))
+    if (!read_spec(submission, arguments, value, "--io-autotune", &spec))
         return -1;
     adopt(submission, value, &spec);
     return 0;
 }
 
-// sbatch exports the job's name before it processes the options; salloc does not, so inside a job
-// it sees the outer job's name.
-static const char *job_name(void)
+// Slurm gives the option's SPECs in the order of their weight; the environment's weighs less than
+// any. A wrong one cannot refuse the job, which stays untuned.
+static bool adopt_environment(struct ioat_submission *submission,
+                              const struct ioat_arguments *arguments)
 {
-    if (spank_context() == S_CTX_ALLOCATOR && is_inside_job() &&
-        strcmp(program_invocation_short_name, "salloc") == 0)
-        return NULL;
-    return getenv("SLURM_JOB_NAME");
+    const char *value = getenv(USERS_SPEC);
+    struct ioat_spec spec;
+    if (value == NULL)
+        return arguments->default_on;
+    if (!read_spec(submission, arguments, value, USERS_SPEC, &spec))
+        return false;
+    submission->spec = spec;
+    // An outer job's submission may have had it.
+    if (ioat_launcher_is_inside_job())
+        submission->spec.app[0] = '\0';
+    return spec.mode != IOAT_MODE_OFF;
 }
 
 static void preview(struct ioat_submission *submission, const struct ioat_arguments *arguments)
 {
     char output[OUTPUT_MAX + 1];
     struct ioat_spawn_result result;
+    if (is_silent(submission))
+        return;
     if (!run_helper(submission, arguments, "submit", "--request", submission->request, &result,
                     output, OUTPUT_MAX))
         return;
@@ -189,28 +220,30 @@ static void pass_on(const char *request, spank_t spank)
 
 static void explain_step(struct ioat_submission *submission)
 {
-    if (submission->explained)
+    if (submission->explained || is_silent(submission))
         return;
     submission->explained = true;
-    IOAT_INFO("this step stays untuned: its job was submitted without --io-autotune or with "
-              "mode=off, and half a job is never tuned; give the option to sbatch or salloc "
-              "instead");
+    say("this step stays untuned: its job was submitted without --io-autotune or with mode=off, "
+        "and half a job is never tuned; give the option to sbatch or salloc instead",
+        NULL);
 }
 
 // A later component's option has no effect.
 static void explain_component(struct ioat_submission *submission)
 {
     const bool carried = submission->request[0] != '\0';
-    if (submission->explained ||
+    if (submission->explained || is_silent(submission) ||
         (carried && is_same_spec(&submission->spec, &submission->first_spec)))
         return;
     submission->explained = true;
     if (carried)
-        IOAT_INFO("the first component of this job carries its run; what --io-autotune says for a "
-                  "later one is not used");
+        say("the first component of this job carries its run; what --io-autotune says for a later "
+            "one is not used",
+            NULL);
     else
-        IOAT_INFO("this job stays untuned: the first component of a job carries its run, and "
-                  "--io-autotune was given for a later one only; give it for the first");
+        say("this job stays untuned: the first component of a job carries its run, and "
+            "--io-autotune was given for a later one only; give it for the first",
+            NULL);
 }
 
 static bool send(const struct ioat_submission *submission, spank_t spank)
@@ -231,24 +264,23 @@ static bool send(const struct ioat_submission *submission, spank_t spank)
 void ioat_submission_post_opt(struct ioat_submission *submission,
                               const struct ioat_arguments *arguments, spank_t spank)
 {
-    const bool on =
-        submission->asked ? submission->spec.mode != IOAT_MODE_OFF : arguments->default_on;
+    const bool asked = submission->asked && submission->spec.mode != IOAT_MODE_OFF;
     if (is_part_of_job()) {
         const char *request = getenv(INHERITED_REQUEST);
         if (request != NULL)
             pass_on(request, spank);
-        else if (on && submission->asked)
+        else if (asked)
             explain_step(submission);
         return;
     }
     const bool first = submission->components++ == 0;
     if (first) {
+        const bool on = submission->asked ? asked : adopt_environment(submission, arguments);
         submission->first_spec = submission->spec;
-        if (on) {
-            const struct ioat_request request = ioat_request_derive(&submission->spec, job_name());
-            ioat_request_format(&request, submission->request);
-        }
-    } else if (on && submission->asked_here) {
+        if (on)
+            ioat_request_format(&submission->spec, ioat_launcher_job_name(),
+                                ioat_launcher_comment(), submission->request);
+    } else if (asked && submission->asked_here) {
         explain_component(submission);
     }
     submission->asked_here = false;

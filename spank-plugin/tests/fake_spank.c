@@ -31,6 +31,35 @@ static size_t line_count;
 struct fake fake;
 bool fake_no_pidfd;
 
+// Exported by the test's program, with the size that the plugin looks for.
+char opt[1024];
+
+static char *option_get(void *options, const char *name)
+{
+    assert_ptr_equal(options, opt);
+    return (char *)(strcmp(name, "job-name") == 0 ? fake.job_name : fake.comment);
+}
+
+static bool option_isset(void *options, const char *name)
+{
+    assert_ptr_equal(options, opt);
+    if (strcmp(name, "comment") == 0)
+        return fake.comment != NULL;
+    return strcmp(name, "quiet") == 0 ? fake.quiet : fake.parsable;
+}
+
+void *__wrap_dlsym(void *where, const char *name);
+
+void *__wrap_dlsym(void *where, const char *name)
+{
+    assert_null(where);
+    if (!fake.options)
+        return NULL;
+    if (strcmp(name, "opt") == 0)
+        return opt;
+    return strcmp(name, "slurm_option_get") == 0 ? (void *)option_get : (void *)option_isset;
+}
+
 int __real_ioat_pidfd_open(pid_t pid);
 int __wrap_ioat_pidfd_open(pid_t pid);
 

@@ -25,6 +25,10 @@ struct fake {
     /// What slurm_spank_init registered.
     struct spank_option option;
     bool registered;
+    /// Whether the launching program lets its options be read, as sbatch does, and some of them.
+    bool options;
+    const char *job_name, *comment;
+    bool quiet, parsable;
 };
 
 extern struct fake fake;

@@ -69,7 +69,7 @@ static void specs(void **state)
         // Exactly as long as the text, for the sanitizer.
         char *copy = strndup(text, length);
         assert_non_null(copy);
-        const int rc = ioat_spec_parse(copy, &spec, error);
+        const int rc = ioat_spec_parse(copy, "--io-autotune", &spec, error);
         free(copy);
         assert_int_equal(rc == 0, error[0] == '\0');
         assert_true(ioat_text_is_printable(error, strlen(error)));
@@ -80,11 +80,10 @@ static void specs(void **state)
         assert_true(spec.accelerator[0] == '\0' ||
                     ioat_text_is_name(spec.accelerator, strlen(spec.accelerator)));
         // What travels with the job reads back as it was meant.
-        const struct ioat_request request = ioat_request_derive(&spec, "ocean");
-        ioat_request_format(&request, canonical);
-        assert_int_equal(ioat_spec_parse(canonical, &again, error), 0);
+        ioat_request_format(&spec, NULL, NULL, canonical);
+        assert_int_equal(ioat_spec_parse(canonical, "--io-autotune", &again, error), 0);
         assert_string_equal(again.accelerator, spec.accelerator);
-        assert_int_equal(again.mode, request.mode);
+        assert_int_equal(again.mode, spec.mode);
     }
     // The pieces do hit the grammar, and miss it.
     assert_in_range(accepted, ROUNDS / 100, ROUNDS - ROUNDS / 100);
@@ -100,9 +99,13 @@ static void job_names(void **state)
         for (size_t j = 0; j < length; j++)
             name[j] = (char)(1 + below(255));
         name[length] = '\0';
-        const struct ioat_request request = ioat_request_derive(&spec, name);
-        assert_true(request.app[0] == '\0' || ioat_text_is_name(request.app, strlen(request.app)));
-        assert_int_equal(request.mode == IOAT_MODE_OBSERVE, request.meaningless_name);
+        char text[IOAT_REQUEST_SIZE];
+        ioat_request_format(&spec, name, name, text);
+        assert_true(ioat_text_is_printable(text, strlen(text)));
+        const char *comma = strchr(text, ',');
+        // Two texts at most, neither of which ends early.
+        assert_int_equal(comma == NULL, length == 0);
+        assert_int_equal(strcmp(strrchr(text, 'm'), "mode=tune"), 0);
     }
 }
 

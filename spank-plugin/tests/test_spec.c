@@ -26,14 +26,20 @@ static void good_specs(void **state)
         {"romio,app=a.b_c+d@e-f", "a.b_c+d@e-f", "romio", IOAT_MODE_TUNE},
         {"romio+page-cache", "", "romio+page-cache", IOAT_MODE_TUNE},
         {"app=a,accelerator=b+c+d", "a", "b+c+d", IOAT_MODE_TUNE},
+        {"off", "", "", IOAT_MODE_OFF},
+        {"app=x,observe", "x", "", IOAT_MODE_OBSERVE},
+        {"verbose", "", "", IOAT_MODE_TUNE},
+        {"romio,verbose,verbose", "", "romio", IOAT_MODE_TUNE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ioat_spec spec;
         char error[IOAT_SPEC_ERROR_SIZE];
-        assert_int_equal(ioat_spec_parse(cases[i].text, &spec, error), 0);
+        assert_int_equal(ioat_spec_parse(cases[i].text, "--io-autotune", &spec, error), 0);
         assert_string_equal(spec.app, cases[i].app);
         assert_string_equal(spec.accelerator, cases[i].accelerator);
         assert_int_equal(spec.mode, cases[i].mode);
+        assert_int_equal(spec.verbose,
+                         cases[i].text != NULL && strstr(cases[i].text, "verbose") != NULL);
         assert_string_equal(error, "");
     }
 }
@@ -67,15 +73,16 @@ static void bad_specs(void **state)
         {"+romio", "a name is 1 to 128"},
         {"romio+page-cache,ompio", "accelerator is given twice"},
         {" romio", "a name is 1 to 128"},
-        {"off", "\"off\": write mode=off"},
-        {"app=x,observe", "write mode=observe"},
+        {"off,mode=tune", "mode is given twice"},
+        {"tune,observe", "mode is given twice"},
+        {"verbose=1", "there is no such key"},
         {"r\x1b[0m", "\"r?[0m\""},
         {"r\nerror: x", "\"r?error: x\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ioat_spec spec;
         char error[IOAT_SPEC_ERROR_SIZE];
-        assert_int_equal(ioat_spec_parse(cases[i].text, &spec, error), -1);
+        assert_int_equal(ioat_spec_parse(cases[i].text, "--io-autotune", &spec, error), -1);
         assert_string_equal(spec.app, "");
         assert_string_equal(spec.accelerator, "");
         if (strstr(error, cases[i].reason) == NULL)
@@ -92,80 +99,64 @@ static void long_specs(void **state)
     struct ioat_spec spec;
     memset(text, 'x', sizeof text);
     text[IOAT_NAME_MAX] = '\0';
-    assert_int_equal(ioat_spec_parse(text, &spec, error), 0);
+    assert_int_equal(ioat_spec_parse(text, "IO_AUTOTUNE", &spec, error), 0);
     assert_int_equal(strlen(spec.accelerator), IOAT_NAME_MAX);
     text[IOAT_NAME_MAX] = 'x';
     text[IOAT_NAME_MAX + 1] = '\0';
-    assert_int_equal(ioat_spec_parse(text, &spec, error), -1);
+    assert_int_equal(ioat_spec_parse(text, "IO_AUTOTUNE", &spec, error), -1);
     text[IOAT_NAME_MAX + 1] = 'x';
     text[sizeof text - 1] = '\0';
-    assert_int_equal(ioat_spec_parse(text, &spec, error), -1);
+    assert_int_equal(ioat_spec_parse(text, "IO_AUTOTUNE", &spec, error), -1);
     assert_non_null(strstr(error, "longer than 1024 bytes"));
+    assert_int_equal(strncmp(error, "IO_AUTOTUNE: ", 13), 0);
 }
 
-static void derived(const char *spec_text, const char *job_name, const char *expected)
+static void formatted(const char *spec_text, const char *job_name, const char *comment,
+                      const char *expected)
 {
     struct ioat_spec spec;
     char error[IOAT_SPEC_ERROR_SIZE], text[IOAT_REQUEST_SIZE];
-    assert_int_equal(ioat_spec_parse(spec_text, &spec, error), 0);
-    const struct ioat_request request = ioat_request_derive(&spec, job_name);
-    ioat_request_format(&request, text);
+    assert_int_equal(ioat_spec_parse(spec_text, "--io-autotune", &spec, error), 0);
+    ioat_request_format(&spec, job_name, comment, text);
     assert_string_equal(text, expected);
 }
 
 static void requests(void **state)
 {
     (void)state;
-    derived("app=ocean,romio", "whatever", "app=ocean,accelerator=romio,mode=tune");
-    derived("", "ocean", "app=ocean,mode=tune");
-    derived("romio+page-cache", "ocean", "app=ocean,accelerator=romio+page-cache,mode=tune");
-    derived("romio", "ocean", "app=ocean,accelerator=romio,mode=tune");
-    derived("mode=observe", "ocean", "app=ocean,mode=observe");
-    // An explicit name is never meaningless.
-    derived("app=wrap", NULL, "app=wrap,mode=tune");
-    derived("", "my job, v=2", "app=my_job__v_2,mode=tune");
-    derived("", "ocean.sh", "app=ocean.sh,mode=tune");
-    derived("", "runner", "app=runner,mode=tune");
-}
-
-static void meaningless_names(void **state)
-{
-    (void)state;
-    const char *const names[] = {"wrap",   "bash",   "sh",        "zsh",       "interactive",
-                                 "run.sh", "job.sh", "script.sh", "submit.sh", "sbatch",
-                                 "a.out",  "BASH",   "Run.sh",    "job.slurm"};
-    char expected[IOAT_REQUEST_SIZE];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(expected, sizeof expected, "app=%s,mode=observe,note=meaningless_name", names[i]);
-        derived("", names[i], expected);
-    }
-    const char *const hopeless[] = {NULL,      "",       "_x",
-                                    ".hidden", "(null)", "\xe6\xa8\xa1\xe6\x93\xac"};
-    for (size_t i = 0; i < sizeof hopeless / sizeof *hopeless; i++)
-        derived("romio", hopeless[i], "accelerator=romio,mode=observe,note=meaningless_name");
-    char longest[IOAT_NAME_MAX + 2];
-    memset(longest, 'x', sizeof longest);
-    longest[IOAT_NAME_MAX + 1] = '\0';
-    derived("", longest, "mode=observe,note=meaningless_name");
+    formatted("app=ocean,romio", "whatever", "c", "app=ocean,accelerator=romio,mode=tune");
+    formatted("", "ocean", NULL, "name=ocean,mode=tune");
+    formatted("romio+page-cache", "o", "", "name=o,accelerator=romio+page-cache,mode=tune");
+    formatted("observe", "ocean", "rule_map", "name=ocean,comment=rule_map,mode=observe");
+    formatted("", NULL, NULL, "mode=tune");
+    formatted("", "my job, v=2%", NULL, "name=my%20job%2C%20v%3D2%25,mode=tune");
+    formatted("", "nf-MAP_(a)\n", NULL, "name=nf-MAP_%28a%29%0A,mode=tune");
+    formatted("", "\xe6\xa8\xa1", NULL, "name=%E6%A8%A1,mode=tune");
 }
 
 static void the_longest_request_fits(void **state)
 {
     (void)state;
-    struct ioat_request request = {.mode = IOAT_MODE_OBSERVE, .meaningless_name = true};
-    char text[IOAT_REQUEST_SIZE];
-    memset(request.app, 'a', IOAT_NAME_MAX);
-    memset(request.accelerator, 'b', IOAT_NAME_MAX);
-    ioat_request_format(&request, text);
-    assert_non_null(strstr(text, ",note=meaningless_name"));
+    struct ioat_spec spec = {.mode = IOAT_MODE_OBSERVE};
+    char text[IOAT_REQUEST_SIZE], longest[4096];
+    memset(spec.accelerator, 'b', IOAT_NAME_MAX);
+    memset(longest, '\xff', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    ioat_request_format(&spec, longest, longest, text);
+    assert_non_null(strstr(text, "b,mode=observe"));
+    // Three bytes for each of the first 256.
+    const size_t encoded = (size_t)3 * IOAT_REQUEST_TEXT_MAX;
+    assert_int_equal(strcspn(text, ","), strlen("name=") + encoded);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_specs),        cmocka_unit_test(bad_specs),
-        cmocka_unit_test(long_specs),        cmocka_unit_test(requests),
-        cmocka_unit_test(meaningless_names), cmocka_unit_test(the_longest_request_fits),
+        cmocka_unit_test(good_specs),
+        cmocka_unit_test(bad_specs),
+        cmocka_unit_test(long_specs),
+        cmocka_unit_test(requests),
+        cmocka_unit_test(the_longest_request_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,11 @@ static void post_opt(void)
 static int setup(void **state)
 {
     (void)state;
-    static const char *const unset[] = {"SLURM_JOB_ID",   "SLURM_JOBID",
-                                        "SLURM_JOB_NAME", "SLURM_SPANK_IO_AUTOTUNE",
-                                        INHERITED_OPTION, "SLURM_CONF"};
+    // Tests' stderr is no terminal.
+    setenv("IO_AUTOTUNE_VERBOSE", "1", 1);
+    static const char *const unset[] = {
+        "SLURM_JOB_ID",   "SLURM_JOBID", "SLURM_JOB_NAME", "SLURM_SPANK_IO_AUTOTUNE",
+        INHERITED_OPTION, "SLURM_CONF",  "IO_AUTOTUNE"};
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
         unsetenv(unset[i]);
     scratch_make();
@@ -111,12 +113,12 @@ static void the_request_travels_and_the_preview_is_shown(void **state)
     begin(S_CTX_ALLOCATOR, "echo 'ocean on romio: nothing known yet'; echo noise >&2");
     assert_int_equal(option(NULL), 0);
     post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "name=ocean,mode=tune");
     assert_int_equal(fake_logged(FAKE_INFO, "ocean on romio: nothing known yet"), 1);
     assert_int_equal(fake_logged(FAKE_INFO, ""), 1);
     const char *calls = scratch_read("calls");
     assert_int_equal(strncmp(calls, "submit --config /etc/c.toml --deadline-ms ", 42), 0);
-    assert_non_null(strstr(calls, " --request app=ocean,mode=tune\n"));
+    assert_non_null(strstr(calls, " --request name=ocean,mode=tune\n"));
     const char *environment = scratch_read("env");
     assert_null(strstr(environment, "SECRET"));
     assert_non_null(strstr(environment, "SLURM_CONF=/etc/other.conf"));
@@ -164,7 +166,7 @@ static void default_on(void **state)
     begin(S_CTX_ALLOCATOR, "echo line");
     assert_int_equal(slurm_spank_init(fake_handle(), 2, on), 0);
     post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "name=ocean,mode=tune");
     begin(S_CTX_ALLOCATOR, "echo line");
     assert_int_equal(slurm_spank_init(fake_handle(), 2, on), 0);
     assert_int_equal(option("mode=off"), 0);
@@ -172,35 +174,126 @@ static void default_on(void **state)
     assert_null(fake_control_value("IO_AUTOTUNE"));
 }
 
-static void meaningless_name(void **state)
-{
-    (void)state;
-    setenv("SLURM_JOB_NAME", "wrap", 1);
-    begin(S_CTX_ALLOCATOR, "");
-    assert_int_equal(option("romio"), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"),
-                        "app=wrap,accelerator=romio,mode=observe,note=meaningless_name");
-}
-
-static void salloc_inside_a_job_has_no_name_of_its_own(void **state)
+static void the_job_is_named_as_squeue_will_show_it(void **state)
 {
     (void)state;
     char *const real = program_invocation_short_name;
-    char salloc[] = "salloc";
+    char sbatch[] = "sbatch";
+    // What the environment says is the outer job's.
+    setenv("SLURM_JOB_ID", "7", 1);
     setenv("SLURM_JOB_NAME", "outer", 1);
+    begin(S_CTX_ALLOCATOR, "");
+    fake.options = true;
+    fake.job_name = "nf-MAP_(a, b)";
+    fake.comment = "rule_map";
+    assert_int_equal(option("romio"), 0);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"),
+                        "name=nf-MAP_%28a%2C%20b%29,comment=rule_map,accelerator=romio,mode=tune");
+    // A script from standard input has no name.
+    begin(S_CTX_ALLOCATOR, "");
+    fake.options = true;
+    assert_int_equal(option(NULL), 0);
+    program_invocation_short_name = sbatch;
+    post_opt();
+    program_invocation_short_name = real;
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "name=sbatch,mode=tune");
+}
+
+static void a_name_that_cannot_be_asked_for_is_no_outer_jobs(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_NAME", "ocean", 1);
+    begin(S_CTX_ALLOCATOR, "");
+    assert_int_equal(option(""), 0);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "name=ocean,mode=tune");
     setenv("SLURM_JOB_ID", "7", 1);
     begin(S_CTX_ALLOCATOR, "");
     assert_int_equal(option(""), 0);
-    program_invocation_short_name = salloc;
     post_opt();
-    program_invocation_short_name = real;
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "mode=observe,note=meaningless_name");
-    // A nested sbatch has put its own name there.
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "mode=tune");
+}
+
+static void the_environment_weighs_less_than_the_option(void **state)
+{
+    (void)state;
+    char *on[] = {"default=on", words[0]};
+    // The environment, the option, whether inside a job, the site's default, and what travels.
+    const struct {
+        const char *environment, *option;
+        bool inside, on;
+        const char *expected;
+    } cases[] = {
+        {"app=env,romio", NULL, false, false, "app=env,accelerator=romio,mode=tune"},
+        {"app=env,romio", "app=own", false, false, "app=own,mode=tune"},
+        {"off", NULL, false, true, NULL},
+        {"off", "app=own", false, true, "app=own,mode=tune"},
+        {"", NULL, false, false, "mode=tune"},
+        {NULL, NULL, false, true, "mode=tune"},
+        // The outer job's submission may have had it too.
+        {"app=env,romio", NULL, true, false, "accelerator=romio,mode=tune"},
+        // What cannot be understood cannot be obeyed, nor may it stop a job.
+        {"colour=blue", NULL, false, true, NULL},
+        {"colour=blue", "app=own", false, true, "app=own,mode=tune"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(S_CTX_ALLOCATOR, "");
+        unsetenv("IO_AUTOTUNE");
+        unsetenv("SLURM_JOB_ID");
+        if (cases[i].environment != NULL)
+            setenv("IO_AUTOTUNE", cases[i].environment, 1);
+        if (cases[i].inside)
+            setenv("SLURM_JOB_ID", "7", 1);
+        if (cases[i].on)
+            assert_int_equal(slurm_spank_init(fake_handle(), 2, on), 0);
+        if (cases[i].option != NULL)
+            assert_int_equal(option(cases[i].option), 0);
+        post_opt();
+        const char *found = fake_control_value("IO_AUTOTUNE");
+        if (cases[i].expected == NULL)
+            assert_null(found);
+        else
+            assert_string_equal(found, cases[i].expected);
+        const bool wrong = cases[i].option == NULL && cases[i].environment != NULL &&
+                           strcmp(cases[i].environment, "colour=blue") == 0;
+        assert_int_equal(fake_logged(FAKE_ERROR, "IO_AUTOTUNE: \"colour=blue\": there is no"),
+                         wrong);
+    }
+}
+
+static void nothing_is_said_where_no_person_reads(void **state)
+{
+    (void)state;
+    // What was given, and whether the preview is shown: tests' stderr is no terminal.
+    const struct {
+        const char *spec, *variable;
+        bool said;
+    } cases[] = {
+        {"app=ocean", NULL, false},
+        {"app=ocean", "0", false},
+        {"app=ocean", "1", true},
+        {"app=ocean,verbose", NULL, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsetenv("IO_AUTOTUNE_VERBOSE");
+        if (cases[i].variable != NULL)
+            setenv("IO_AUTOTUNE_VERBOSE", cases[i].variable, 1);
+        begin(S_CTX_ALLOCATOR, "echo line");
+        assert_int_equal(option(cases[i].spec), 0);
+        post_opt();
+        assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=ocean,mode=tune");
+        assert_int_equal(fake_logged(FAKE_INFO, "line"), cases[i].said);
+        // Nor is it asked for.
+        assert_int_equal(scratch_exists("calls"), cases[i].said);
+        scratch_remove();
+        scratch_make();
+    }
+    // An error is always shown.
+    unsetenv("IO_AUTOTUNE_VERBOSE");
     begin(S_CTX_ALLOCATOR, "");
-    assert_int_equal(option(""), 0);
-    post_opt();
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=outer,mode=tune");
+    assert_int_equal(option("colour=green"), -1);
+    assert_int_equal(fake_logged(FAKE_ERROR, "there is no such key"), 1);
 }
 
 static void an_inherited_option_lends_no_name(void **state)
@@ -210,7 +303,7 @@ static void an_inherited_option_lends_no_name(void **state)
     const struct {
         const char *outer, *calls[3], *expected;
     } cases[] = {
-        {"app=outer,romio", {"app=outer,romio"}, "app=inner,accelerator=romio,mode=tune"},
+        {"app=outer,romio", {"app=outer,romio"}, "name=inner,accelerator=romio,mode=tune"},
         {"app=outer", {"app=own", "app=outer"}, "app=own,mode=tune"},
         {"app=outer", {"app=outer", "app=own"}, "app=own,mode=tune"},
         // Somebody wrote it again: in the script, or on the command line.
@@ -223,9 +316,10 @@ static void an_inherited_option_lends_no_name(void **state)
         {"mode=off", {"mode=off", "app=own"}, "app=own,mode=tune"},
     };
     setenv("SLURM_JOB_ID", "7", 1);
-    setenv("SLURM_JOB_NAME", "inner", 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         begin(S_CTX_ALLOCATOR, "");
+        fake.options = true;
+        fake.job_name = "inner";
         setenv(INHERITED_OPTION, cases[i].outer, 1);
         for (size_t j = 0; j < 3 && cases[i].calls[j] != NULL; j++)
             assert_int_equal(option(cases[i].calls[j]), 0);
@@ -335,8 +429,7 @@ static void only_exit_status_2_refuses(void **state)
     post_opt();
     assert_int_equal(fake_logged(FAKE_ERROR, ""), 0);
     assert_int_equal(fake_logged(FAKE_INFO, ""), 0);
-    assert_string_equal(fake_control_value("IO_AUTOTUNE"),
-                        "accelerator=romio,mode=observe,note=meaningless_name");
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "accelerator=romio,mode=tune");
 }
 
 static void nothing_is_checked_inside_a_job(void **state)
@@ -468,8 +561,10 @@ int main(void)
         CASE(a_job_that_did_not_ask_costs_nothing),
         CASE(mode_off),
         CASE(default_on),
-        CASE(meaningless_name),
-        CASE(salloc_inside_a_job_has_no_name_of_its_own),
+        CASE(the_job_is_named_as_squeue_will_show_it),
+        CASE(a_name_that_cannot_be_asked_for_is_no_outer_jobs),
+        CASE(the_environment_weighs_less_than_the_option),
+        CASE(nothing_is_said_where_no_person_reads),
         CASE(an_inherited_option_lends_no_name),
         CASE(an_outer_request_does_not_leak_into_a_job_that_is_off),
         CASE(direct_srun),
