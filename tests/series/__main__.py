@@ -1,0 +1,82 @@
+"""``make test-series``: the cluster suite on each series of Slurm, on this one machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from series import roots
+from series.suites import SUITES, Suite, named
+
+TREE = roots.TREE
+DIRECTORY = Path("/var/lib/io-autotune-series")
+"""Where the roots are kept."""
+STAGED = ("stage/bin", "stage/share", "workloads/lives", "workloads/storm")
+"""The programs in Rust: built on the host, run in every root. All else is compiled inside."""
+PARTS = ("spank-plugin", "mpi-in-force", "tests/workloads")
+"""Directories whose C is compiled against a root's own headers, warnings being errors."""
+
+
+def main() -> int:
+    """Run the tests in each suite, and return 1 if any failed."""
+    parser = argparse.ArgumentParser(prog="series", description=__doc__)
+    parser.add_argument("--suite", action="append", help="only this one; may be given again")
+    parser.add_argument("--directory", type=Path, default=DIRECTORY, help="where roots are kept")
+    parser.add_argument("--clusters", type=int, default=3, help="clusters side by side")
+    parser.add_argument("--shell", action="store_true", help="a shell in the root instead of tests")
+    parser.add_argument("tests", nargs="*", default=["tests/cluster"], help="as pytest takes them")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        parser.error("roots are made and entered by root only: run it as root")
+    try:
+        suites = [named(name) for name in options.suite] if options.suite else list(SUITES)
+    except ValueError as error:
+        parser.error(str(error))
+    failed = []
+    for suite in suites:
+        print(f"== {suite.name}: Slurm {suite.slurm}", flush=True)
+        root = roots.ensure(suite, options.directory)
+        build = TREE / "build/series" / suite.name
+        command = ["/bin/bash"] if options.shell else _tests(options)
+        if _inside(suite, root, build, command) != 0:
+            failed.append(suite.name)
+    if failed:
+        print(f"series: failed on {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _tests(options: argparse.Namespace) -> list[str]:
+    """Return the command that compiles what is the series', and runs the tests."""
+    compile_ = " && ".join(f"make --no-print-directory -C {part}" for part in PARTS)
+    pytest = ["python3", "-m", "pytest", "-p", "no:cacheprovider", "--junitxml=build/series.xml"]
+    pytest += [f"--numprocesses={options.clusters}", "--dist=loadfile"]
+    return ["/bin/bash", "-euc", f"{compile_} && exec {shlex.join([*pytest, *options.tests])}"]
+
+
+def _inside(suite: Suite, root: Path, build: Path, command: list[str]) -> int:
+    """Run a command inside a root, with the tree and a build directory of the suite's own."""
+    for part in STAGED:
+        source, target = TREE / "build" / part, build / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, target)
+    scratch = root.with_name(f"{suite.name}.scratch")
+    argv = ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child"]
+    argv += [sys.executable, "-m", "series.inside", f"--root={root}", f"--scratch={scratch}"]
+    argv += [f"--bind={TREE}", f"--bind={build}:{TREE}/build", f"--chdir={TREE}", "--", *command]
+    environment = os.environ | {"PYTHONPATH": str(TREE / "tests")}
+    try:
+        return subprocess.run(argv, env=environment, check=False).returncode
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

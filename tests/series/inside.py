@@ -1,0 +1,101 @@
+"""Runs a command inside a suite's root, in namespaces of its own: ``python3 -m series.inside``.
+
+Call it by ``unshare --mount --pid --net --uts --ipc --fork --kill-child``: it is then the first
+process of a PID namespace, and all that runs below it, every mount and the network end with it. The
+root itself stays as it is: an overlay takes what is written. It is entered by pivot_root(2), because
+chroot(2) is undone by slurmstepd, which joins a job's namespaces (setns(2)).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_MNT_DETACH = 2
+_SYS_PIVOT_ROOT = 155
+"""x86-64's."""
+DEVICES = ("/dev", "/sys")
+"""The host's, with all that is mounted below."""
+FRESH = ("/run", "/tmp")
+"""Empty, in memory."""
+
+
+def main() -> int:
+    """Enter the root, run the command, and return its exit status."""
+    parser = argparse.ArgumentParser(prog="series.inside")
+    parser.add_argument("--root", type=Path, required=True, help="the suite's root")
+    parser.add_argument("--scratch", type=Path, required=True, help="where the overlay writes")
+    parser.add_argument("--bind", action="append", default=[], help="DIRECTORY or FROM:TO")
+    parser.add_argument("--chdir", default="/")
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    if os.getpid() != 1:
+        parser.error("this is no PID namespace of its own: call it by unshare --pid --fork")
+    enter(options.root, options.scratch, options.bind)
+    os.chdir(options.chdir)
+    return run(options.command)
+
+
+def mount(*arguments: str) -> None:
+    """Run mount(8)."""
+    subprocess.run(["mount", *arguments], check=True)
+
+
+def enter(root: Path, scratch: Path, binds: list[str]) -> None:
+    """Make the overlay of the root this process's root directory."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    upper, work, merged = (scratch / name for name in ("upper", "work", "merged"))
+    for directory in (upper, work, merged):
+        directory.mkdir(parents=True)
+    mount("--make-rprivate", "/")
+    layers = f"lowerdir={root},upperdir={upper},workdir={work}"
+    mount("-t", "overlay", "overlay", "-o", layers, str(merged))
+    mount("-t", "proc", "proc", f"{merged}/proc")
+    for device in DEVICES:
+        mount("--rbind", device, f"{merged}{device}")
+    for directory in FRESH:
+        mount("-t", "tmpfs", "-o", "mode=1777" if directory == "/tmp" else "mode=755", "tmpfs",
+              f"{merged}{directory}")  # fmt: skip
+    for bind in binds:
+        source, _, target = bind.partition(":")
+        place = Path(f"{merged}{target or source}")
+        place.mkdir(parents=True, exist_ok=True)
+        mount("--bind", source, str(place))
+    old = merged / "mnt"
+    if _libc.syscall(_SYS_PIVOT_ROOT, str(merged).encode(), str(old).encode()) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"pivot_root: {os.strerror(number)}")
+    os.chdir("/")
+    subprocess.run(["umount", "--lazy", "/mnt"], check=True)
+    socket.sethostname("localhost")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def run(command: list[str]) -> int:
+    """Run a command, reap what it leaves, and return its exit status."""
+    environment = {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/root",
+        "LANG": "C.UTF-8",
+        **{name: value for name, value in os.environ.items() if name.startswith("IO_AUTOTUNE_")},
+    }
+    child = subprocess.Popen(command, env=environment)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _frame: child.send_signal(number))
+    while True:
+        # As the first process it inherits every orphan.
+        pid, status = os.wait()
+        if pid == child.pid:
+            return os.waitstatus_to_exitcode(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Roots of Debian's suites: made once by mmdebstrap, kept, and left as they are by what runs inside."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+from series.suites import EVERY, GROUPS, Suite
+
+TREE = Path(__file__).resolve().parents[2]
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+STAMP = "io-autotune-packages"
+"""In a root: which packages it was made with."""
+
+
+def packages(suite: Suite) -> list[str]:
+    """Return the packages of a suite's root."""
+    argv = [str(TREE / "deploy/install-deps"), "--list", *GROUPS]
+    listed = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    return sorted({*listed, *EVERY, *suite.more} - {*suite.without})
+
+
+def ensure(suite: Suite, directory: Path) -> Path:
+    """Return a suite's root below a directory; make it where there is none with these packages."""
+    wanted = packages(suite)
+    digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
+    root = directory / suite.name
+    stamp = root / STAMP
+    if stamp.exists() and stamp.read_text(encoding="ascii").strip() == digest:
+        return root
+    shutil.rmtree(root, ignore_errors=True)
+    new = directory / f"{suite.name}.new"
+    shutil.rmtree(new, ignore_errors=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    options = [
+        'APT::Install-Recommends "false"',
+        # The index of testing is renewed several times a day, and may be older than it allows.
+        'Acquire::Check-Valid-Until "false"',
+    ]
+    skipped = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"]
+    argv = ["mmdebstrap", "--mode=root", "--variant=minbase", f"--keyring={KEYRING}"]
+    argv += [f"--aptopt={option}" for option in options]
+    argv += [f"--dpkgopt=path-exclude={path}" for path in skipped]
+    # No service is started, and no database is made.
+    argv += ["--essential-hook=mkdir -p $1/etc/postgresql-common/createcluster.d"]
+    argv += [
+        "--essential-hook=echo 'create_main_cluster = false'"
+        " > $1/etc/postgresql-common/createcluster.d/none.conf"
+    ]
+    argv += [f"--include={','.join(wanted)}", suite.name, str(new)]
+    subprocess.run(argv, check=True)
+    (new / STAMP).write_text(f"{digest}\n", encoding="ascii")
+    new.rename(root)
+    return root
