@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +42,8 @@ DEFAULT_ROOT = Path("/var/lib/io-autotune-dev")
 """Root directory of the cluster that ``make cluster`` starts."""
 DEFAULT_BUILD = Path(__file__).resolve().parents[2] / "build"
 """Where the build puts what the cluster runs."""
+KEY_BYTES = 1024
+"""Size of the key of auth/slurm."""
 DEFAULT_NODES = 2
 """Number of nodes of a new cluster."""
 
@@ -357,6 +360,14 @@ class Cluster:
         }
         for path, text in texts.items():
             files.write(path, text, mode=0o644)
+        if wanted.variant.run_in_job:
+            for name in ("prolog", "epilog"):
+                text = (self._build / "stage/share/slurm" / name).read_text(encoding="utf-8")
+                files.write(self.paths.hook(name), render.hook(self.paths, text), mode=0o755)
+        if wanted.variant.auth == "slurm" and not self.paths.slurm_key.exists():
+            slurm = accounts.find(users.SLURM_USER)
+            key = secrets.token_bytes(KEY_BYTES)
+            files.write(self.paths.slurm_key, key, mode=0o600, uid=slurm.uid, gid=slurm.gid)
         if wanted.variant.jobcomp:
             files.write(self.paths.jobcomp, render.jobcomp(self.paths), mode=0o755)
         if wanted.variant.accounting:

@@ -76,6 +76,15 @@ class Paths:
         """Slurm's job-completion script (``JobCompLoc``)."""
         return self.etc / "jobcomp"
 
+    def hook(self, name: str) -> Path:
+        """Return Slurm's ``prolog`` or ``epilog`` (``Prolog=``, ``Epilog=``)."""
+        return self.etc / name
+
+    @property
+    def slurm_key(self) -> Path:
+        """The key of auth/slurm, which looks for it beside slurm.conf."""
+        return self.etc / "slurm.key"
+
     @property
     def munge_key(self) -> Path:
         """The cluster's own munge key."""

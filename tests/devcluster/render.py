@@ -30,7 +30,12 @@ def slurm_conf(paths: Paths, record: Record) -> str:
     Jobs start and end as fast as the scheduler allows: ``bf_interval`` and ``sched_interval`` in
     seconds, ``sched_min_interval`` and ``EpilogMsgTime`` in microseconds.
     """
-    prolog = "PrologFlags=Alloc\n" if record.prolog_alloc else ""
+    flags = ["Alloc"] if record.prolog_alloc else []
+    if record.variant.run_in_job:
+        flags.append("RunInJob")
+    prolog = f"PrologFlags={','.join(flags)}\n" if flags else ""
+    if record.variant.run_in_job:
+        prolog += f"Prolog={paths.hook('prolog')}\nEpilog={paths.hook('epilog')}\n"
     nodes = "".join(
         f"NodeName={node} NodeHostname=localhost NodeAddr={HOST} Port={port}"
         f" CPUs={CPUS_PER_NODE} RealMemory={MEMORY_PER_NODE} State=UNKNOWN\n"
@@ -44,12 +49,9 @@ SlurmctldPort={record.ports.slurmctld}
 SlurmUser={SLURM_USER}
 SlurmdUser=root
 
-AuthType=auth/munge
-# Without cred_expire a user's requeue waits two minutes for the old credential to expire.
-AuthInfo=socket={paths.munge_socket},cred_expire=5
-CredType=cred/munge
-
+{_auth(paths, record.variant)}
 StateSaveLocation={paths.slurmctld_spool}
+{"SlurmctldParameters=enable_configless" if record.variant.configless else ""}
 SlurmctldPidFile={paths.slurmctld_run}/slurmctld.pid
 SlurmctldLogFile={paths.log}/slurmctld.log
 SlurmctldDebug=info
@@ -60,7 +62,7 @@ SlurmdDebug=debug
 PlugStackConfig={paths.plugstack_conf}
 
 MpiDefault=pmi2
-{_tracking(record.variant)}JobAcctGatherType=jobacct_gather/none
+{_tracking(record.variant)}{_namespace(record.variant)}JobAcctGatherType=jobacct_gather/none
 {prolog}
 SelectType=select/cons_tres
 SlurmdParameters=config_overrides
@@ -79,6 +81,25 @@ SlurmctldTimeout=60
 SlurmdTimeout={record.variant.slurmd_timeout}
 {_completion(paths, record)}
 {nodes}{_partitions(names, record.variant)}"""
+
+
+def _auth(paths: Paths, variant: Variant) -> str:
+    """Return by what Slurm knows who asks.
+
+    Without cred_expire a user's requeue waits two minutes for the old credential to expire.
+    """
+    if variant.auth == "slurm":
+        return "AuthType=auth/slurm\nCredType=cred/slurm\nAuthInfo=cred_expire=5\n"
+    socket = f"socket={paths.munge_socket}"
+    return f"AuthType=auth/munge\nCredType=cred/munge\nAuthInfo={socket},cred_expire=5\n"
+
+
+def _namespace(variant: Variant) -> str:
+    """Return how each job gets a mount namespace of its own, if it does."""
+    if variant.namespace is None:
+        return ""
+    kind = "JobContainerType" if variant.namespace.startswith("job_container") else "NamespaceType"
+    return f"{kind}={variant.namespace}\n"
 
 
 def _tracking(variant: Variant) -> str:
@@ -151,6 +172,18 @@ def cgroup_conf(variant: Variant) -> str:
         return plugin
     # A job that may swap instead of ending would only be slow.
     return f"{plugin}CgroupMountpoint={MOUNTPOINT}\nConstrainRAMSpace=yes\nMinRAMSpace=16\n"
+
+
+def hook(paths: Paths, text: str) -> str:
+    """Return a script of deploy/slurm with the cluster's paths."""
+    for shipped, own in {
+        "/usr/libexec/io-autotune/io-autotune-node": paths.bin / "io-autotune-node",
+        "/etc/io-autotune/client.toml": paths.client_toml,
+        "/run/io-autotune": paths.plugin_run,
+        "/var/spool/io-autotune": paths.plugin_spool,
+    }.items():
+        text = text.replace(shipped, str(own))
+    return text
 
 
 def jobcomp(paths: Paths) -> str:

@@ -14,6 +14,9 @@ from devcluster.errors import ClusterError
 SOURCES = ("jobcomp", "squeue", "sacct")
 """The service's sources of Slurm's word on how a job ended."""
 
+AUTHS = ("munge", "slurm")
+"""How Slurm and io-autotune know who asks."""
+
 PARTITIONS = ("low-requeue", "low-cancel", "low-suspend")
 """Partitions of a cluster with ``preemption``, by what becomes of their jobs."""
 
@@ -36,6 +39,15 @@ class Variant:
     """
     preemption: bool = False
     """``main`` and ``other`` preempt the jobs of ``PARTITIONS``."""
+    auth: str = "munge"
+    """``munge``, or ``slurm``: auth/slurm, and nobody runs munged (Slurm 24.11 on)."""
+    configless: bool = False
+    """slurmd has its configuration from slurmctld, and no file of its own."""
+    run_in_job: bool = False
+    """``PrologFlags=RunInJob``, and our scripts as Prolog= and Epilog= (Slurm 24.11 on)."""
+    namespace: str | None = None
+    """A plugin that gives each job a mount namespace: ``job_container/tmpfs``,
+    ``namespace/tmpfs``, ``namespace/linux``."""
     clock: bool = False
     """PostgreSQL and io-autotuned believe a clock that can jump (``clock.py``)."""
     slurmd_timeout: int = 60
@@ -48,6 +60,8 @@ class Variant:
 
     def __post_init__(self) -> None:
         """Check that the options go together."""
+        if self.auth not in AUTHS:
+            raise ClusterError(f"auth = {self.auth!r}: choose one of {', '.join(AUTHS)}")
         for name in ("slurmd_timeout", "min_job_age"):
             if getattr(self, name) < 1:
                 raise ClusterError(f"{name} = {getattr(self, name)}: give whole seconds, 1 or more")

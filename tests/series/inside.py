@@ -1,9 +1,9 @@
 """Runs a command inside a suite's root, in namespaces of its own: ``python3 -m series.inside``.
 
 Call it by ``unshare --mount --pid --net --uts --ipc --fork --kill-child``: it is then the first
-process of a PID namespace, and all that runs below it, every mount and the network end with it. The
-root itself stays as it is: an overlay takes what is written. It is entered by pivot_root(2), because
-chroot(2) is undone by slurmstepd, which joins a job's namespaces (setns(2)).
+process of a PID namespace, and all that runs below it, every mount and the network end with it.
+The root itself stays as it is: an overlay takes what is written. It is entered by pivot_root(2),
+because chroot(2) is undone by slurmstepd, which joins a job's namespaces (setns(2)).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SYS_PIVOT_ROOT = 155
 """x86-64's."""
 DEVICES = ("/dev", "/sys")
 """The host's, with all that is mounted below."""
-FRESH = ("/run", "/tmp")
-"""Empty, in memory."""
+FRESH = {"/run": "755", "/tmp": "1777"}
+"""Empty, in memory, and their modes."""
 
 
 def main() -> int:
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def mount(*arguments: str) -> None:
-    """Run mount(8)."""
+    """Mount something, as mount(8) does."""
     subprocess.run(["mount", *arguments], check=True)
 
 
@@ -61,9 +61,8 @@ def enter(root: Path, scratch: Path, binds: list[str]) -> None:
     mount("-t", "proc", "proc", f"{merged}/proc")
     for device in DEVICES:
         mount("--rbind", device, f"{merged}{device}")
-    for directory in FRESH:
-        mount("-t", "tmpfs", "-o", "mode=1777" if directory == "/tmp" else "mode=755", "tmpfs",
-              f"{merged}{directory}")  # fmt: skip
+    for fresh, mode in FRESH.items():
+        mount("-t", "tmpfs", "-o", f"mode={mode}", "tmpfs", f"{merged}{fresh}")
     for bind in binds:
         source, _, target = bind.partition(":")
         place = Path(f"{merged}{target or source}")

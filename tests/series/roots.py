@@ -1,4 +1,4 @@
-"""Roots of Debian's suites: made once by mmdebstrap, kept, and left as they are by what runs inside."""
+"""Roots of Debian's suites: made by mmdebstrap, kept, and left as they are by what runs inside."""
 
 from __future__ import annotations
 
@@ -44,11 +44,9 @@ def ensure(suite: Suite, directory: Path) -> Path:
     argv += [f"--aptopt={option}" for option in options]
     argv += [f"--dpkgopt=path-exclude={path}" for path in skipped]
     # No service is started, and no database is made.
-    argv += ["--essential-hook=mkdir -p $1/etc/postgresql-common/createcluster.d"]
-    argv += [
-        "--essential-hook=echo 'create_main_cluster = false'"
-        " > $1/etc/postgresql-common/createcluster.d/none.conf"
-    ]
+    settings = "$1/etc/postgresql-common/createcluster.d"
+    line = "create_main_cluster = false"
+    argv += [f"--essential-hook=mkdir -p {settings}; echo {line} > {settings}/none.conf"]
     argv += [f"--include={','.join(wanted)}", suite.name, str(new)]
     subprocess.run(argv, check=True)
     (new / STAMP).write_text(f"{digest}\n", encoding="ascii")

@@ -14,7 +14,8 @@ __all__ = ["Part", "in_order"]
 
 def in_order(paths: Paths, record: Record, skipped: Callable[[str], None]) -> list[Part]:
     """Return the parts that can run; ``skipped`` hears about each whose program is not staged."""
-    parts = [munge.part(paths), postgres.part(paths, record)]
+    parts = [munge.part(paths)] if record.variant.auth == "munge" else []
+    parts.append(postgres.part(paths, record))
     parts += _staged(tuner.part(paths, record), skipped)
     if record.variant.accounting:
         parts += accounting.parts(paths, record)

@@ -7,6 +7,7 @@ import os
 from devcluster import accounts, command
 from devcluster.parts.part import Part
 from devcluster.paths import Paths
+from devcluster.ports import HOST
 from devcluster.record import Record
 from devcluster.users import SLURM_USER
 
@@ -19,7 +20,7 @@ def env(paths: Paths) -> dict[str, str]:
 def parts(paths: Paths, record: Record) -> list[Part]:
     """Return slurmctld and one slurmd per node."""
     nodes = zip(record.node_names(), record.ports.slurmd, strict=True)
-    return [_controller(paths, record), *(_node(paths, node, port) for node, port in nodes)]
+    return [_controller(paths, record), *(_node(paths, record, node, port) for node, port in nodes)]
 
 
 def _controller(paths: Paths, record: Record) -> Part:
@@ -48,13 +49,20 @@ def _controller(paths: Paths, record: Record) -> Part:
     )
 
 
-def _node(paths: Paths, node: str, port: int) -> Part:
+def _configuration(paths: Paths, record: Record) -> list[str]:
+    """Return where slurmd has its configuration from."""
+    if record.variant.configless:
+        return [f"--conf-server={HOST}:{record.ports.slurmctld}"]
+    return ["-f", str(paths.slurm_conf)]
+
+
+def _node(paths: Paths, record: Record, node: str, port: int) -> Part:
     # It learns at its start which hooks the SPANK plugins have. In the foreground it says all on
     # stderr as well; its steps write to its log only.
     return Part(
         name=f"slurmd-{node}",
-        argv=[command.find("slurmd"), "-D", "-N", node, "-f", str(paths.slurm_conf)],
-        env=env(paths),
+        argv=[command.find("slurmd"), "-D", "-N", node, *_configuration(paths, record)],
+        env=command.base_env() if record.variant.configless else env(paths),
         log=paths.log_of(f"slurmd-{node}"),
         output=paths.output_of(f"slurmd-{node}"),
         inputs=[paths.slurm_conf, paths.plugstack_conf, paths.cgroup_conf, paths.plugin],
