@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def mount(*arguments: str) -> None:
-    """Mount something, as mount(8) does."""
+    """Mount something."""
     subprocess.run(["mount", *arguments], check=True)
 
 
