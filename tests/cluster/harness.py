@@ -158,7 +158,11 @@ class Site:
         user: str = ALICE,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Submit likewise, but leave it to the caller whether that should succeed."""
+        """Submit likewise, but leave it to the caller whether that should succeed.
+
+        What io-autotune knows of the job is printed, though nobody is at a terminal.
+        """
+        env = {"IO_AUTOTUNE_VERBOSE": "1", **(env or {})}
         argv = ["sbatch", "--parsable", "--output=%j.out", *options]
         script = f"#!/bin/bash\n{body}\n"
         return self.cluster.run_as(user, argv, env=env, stdin=script, check=False)

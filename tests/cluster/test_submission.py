@@ -125,7 +125,7 @@ def test_a_name_that_says_nothing_is_observed_and_does_not_count(site: Site, how
         script = site.paths.home(ALICE) / "run.sh"
         script.write_text("#!/bin/bash\nenv\n", encoding="utf-8")
         argv = ["sbatch", "--parsable", "--output=%j.out", "--io-autotune", str(script)]
-    done = site.cluster.run_as(ALICE, argv)
+    done = site.cluster.run_as(ALICE, argv, env={"IO_AUTOTUNE_VERBOSE": "1"})
     job = Job(int(done.stdout), done.stderr)
     (line,) = job.said()
     assert "observed" in line, line
