@@ -1,7 +1,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// One thing that is wrong in a catalogue file.
+/// One thing that is wrong in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The line, from 1.
@@ -54,12 +54,19 @@ impl<'a> Faults<'a> {
         });
     }
 
-    pub(crate) fn finish(mut self) -> Result<(), AcceleratorError> {
-        if self.found.is_empty() {
-            return Ok(());
+    pub(crate) fn finish(self) -> Result<(), AcceleratorError> {
+        let found = self.sorted();
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(AcceleratorError(found))
         }
+    }
+
+    /// The faults in the order of their lines.
+    pub(crate) fn sorted(mut self) -> Vec<Fault> {
         self.found.sort_by_key(|fault| (fault.line, fault.column));
-        Err(AcceleratorError(self.found))
+        self.found
     }
 }
 

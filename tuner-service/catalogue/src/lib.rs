@@ -1,15 +1,19 @@
-//! The catalogue: one TOML file per accelerator describes its parameters and their delivery to a
-//! job. [`Accelerator::parse`] and [`Accelerator::render`] are pure; [`Catalogue::load`] and
-//! [`LiveCatalogue`] read files.
+//! The site's files. The catalogue: one TOML file per accelerator describes its parameters and their
+//! delivery to a job. [`Rules`] make applications of job names. [`Accelerator::parse`],
+//! [`Accelerator::render`] and [`Rules`] are pure; [`Catalogue::load`], [`LiveCatalogue`] and
+//! [`LiveRules`] read files.
 
 #![forbid(unsafe_code)]
 
 mod accelerator;
+mod applications;
 mod catalogue;
 mod delivery;
 mod fault;
+mod followed;
 mod joint;
 mod live;
+mod live_rules;
 mod need;
 mod part;
 mod read_back;
@@ -17,13 +21,16 @@ mod render;
 mod template;
 
 pub use accelerator::Accelerator;
+pub use applications::{Named, Rules, RulesError, SHIPPED};
 pub use catalogue::{Catalogue, CatalogueError, LookupError};
 pub use delivery::{
     CommandDelivery, CommandVariable, Deliveries, FileDelivery, SettingDelivery, VariableDelivery,
 };
 pub use fault::{AcceleratorError, Fault};
+pub use followed::Refused;
 pub use joint::{JointError, canonical_name};
-pub use live::{Change, LiveCatalogue, Refused};
+pub use live::{Change, LiveCatalogue};
+pub use live_rules::{LiveRules, RulesFileError};
 pub use need::Need;
 pub use part::Part;
 pub use read_back::{ReadBack, Reader};

@@ -1,11 +1,9 @@
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::catalogue::{self, Catalogue};
+use crate::followed::{Refused, Stamp};
 use crate::{Accelerator, CatalogueError};
 
 /// The accelerators of a directory as of the last [`LiveCatalogue::refresh`]. A wrong file keeps
@@ -29,29 +27,6 @@ struct Known {
     /// Its last valid content.
     good: Option<Arc<Accelerator>>,
     problem: Option<String>,
-}
-
-/// Tells whether a file has changed, without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    length: u64,
-    changed: (i64, i64),
-}
-
-/// A file or directory that is not in use as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Its path.
-    pub path: PathBuf,
-    /// What is wrong, and what to do.
-    pub problem: String,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.problem)
-    }
 }
 
 /// What a refresh has found.
@@ -155,7 +130,7 @@ impl LiveCatalogue {
 /// The file as it is now, read only if it has changed.
 fn look(path: &Path, known: Option<&Known>) -> Known {
     let good = known.and_then(|known| known.good.clone());
-    match stamp(path) {
+    match Stamp::of(path) {
         Ok(stamp) => match known {
             Some(known) if known.stamp == stamp => known.clone(),
             _ => match read(path) {
@@ -172,24 +147,11 @@ fn look(path: &Path, known: Option<&Known>) -> Known {
             },
         },
         Err(error) => Known {
-            stamp: Stamp {
-                inode: 0,
-                length: 0,
-                changed: (0, 0),
-            },
+            stamp: Stamp::default(),
             good,
             problem: Some(error.to_string()),
         },
     }
-}
-
-fn stamp(path: &Path) -> io::Result<Stamp> {
-    let metadata = std::fs::metadata(path)?;
-    Ok(Stamp {
-        inode: metadata.ino(),
-        length: metadata.len(),
-        changed: (metadata.ctime(), metadata.ctime_nsec()),
-    })
 }
 
 fn read(path: &Path) -> Result<Accelerator, String> {

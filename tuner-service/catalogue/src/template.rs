@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 
 use io_autotune_model::{Parametrization, Value};
@@ -18,7 +19,7 @@ enum Piece {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A brace without its other half.
-    #[error("{0:?} has a brace without its other half: write {{NAME}} for a parameter's value")]
+    #[error("{0:?} has a brace without its other half: write {{NAME}} where a value belongs")]
     Brace(String),
     /// A control character, which a job's environment or a kernel setting cannot hold.
     #[error("{0:?} has a control character: use printable text")]
@@ -32,35 +33,42 @@ impl TryFrom<String> for Template {
     type Error = TemplateError;
 
     fn try_from(text: String) -> Result<Self, TemplateError> {
+        let template = Self::parse(&text)?;
+        if template.parameters().next().is_none() {
+            return Err(TemplateError::Constant(text));
+        }
+        Ok(template)
+    }
+}
+
+impl Template {
+    /// Reads a text that may also name nothing.
+    pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
+        let brace = || TemplateError::Brace(text.to_owned());
         if text.chars().any(char::is_control) {
-            return Err(TemplateError::Unprintable(text));
+            return Err(TemplateError::Unprintable(text.to_owned()));
         }
         let mut pieces = Vec::new();
-        let mut rest = text.as_str();
+        let mut rest = text;
         let plain = |part: &str| !part.contains(['{', '}']);
         while let Some((before, after)) = rest.split_once('{') {
             let Some((name, after)) = after.split_once('}') else {
-                return Err(TemplateError::Brace(text));
+                return Err(brace());
             };
             if !plain(before) || !plain(name) || name.is_empty() {
-                return Err(TemplateError::Brace(text));
+                return Err(brace());
             }
             pieces.push(Piece::Text(before.to_owned()));
             pieces.push(Piece::Parameter(name.to_owned()));
             rest = after;
         }
         if !plain(rest) {
-            return Err(TemplateError::Brace(text));
-        }
-        if pieces.is_empty() {
-            return Err(TemplateError::Constant(text));
+            return Err(brace());
         }
         pieces.push(Piece::Text(rest.to_owned()));
         Ok(Self(pieces))
     }
-}
 
-impl Template {
     /// The parameters it names.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
@@ -72,13 +80,19 @@ impl Template {
     /// The text under a parametrization; `None` if a parameter that it names is inactive.
     #[must_use]
     pub fn render(&self, parametrization: &Parametrization) -> Option<String> {
+        self.filled(|name| Some(parametrization.0.get(name).map(Value::to_string)?.into()))
+    }
+
+    /// The text with values in the place of names; `None` if a value is.
+    pub(crate) fn filled<'a>(
+        &self,
+        value: impl Fn(&str) -> Option<Cow<'a, str>>,
+    ) -> Option<String> {
         let mut text = String::new();
         for piece in &self.0 {
             match piece {
                 Piece::Text(part) => text.push_str(part),
-                Piece::Parameter(name) => {
-                    text.push_str(&parametrization.0.get(name).map(Value::to_string)?);
-                }
+                Piece::Parameter(name) => text.push_str(&value(name)?),
             }
         }
         Some(text)

@@ -20,7 +20,7 @@ mod variable;
 pub use account::is_account;
 pub use client::{Call, Client, ClientError, Method};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
-pub use request::{Mode, Note, Request, RequestError};
+pub use request::{Mode, Note, Request, RequestError, TextError, is_name, is_name_byte};
 pub use runtime::block_on;
 pub use shown::shown;
 pub use types::*;

@@ -26,7 +26,9 @@ pub enum Note {
 }
 
 /// A user's request, from the plugin's canonical text
-/// `app=NAME,accelerator=NAME,mode=tune|observe[,note=meaningless_name]`.
+/// `[app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=tune|observe`. In TEXT letters,
+/// digits and `. _ + @ -` stand for themselves, any other byte is `%XX`. Plugins of 0.1.0 send
+/// `app` of the job's name, and `note=meaningless_name`.
 ///
 /// The user can forge the text in the job's environment: the prolog parses it strictly again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -44,14 +46,29 @@ pub struct Request {
     /// Why the mode is not the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
+    /// The job's name; the service makes the application of it if there is no `app`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_name: Option<String>,
+    /// The job's comment; stored only if the rule that decided reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// The rule that made the application of the job's name. The service sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
+
+/// The application of jobs without a name that says something. It is never tuned.
+const UNNAMED: &str = "unnamed";
+
+/// Bytes of a job's name or comment, of which the plugin sends no more.
+const TEXT_MAX: usize = 256;
 
 /// Why a request's text was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// An item is not `key=value` with a known key.
     #[error(
-        "{0:?} is not one of app=NAME, accelerator=NAME, mode=tune|observe, note=meaningless_name"
+        "{0:?} is not one of app=NAME, name=TEXT, comment=TEXT, accelerator=NAME, mode=tune|observe, note=meaningless_name"
     )]
     Item(String),
     /// A key is given twice.
@@ -67,27 +84,118 @@ pub enum RequestError {
         /// The value.
         value: String,
     },
+    /// The job's name or comment is none that the plugin sends.
+    #[error("{key}: {problem}")]
+    Text {
+        /// The key.
+        key: &'static str,
+        /// What is wrong.
+        problem: TextError,
+    },
+}
+
+/// Why a text is no job's name or comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// A `%` without two upper-case hexadecimal digits, or a byte that must be escaped.
+    #[error("every byte but letters, digits and . _ + @ - is written %XX, in upper case")]
+    Escape,
+    /// A zero byte.
+    #[error("it has a zero byte")]
+    Zero,
+    /// Too long.
+    #[error("it has more than {TEXT_MAX} bytes")]
+    Long,
 }
 
 impl Request {
-    /// Checks the names of a request that did not come by [`FromStr`]. Errs with the wrong field.
+    /// Checks the names and texts of a request that did not come by [`FromStr`]. Errs with the
+    /// wrong field.
     pub fn validate(&self) -> Result<(), RequestError> {
         for (key, value) in [("app", &self.app), ("accelerator", &self.accelerator)] {
             if let Some(value) = value {
                 check_name(key, value)?;
             }
         }
+        for (key, value) in [("name", &self.job_name), ("comment", &self.comment)] {
+            if let Some(value) = value {
+                check_text(value.as_bytes())
+                    .map_err(|problem| RequestError::Text { key, problem })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The name that gathers this job's runs.
+    #[must_use]
+    pub fn application(&self) -> &str {
+        self.app.as_deref().unwrap_or(UNNAMED)
+    }
+}
+
+/// Whether a name may have this byte; the first is a letter or digit.
+#[must_use]
+pub fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._+@-".contains(&byte)
+}
+
+/// Whether a text is a name: 1 to 128 letters, digits and `. _ + @ -`, first a letter or digit.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    text.len() <= 128
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.bytes().all(is_name_byte)
+}
+
+fn check_text(bytes: &[u8]) -> Result<(), TextError> {
+    if bytes.contains(&0) {
+        Err(TextError::Zero)
+    } else if bytes.len() > TEXT_MAX {
+        Err(TextError::Long)
+    } else {
         Ok(())
     }
 }
 
+fn decoded(text: &str) -> Result<String, TextError> {
+    let digit = |byte: Option<u8>| match byte? {
+        byte @ b'0'..=b'9' => Some(byte - b'0'),
+        byte @ b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    };
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => match (digit(rest.next()), digit(rest.next())) {
+                (Some(high), Some(low)) => high * 16 + low,
+                _ => return Err(TextError::Escape),
+            },
+            byte if is_name_byte(byte) => byte,
+            _ => return Err(TextError::Escape),
+        });
+    }
+    check_text(&bytes)?;
+    // The plugin may cut a character in two, and a replacement has more bytes than what it replaces.
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    text.truncate(text.floor_char_boundary(TEXT_MAX));
+    Ok(text)
+}
+
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if is_name_byte(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
 fn check_name(key: &'static str, value: &str) -> Result<(), RequestError> {
-    let valid = value.len() <= 128
-        && value.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && value
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '@' | '-'));
-    if valid {
+    if is_name(value) {
         Ok(())
     } else {
         Err(RequestError::Name {
@@ -108,6 +216,9 @@ impl FromStr for Request {
             }
         }
         let (mut app, mut accelerator, mut mode, mut note) = (None, None, None, None);
+        let (mut job_name, mut comment) = (None, None);
+        let text_of =
+            |key, value| decoded(value).map_err(|problem| RequestError::Text { key, problem });
         for item in text.split(',').filter(|item| !item.is_empty()) {
             match item.split_once('=') {
                 Some(("app", value)) => {
@@ -117,6 +228,10 @@ impl FromStr for Request {
                 Some(("accelerator", value)) => {
                     check_name("accelerator", value)?;
                     set(&mut accelerator, "accelerator", value.to_owned())?;
+                }
+                Some(("name", value)) => set(&mut job_name, "name", text_of("name", value)?)?,
+                Some(("comment", value)) => {
+                    set(&mut comment, "comment", text_of("comment", value)?)?;
                 }
                 Some(("mode", "tune")) => set(&mut mode, "mode", Mode::Tune)?,
                 Some(("mode", "observe")) => set(&mut mode, "mode", Mode::Observe)?,
@@ -131,6 +246,9 @@ impl FromStr for Request {
             accelerator,
             mode: mode.unwrap_or_default(),
             note,
+            job_name,
+            comment,
+            rule: None,
         })
     }
 }
@@ -139,6 +257,12 @@ impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(app) = &self.app {
             write!(f, "app={app},")?;
+        }
+        if let Some(job_name) = &self.job_name {
+            write!(f, "name={},", encoded(job_name))?;
+        }
+        if let Some(comment) = &self.comment {
+            write!(f, "comment={},", encoded(comment))?;
         }
         if let Some(accelerator) = &self.accelerator {
             write!(f, "accelerator={accelerator},")?;
@@ -177,6 +301,16 @@ mod tests {
             ("app=", "not a name"),
             ("romio", "is not one of"),
             ("app=a\nb", "not a name"),
+            ("name=a,name=b", "name is given twice"),
+            ("name=a b", "name: every byte but"),
+            ("name=%2", "upper case"),
+            ("name=%2f", "upper case"),
+            ("comment=%ZZ", "comment: every byte but"),
+            ("comment=a%00b", "comment: it has a zero byte"),
+            (
+                &format!("name={}", "a".repeat(257)),
+                "name: it has more than 256 bytes",
+            ),
         ] {
             let message = text.parse::<Request>().unwrap_err().to_string();
             assert!(message.contains(expected), "{text}: {message}");
@@ -184,9 +318,45 @@ mod tests {
     }
 
     #[test]
+    fn names_and_comments_travel_as_they_are() {
+        let text = "name=nf-ALIGN_%28a%2Cb%29,comment=%C3%A4%0A,mode=tune";
+        let request: Request = text.parse().unwrap();
+        assert_eq!(request.job_name.as_deref(), Some("nf-ALIGN_(a,b)"));
+        assert_eq!(request.comment.as_deref(), Some("ä\n"));
+        assert_eq!(request.application(), "unnamed");
+        assert_eq!(request.to_string(), text);
+        let cut: Request = "name=a%C3,mode=tune".parse().unwrap();
+        assert_eq!(cut.job_name.as_deref(), Some("a\u{fffd}"));
+        let longest = format!("name={},mode=tune", "%FF".repeat(256));
+        let longest: Request = longest.parse().unwrap();
+        assert_eq!(longest.job_name.as_deref().map(str::len), Some(255));
+        assert_eq!(longest.to_string().parse(), Ok(longest));
+    }
+
+    #[test]
+    fn a_text_in_json_is_no_longer_and_has_no_zero_byte_either() {
+        let named = |job_name: &str| Request {
+            job_name: Some(job_name.to_owned()),
+            ..Request::default()
+        };
+        assert_eq!(named(&"ä".repeat(128)).validate(), Ok(()));
+        for (text, problem) in [
+            ("a\0", TextError::Zero),
+            (&"ä".repeat(129), TextError::Long),
+        ] {
+            let error = RequestError::Text {
+                key: "name",
+                problem,
+            };
+            assert_eq!(named(text).validate(), Err(error));
+        }
+    }
+
+    #[test]
     fn fuzz_request() {
         let samples = [
             "app=ocean,accelerator=romio,mode=observe,note=meaningless_name",
+            "name=nf-ALIGN_%28a%29,comment=rule_a%FF%20b,accelerator=romio,mode=tune",
             "mode=tune",
         ];
         io_autotune_fuzzing::Target::new("request", &samples).run(|input| {
@@ -194,10 +364,13 @@ mod tests {
                 return;
             };
             match text.parse::<Request>() {
-                Ok(request) => assert_eq!(request.to_string().parse::<Request>().unwrap(), request),
+                Ok(request) => {
+                    assert_eq!(request.validate(), Ok(()));
+                    assert_eq!(request.to_string().parse::<Request>().unwrap(), request);
+                }
                 Err(error) => {
                     let message = error.to_string();
-                    let named = ["app", "accelerator", "mode", "note"];
+                    let named = ["app", "name", "comment", "accelerator", "mode", "note"];
                     assert!(named.iter().any(|key| message.contains(key)), "{message}");
                     assert!(!message.contains(char::is_control), "{message:?}");
                 }
