@@ -343,3 +343,389 @@ fn is_meaningless(name: &str) -> bool {
         .filter(|stem| !stem.is_empty());
     MEANINGLESS.contains(&stem.unwrap_or(&name))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const UUID: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
+
+    fn shipped() -> Rules {
+        Rules::parse(SHIPPED).unwrap()
+    }
+
+    fn rules(text: &str) -> Rules {
+        Rules::parse(text).unwrap()
+    }
+
+    fn problem(text: &str) -> String {
+        Rules::parse(text).unwrap_err().to_string()
+    }
+
+    /// What a name becomes, and by which rule.
+    fn becomes(job_name: &str, comment: Option<&str>) -> (Option<String>, Option<String>) {
+        let rules = shipped();
+        let named = rules.named(Some(job_name), comment);
+        (
+            named.application.filter(|_| !named.meaningless),
+            named.rule.map(str::to_owned),
+        )
+    }
+
+    fn application(job_name: &str, comment: Option<&str>) -> String {
+        let (application, rule) = becomes(job_name, comment);
+        assert!(rule.is_some(), "{job_name}");
+        application.unwrap()
+    }
+
+    #[test]
+    fn a_process_of_nextflow_is_one_application_whatever_its_sample() {
+        for (job_name, expected) in [
+            ("nf-ALIGN_(sample_1)", "nf-ALIGN"),
+            ("nf-ALIGN_(7)", "nf-ALIGN"),
+            ("nf-ALIGN", "nf-ALIGN"),
+            (
+                "nf-RNASEQ_FASTQ_QC_FASTQC_(WT_REP1)",
+                "nf-RNASEQ_FASTQ_QC_FASTQC",
+            ),
+            ("nf-sort_bam_(a_(b)_[c]\nd)", "nf-sort_bam"),
+            ("nf-ALIGN_(cut at its len", "nf-ALIGN"),
+        ] {
+            assert_eq!(application(job_name, None), expected, "{job_name}");
+        }
+        assert_ne!(
+            application("nf-A_B_(1)", None),
+            application("nf-A_C_(1)", None)
+        );
+        let long = format!("nf-{}_GATK_(s)", "SUBWORKFLOW_".repeat(15));
+        let kept = application(&long, None);
+        assert!(kept.len() == 128 && kept.ends_with("_GATK"), "{kept}");
+        assert_eq!(becomes("nf", None), (Some("nf".into()), None));
+    }
+
+    #[test]
+    fn a_rule_of_snakemake_is_one_application_whatever_run_and_wildcards() {
+        let of = |comment| application(UUID, Some(comment));
+        assert_eq!(of("rule_align"), "smk-align");
+        assert_eq!(of("rule_align_wildcards_sample_1"), "smk-align");
+        assert_eq!(of("rule_align_wildcards_a_wildcards_b"), "smk-align");
+        assert_eq!(of("rule_sort_bam_wildcards_x"), "smk-sort_bam");
+        let other = UUID.replace('0', "1");
+        assert_eq!(application(&other, Some("rule_align")), of("rule_align"));
+        let prefixed = format!("rna_seq-2_{UUID}");
+        assert_eq!(
+            application(&prefixed, Some("rule_align")),
+            "smk-rna_seq-2_align"
+        );
+        assert_eq!(application("snakejob.align.12.sh", None), "smk-align");
+        for comment in [None, Some("mine"), Some("rule_")] {
+            assert_eq!(becomes(UUID, comment), (None, Some("uuid".into())));
+        }
+        let request = Request {
+            job_name: Some(UUID.into()),
+            ..Request::default()
+        };
+        assert_eq!(
+            shipped().resolve(request).app,
+            None,
+            "one for each run would be left"
+        );
+        // A comment alone is nobody's rule.
+        assert_eq!(
+            becomes("ocean", Some("rule_align")),
+            (Some("ocean".into()), None)
+        );
+    }
+
+    #[test]
+    fn other_tools() {
+        assert_eq!(
+            application("parsl.htex.block-12.1732345678.1234567", None),
+            "parsl.htex"
+        );
+        assert_eq!(
+            application("parsl.my.label.block-0.1732345678.1", None),
+            "parsl.my.label"
+        );
+        for same in ["dask-worker", "rfm_IorWrite", "rfm_IorWrite_0a1b2c3d"] {
+            assert_eq!(becomes(same, None), (Some(same.into()), None));
+        }
+    }
+
+    #[test]
+    fn names_that_say_nothing_are_only_observed() {
+        let rules = shipped();
+        for name in [
+            "wrap",
+            "run.sh",
+            "JOB.SBATCH",
+            "a.out",
+            "slurm script",
+            "Bash.bash",
+        ] {
+            let named = rules.named(Some(name), None);
+            assert!(named.meaningless && named.rule.is_none(), "{name}");
+            assert!(named.application.is_some(), "{name}: the observed study's");
+        }
+        for (name, expected) in [
+            ("job.sh.sh", "job.sh.sh"),
+            ("ocean.sh", "ocean.sh"),
+            ("runs", "runs"),
+            ("a b/c\u{e4}", "a_b_c__"),
+        ] {
+            assert_eq!(becomes(name, None), (Some(expected.into()), None), "{name}");
+        }
+        for nothing in ["", ".sh", "_a", " a", &"a".repeat(129), "\u{e4}"] {
+            let named = rules.named(Some(nothing), None);
+            assert_eq!(
+                (named.application, named.meaningless),
+                (None, true),
+                "{nothing}"
+            );
+        }
+        assert!(rules.named(None, Some("rule_a")).meaningless);
+    }
+
+    const TWO: &str = r#"
+[[rules]]
+name = "first"
+job_name = '^x-(?<a>\d+)?'
+comment = 'for (?<b>\w+)'
+application = "x{a}.{b}"
+[[rules]]
+name = "second"
+job_name = '^x'
+application = "rest"
+[[rules]]
+name = "third"
+comment = '^quiet$'
+meaningless = true
+"#;
+
+    #[test]
+    fn the_first_rule_that_matches_decides_and_both_patterns_must() {
+        let rules = rules(TWO);
+        let named = |job_name, comment| {
+            let named = rules.named(job_name, comment);
+            (named.application, named.rule.map(str::to_owned))
+        };
+        let by =
+            |application: &str, rule: &str| (Some(application.to_owned()), Some(rule.to_owned()));
+        assert_eq!(named(Some("x-7"), Some("for me")), by("x7.me", "first"));
+        assert_eq!(named(Some("x-"), Some("for a/b")), by("x.a", "first"));
+        assert_eq!(named(Some("x-7"), Some("of me")), by("rest", "second"));
+        assert_eq!(named(Some("x-7"), None), by("rest", "second"));
+        assert_eq!(named(None, Some("quiet")), (None, Some("third".into())));
+        assert_eq!(named(Some("y"), Some("q")), (Some("y".into()), None));
+        // What a rule gives is no longer compared with the names that say nothing.
+        let main = Rules::parse(&TWO.replace("\"rest\"", "\"main\"")).unwrap();
+        assert!(!main.named(Some("x"), None).meaningless);
+        // A result that is no name is none.
+        let long = Rules::parse(&TWO.replace("\"rest\"", &format!("\"{}\"", "a".repeat(129))));
+        assert!(long.unwrap().named(Some("x"), None).meaningless);
+    }
+
+    #[test]
+    fn a_request_is_resolved_and_keeps_no_comment_that_decided_nothing() {
+        let rules = rules(TWO);
+        let resolved = |text: &str| rules.resolve(text.parse().unwrap());
+        let one = resolved("name=x-7,comment=for%20me,accelerator=romio,mode=tune");
+        assert_eq!(one.app.as_deref(), Some("x7.me"));
+        assert_eq!(one.rule.as_deref(), Some("first"));
+        assert_eq!(one.job_name.as_deref(), Some("x-7"));
+        assert_eq!(one.comment.as_deref(), Some("for me"));
+        assert_eq!((one.mode, one.note), (Mode::Tune, None));
+        let two = resolved("name=x-7,comment=private,mode=observe");
+        assert_eq!(
+            (two.comment, two.mode, two.note),
+            (None, Mode::Observe, None)
+        );
+        let none = resolved("name=wrap,comment=private,mode=tune");
+        assert_eq!(
+            (none.mode, none.note),
+            (Mode::Observe, Some(Note::MeaninglessName))
+        );
+        assert_eq!((none.app.as_deref(), none.comment), (Some("wrap"), None));
+        let unknown = resolved("mode=tune");
+        assert_eq!(
+            (unknown.app, unknown.note),
+            (None, Some(Note::MeaninglessName))
+        );
+        // What users name, and what plugins of 0.1.0 have made of a name, stays.
+        for text in [
+            "app=x-7,mode=tune",
+            "app=wrap,mode=observe,note=meaningless_name",
+        ] {
+            assert_eq!(resolved(text), text.parse().unwrap());
+        }
+        let forged = resolved("app=a,name=x-7,comment=for%20me,mode=tune");
+        assert_eq!(forged, "app=a,mode=tune".parse().unwrap());
+    }
+
+    #[test]
+    fn each_mistake_is_told_with_its_line_and_rule() {
+        let entry = |rest: &str| format!("[[rules]]\nname = \"r\"\n{rest}\n");
+        for (text, expected) in [
+            ("[[rule]]\n".to_owned(), "unknown field `rule`"),
+            (
+                entry("jobname = 'a'"),
+                "line 3, column 1: unknown field `jobname`",
+            ),
+            (
+                entry("application = \"a\""),
+                "rule \"r\": it matches nothing",
+            ),
+            (
+                entry("job_name = 'a'"),
+                "rule \"r\": write one of application",
+            ),
+            (
+                entry("job_name = 'a'\napplication = \"a\"\nmeaningless = true"),
+                "write one of application",
+            ),
+            (
+                entry("job_name = '(a'\napplication = \"{b}\""),
+                "line 3, column 12: rule \"r\": job_name: \"(a\" is no pattern: unclosed group",
+            ),
+            (
+                entry("job_name = 'a(?=b)'\nmeaningless = true"),
+                "look-around, including look-ahead and look-behind, is not supported",
+            ),
+            (
+                entry("job_name = 'a'\napplication = \"{b}\""),
+                "line 4, column 15: rule \"r\": application names {b}, and no pattern has a group",
+            ),
+            (
+                entry("job_name = 'a'\napplication = \"{b\""),
+                "brace without its other half",
+            ),
+            (
+                entry("job_name = '(?<b>a)'\ncomment = '(?<b>a)'\napplication = \"{b}\""),
+                "both patterns have a group \"b\"",
+            ),
+            (
+                entry("job_name = 'a'\nmeaningless = true").repeat(2),
+                "another has this name",
+            ),
+            (
+                entry("job_name = 'a'\nmeaningless = true").replace("\"r\"", "\"a b\""),
+                "line 2, column 8: rule \"a b\": its name is",
+            ),
+            (
+                entry(&format!(
+                    "job_name = '{}'\nmeaningless = true",
+                    "a".repeat(501)
+                )),
+                "more than 500 bytes",
+            ),
+            (
+                (0..101)
+                    .map(|n| {
+                        entry("job_name = 'a'\nmeaningless = true")
+                            .replace("\"r\"", &format!("\"r{n}\""))
+                    })
+                    .collect(),
+                "more than 100 rules",
+            ),
+        ] {
+            let problem = problem(&text);
+            assert!(problem.contains(expected), "{problem}");
+            assert!(
+                problem.contains("line ") && !problem.contains('\n'),
+                "{problem}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_pathological_pattern_is_refused_or_matches_in_linear_time() {
+        let of = |pattern: &str| {
+            Rules::parse(&format!(
+                "[[rules]]\nname = \"r\"\njob_name = '{pattern}'\nmeaningless = true\n"
+            ))
+        };
+        for pattern in [
+            r"(a{1,200}){1,200}",
+            r"(((\w{1,50}){1,50}){1,50})",
+            r"\pL{9999}",
+        ] {
+            let problem = of(pattern).unwrap_err().to_string();
+            assert!(problem.contains("pattern"), "{problem}");
+        }
+        // Exponential for an engine that backtracks.
+        let name = "a".repeat(256);
+        for pattern in [
+            r"^(a+)+$|b",
+            r"^(a|a)*b$",
+            r"^(a*)*(a*)*(a*)*b$",
+            r"(a?){100}a{100}b",
+        ] {
+            let rules = of(pattern).unwrap();
+            for _ in 0..10 {
+                let _ = rules.named(Some(&name), None);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_job_is_called_its_application_is_a_name_or_none(
+            job_name in ".{0,140}", comment in proptest::option::of(".{0,60}")
+        ) {
+            let request = Request { job_name: Some(job_name), comment, ..Request::default() };
+            let resolved = shipped().resolve(request);
+            prop_assert!(resolved.app.as_deref().is_none_or(is_name));
+            prop_assert_eq!(resolved.note.is_some(), resolved.mode == Mode::Observe);
+            prop_assert!(resolved.app.is_some() || resolved.note.is_some());
+            prop_assert!(resolved.comment.is_none() || resolved.rule.is_some());
+        }
+
+        #[test]
+        fn samples_merge_and_processes_do_not(
+            one in "[A-Z][A-Z0-9_]{0,40}[A-Z0-9]", other in "[A-Z][A-Z0-9_]{0,40}[A-Z0-9]",
+            samples in ("[^\\x00]{0,60}", "[^\\x00]{0,60}")
+        ) {
+            let of = |process: &str, sample: &str| application(&format!("nf-{process}_({sample})"), None);
+            prop_assert_eq!(of(&one, &samples.0), of(&one, &samples.1));
+            prop_assert_eq!(of(&one, &samples.0) == of(&other, &samples.1), one == other);
+        }
+
+        #[test]
+        fn wildcards_and_runs_of_a_workflow_merge_and_rules_do_not(
+            one in "[a-z][a-z0-9]{0,20}", other in "[a-z][a-z0-9]{0,20}",
+            runs in ("[0-9a-f]{12}", "[0-9a-f]{12}"), wildcards in ("[^\\x00]{1,60}", "[^\\x00]{1,60}")
+        ) {
+            let of = |run: &str, rule: &str, wildcards: &str| {
+                let name = format!("{}{run}", &UUID[..24]);
+                application(&name, Some(&format!("rule_{rule}_wildcards_{wildcards}")))
+            };
+            let first = of(&runs.0, &one, &wildcards.0);
+            prop_assert_eq!(&first, &of(&runs.1, &one, &wildcards.1));
+            prop_assert_eq!(first == of(&runs.1, &other, &wildcards.1), one == other);
+        }
+    }
+
+    /// Rules that are read decide on anything; what is refused is refused by its line.
+    #[test]
+    fn fuzz_rules() {
+        io_autotune_fuzzing::Target::new("rules", &[SHIPPED, TWO])
+            .rounds(1500)
+            .run(|input| {
+                let Ok(text) = str::from_utf8(input) else {
+                    return;
+                };
+                match Rules::parse(text) {
+                    Ok(rules) => {
+                        for name in [text, "x-7", UUID, "nf-ALIGN_(1)"] {
+                            let name = &name[..name.floor_char_boundary(256)];
+                            let named = rules.named(Some(name), Some("rule_a"));
+                            assert!(named.application.as_deref().is_none_or(is_name));
+                        }
+                    }
+                    Err(error) => assert!(error.to_string().contains("line"), "{error}"),
+                }
+            });
+    }
+}

@@ -47,6 +47,41 @@ pub struct PreviewRequest {
     pub request: Request,
 }
 
+/// `GET /v1/applications/rules`: the site's rules, by which a job's name becomes an application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ApplicationRules {
+    /// The file on the service's host; absent: the built-in rules.
+    pub file: Option<String>,
+    /// The rules, as TOML.
+    pub text: String,
+}
+
+/// Runs of one application with the same job name and comment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobName {
+    /// The owner.
+    pub uid: u32,
+    /// The owner's login name, if known.
+    pub user: Option<String>,
+    /// The application that they have now.
+    pub application: String,
+    /// The job's name. Absent: the user named the application, or the name is not known.
+    pub job_name: Option<String>,
+    /// The job's comment, if the rule that decided has read it.
+    pub comment: Option<String>,
+    /// How many runs there were.
+    pub runs: i64,
+}
+
+/// `GET /v1/applications/names`: the job names of the runs of the last 30 days, most frequent first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JobNames {
+    /// The names, at most 10,000.
+    pub names: Vec<JobName>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
 /// The answer to a preview.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PreviewAnswer {
@@ -788,6 +823,10 @@ pub struct RunSummary {
 pub struct RunDetail {
     /// The run.
     pub run: RunSummary,
+    /// What the user asked for, and the rule that made the application of the job's name. Absent
+    /// from a service before 0.2.
+    #[serde(default)]
+    pub request: Option<Request>,
     /// The inputs of the suggestion: seed, settings, engine version, runs in flight.
     pub suggestion: serde_json::Value,
     /// How the parametrization was delivered.

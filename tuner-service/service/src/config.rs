@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use io_autotune_catalogue::{CatalogueError, LookupError};
+use io_autotune_catalogue::{CatalogueError, LookupError, RulesFileError};
 use io_autotune_engine::{Settings, SettingsError};
 use io_autotune_store::StoreError;
 use serde::Deserialize;
@@ -23,6 +23,8 @@ pub(crate) struct Config {
     #[serde(default)]
     pub(crate) access: AccessConfig,
     pub(crate) accelerators: AcceleratorsConfig,
+    #[serde(default)]
+    pub(crate) applications: ApplicationsConfig,
     pub(crate) slurm: SlurmConfig,
     #[serde(default)]
     pub(crate) report: ReportConfig,
@@ -69,6 +71,13 @@ pub(crate) struct AcceleratorsConfig {
     pub(crate) default: String,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApplicationsConfig {
+    /// The file of rules; the built-in ones if `None`.
+    pub(crate) rules: Option<PathBuf>,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartupError {
     #[error("cannot read the configuration {path}: {source}")]
@@ -90,6 +99,8 @@ pub(crate) enum StartupError {
     },
     #[error("the catalogue: {0}")]
     Catalogue(#[from] CatalogueError),
+    #[error("[applications] rules: {0}")]
+    Rules(#[from] RulesFileError),
     #[error("[accelerators] default = {name:?} is not in the catalogue: {problem}")]
     DefaultAccelerator { name: String, problem: LookupError },
     #[error("the database: {0}")]

@@ -16,13 +16,6 @@ use serde_json::json;
 use crate::limits::{KnownLimit, TimeLimit, known_limit};
 use crate::surrogates::SurrogateCaches;
 
-/// The application of jobs without a name. It is never tuned.
-const UNNAMED: &str = "unnamed";
-
-pub(crate) fn application_name(request: &Request) -> &str {
-    request.app.as_deref().unwrap_or(UNNAMED)
-}
-
 /// A recent state of a study, for starts that cannot wait for it.
 #[derive(Debug)]
 pub(crate) struct Snapshot {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use io_autotune_catalogue::{Catalogue, Change, LiveCatalogue, canonical_name};
+use io_autotune_catalogue::{Catalogue, Change, LiveCatalogue, LiveRules, canonical_name};
 use io_autotune_protocol::munge::Munge;
 use io_autotune_store::Store;
 use tokio::sync::{Semaphore, watch};
@@ -56,7 +56,7 @@ struct Arguments {
     /// Print the API's description (OpenAPI 3.1, JSON) and exit.
     #[arg(long)]
     print_openapi: bool,
-    /// Check the configuration and the catalogue, and exit.
+    /// Check the configuration, the catalogue and the rules for applications, and exit.
     #[arg(long)]
     check: bool,
     /// Assess all studies without an assessment, from their verdicts alone, and exit. After an upgrade the
@@ -111,6 +111,7 @@ fn print_openapi() -> ExitCode {
 
 async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     let config = Config::load(&arguments.config)?;
+    let rules = Arc::new(LiveRules::open(config.applications.rules.as_deref())?);
     if arguments.check {
         let catalogue = Catalogue::load(&config.accelerators.directory)?;
         return has_default(&catalogue, &config.accelerators.default);
@@ -134,6 +135,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     let service = Arc::new(Service {
         store: store.clone(),
         catalogue: Arc::clone(&catalogue),
+        rules: Arc::clone(&rules),
         report: config.report,
         default_accelerator: canonical_name(&config.accelerators.default),
         settings: config.study,
@@ -150,7 +152,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         launches: Launches::default(),
     });
     let (stop, stopping) = watch::channel(false);
-    let follower = tokio::spawn(follow(catalogue, stopping.clone()));
+    let follower = tokio::spawn(follow(catalogue, rules, stopping.clone()));
     let reconciler = tokio::spawn(reconcile::run(
         store.clone(),
         sources,
@@ -168,7 +170,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     .await;
     for (task, name) in [
         (reconciler, "the reconciler"),
-        (follower, "the catalogue's follower"),
+        (follower, "the follower of catalogue and rules"),
     ] {
         if let Err(error) = task.await {
             tracing::error!(%error, "{name} ended badly");
@@ -188,18 +190,31 @@ fn has_default(catalogue: &Catalogue, name: &str) -> Result<(), StartupError> {
         })
 }
 
-/// Polls names and times of the catalogue's files, which works on network file systems too.
-async fn follow(catalogue: Arc<LiveCatalogue>, mut stopping: watch::Receiver<bool>) {
+/// Polls names and times of the files, which works on network file systems too.
+async fn follow(
+    catalogue: Arc<LiveCatalogue>,
+    rules: Arc<LiveRules>,
+    mut stopping: watch::Receiver<bool>,
+) {
     const EVERY: Duration = Duration::from_secs(1);
     loop {
         tokio::select! {
             _ = stopping.changed() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
-        let looked = Arc::clone(&catalogue);
-        let Ok(changes) = tokio::task::spawn_blocking(move || looked.refresh()).await else {
+        let (catalogue, rules) = (Arc::clone(&catalogue), Arc::clone(&rules));
+        let looked = tokio::task::spawn_blocking(move || (catalogue.refresh(), rules.refresh()));
+        let Ok((changes, rules)) = looked.await else {
             continue;
         };
+        match rules {
+            None => {}
+            Some(Ok(rules)) => tracing::info!(rules, "rules for applications loaded"),
+            Some(Err(refused)) => tracing::error!(
+                path = %refused.path.display(), problem = refused.problem,
+                "the rules for applications are refused: the last valid ones stay"
+            ),
+        }
         for change in changes {
             match change {
                 Change::Loaded(accelerator) => tracing::info!(accelerator, "accelerator loaded"),

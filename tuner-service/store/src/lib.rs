@@ -42,4 +42,4 @@ pub use pool::Store;
 pub use records::{JobKey, StudyKey};
 pub use start::{Decision, NewRun};
 pub use state::{EpochInputs, EpochOpening, StudyState};
-pub use views::{ComparedRun, PinRow, RunFilter, RunRow, StudyFilter, StudyRow};
+pub use views::{ComparedRun, JobNameRow, PinRow, RunFilter, RunRow, StudyFilter, StudyRow};

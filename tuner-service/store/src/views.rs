@@ -1,6 +1,7 @@
 //! Read-only views for status, history and explain.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use io_autotune_model::{Parametrization, Phase, Role, Space};
 use jiff::Timestamp;
@@ -100,6 +101,8 @@ pub struct RunRow {
     pub space: Space,
     /// The job.
     pub job: JobKey,
+    /// What the user asked for, as stored.
+    pub request: Value,
     /// The node that started it.
     pub node: String,
     /// The study's phase at the start.
@@ -132,6 +135,23 @@ pub struct RunRow {
     pub started_at: Timestamp,
     /// Its first report.
     pub finished_at: Option<Timestamp>,
+}
+
+/// Runs of one application with the same job name and comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobNameRow {
+    /// The owner.
+    pub owner_uid: u32,
+    /// The owner's login name, if known.
+    pub owner_name: Option<String>,
+    /// The application.
+    pub application: String,
+    /// The job's name; `None`: the user named the application, or the name is not known.
+    pub job_name: Option<String>,
+    /// The job's comment, if a rule has read it.
+    pub comment: Option<String>,
+    /// How many runs.
+    pub runs: i64,
 }
 
 /// A counted run in a comparison.
@@ -243,7 +263,7 @@ impl Store {
             r#"select r.id, e.study_id, a.name, a.owner_uid, e.ordinal as epoch, e.space as "space: Json<Space>",
                       (extract(epoch from e.opened_at) * 1000000)::bigint as "epoch_opened_at!",
                       e.opened_why as epoch_opened_why,
-                      r.cluster, r.job_id, r.restart_count, r.node, r.phase, r.role,
+                      r.cluster, r.job_id, r.restart_count, r.request, r.node, r.phase, r.role,
                       r.parametrization as "parametrization: Json<Parametrization>", r.reason, r.suggestion,
                       r.delivery, r.state, r.verdict, r.outcome, r.applied, r.elapsed, r.wait_status,
                       r.measures as "measures: Json<BTreeMap<String, f64>>",
@@ -283,6 +303,7 @@ impl Store {
                         job_id: number(NAME, row.job_id)?,
                         restart_count: number(NAME, row.restart_count)?,
                     },
+                    request: row.request,
                     node: row.node,
                     phase: word(NAME, &row.phase)?,
                     role: word(NAME, &row.role)?,
@@ -303,6 +324,46 @@ impl Store {
             })
             .collect();
         rows
+    }
+
+    /// The job names of the runs that started within `within`, the most frequent `limit` of them.
+    pub async fn job_names(
+        &self,
+        owner_uid: Option<u32>,
+        within: Duration,
+        limit: i64,
+    ) -> Result<Vec<JobNameRow>, StoreError> {
+        const NAME: &str = "job_names";
+        let rows = sqlx::query!(
+            r#"select a.owner_uid, a.owner_name, a.name, r.request ->> 'job_name' as job_name,
+                      r.request ->> 'comment' as comment, count(*) as "runs!"
+               from runs r
+               join epochs e on e.id = r.epoch_id
+               join studies s on s.id = e.study_id
+               join applications a on a.id = s.application_id
+               where ($1::bigint is null or a.owner_uid = $1)
+                 and r.started_at >= now() - make_interval(secs => $2)
+               group by a.id, job_name, comment
+               order by count(*) desc, a.owner_uid, a.name, job_name, comment limit $3"#,
+            owner_uid.map(i64::from),
+            within.as_secs_f64(),
+            limit
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(JobNameRow {
+                    owner_uid: number(NAME, row.owner_uid)?,
+                    owner_name: row.owner_name,
+                    application: row.name,
+                    job_name: row.job_name,
+                    comment: row.comment,
+                    runs: row.runs,
+                })
+            })
+            .collect()
     }
 
     /// A run's node reports, in order of arrival.

@@ -40,6 +40,7 @@ pub(super) async fn doctor(
     checks.extend(sources(&service.sources).await);
     checks.push(suspension(&service.sources));
     checks.push(accelerators(&service));
+    checks.push(rules(&service));
     checks.push(munge(&service).await);
     Ok(Json(Diagnosis {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -225,6 +226,22 @@ fn accelerators(service: &Service) -> Check {
             CheckState::Ok,
             format!("{count}; the default is {default}"),
         )
+    }
+}
+
+fn rules(service: &Service) -> Check {
+    const NAME: &str = "rules for applications";
+    let file = service.rules.path();
+    let from = file.map_or("built in".into(), |path| path.display().to_string());
+    match service.rules.refused() {
+        Some(refused) => {
+            let detail = format!("{refused}; the last valid ones stay in use");
+            check(NAME, CheckState::Failed, detail)
+        }
+        None => {
+            let count = service.rules.current().count();
+            check(NAME, CheckState::Ok, format!("{count}, {from}"))
+        }
     }
 }
 

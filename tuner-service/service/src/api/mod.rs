@@ -1,6 +1,7 @@
 //! The HTTP API.
 
 mod accelerators;
+mod applications;
 mod doctor;
 mod error;
 mod health;
@@ -18,10 +19,10 @@ use std::time::Duration;
 use axum::Router;
 use axum::middleware;
 use axum::routing::{get, post};
-use io_autotune_catalogue::{Accelerator, LiveCatalogue, canonical_name};
+use io_autotune_catalogue::{Accelerator, LiveCatalogue, LiveRules, canonical_name};
 use io_autotune_engine::Settings;
 use io_autotune_protocol::munge::Credentials;
-use io_autotune_protocol::{Job, StartAnswer};
+use io_autotune_protocol::{Job, Request, StartAnswer};
 use io_autotune_store::Store;
 use tokio::sync::Semaphore;
 use tower_http::trace::TraceLayer;
@@ -41,6 +42,7 @@ use crate::surrogates::SurrogateCaches;
 pub(crate) struct Service {
     pub(crate) store: Store,
     pub(crate) catalogue: Arc<LiveCatalogue>,
+    pub(crate) rules: Arc<LiveRules>,
     /// The canonical name of the accelerator of requests that name none.
     pub(crate) default_accelerator: String,
     pub(crate) settings: Settings,
@@ -65,6 +67,11 @@ impl Service {
             .flatten()
     }
 
+    /// The request with its application, by the site's rules.
+    fn resolved(&self, request: Request) -> Request {
+        self.rules.current().resolve(request)
+    }
+
     pub(crate) fn accelerator(&self, name: Option<&str>) -> Result<Arc<Accelerator>, ApiError> {
         let name = name.unwrap_or(&self.default_accelerator);
         Ok(self.catalogue.current().find(name)?)
@@ -87,6 +94,8 @@ impl Service {
     paths(
         accelerators::list,
         accelerators::show,
+        applications::rules,
+        applications::names,
         preview::preview,
         runs::start,
         runs::finish,
@@ -117,6 +126,8 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
     let signed = Router::new()
         .route("/v1/accelerators", get(accelerators::list))
         .route("/v1/accelerators/{name}", get(accelerators::show))
+        .route("/v1/applications/rules", get(applications::rules))
+        .route("/v1/applications/names", get(applications::names))
         .route("/v1/preview", post(preview::preview))
         .route("/v1/runs/start", post(runs::start))
         .route("/v1/runs/finish", post(runs::finish))

@@ -14,7 +14,6 @@ use io_autotune_store::StudyFilter;
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::decide::application_name;
 
 /// Studies named in one line.
 const STUDIES_SHOWN: usize = 2;
@@ -30,12 +29,13 @@ pub(super) async fn preview(
 ) -> Result<Json<PreviewAnswer>, ApiError> {
     let Json(PreviewRequest { request }) = body?;
     request.validate()?;
+    let request = service.resolved(request);
     let accelerator = service.accelerator(request.accelerator.as_deref())?;
     let studies = summary::studies(
         &service,
         &StudyFilter {
             owner_uid: Some(caller.uid),
-            application: Some(application_name(&request).to_owned()),
+            application: Some(request.application().to_owned()),
             accelerator: Some(accelerator.name.clone()),
             ..StudyFilter::default()
         },
@@ -47,10 +47,11 @@ pub(super) async fn preview(
 }
 
 fn line(request: &Request, accelerator: &str, studies: &[StudySummary]) -> String {
-    let application = application_name(request);
+    let application = request.application();
     if request.note == Some(Note::MeaninglessName) {
+        let name = request.job_name.as_deref().unwrap_or(application);
         return format!(
-            "the job name {application:?} says nothing about the application, so this job is observed and not tuned; name it: --io-autotune=app=NAME"
+            "the job name {name:?} says nothing about the application, so this job is observed and not tuned; name it: --io-autotune=app=NAME"
         );
     }
     if request.mode == Mode::Observe {

@@ -21,7 +21,7 @@ use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::assess;
-use crate::decide::{Occasion, Snapshot, application_name, decide};
+use crate::decide::{Occasion, Snapshot, decide};
 use crate::merge::merge_stored;
 use crate::replay::{self, Kept};
 use crate::retry::retried;
@@ -49,6 +49,7 @@ pub(super) async fn start(
     only_root(caller)?;
     request.validate()?;
     validate(&job)?;
+    let request = service.resolved(request);
     let accelerator = service.accelerator(request.accelerator.as_deref())?;
     let key = job_key(&job);
     let study = study_key(&job, &request, &accelerator.name);
@@ -156,11 +157,13 @@ pub(super) async fn finish(
     Extension(caller): Extension<Caller>,
     body: Result<Json<FinishRequest>, JsonRejection>,
 ) -> Result<Json<FinishAnswer>, ApiError> {
-    let Json(finish) = body?;
+    let Json(mut finish) = body?;
     only_root(caller)?;
     finish.request.validate()?;
     validate(&finish.job)?;
     validate_report(&finish)?;
+    // For a run without a start; and the report is stored, where no comment belongs.
+    finish.request = service.resolved(finish.request);
     let accelerator = finish.request.accelerator.as_deref();
     let (key, study) = (
         job_key(&finish.job),
@@ -293,6 +296,7 @@ pub(super) async fn explain(
         let state = service.store.study_state(row.study_id).await?;
         let assessment = assess::of(&service.store, &service.settings, &state).await?;
         details.push(RunDetail {
+            request: serde_json::from_value(row.request.clone()).ok(),
             suggestion: row.suggestion.clone(),
             delivery: summary::stored(row.delivery.clone())?,
             run: summary::run(row)?,
@@ -448,7 +452,7 @@ fn study_key(job: &Job, request: &Request, accelerator: &str) -> StudyKey {
     StudyKey {
         owner_uid: job.uid,
         owner_name: job.user.clone(),
-        application: application_name(request).to_owned(),
+        application: request.application().to_owned(),
         accelerator: accelerator.to_owned(),
         context: [
             ("nodes", job.nodes.to_string()),

@@ -1,0 +1,50 @@
+//! Which application a job's name is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::{Extension, Json};
+use io_autotune_protocol::{ApplicationRules, JobName, JobNames};
+
+use super::{ApiError, Service};
+use crate::access::Caller;
+
+/// How far back the job names reach.
+const WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
+
+const NAMES: usize = 10_000;
+
+/// The site's rules, by which a job's name becomes an application.
+#[utoipa::path(get, path = "/v1/applications/rules", responses((status = 200, body = ApplicationRules)))]
+pub(super) async fn rules(State(service): State<Arc<Service>>) -> Json<ApplicationRules> {
+    let file = service.rules.path().map(|path| path.display().to_string());
+    let text = service.rules.current().text().to_owned();
+    Json(ApplicationRules { file, text })
+}
+
+/// The job names of the caller's runs of the last 30 days, or of every user's for an admin.
+#[utoipa::path(get, path = "/v1/applications/names", responses((status = 200, body = JobNames)))]
+pub(super) async fn names(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<JobNames>, ApiError> {
+    let owner = service.access.visible_owner(caller).await;
+    #[expect(clippy::cast_possible_wrap, reason = "it is small")]
+    let limit = NAMES as i64 + 1;
+    let mut rows = service.store.job_names(owner, WITHIN, limit).await?;
+    let more = rows.len() > NAMES;
+    rows.truncate(NAMES);
+    let names = rows.into_iter().map(|row| JobName {
+        uid: row.owner_uid,
+        user: row.owner_name,
+        application: row.application,
+        job_name: row.job_name,
+        comment: row.comment,
+        runs: row.runs,
+    });
+    Ok(Json(JobNames {
+        names: names.collect(),
+        more,
+    }))
+}
