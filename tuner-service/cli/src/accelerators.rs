@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use io_autotune_catalogue::{Accelerator, AcceleratorError};
+use io_autotune_catalogue::{Accelerator, AcceleratorError, Fault};
 
 use crate::service::CliError;
 
@@ -15,14 +15,17 @@ pub(crate) fn check(file: &Path) -> Result<String, CliError> {
     })?;
     match Accelerator::parse(&text) {
         Ok(accelerator) => Ok(described(&accelerator)),
-        Err(AcceleratorError(faults)) => {
-            let lines = faults.iter().map(|fault| {
-                let (line, column) = (fault.line, fault.column);
-                format!("\n{}:{line}:{column}: {}", file.display(), fault.problem)
-            });
-            Err(CliError::CatalogueFile(lines.collect()))
-        }
+        Err(AcceleratorError(faults)) => Err(refused(file, &faults)),
     }
+}
+
+/// Every fault of a file, one a line.
+pub(crate) fn refused(file: &Path, faults: &[Fault]) -> CliError {
+    let lines = faults.iter().map(|fault| {
+        let (line, column) = (fault.line, fault.column);
+        format!("\n{}:{line}:{column}: {}", file.display(), fault.problem)
+    });
+    CliError::CatalogueFile(lines.collect())
 }
 
 fn described(accelerator: &Accelerator) -> String {

@@ -33,6 +33,7 @@ Examples:
                                               what would a method do with these measurements?
   io-autotune report --latest                 what tuning has gained the site
   io-autotune accelerators list               what can be tuned here
+  io-autotune rules check ocean.sh            which application is this job's name?
   io-autotune doctor                          is everything well, as seen from this host?
   io-autotune optimize --space a.json --budget 50 --seed 1    tune anything, outside Slurm
 
@@ -205,6 +206,12 @@ pub(crate) enum Command {
         after_help = "Examples:\n  io-autotune accelerators list\n  io-autotune accelerators show romio\n  io-autotune accelerators show romio+page-cache    can they be tuned together?\n  io-autotune accelerators check mine.toml    exit status 1: it is refused"
     )]
     Accelerators(Accelerators),
+    /// Which application a job's name is, by the site's rules, and what other rules would change.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  io-autotune rules check 'nf-ALIGN_(sample_1)' ocean.sh\n  io-autotune rules check --file mine.toml --comment rule_align 0f8fad5b-d9cb-469f-a165-70867728950e\n  io-autotune rules try mine.toml    which histories would merge, split or be renamed?"
+    )]
+    Rules(Rules),
     /// Is everything well, as seen from this host? Admins are told of the service's inside too.
     #[command(
         after_help = "Example:\n  io-autotune doctor    exit status 1: a check failed\n\nOn a compute node, as root, the spool is examined too."
@@ -264,6 +271,32 @@ pub(crate) enum Accelerators {
     Check {
         /// The file.
         file: PathBuf,
+    },
+}
+
+/// What there is to do with the rules for applications.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Rules {
+    /// What job names become, and by which rule.
+    Check {
+        /// Names of jobs.
+        #[arg(required = true, value_name = "NAME")]
+        job_names: Vec<String>,
+        /// The jobs' comment, as by sbatch --comment.
+        #[arg(long, value_name = "TEXT")]
+        comment: Option<String>,
+        /// These rules instead of the site's. Needs no service.
+        #[arg(long)]
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// What a file of rules would make of the runs of the last 30 days: yours, an admin's everyone's.
+    Try {
+        /// The file.
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
     },
 }
 

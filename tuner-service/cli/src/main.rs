@@ -8,6 +8,7 @@ mod doctor;
 mod optimize;
 mod render;
 mod report;
+mod rules;
 mod service;
 mod simulate;
 
@@ -20,7 +21,7 @@ use io_autotune_simulation::dataset::SpaceFile;
 use io_autotune_simulation::session::Session;
 use serde::Serialize;
 
-use crate::arguments::{Accelerators, Arguments, Command, Target};
+use crate::arguments::{Accelerators, Arguments, Command, Rules, Target};
 use crate::service::{CliError, Service};
 
 fn main() -> ExitCode {
@@ -170,6 +171,24 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         Command::Accelerators(Accelerators::Check { file }) => {
             let text = accelerators::check(file)?;
             Ok(Answer { text, good: true })
+        }
+        Command::Rules(Rules::Check {
+            job_names,
+            comment,
+            file,
+            output,
+        }) => {
+            let rules = match file {
+                Some(file) => rules::read(file)?,
+                None => rules::of_site(&service()?.rules().await?)?,
+            };
+            let checked = rules::check(&rules, job_names, comment.as_deref());
+            output_of(output.json, &checked, |checked| render::checked(checked))
+        }
+        Command::Rules(Rules::Try { file, output }) => {
+            let rules = rules::read(file)?;
+            let trial = rules::trial(&rules, service()?.job_names().await?);
+            output_of(output.json, &trial, render::trial)
         }
         Command::Doctor { spool_dir, output } => {
             let report = doctor::examine(&arguments.config, spool_dir).await;

@@ -3,6 +3,7 @@
 mod accelerators;
 mod checks;
 mod replay;
+mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -10,7 +11,8 @@ use std::fmt::Display;
 use comfy_table::{CellAlignment, Table, presets};
 use io_autotune_model::{Gain, GainVerdict, Parametrization};
 use io_autotune_protocol::{
-    Applied, Elapsed, FinishRequest, GainSummary, RunDetail, RunState, RunSummary, StudySummary,
+    Applied, Elapsed, FinishRequest, GainSummary, Request, RunDetail, RunState, RunSummary,
+    StudySummary,
 };
 
 use serde::Deserialize;
@@ -18,6 +20,7 @@ use serde::Deserialize;
 pub(crate) use accelerators::{accelerator, accelerators};
 pub(crate) use checks::checks;
 pub(crate) use replay::replays;
+pub(crate) use rules::{checked, trial};
 
 /// One study in full, several as a list.
 pub(crate) fn studies(studies: &[StudySummary]) -> String {
@@ -252,6 +255,28 @@ fn in_force(reports: &[serde_json::Value]) -> Vec<String> {
     lines
 }
 
+/// Where the application's name comes from, as a line; none if the user gave it.
+fn named(request: Option<&Request>) -> String {
+    let Some(request) = request else {
+        return String::new();
+    };
+    let by = match (&request.rule, request.note) {
+        (Some(rule), _) => format!("by rule {rule}"),
+        (None, Some(_)) => "it says nothing of the program".to_owned(),
+        (None, None) => "by no rule".to_owned(),
+    };
+    match (&request.job_name, &request.comment) {
+        (None, None) => String::new(),
+        (Some(name), None) => format!("named        {by}, from the job's name {name:?}\n"),
+        (None, Some(comment)) => {
+            format!("named        {by}, from the job's comment {comment:?}\n")
+        }
+        (Some(name), Some(comment)) => {
+            format!("named        {by}, from the job's name {name:?} and comment {comment:?}\n")
+        }
+    }
+}
+
 fn explain_one(detail: &RunDetail) -> String {
     let run = &detail.run;
     let applied = match &run.applied {
@@ -272,13 +297,14 @@ fn explain_one(detail: &RunDetail) -> String {
         .as_deref()
         .unwrap_or("waits for its report or for Slurm's word");
     let mut text = format!(
-        "job          {} (cluster {}, node {})\nstudy        {}, epoch {}, application {}\n{}phase, role  {}, {}\ngiven        {}\nbecause      {}\napplied      {applied}\nended        {}, elapsed {elapsed}\ncounts       {}: {verdict}\n",
+        "job          {} (cluster {}, node {})\nstudy        {}, epoch {}, application {}\n{}{}phase, role  {}, {}\ngiven        {}\nbecause      {}\napplied      {applied}\nended        {}, elapsed {elapsed}\ncounts       {}: {verdict}\n",
         job(run),
         run.cluster,
         run.node,
         run.study_id,
         run.epoch,
         run.application,
+        named(detail.request.as_ref()),
         match run.epoch {
             1 => String::new(),
             _ => format!(

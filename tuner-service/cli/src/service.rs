@@ -1,9 +1,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use io_autotune_catalogue::RulesError;
 use io_autotune_protocol::{
-    AcceleratorDetail, AcceleratorSummary, Call, Client, ClientConfig, ClientError, ConfigError,
-    Diagnosis, Method, Replay, ReportFile, ReportFileName, RunDetail, RunSummary, StudySummary,
+    AcceleratorDetail, AcceleratorSummary, ApplicationRules, Call, Client, ClientConfig,
+    ClientError, ConfigError, Diagnosis, JobNames, Method, Replay, ReportFile, ReportFileName,
+    RunDetail, RunSummary, StudySummary,
 };
 use io_autotune_simulation::dataset::DatasetError;
 use serde::Serialize;
@@ -31,6 +33,10 @@ pub(crate) enum CliError {
     },
     #[error("the file is refused:{0}")]
     CatalogueFile(String),
+    #[error(
+        "the site's rules cannot be read by this command, which may be older than the service: {0}"
+    )]
+    SiteRules(#[from] RulesError),
     #[error("the exchange ended: {0}")]
     Exchange(#[from] std::io::Error),
     #[error("the answer cannot be printed: {0}")]
@@ -107,6 +113,14 @@ impl Service {
     pub(crate) async fn accelerator(&self, name: &str) -> Result<AcceleratorDetail, CliError> {
         self.get(&format!("/v1/accelerators/{}", encoded(name)))
             .await
+    }
+
+    pub(crate) async fn rules(&self) -> Result<ApplicationRules, CliError> {
+        self.get("/v1/applications/rules").await
+    }
+
+    pub(crate) async fn job_names(&self) -> Result<JobNames, CliError> {
+        self.get("/v1/applications/names").await
     }
 
     pub(crate) async fn doctor(&self) -> Result<Diagnosis, CliError> {

@@ -101,3 +101,40 @@ fn standing(study: &StudySummary) -> String {
     };
     format!("{standing} ({})", context.join(" "))
 }
+
+#[cfg(test)]
+mod tests {
+    use io_autotune_catalogue::{Rules, SHIPPED};
+
+    use super::*;
+
+    #[test]
+    fn the_line_has_the_application_that_the_rules_make_of_the_name() {
+        let rules = Rules::parse(SHIPPED).unwrap();
+        let said = |text: &str| line(&rules.resolve(text.parse().unwrap()), "romio", &[]);
+        for (text, expected) in [
+            (
+                "name=nf-ALIGN_%281%29,mode=tune",
+                "application nf-ALIGN, accelerator romio: new;",
+            ),
+            (
+                "app=nf-ALIGN_1,mode=tune",
+                "application nf-ALIGN_1, accelerator romio: new;",
+            ),
+            (
+                "name=ocean,mode=observe",
+                "application ocean, accelerator romio: observed",
+            ),
+            ("name=a%1B.sh,mode=tune", "application a_.sh, "),
+            ("name=wrap,mode=tune", "the job name \"wrap\" says nothing"),
+            (
+                "name=%1B%5B2J,mode=tune",
+                "the job name \"\\u{1b}[2J\" says nothing",
+            ),
+            ("mode=tune", "the job name \"unnamed\" says nothing"),
+        ] {
+            let line = said(text);
+            assert!(line.starts_with(expected), "{line}");
+        }
+    }
+}

@@ -471,6 +471,9 @@ fn as_json<T: serde::Serialize>(value: &T) -> Result<serde_json::Value, ApiError
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
+    use io_autotune_catalogue::{Rules, SHIPPED};
     use io_autotune_protocol::{OutcomesRequest, PinRequest, PreviewRequest, WhyRequest};
 
     use super::*;
@@ -483,6 +486,7 @@ mod tests {
     fn fuzz_body() {
         let samples = [
             format!(r#"{{"job": {JOB}, "request": {{"app": "ocean", "mode": "tune"}}, "limit_seconds": 3600}}"#),
+            format!(r#"{{"job": {JOB}, "request": {{"job_name": "nf-ALIGN_(1)", "comment": "rule_a"}}}}"#),
             format!(
                 r#"{{"job": {JOB}, "request": {{"app": "ocean"}}, "run_id": 17, "start_failure": "none",
                 "applied": {{"kind": "parametrization", "parametrization": {{"a": 2, "b": "x"}}}}, "steps": [
@@ -503,6 +507,8 @@ mod tests {
             .run(body);
     }
 
+    static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::parse(SHIPPED).unwrap());
+
     fn body(input: &[u8]) {
         let named = |error: ApiError| {
             let text = error.text().to_owned();
@@ -520,7 +526,8 @@ mod tests {
         if let Ok(start) = serde_json::from_slice::<StartRequest>(input) {
             match checked(&start.job, &start.request) {
                 Ok(()) => {
-                    let study = study_key(&start.job, &start.request, "romio");
+                    let request = RULES.resolve(start.request);
+                    let study = study_key(&start.job, &request, "romio");
                     assert!(
                         study
                             .application

@@ -1,4 +1,6 @@
-//! What status, history and explain read.
+//! What status, history, explain and a trial of rules read.
+
+use std::time::Duration;
 
 use io_autotune_model::{Phase, Role};
 use io_autotune_store::{RunFilter, Store, StudyFilter, Verdict};
@@ -139,6 +141,65 @@ async fn studies_and_runs_are_only_the_owners() {
             .await,
             [(1001, 2)]
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn job_names_are_the_owners_of_these_days_and_most_frequent_first() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let named = |name: &str| json!({ "mode": "tune", "app": "solver", "job_name": name });
+        let mut commented = named("b");
+        commented["comment"] = json!("rule_b");
+        let explicit = json!({ "mode": "tune", "app": "solver" });
+        for (job_id, owner_uid, request) in [
+            (1, 1000, &named("a")),
+            (2, 1000, &commented),
+            (3, 1000, &named("a")),
+            (4, 1001, &named("a")),
+            (5, 1000, &explicit),
+            (6, 1000, &named("old")),
+        ] {
+            let mut start = Start::of(job_id);
+            start.study = study(owner_uid, "solver");
+            start.request = request.clone();
+            start.search(&store, point(job_id)).await;
+        }
+        sqlx::query("update runs set started_at = now() - interval '31 days' where job_id = 6")
+            .execute(&mut database.connect().await)
+            .await
+            .unwrap();
+        let days = Duration::from_secs(30 * 24 * 3600);
+        let names = async |owner, limit| -> Vec<_> {
+            let rows = store.job_names(owner, days, limit).await.unwrap();
+            rows.into_iter()
+                .map(|row| (row.owner_uid, row.job_name, row.comment, row.runs))
+                .collect()
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let (a, b) = (text("a"), (1000, text("b"), text("rule_b"), 1));
+        let mine = [(1000, a.clone(), None, 2), b, (1000, None, None, 1)];
+        assert_eq!(names(Some(1000), 10).await, mine);
+        assert_eq!(names(Some(1000), 1).await, mine[..1]);
+        assert_eq!(names(Some(1001), 10).await, [(1001, a, None, 1)]);
+        assert_eq!(names(None, 10).await.len(), 4);
+        assert_eq!(names(Some(1002), 10).await, []);
+        let row = store
+            .job_names(Some(1001), days, 1)
+            .await
+            .unwrap()
+            .remove(0);
+        assert_eq!(
+            (row.application.as_str(), row.owner_name.as_deref()),
+            ("solver", Some("user1001"))
+        );
+        let run = store.runs(&RunFilter {
+            job_id: Some(2),
+            limit: 1,
+            ..RunFilter::default()
+        });
+        assert_eq!(run.await.unwrap()[0].request, commented);
     })
     .await;
 }

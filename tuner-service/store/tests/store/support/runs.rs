@@ -100,6 +100,7 @@ pub(crate) struct Start {
     pub(crate) study: StudyKey,
     pub(crate) space: Space,
     pub(crate) lock: Lock,
+    pub(crate) request: Value,
     /// When slurmctld says that the launch began.
     pub(crate) began_at: Option<Timestamp>,
 }
@@ -121,6 +122,7 @@ impl Start {
             study: study(1000, "solver"),
             space: space(),
             lock: Lock::Wait(Duration::from_secs(10)),
+            request: json!({ "mode": "tune" }),
             began_at: None,
         }
     }
@@ -136,7 +138,7 @@ impl Start {
             node: "n1",
             nodes: 2,
             study: &self.study,
-            request: json!({ "mode": "tune" }),
+            request: self.request.clone(),
             space: &self.space,
             began_at: self.began_at,
         };

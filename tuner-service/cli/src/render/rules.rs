@@ -1,0 +1,86 @@
+use super::{right, table};
+use crate::rules::{Change, Checked, Trial, What};
+
+/// What job names become, one a line.
+pub(crate) fn checked(checked: &[Checked]) -> String {
+    let mut table = table(&["job's name", "application", "by rule"]);
+    for one in checked {
+        table.add_row([
+            shown(&one.job_name),
+            application(&one.application, one.observed),
+            one.rule.clone().unwrap_or_else(|| "-".into()),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+/// What rules would change, one pair of histories a line.
+pub(crate) fn trial(trial: &Trial) -> String {
+    let unchanged = trial.unchanged_runs;
+    let mut text = String::new();
+    if trial.changes.is_empty() {
+        text.push_str("nothing would change\n");
+    } else {
+        let mut table = table(&[
+            "user",
+            "application",
+            "would be",
+            "by rule",
+            "runs",
+            "history",
+        ]);
+        for change in &trial.changes {
+            let rules: Vec<_> = change.rules.iter().map(String::as_str).collect();
+            table.add_row([
+                change
+                    .user
+                    .clone()
+                    .unwrap_or_else(|| change.uid.to_string()),
+                change.application.clone(),
+                application(&change.becomes, change.observed),
+                if rules.is_empty() {
+                    "-".to_owned()
+                } else {
+                    rules.join(", ")
+                },
+                change.runs.to_string(),
+                history(change),
+            ]);
+        }
+        right(&mut table, 4);
+        text.push_str(&format!("{table}\n"));
+    }
+    text.push_str(&format!(
+        "runs of the last 30 days that stay where they are: {unchanged}\n"
+    ));
+    if trial.more {
+        text.push_str("There are more job names than these, which are the most frequent.\n");
+    }
+    text
+}
+
+fn application(name: &str, observed: bool) -> String {
+    if observed {
+        format!("{name} (only observed)")
+    } else {
+        name.to_owned()
+    }
+}
+
+fn history(change: &Change) -> String {
+    let words = change.what.iter().map(|what| match what {
+        What::Renamed => "renamed",
+        What::Merged => "merged",
+        What::Split => "split",
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// A job's name on a terminal: any user may have chosen it.
+fn shown(name: &str) -> String {
+    if name.contains(char::is_control) {
+        name.escape_debug().to_string()
+    } else {
+        name.to_owned()
+    }
+}
