@@ -194,12 +194,12 @@ async fn job_names_are_the_owners_of_these_days_and_most_frequent_first() {
             (row.application.as_str(), row.owner_name.as_deref()),
             ("solver", Some("user1001"))
         );
-        let run = store.runs(&RunFilter {
+        let second = RunFilter {
             job_id: Some(2),
             limit: 1,
             ..RunFilter::default()
-        });
-        assert_eq!(run.await.unwrap()[0].request, commented);
+        };
+        assert_eq!(store.runs(&second).await.unwrap()[0].request, commented);
     })
     .await;
 }
