@@ -1,4 +1,6 @@
 // Each callback returns 0: a job must never fail because of us. The exception is a wrong SPEC.
+#include <slurm/slurm_errno.h>
+#include <slurm/slurm_version.h>
 #include <slurm/spank.h>
 
 #include "context.h"
@@ -11,6 +13,14 @@
 // plugin_name, plugin_type, plugin_version and spank_plugin_version, which Slurm's loader checks.
 SPANK_PLUGIN(io_autotune, 1)
 #pragma GCC visibility pop
+
+// What slurm_spank_init costs if it fails all the same: Slurm would drain the node. Older series do
+// not look for it.
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
+EXPORT int slurm_spank_init_failure_mode = ESPANK_JOB_FAILURE;
+#else
+EXPORT int slurm_spank_init_failure_mode;
+#endif
 
 static struct ioat_context context = {.step.dir_fd = -1};
 
