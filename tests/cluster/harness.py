@@ -398,6 +398,12 @@ class Site:
         assert known is not None, "the cluster has no record"
         return known
 
+    def slurm_series(self) -> tuple[int, int]:
+        """Return the series of the cluster's Slurm, such as (22, 5)."""
+        shown = self.cluster.run_as(ROOT, ["sinfo", "--version"]).stdout
+        year, month = shown.split()[1].split(".")[:2]
+        return int(year), int(month)
+
     # What is left behind
 
     def spooled(self) -> list[Path]:

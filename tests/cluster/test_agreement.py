@@ -89,6 +89,11 @@ class Service:
         return self.site.sql(query, DATABASE) == [["0"]]
 
 
+pytestmark = pytest.mark.skipif(
+    not PYTHON.exists(), reason="the report's environment (build/venv-report) is not made"
+)
+
+
 @pytest.fixture
 def service(site: Site) -> Iterator[Service]:
     """Start the service."""

@@ -40,6 +40,9 @@ NODE_TOML = """
 cpus = 8
 """
 
+FUSE = ("fuse", "fuseblk")
+"""How stat(1) calls it, from coreutils 9.6 on and before."""
+
 
 def names(site: Site) -> list[str]:
     """Return the accelerators that the service knows."""
@@ -179,14 +182,15 @@ def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
         )
         default = site.sbatch(body, asked(app, RCLONE), "--exclusive")
         assert site.judged(default)["state"] == "counted"
-        assert "fuseblk" not in site.output(default)
+        assert not set(FUSE) & set(lines(site.output(default)))
         assert "written" in lines(site.output(default))
         site.pin(app, {"cache_mode": "full", "read_ahead": "4M"})
         job = site.sbatch(body, asked(app, RCLONE), "--exclusive")
         run = site.judged(job)
         assert run["state"] == "counted", run["verdict"]
         text = lines(site.output(job))
-        assert text[:2] == ["what the job reads", "fuseblk"], "it was not read through FUSE"
+        assert text[0] == "what the job reads"
+        assert text[1] in FUSE, "it was not read through FUSE"
         assert "written" not in text, "the cache is for reading only"
         assert not list(mounts.iterdir()), "the mount, or its cache, is still there"
         assert (slow / "input").exists()

@@ -63,6 +63,7 @@ def enter(root: Path, scratch: Path, binds: list[str]) -> None:
         mount("--rbind", device, f"{merged}{device}")
     for fresh, mode in FRESH.items():
         mount("-t", "tmpfs", "-o", f"mode={mode}", "tmpfs", f"{merged}{fresh}")
+    Path(f"{merged}/run/lock").mkdir()
     for bind in binds:
         source, _, target = bind.partition(":")
         place = Path(f"{merged}{target or source}")
