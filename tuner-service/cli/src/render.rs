@@ -467,7 +467,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use io_autotune_model::{Finding, FindingKind, Phase, Role};
-    use io_autotune_protocol::Delivery;
+    use io_autotune_protocol::{Delivery, Note};
 
     use super::*;
 
@@ -558,6 +558,7 @@ mod tests {
         assert!(!text.contains("first run"), "{text}");
         let detail = |run| RunDetail {
             run,
+            request: None,
             suggestion: serde_json::Value::Null,
             delivery: Delivery::default(),
             reports: Vec::new(),
@@ -572,6 +573,28 @@ mod tests {
     }
 
     #[test]
+    fn what_named_an_application_is_said_unless_it_was_the_user() {
+        let of = |request: Request| named(Some(&request));
+        let request: Request = "name=a%1Bb,mode=tune".parse().unwrap();
+        let by_rule = Request {
+            rule: Some("nextflow".into()),
+            comment: Some("rule_a".into()),
+            ..request.clone()
+        };
+        assert_eq!(
+            of(by_rule),
+            "named        by rule nextflow, from the job's name \"a\\u{1b}b\" and comment \"rule_a\"\n"
+        );
+        let nothing = Request {
+            note: Some(Note::MeaninglessName),
+            ..request
+        };
+        assert!(of(nothing).contains("it says nothing of the program, from the job's name"));
+        assert_eq!(of("app=a,mode=tune".parse().unwrap()), "");
+        assert_eq!(named(None), "");
+    }
+
+    #[test]
     fn a_run_cut_short_is_a_lower_bound_and_what_is_found_of_it_is_said() {
         let about = |parametrization| Finding {
             kind: FindingKind::Quarantine,
@@ -582,6 +605,7 @@ mod tests {
         let of_another = Parametrization(BTreeMap::from([("size".to_owned(), 99.into())]));
         let detail = RunDetail {
             run: run(RunState::Censored),
+            request: Some("name=nf-A_%281%29,mode=tune".parse().unwrap()),
             suggestion: serde_json::Value::Null,
             delivery: Delivery::default(),
             reports: Vec::new(),
@@ -593,6 +617,10 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.matches("its study").count(), 1, "{text}");
+        assert!(
+            text.contains("\nnamed        by no rule, from the job's name \"nf-A_(1)\"\nphase"),
+            "{text}"
+        );
         assert!(
             text.contains("ended        TIMEOUT, elapsed at least 60.000 s\n"),
             "{text}"

@@ -182,11 +182,12 @@ mod tests {
         }
     }
 
-    fn tried(text: &str, names: Vec<JobName>) -> (Vec<(String, String, i64, Vec<What>)>, i64) {
-        let trial = trial(
-            &Rules::parse(text).unwrap(),
-            JobNames { names, more: false },
-        );
+    type Moved = (String, String, i64, Vec<What>);
+
+    /// The changes, and the runs that stay.
+    fn tried(text: &str, names: Vec<JobName>) -> (Vec<Moved>, i64) {
+        let names = JobNames { names, more: false };
+        let trial = trial(&Rules::parse(text).unwrap(), names);
         let changes = trial.changes.into_iter();
         let changes = changes.map(|one| (one.application, one.becomes, one.runs, one.what));
         (changes.collect(), trial.unchanged_runs)

@@ -84,3 +84,50 @@ fn shown(name: &str) -> String {
         name.to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_and_changes_are_shown_on_a_line_each() {
+        let one = Checked {
+            job_name: "a\u{1b}[2J".into(),
+            comment: None,
+            application: "unnamed".into(),
+            observed: true,
+            rule: None,
+        };
+        let text = checked(&[one]);
+        assert!(text.contains("unnamed (only observed)"), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+        let change = Change {
+            uid: 1000,
+            user: None,
+            application: "nf-A__1_".into(),
+            becomes: "nf-A".into(),
+            observed: false,
+            rules: BTreeSet::from(["nextflow".to_owned()]),
+            runs: 7,
+            what: vec![What::Split, What::Merged],
+        };
+        let text = trial(&Trial {
+            changes: vec![change],
+            unchanged_runs: 3,
+            more: true,
+        });
+        for part in [
+            "1000",
+            "nf-A__1_",
+            "nextflow",
+            " 7 ",
+            "split, merged",
+            "are: 3",
+            "more job",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}
