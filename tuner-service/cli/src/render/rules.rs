@@ -1,3 +1,5 @@
+use io_autotune_protocol::shown;
+
 use super::{right, table};
 use crate::rules::{Change, Checked, Trial, What};
 
@@ -74,15 +76,6 @@ fn history(change: &Change) -> String {
         What::Split => "split",
     });
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// A job's name on a terminal: any user may have chosen it.
-fn shown(name: &str) -> String {
-    if name.contains(char::is_control) {
-        name.escape_debug().to_string()
-    } else {
-        name.to_owned()
-    }
 }
 
 #[cfg(test)]
