@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from clusters import SHARED, cluster_of_its_own, say, say_at_the_end
+from forging import make_forger
 from harness import Site
 from lives.record import Record
 from lives.together import Lives
@@ -25,6 +27,12 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         # Whichever test is the first, and wherever Slurm puts its job.
         site.introduce_nodes()
         yield site
+
+
+@pytest.fixture(scope="module")
+def forger(site: Site) -> Path:
+    """Return a slurm.conf by which a user's sbatch sends any request."""
+    return make_forger(site)
 
 
 @pytest.fixture(autouse=True)

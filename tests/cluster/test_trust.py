@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
-from devcluster import command
-from harness import ALICE, BOB, ROOT, Job, Json, Site, asked
+from forging import forge
+from harness import ALICE, BOB, ROOT, Json, Site, asked
 
 MADE_UP_JOB = 4_000_000
 """A job id that this cluster never gets to."""
@@ -78,28 +77,6 @@ def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
     assert recorded == [["0"]], "a made-up run is in the database"
 
 
-@pytest.fixture(scope="module")
-def forger(site: Site) -> Path:
-    """Return a slurm.conf of the user's own, by which sbatch loads the forger in our place."""
-    home = site.paths.home(ALICE)
-    source = Path(__file__).with_name("forge.c")
-    plugin = home / "forge.so"
-    command.run(["gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", str(plugin), str(source)])
-    plugstack = home / "plugstack.conf"
-    plugstack.write_text(f"required {plugin}\n", encoding="utf-8")
-    text = site.paths.slurm_conf.read_text(encoding="utf-8")
-    conf = home / "slurm.conf"
-    ours = f"PlugStackConfig={plugstack}"
-    conf.write_text(re.sub(r"(?m)^PlugStackConfig=.*$", ours, text), encoding="utf-8")
-    return conf
-
-
-def forge(site: Site, forger: Path, request: str) -> Job:
-    """Submit a job that brings this request to the root prolog."""
-    env = {"SLURM_CONF": str(forger), "FORGED_REQUEST": request}
-    return site.sbatch("echo done", env=env)
-
-
 def test_a_forged_request_is_still_its_users_own(site: Site, forger: Path) -> None:
     run = site.judged(forge(site, forger, "app=trust-forged,mode=tune"))
     assert run["application"] == "trust-forged", "it did not reach the prolog"
@@ -116,10 +93,16 @@ def test_a_forged_request_is_still_its_users_own(site: Site, forger: Path) -> No
         "mode=steer",
         "app=\x01;touch /",
         "app=a\nset PATH=/",
+        "name=a%0z,mode=tune",
+        "name=a%00b,mode=tune",
+        f"comment={'a' * 257},mode=tune",
         "x" * 100_000,
         "",
     ],
-    ids=["path", "twice", "accelerator", "mode", "control", "lines", "long", "empty"],
+    ids=[
+        *("path", "twice", "accelerator", "mode", "control", "lines", "escape", "zero", "comment"),
+        *("long", "empty"),
+    ],
 )
 def test_a_forged_request_harms_no_job(site: Site, forger: Path, forged: str) -> None:
     job = forge(site, forger, forged)
