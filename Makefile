@@ -17,7 +17,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -106,6 +106,11 @@ test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on rea
 test-soak: build $(VENV)/.installed ## A hundred jobs while parts are killed: a short soak
 	@deploy/install-deps cluster test
 	$(PYTEST) tests/soak $(TEST_SOAK_ARGS)
+
+SERIES_ARGS ?=
+test-series: build ## The cluster tests on Debian 12's, 13's and testing's Slurm, in roots of their own
+	@deploy/install-deps series
+	PYTHONPATH=tests python3 -m series $(SERIES_ARGS)
 
 SOAK_ARGS ?= --jobs=2000 --seed=2026
 soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/measurements/soak.md

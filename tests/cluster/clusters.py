@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from devcluster import Cluster, ClusterError
+from devcluster import Cluster, ClusterError, Variant
 from harness import Site
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ KEEP = "IO_AUTOTUNE_KEEP"
 """Set this variable to 1 to keep a cluster when a test has failed on it."""
 SHARED = "squeue"
 """What lives.md calls the make-up of the cluster that most tests share."""
+
+VARIANT: dict[str, Any] = json.loads(os.environ.get("IO_AUTOTUNE_TEST_VARIANT", "{}"))
+"""Fields of ``Variant`` in which every cluster differs: ``make test-series`` sets them."""
 
 MESSAGES: pytest.StashKey[list[str]] = pytest.StashKey()
 """What is to be said at the very end."""
@@ -66,6 +71,7 @@ def cluster_of_its_own(
         "say": lambda message: print(message, flush=True),
         **options,
     }
+    chosen["variant"] = replace(chosen.get("variant") or Variant(), **VARIANT)
     cluster = Cluster(_root(make_up), **chosen)
     cluster.destroy()
     failed_before = request.session.testsfailed

@@ -360,6 +360,11 @@ class Cluster:
         }
         for path, text in texts.items():
             files.write(path, text, mode=0o644)
+        if wanted.variant.namespace is not None:
+            container = render.job_container_conf(self.paths)
+            files.write(self.paths.etc / "job_container.conf", container, mode=0o644)
+            namespace = render.namespace_yaml(self.paths)
+            files.write(self.paths.etc / "namespace.yaml", namespace, mode=0o644)
         if wanted.variant.run_in_job:
             for name in ("prolog", "epilog"):
                 text = (self._build / "stage/share/slurm" / name).read_text(encoding="utf-8")

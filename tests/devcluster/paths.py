@@ -81,6 +81,11 @@ class Paths:
         return self.etc / name
 
     @property
+    def namespaces(self) -> Path:
+        """Where the jobs' private directories lie, in a cluster that gives them some."""
+        return self.root / "namespaces"
+
+    @property
     def slurm_key(self) -> Path:
         """The key of auth/slurm, which looks for it beside slurm.conf."""
         return self.etc / "slurm.key"

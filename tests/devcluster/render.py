@@ -33,6 +33,8 @@ def slurm_conf(paths: Paths, record: Record) -> str:
     flags = ["Alloc"] if record.prolog_alloc else []
     if record.variant.run_in_job:
         flags.append("RunInJob")
+    if record.variant.namespace is not None:
+        flags.append("Contain")
     prolog = f"PrologFlags={','.join(flags)}\n" if flags else ""
     if record.variant.run_in_job:
         prolog += f"Prolog={paths.hook('prolog')}\nEpilog={paths.hook('epilog')}\n"
@@ -172,6 +174,19 @@ def cgroup_conf(variant: Variant) -> str:
         return plugin
     # A job that may swap instead of ending would only be slow.
     return f"{plugin}CgroupMountpoint={MOUNTPOINT}\nConstrainRAMSpace=yes\nMinRAMSpace=16\n"
+
+
+def job_container_conf(paths: Paths) -> str:
+    """Return job_container.conf(5), of job_container/tmpfs and namespace/tmpfs."""
+    return f"{_NOTICE}AutoBasePath=true\nBasePath={paths.namespaces}\nDirs=/tmp,/dev/shm\n"
+
+
+def namespace_yaml(paths: Paths) -> str:
+    """Return namespace.yaml(5), of namespace/linux: a /run of each job's own."""
+    return (
+        f"{_NOTICE}defaults:\n  auto_basepath: true\n  base_path: {paths.namespaces}\n"
+        '  dirs: "/tmp,/dev/shm"\n'
+    )
 
 
 def hook(paths: Paths, text: str) -> str:

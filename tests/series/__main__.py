@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -11,7 +13,7 @@ import sys
 from pathlib import Path
 
 from series import roots
-from series.suites import SUITES, Suite, named
+from series.suites import SUITES, Cell, Suite, named
 
 TREE = roots.TREE
 DIRECTORY = Path("/var/lib/io-autotune-series")
@@ -23,13 +25,14 @@ PARTS = ("spank-plugin", "mpi-in-force", "tests/workloads")
 
 
 def main() -> int:
-    """Run the tests in each suite, and return 1 if any failed."""
+    """Run the cells of each suite, and return 1 if any test failed."""
     parser = argparse.ArgumentParser(prog="series", description=__doc__)
     parser.add_argument("--suite", action="append", help="only this one; may be given again")
+    parser.add_argument("--cell", help="only cells whose name has this in it, such as munge")
     parser.add_argument("--directory", type=Path, default=DIRECTORY, help="where roots are kept")
     parser.add_argument("--clusters", type=int, default=3, help="clusters side by side")
     parser.add_argument("--shell", action="store_true", help="a shell in the root instead of tests")
-    parser.add_argument("tests", nargs="*", default=["tests/cluster"], help="as pytest takes them")
+    parser.add_argument("tests", nargs="*", help="as pytest takes them, instead of a cell's own")
     options = parser.parse_args()
     if os.geteuid() != 0:
         parser.error("roots are made and entered by root only: run it as root")
@@ -39,27 +42,35 @@ def main() -> int:
         parser.error(str(error))
     failed = []
     for suite in suites:
-        print(f"== {suite.name}: Slurm {suite.slurm}", flush=True)
         root = roots.ensure(suite, options.directory)
-        build = TREE / "build/series" / suite.name
-        command = ["/bin/bash"] if options.shell else _tests(options)
-        if _inside(suite, root, build, command) != 0:
-            failed.append(suite.name)
-    if failed:
-        print(f"series: failed on {', '.join(failed)}", file=sys.stderr)
+        if options.shell:
+            return _inside(suite, root, ["/bin/bash"], {})
+        for cell in suite.cells():
+            if options.cell is not None and options.cell not in cell.name:
+                continue
+            print(f"== {suite.name}, Slurm {suite.slurm}: {cell.name}", flush=True)
+            variant = {"IO_AUTOTUNE_TEST_VARIANT": json.dumps(cell.variant)}
+            if _inside(suite, root, _tests(cell, options), variant) != 0:
+                failed.append(f"{suite.name}: {cell.name}")
+    for each in failed:
+        print(f"series: failed: {each}", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _tests(options: argparse.Namespace) -> list[str]:
-    """Return the command that compiles what is the series', and runs the tests."""
+def _tests(cell: Cell, options: argparse.Namespace) -> list[str]:
+    """Return the command that compiles what is the series', and runs a cell's tests."""
     compile_ = " && ".join(f"make --no-print-directory -C {part}" for part in PARTS)
-    pytest = ["python3", "-m", "pytest", "-p", "no:cacheprovider", "--junitxml=build/series.xml"]
-    pytest += [f"--numprocesses={options.clusters}", "--dist=loadfile"]
-    return ["/bin/bash", "-euc", f"{compile_} && exec {shlex.join([*pytest, *options.tests])}"]
+    pytest = ["python3", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow and not array"]
+    pytest.append(f"--junitxml=build/cells/{re.sub('[^A-Za-z0-9]+', '-', cell.name)}.xml")
+    if cell.clusters_share:
+        pytest += [f"--numprocesses={options.clusters}", "--dist=loadfile"]
+    tests = options.tests or ["tests/cluster" if cell.whole else "tests/cluster/test_lives.py"]
+    return ["/bin/bash", "-euc", f"{compile_} && exec {shlex.join([*pytest, *tests])}"]
 
 
-def _inside(suite: Suite, root: Path, build: Path, command: list[str]) -> int:
+def _inside(suite: Suite, root: Path, command: list[str], variables: dict[str, str]) -> int:
     """Run a command inside a root, with the tree and a build directory of the suite's own."""
+    build = TREE / "build/series" / suite.name
     for part in STAGED:
         source, target = TREE / "build" / part, build / part
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +82,7 @@ def _inside(suite: Suite, root: Path, build: Path, command: list[str]) -> int:
     argv = ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child"]
     argv += [sys.executable, "-m", "series.inside", f"--root={root}", f"--scratch={scratch}"]
     argv += [f"--bind={TREE}", f"--bind={build}:{TREE}/build", f"--chdir={TREE}", "--", *command]
-    environment = os.environ | {"PYTHONPATH": str(TREE / "tests")}
+    environment = os.environ | {"PYTHONPATH": str(TREE / "tests")} | variables
     try:
         return subprocess.run(argv, env=environment, check=False).returncode
     finally:

@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One make-up of the clusters of a suite."""
+
+    name: str
+    variant: Mapping[str, object]
+    """The fields of devcluster's Variant in which every cluster differs."""
+    whole: bool
+    """Whether the whole suite of tests is run, or one job of every kind with every end."""
+
+    @property
+    def clusters_share(self) -> bool:
+        """Whether several can run side by side: auth/slurm's sockets have one place on a host."""
+        return self.variant["auth"] == "munge"
 
 
 @dataclass(frozen=True)
@@ -18,16 +35,33 @@ class Suite:
     without: tuple[str, ...] = ()
     """Packages that it does not have now."""
 
-    @property
-    def has_auth_slurm(self) -> bool:
-        """Whether it has auth/slurm with the sackd that serves clients (Slurm 24.05 on)."""
-        return "sackd" in self.more
+    namespaces: tuple[str, ...] = ()
+    """Plugins that give a job a mount namespace of its own."""
+
+    def cells(self) -> list[Cell]:
+        """Return what is run in it."""
+        auths = ("munge", "slurm") if "sackd" in self.more else ("munge",)
+        kinds: dict[str, dict[str, object]] = {"plain": {}, "configless": {"configless": True}}
+        if "sackd" in self.more:
+            kinds["RunInJob"] = {"run_in_job": True}
+        kinds.update((plugin, {"namespace": plugin}) for plugin in self.namespaces)
+        return [
+            Cell(f"auth/{auth}, {name}", {**variant, "auth": auth}, whole=name == "plain")
+            for auth in auths
+            for name, variant in kinds.items()
+        ]
 
 
 SUITES = (
-    Suite("bookworm", "22.05"),
-    Suite("trixie", "24.11", ("sackd",)),
-    Suite("testing", "26.05", ("sackd",), without=("rclone",)),
+    Suite("bookworm", "22.05", namespaces=("job_container/tmpfs",)),
+    Suite("trixie", "24.11", ("sackd",), namespaces=("job_container/tmpfs",)),
+    Suite(
+        "testing",
+        "26.05",
+        ("sackd",),
+        without=("rclone",),
+        namespaces=("namespace/tmpfs", "namespace/linux"),
+    ),
 )
 
 EVERY = ("python3-pytest", "python3-pytest-xdist", "procps", "kmod")
