@@ -36,6 +36,13 @@ BATCH_START_SECONDS = 21.0
 """slurmctld misses a batch step that has begun, or that it has recovered, before BatchStartTimeout
 and MessageTimeout, of 10 s each (job_mgr.c, _purge_missing_jobs)."""
 
+MPIEXEC_OPENMPI = (
+    "env -u SLURM_JOBID -u SLURM_JOB_ID -u SLURM_NTASKS OMPI_MCA_oob_tcp_if_include=lo"
+    " mpiexec.openmpi --oversubscribe -n 4"
+)
+"""Open MPI's ranks on the job's node. Told of Slurm, it would look for a host n1, and from 5.0 on
+end by a signal then. Up to 4 it does not take the loopback by itself, the only network here."""
+
 ENDED = frozenset(
     {"CANCELLED", "COMPLETED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
 )

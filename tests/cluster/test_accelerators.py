@@ -8,16 +8,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness import ALICE, ROOT, Site, asked, await_true, lines
+from harness import ALICE, MPIEXEC_OPENMPI, ROOT, Site, asked, await_true, lines
 
 DOCUMENTATION = Path(__file__).resolve().parents[2] / "docs" / "accelerators.md"
 OMPIO = "accelerator=ompio"
-PIN = {"fcoll": "two_phase", "bytes_per_agg": "4194304", "num_aggregators": "2"}
-# The cluster has no network but the loopback, which Open MPI does not take by itself. It
-# starts one daemon a node by srun, and the ranks see that step's one task.
-STRIDED = """
-mpiexec.openmpi --oversubscribe --mca oob_tcp_if_include lo -n 4 \\
-    env -u SLURM_NTASKS strided-openmpi --no-slurm \\
+PIN = {"fcoll": "dynamic_gen2", "bytes_per_agg": "4194304", "num_aggregators": "2"}
+STRIDED = f"""
+{MPIEXEC_OPENMPI} strided-openmpi --no-slurm \\
     --file $HOME/ompio.$SLURM_JOB_ID --block-size 512 --blocks 2000 --collective --print-hints
 """
 
@@ -125,7 +122,7 @@ def test_what_ompio_is_given_is_in_force_in_open_mpi(site: Site) -> None:
     told = json.loads(site.output(job))
     assert told["errors"] == 0
     controls = told["controls"]
-    assert controls["fcoll"] == "two_phase"
+    assert controls["fcoll"] == "dynamic_gen2"
     assert controls["io_ompio_bytes_per_agg"] == "4194304"
     assert controls["io_ompio_num_aggregators"] == "2"
     assert controls["io_ompio_grouping_option"] == "5", "what was not pinned is left alone"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import ALICE, Job, Json, Site, asked
+from harness import ALICE, MPIEXEC_OPENMPI, Job, Json, Site, asked
 
 LIBRARIES = Path(__file__).resolve().parents[2] / "build" / "stage" / "lib" / "io-autotune"
 OMPIO = "accelerator=ompio"
@@ -131,18 +131,17 @@ def test_a_value_that_only_the_ranks_are_given_is_noticed_by_the_control_variabl
 
     def body(*given: str) -> str:
         return (
-            "mpiexec.openmpi --oversubscribe --mca oob_tcp_if_include lo "
-            f"-n 4 -x LD_PRELOAD={libraries['openmpi']} "
-            f"env -u SLURM_NTASKS {' '.join(given)} strided-openmpi --no-slurm {STRIDED}"
+            f"{MPIEXEC_OPENMPI} -x LD_PRELOAD={libraries['openmpi']} "
+            f"env {' '.join(given)} strided-openmpi --no-slurm {STRIDED}"
         )
 
     site.run("true", asked(app, OMPIO), "--ntasks=4")
-    site.pin(app, {"fcoll": "two_phase", "bytes_per_agg": "4194304"})
+    site.pin(app, {"fcoll": "dynamic_gen2", "bytes_per_agg": "4194304"})
     job = site.sbatch(body(), asked(app, OMPIO), "--ntasks=4")
     run = site.judged(job)
     assert run["state"] == "counted", run["verdict"]
     found = told(site, job)
-    assert found["fcoll"]["in_force"] == "two_phase"
+    assert found["fcoll"]["in_force"] == "dynamic_gen2"
     assert found["bytes_per_agg"]["in_force"] == "4194304"
     job = site.sbatch(
         body("OMPI_MCA_io_ompio_bytes_per_agg=1048576"), asked(app, OMPIO), "--ntasks=4"
