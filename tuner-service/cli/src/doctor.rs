@@ -1,11 +1,12 @@
-//! `io-autotune doctor`: checks of this host's configuration, the way to each endpoint, munge in
-//! both directions and, on a compute node, the spool. The service's own checks come from `GET
-//! /v1/doctor` (admins only).
+//! `io-autotune doctor`: checks of this host's configuration, the way to each endpoint, signatures
+//! by MUNGE or SACK in both directions and, on a compute node, the spool. The service's own checks
+//! come from `GET /v1/doctor` (admins only).
 
 mod spool;
 
 use std::path::Path;
 
+use io_autotune_protocol::credentials::{Backend, Credentials, round_trip};
 use io_autotune_protocol::{Check, CheckState, ClientConfig, ClientError, Diagnosis};
 use serde::Serialize;
 
@@ -53,8 +54,12 @@ pub(crate) async fn examine(config: &Path, spool: &Path) -> Report {
     }
 }
 
-/// Checks every endpoint, munge and the versions, and adds the service's own checks.
+/// Checks signatures, every endpoint and the versions, and adds the service's own checks.
 async fn service(config: &ClientConfig) -> Vec<Check> {
+    let signer = config.signer();
+    let backend = signer.backend();
+    // It blocks, some ten seconds if munged is down: nothing else runs meanwhile.
+    let here = round_trip(&signer);
     let mut visits = Vec::new();
     for endpoint in &config.endpoints {
         let alone = ClientConfig {
@@ -65,16 +70,16 @@ async fn service(config: &ClientConfig) -> Vec<Check> {
             Ok(service) => service.doctor().await,
             Err(error) => Err(error),
         };
-        visits.push(Visit::of(&endpoint.to_string(), answer));
+        visits.push(Visit::of(&endpoint.to_string(), backend, answer));
     }
-    summary(visits)
+    summary(visits, backend, here)
 }
 
 /// The result of asking one endpoint.
 struct Visit {
     endpoint: Check,
-    /// `None` if the request never got so far.
-    munge: Option<Check>,
+    /// Of signatures; `None` if the request never got so far.
+    signing: Option<Check>,
     /// The check of the service's version.
     version: Option<Check>,
     /// The service's own checks.
@@ -82,24 +87,28 @@ struct Visit {
 }
 
 impl Visit {
-    fn of(endpoint: &str, answer: Result<Diagnosis, CliError>) -> Self {
+    fn of(endpoint: &str, backend: Backend, answer: Result<Diagnosis, CliError>) -> Self {
         let name = format!("endpoint {endpoint}");
         let reached = || ok(&name, "answers");
         let unknown = |endpoint| Visit {
             endpoint,
-            munge: None,
+            signing: None,
             version: None,
             diagnosis: Vec::new(),
         };
         let signed = || Visit {
-            munge: Some(ok(
-                "munge",
-                "the service knows who asks here, and its answers are signed",
+            signing: Some(ok(
+                backend.code(),
+                format!("{backend}: the service knows who asks here, and its answers are signed"),
             )),
             ..unknown(reached())
         };
+        let shared = format!(
+            "both hosts need the same `auth`, the same {} and the same time",
+            backend.key()
+        );
         let distrusted = |problem: String| Visit {
-            munge: Some(failed("munge", problem)),
+            signing: Some(failed(backend.code(), problem)),
             ..unknown(reached())
         };
         match answer {
@@ -114,7 +123,7 @@ impl Visit {
                     message,
                     ..
                 } => distrusted(format!(
-                    "the service does not accept our credential: {message}; both hosts need the same munge key and the same time"
+                    "the service does not accept our credential: {message}; {shared}"
                 )),
                 ClientError::Refused { status: 500.., .. } => {
                     unknown(failed(&name, error.to_string()))
@@ -132,11 +141,9 @@ impl Visit {
                     diagnosis: vec![ok("service", "what it says of itself is for admins only")],
                     ..signed()
                 },
-                ClientError::Munge(error) => distrusted(format!(
-                    "{error}; is munged running on this host, and is munge_socket right?"
-                )),
+                ClientError::Credential(error) => distrusted(error.to_string()),
                 ClientError::Signature { source, .. } => distrusted(format!(
-                    "the answer is not the service's: {source}; both hosts need the same munge key and the same time, and service_user must be the service's account"
+                    "the answer is not the service's: {source}; {shared}, and service_user must be the service's account"
                 )),
                 error @ (ClientError::Unreachable(_) | ClientError::Deadline(_)) => {
                     unknown(failed(
@@ -154,7 +161,8 @@ impl Visit {
 }
 
 /// A failed endpoint is only a warning while another works; of the other checks the worst is kept.
-fn summary(visits: Vec<Visit>) -> Vec<Check> {
+/// `here`: whether a credential is made and read on this host.
+fn summary(visits: Vec<Visit>, backend: Backend, here: Result<(), String>) -> Vec<Check> {
     let works = |visit: &Visit| visit.endpoint.state == CheckState::Ok;
     let one_works = visits.iter().any(works);
     let mut checks: Vec<Check> = visits.iter().map(|visit| visit.endpoint.clone()).collect();
@@ -165,10 +173,16 @@ fn summary(visits: Vec<Visit>) -> Vec<Check> {
     }
     let worst =
         |checks: &mut dyn Iterator<Item = &Check>| checks.max_by_key(|check| check.state).cloned();
-    checks.push(
-        worst(&mut visits.iter().filter_map(|visit| visit.munge.as_ref()))
-            .unwrap_or_else(|| warning("munge", "not examined: no endpoint answers")),
-    );
+    let between = || worst(&mut visits.iter().filter_map(|visit| visit.signing.as_ref()));
+    checks.push(match here {
+        Err(problem) => failed(backend.code(), problem),
+        Ok(()) => between().unwrap_or_else(|| {
+            warning(
+                backend.code(),
+                format!("{backend} answers here; not tried between hosts: no endpoint answers"),
+            )
+        }),
+    });
     checks.extend(worst(
         &mut visits.iter().filter_map(|visit| visit.version.as_ref()),
     ));
@@ -245,8 +259,9 @@ mod tests {
 
     fn found(answers: Vec<Result<Diagnosis, CliError>>) -> Vec<(String, CheckState)> {
         let visits = answers.into_iter().enumerate();
-        let visits = visits.map(|(number, answer)| Visit::of(&format!("tcp:h:{number}"), answer));
-        summary(visits.collect())
+        let visits = visits
+            .map(|(number, answer)| Visit::of(&format!("tcp:h:{number}"), Backend::Munge, answer));
+        summary(visits.collect(), Backend::Munge, Ok(()))
             .into_iter()
             .map(|check| (check.name, check.state))
             .collect()
@@ -316,6 +331,26 @@ mod tests {
                 ("munge", Ok),
                 ("versions", Warning)
             ])
+        );
+    }
+    #[test]
+    fn the_back_end_is_named_and_what_it_lacks() {
+        let of = |answer, here| {
+            let visit = Visit::of("tcp:h:1", Backend::Sack, answer);
+            let checks = summary(vec![visit], Backend::Sack, here);
+            let check = checks.into_iter().find(|check| check.name == "sack");
+            check.map(|check| (check.state, check.detail))
+        };
+        let (state, detail) = of(diagnosis(VERSION), Ok(())).unwrap();
+        assert_eq!(state, CheckState::Ok);
+        assert!(detail.starts_with("SACK: "), "{detail}");
+        let (state, detail) = of(refused(401, "unauthorized"), Ok(())).unwrap();
+        assert_eq!(state, CheckState::Failed);
+        assert!(detail.contains("the same slurm.key"), "{detail}");
+        let (state, detail) = of(down(), Err("SACK: no such socket".into())).unwrap();
+        assert_eq!(
+            (state, &*detail),
+            (CheckState::Failed, "SACK: no such socket")
         );
     }
 }

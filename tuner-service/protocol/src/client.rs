@@ -17,7 +17,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::Instant;
 
 use crate::config::{ClientConfig, ConfigError, Endpoint};
-use crate::munge::{Credentials, Munge, MungeError};
+use crate::credentials::{CredentialError, Credentials};
 use crate::shown::shown;
 use crate::signature::{
     ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, SignatureError, sign_request, verify_answer,
@@ -67,9 +67,9 @@ pub enum ClientError {
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// munged failed before anything was sent.
+    /// The request could not be signed, so nothing was sent.
     #[error(transparent)]
-    Munge(#[from] MungeError),
+    Credential(#[from] CredentialError),
     /// No endpoint gave an answer.
     #[error("the tuner service gives no answer: {0}")]
     Unreachable(String),
@@ -118,7 +118,9 @@ impl ClientError {
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
-            Self::Config(_) | Self::Munge(_) | Self::Unreachable(_) | Self::Deadline(_) => true,
+            Self::Config(_) | Self::Credential(_) | Self::Unreachable(_) | Self::Deadline(_) => {
+                true
+            }
             Self::Refused { status, .. } => *status == 503 || *status == 401,
             Self::Signature { .. } | Self::Malformed { .. } => false,
         }
@@ -149,9 +151,7 @@ impl Client {
             endpoints: config.endpoints.clone().into(),
             preferred: Arc::default(),
             service_uid: config.service_uid()?,
-            credentials: Arc::new(Munge {
-                socket: config.munge_socket.clone(),
-            }),
+            credentials: Arc::new(config.signer()),
         })
     }
 
@@ -294,7 +294,7 @@ impl Client {
         }
     }
 
-    /// Signs after connecting: an endpoint that is down must not cost munged a credential.
+    /// Signs after connecting: an endpoint that is down must not cost a credential.
     async fn ask(
         &self,
         endpoint: &Endpoint,
@@ -389,17 +389,18 @@ fn unreachable(error: impl std::fmt::Display) -> ClientError {
     ClientError::Unreachable(error.to_string())
 }
 
-/// Whether one endpoint's result ends the race: an answer, a final refusal, or munged's failure.
+/// Whether one endpoint's result ends the race: an answer, a final refusal, or a request that
+/// cannot be signed.
 fn decisive<T>(said: Result<T, ClientError>) -> ControlFlow<Result<T, ClientError>, ClientError> {
     match said {
-        Err(error) if error.is_transient() && !matches!(error, ClientError::Munge(_)) => {
+        Err(error) if error.is_transient() && !matches!(error, ClientError::Credential(_)) => {
             ControlFlow::Continue(error)
         }
         settled => ControlFlow::Break(settled),
     }
 }
 
-/// libmunge blocks, so it runs on a blocking thread; the deadline abandons it there.
+/// Back-ends block, so they run on a blocking thread; the deadline abandons them there.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ClientError> {
@@ -512,7 +513,7 @@ mod tests {
 
     use super::*;
     use crate::signature::sign_answer;
-    use crate::testing::{Hanging, Plain};
+    use crate::testing::{Cast, Hanging, casts, plain};
 
     const USER: u32 = 1000;
     const SERVICE: u32 = 7;
@@ -540,7 +541,7 @@ mod tests {
             .unwrap_or_default()
     }
 
-    fn serve(path: &Path, behaviour: Behaviour) {
+    fn serve(path: &Path, behaviour: Behaviour, cast: Arc<Cast>) {
         let listener = UnixListener::bind(path).unwrap();
         tokio::spawn(async move {
             let mut held = Vec::new();
@@ -561,10 +562,10 @@ mod tests {
                 };
                 let body = b"\"hello\"";
                 let signer = match behaviour {
-                    Behaviour::SignedByAnother => Plain { uid: 666 },
-                    _ => Plain { uid: SERVICE },
+                    Behaviour::SignedByAnother => &*cast.stranger,
+                    _ => &*cast.service,
                 };
-                let signature = sign_answer(&signer, USER, 200, &nonce, body).unwrap();
+                let signature = sign_answer(signer, USER, 200, &nonce, body).unwrap();
                 let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n", body.len());
                 let signed = format!("{head}{ANSWER_HEADER}: {signature}\r\n\r\n");
                 // The client may have gone by then; some tests want that.
@@ -579,7 +580,7 @@ mod tests {
                             _ => 500,
                         };
                         let body = br#"{"error": {"code": "c", "message": "not now"}}"#;
-                        let signature = sign_answer(&signer, USER, status, &nonce, body).unwrap();
+                        let signature = sign_answer(signer, USER, status, &nonce, body).unwrap();
                         let length = body.len();
                         let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n");
                         let head = format!("{head}{ANSWER_HEADER}: {signature}\r\n\r\n");
@@ -612,12 +613,13 @@ mod tests {
 
     fn client(
         behaviours: &[Behaviour],
+        cast: &Arc<Cast>,
         credentials: Arc<dyn Credentials>,
     ) -> (Client, tempfile::TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let endpoints = behaviours.iter().enumerate().map(|(index, behaviour)| {
             let path = directory.path().join(index.to_string());
-            serve(&path, *behaviour);
+            serve(&path, *behaviour, Arc::clone(cast));
             Endpoint::Unix(path)
         });
         let client = Client {
@@ -646,24 +648,22 @@ mod tests {
         answer
     }
 
-    async fn answers(
-        behaviours: &[Behaviour],
-        credentials: Arc<dyn Credentials>,
-    ) -> Result<String, ClientError> {
-        let (client, _sockets) = client(behaviours, credentials);
+    async fn answers(behaviours: &[Behaviour], cast: Cast) -> Result<String, ClientError> {
+        let (client, _sockets) = known(behaviours, cast);
         ask(&client, true).await
     }
 
-    fn plain() -> Arc<dyn Credentials> {
-        Arc::new(Plain { uid: USER })
+    fn known(behaviours: &[Behaviour], cast: Cast) -> (Client, tempfile::TempDir) {
+        let cast = Arc::new(cast);
+        client(behaviours, &cast, Arc::clone(&cast.user))
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_signed_answer_is_believed() {
-        assert_eq!(
-            answers(&[Behaviour::Signed], plain()).await.unwrap(),
-            "hello"
-        );
+        for cast in casts() {
+            let answer = answers(&[Behaviour::Signed], cast).await;
+            assert_eq!(answer.unwrap(), "hello");
+        }
     }
 
     /// An impostor's unsigned answer.
@@ -691,19 +691,21 @@ mod tests {
             Behaviour::Unsigned,
             Behaviour::SignedByAnother,
         ] {
-            assert!(answers(&[behaviour], plain()).await.is_err());
+            for cast in casts() {
+                assert!(answers(&[behaviour], cast).await.is_err());
+            }
         }
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_deadline_covers_a_server_that_hangs_or_drips_and_a_munged_that_hangs() {
+    async fn the_deadline_covers_a_server_that_hangs_or_drips_and_a_back_end_that_hangs() {
         for behaviour in [Behaviour::Silent, Behaviour::Dripping] {
             let error = answers(&[behaviour], plain()).await.unwrap_err();
             assert!(matches!(error, ClientError::Deadline(_)), "{error}");
         }
-        let error = answers(&[Behaviour::Signed], Arc::new(Hanging))
-            .await
-            .unwrap_err();
+        let hanging = Arc::new(Hanging);
+        let (client, _sockets) = client(&[Behaviour::Signed], &Arc::new(plain()), hanging);
+        let error = ask(&client, true).await.unwrap_err();
         assert!(matches!(error, ClientError::Deadline(_)), "{error}");
     }
 
@@ -723,7 +725,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_endpoint_that_answered_last_is_asked_first() {
-        let (client, _sockets) = client(&[Behaviour::Silent, Behaviour::Signed], plain());
+        let (client, _sockets) = known(&[Behaviour::Silent, Behaviour::Signed], plain());
         assert_eq!(client.preferred(), None);
         ask(&client, true).await.unwrap();
         let second = client.endpoints[1].clone();
@@ -759,10 +761,10 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn what_must_not_be_done_twice_is_asked_of_one_that_is_alive() {
         use Behaviour::{Broken, Signed, Silent};
-        let (client_of, _sockets) = client(&[Silent, Signed], plain());
+        let (client_of, _sockets) = known(&[Silent, Signed], plain());
         assert_eq!(ask(&client_of, false).await.unwrap(), "hello");
         // The request was sent, so the other endpoint is not asked.
-        let (client_of, _sockets) = client(&[Broken, Signed], plain());
+        let (client_of, _sockets) = known(&[Broken, Signed], plain());
         let error = ask(&client_of, false).await.unwrap_err();
         assert!(
             matches!(error, ClientError::Refused { status: 500, .. }),

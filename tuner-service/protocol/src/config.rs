@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
+use crate::signer::{Auth, Signer};
+
 /// Where the service listens.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -72,9 +74,13 @@ pub struct ClientConfig {
     pub endpoints: Vec<Endpoint>,
     /// Only answers signed by this account are believed.
     pub service_user: ServiceAccount,
+    /// Who vouches for requests and answers; what is found if absent.
+    pub auth: Option<Auth>,
     /// munged's socket, if it is not libmunge's default.
-    #[serde(default)]
     pub munge_socket: Option<PathBuf>,
+    /// SACK's sockets in the order in which they are asked, if they are not Slurm's default.
+    #[serde(default)]
+    pub sack_sockets: Vec<PathBuf>,
 }
 
 /// Why a configuration could not be used.
@@ -131,6 +137,16 @@ impl ClientConfig {
             return Err(ConfigError::NoEndpoint(path.to_owned()));
         }
         Ok(config)
+    }
+
+    /// What signs requests here.
+    #[must_use]
+    pub fn signer(&self) -> Signer {
+        Signer::new(
+            self.auth,
+            self.munge_socket.clone(),
+            self.sack_sockets.clone(),
+        )
     }
 
     /// The service's uid. Errs when the account does not exist on this machine.
@@ -210,6 +226,10 @@ mod tests {
         let config: ClientConfig = toml::from_str(good).unwrap();
         assert_eq!(config.endpoints.len(), 2);
         assert_eq!(config.service_uid().unwrap(), 0);
+        assert_eq!(config.auth, None);
+        let slurm = format!("{good}auth = \"slurm\"\nsack_sockets = [\"/run/x/sack.socket\"]\n");
+        let config: ClientConfig = toml::from_str(&slurm).unwrap();
+        assert_eq!(config.auth, Some(Auth::Slurm));
         for (bad, expected) in [
             (
                 good.replace("unix:", "unix"),
@@ -222,6 +242,10 @@ mod tests {
             (
                 good.replace("service_user", "servce_user"),
                 "unknown field `servce_user`",
+            ),
+            (
+                format!("{good}auth = \"slrum\"\n"),
+                "expected `munge` or `slurm`",
             ),
         ] {
             let message = toml::from_str::<ClientConfig>(&bad)

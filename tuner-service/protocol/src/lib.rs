@@ -1,17 +1,20 @@
 //! The protocol between the parts of io-autotune: HTTP/1.1 with JSON bodies, on a Unix socket and
 //! TCP.
 //!
-//! Requests carry a MUNGE credential ([`signature`]), except health checks and the API's
+//! Requests carry a credential by MUNGE or SACK ([`signature`]), except health checks and the API's
 //! description. Answers to them are signed too, because root acts on them.
 
 mod account;
 mod client;
 mod config;
-pub mod munge;
+pub mod credentials;
+mod munge;
 mod request;
 mod runtime;
+mod sack;
 mod shown;
 pub mod signature;
+mod signer;
 #[cfg(test)]
 mod testing;
 mod types;
@@ -23,5 +26,6 @@ pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use request::{Mode, Note, Request, RequestError, TextError, is_name, is_name_byte};
 pub use runtime::block_on;
 pub use shown::shown;
+pub use signer::{Auth, Signer};
 pub use types::*;
 pub use variable::is_deliverable_variable;

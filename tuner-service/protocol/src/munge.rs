@@ -1,66 +1,47 @@
 //! MUNGE credentials by libmunge (`munge.h`). Identity is the encoding process's effective uid.
 //! Calls block, up to about ten seconds when munged is down: callers keep them inside a deadline.
+//!
+//! libmunge is loaded by the first call, so that programs start on hosts without it.
 
 use std::path::PathBuf;
 
-/// A decoded credential.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decoded {
-    /// The signed text.
-    pub payload: Vec<u8>,
-    /// The sender's effective uid, as munged vouches for it.
-    pub uid: u32,
-    /// The sender's effective gid.
-    pub gid: u32,
-}
-
-/// Why libmunge refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MungeError {
-    /// munged could not be asked, or libmunge failed.
-    #[error(
-        "munge ({socket}): {message}; is munged running, and is its socket the one configured?"
-    )]
-    Unavailable {
-        /// The socket.
-        socket: String,
-        /// libmunge's message.
-        message: String,
-    },
-    /// The credential is forged, expired, replayed or for another reader.
-    #[error("munge refuses the credential: {0}")]
-    Refused(String),
-}
-
-/// Makes and reads credentials. Tests replace munged here.
-pub trait Credentials: Send + Sync {
-    /// A credential over `payload` for the uid `reader` alone. Errs when munged cannot be asked.
-    fn encode(&self, payload: &[u8], reader: u32) -> Result<String, MungeError>;
-
-    /// Decodes a credential once. Errs when munged cannot be asked, or refuses (a replay, too).
-    fn decode(&self, credential: &str) -> Result<Decoded, MungeError>;
-}
-
-/// Seconds that a credential is valid: above a cluster's clock skew, with little to replay.
-const TIME_TO_LIVE: std::ffi::c_int = 60;
+use crate::credentials::{Backend, CredentialError, Credentials, Decoded, TIME_TO_LIVE};
 
 /// munged, by its socket.
-#[derive(Clone, Debug, Default)]
-pub struct Munge {
+#[derive(Debug)]
+pub(crate) struct Munge {
     /// The socket; `None`: libmunge's default.
-    pub socket: Option<PathBuf>,
+    pub(crate) socket: Option<PathBuf>,
 }
 
 impl Credentials for Munge {
-    fn encode(&self, payload: &[u8], reader: u32) -> Result<String, MungeError> {
+    fn backend(&self) -> Backend {
+        Backend::Munge
+    }
+
+    fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError> {
         let context = ffi::Context::new(self.socket.as_deref())?;
-        context.set_time_to_live(TIME_TO_LIVE)?;
+        context.set_time_to_live(TIME_TO_LIVE.into())?;
         context.restrict_to_uid(reader)?;
         context.encode(payload)
     }
 
-    fn decode(&self, credential: &str) -> Result<Decoded, MungeError> {
+    fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
         ffi::Context::new(self.socket.as_deref())?.decode(credential)
+    }
+}
+
+fn unavailable(problem: String) -> CredentialError {
+    CredentialError::Unavailable {
+        backend: Backend::Munge,
+        problem,
+    }
+}
+
+fn refused(problem: String) -> CredentialError {
+    CredentialError::Refused {
+        backend: Backend::Munge,
+        problem,
     }
 }
 
@@ -72,8 +53,12 @@ mod ffi {
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
     use std::ptr;
+    use std::sync::OnceLock;
 
-    use super::{Decoded, MungeError};
+    use libloading::Library;
+
+    use super::{refused, unavailable};
+    use crate::credentials::{CredentialError, Decoded};
 
     // `munge_opt_t` and `munge_err_t` in munge.h, part of libmunge's stable ABI.
     const MUNGE_OPT_TTL: c_int = 4;
@@ -83,34 +68,74 @@ mod ffi {
     const EMUNGE_BAD_CRED: c_int = 8;
     const EMUNGE_CRED_UNAUTHORIZED: c_int = 18;
 
-    #[link(name = "munge")]
     unsafe extern "C" {
-        fn munge_ctx_create() -> *mut c_void;
-        fn munge_ctx_destroy(context: *mut c_void);
-        fn munge_ctx_set(context: *mut c_void, option: c_int, ...) -> c_int;
-        fn munge_encode(
-            credential: *mut *mut c_char,
-            context: *mut c_void,
-            payload: *const c_void,
-            length: c_int,
-        ) -> c_int;
-        fn munge_decode(
-            credential: *const c_char,
-            context: *mut c_void,
-            payload: *mut *mut c_void,
-            length: *mut c_int,
-            uid: *mut u32,
-            gid: *mut u32,
-        ) -> c_int;
-        fn munge_strerror(error: c_int) -> *const c_char;
         fn free(pointer: *mut c_void);
     }
 
-    fn message(error: c_int) -> String {
-        // SAFETY: munge_strerror returns a static string for every number.
-        unsafe { CStr::from_ptr(munge_strerror(error)) }
-            .to_string_lossy()
-            .into_owned()
+    /// libmunge's functions, as `munge.h` declares them.
+    struct Libmunge {
+        create: unsafe extern "C" fn() -> *mut c_void,
+        destroy: unsafe extern "C" fn(*mut c_void),
+        set: unsafe extern "C" fn(*mut c_void, c_int, ...) -> c_int,
+        encode: unsafe extern "C" fn(*mut *mut c_char, *mut c_void, *const c_void, c_int) -> c_int,
+        decode: unsafe extern "C" fn(
+            *const c_char,
+            *mut c_void,
+            *mut *mut c_void,
+            *mut c_int,
+            *mut u32,
+            *mut u32,
+        ) -> c_int,
+        strerror: unsafe extern "C" fn(c_int) -> *const c_char,
+        /// Keeps the functions in memory.
+        _library: Library,
+    }
+
+    impl Libmunge {
+        fn load(name: &str) -> Result<Self, libloading::Error> {
+            // SAFETY: libmunge does nothing when it is loaded, and its functions have these types
+            // in its stable ABI, whose number is in the name.
+            unsafe {
+                let library = Library::new(name)?;
+                Ok(Self {
+                    create: *library.get(b"munge_ctx_create\0")?,
+                    destroy: *library.get(b"munge_ctx_destroy\0")?,
+                    set: *library.get(b"munge_ctx_set\0")?,
+                    encode: *library.get(b"munge_encode\0")?,
+                    decode: *library.get(b"munge_decode\0")?,
+                    strerror: *library.get(b"munge_strerror\0")?,
+                    _library: library,
+                })
+            }
+        }
+
+        /// Loaded once. A failure is not kept: the package may be installed meanwhile.
+        fn get() -> Result<&'static Self, CredentialError> {
+            static LOADED: OnceLock<Libmunge> = OnceLock::new();
+            match LOADED.get() {
+                Some(loaded) => Ok(loaded),
+                None => {
+                    let loaded = Self::load(NAME).map_err(|error| missing(&error))?;
+                    Ok(LOADED.get_or_init(|| loaded))
+                }
+            }
+        }
+
+        fn message(&self, error: c_int) -> String {
+            // SAFETY: munge_strerror returns a static string for every number.
+            unsafe { CStr::from_ptr((self.strerror)(error)) }
+                .to_string_lossy()
+                .into_owned()
+        }
+    }
+
+    const NAME: &str = "libmunge.so.2";
+
+    fn missing(error: &libloading::Error) -> CredentialError {
+        unavailable(format!(
+            "{NAME} cannot be loaded: install the package libmunge2 (Debian) or munge-libs (EL), or \
+             write auth = \"slurm\" where Slurm has AuthType=auth/slurm ({error})"
+        ))
     }
 
     struct Malloced<T>(*mut T);
@@ -123,6 +148,7 @@ mod ffi {
     }
 
     pub(super) struct Context {
+        libmunge: &'static Libmunge,
         raw: *mut c_void,
         socket: String,
     }
@@ -130,16 +156,22 @@ mod ffi {
     impl Drop for Context {
         fn drop(&mut self) {
             // SAFETY: raw came from munge_ctx_create and is destroyed once.
-            unsafe { munge_ctx_destroy(self.raw) }
+            unsafe { (self.libmunge.destroy)(self.raw) }
         }
     }
 
     impl Context {
-        pub(super) fn new(socket: Option<&Path>) -> Result<Self, MungeError> {
+        pub(super) fn new(socket: Option<&Path>) -> Result<Self, CredentialError> {
+            let libmunge = Libmunge::get()?;
             // SAFETY: no arguments; null is checked.
-            let raw = unsafe { munge_ctx_create() };
-            let name = socket.map_or_else(|| "default socket".into(), |s| s.display().to_string());
-            let context = Self { raw, socket: name };
+            let raw = unsafe { (libmunge.create)() };
+            let socket_name =
+                socket.map_or_else(|| "default socket".into(), |s| s.display().to_string());
+            let context = Self {
+                libmunge,
+                raw,
+                socket: socket_name,
+            };
             if context.raw.is_null() {
                 return Err(context.unavailable("out of memory".into()));
             }
@@ -147,28 +179,28 @@ mod ffi {
                 let path = CString::new(socket.as_os_str().as_bytes())
                     .map_err(|_| context.unavailable("the socket's path has a NUL byte".into()))?;
                 // SAFETY: MUNGE_OPT_SOCKET takes a C string, which libmunge copies.
-                context.check(unsafe { munge_ctx_set(raw, MUNGE_OPT_SOCKET, path.as_ptr()) })?;
+                context.check(unsafe { (libmunge.set)(raw, MUNGE_OPT_SOCKET, path.as_ptr()) })?;
             }
             Ok(context)
         }
 
-        pub(super) fn set_time_to_live(&self, seconds: c_int) -> Result<(), MungeError> {
+        pub(super) fn set_time_to_live(&self, seconds: c_int) -> Result<(), CredentialError> {
             // SAFETY: MUNGE_OPT_TTL takes an int.
-            self.check(unsafe { munge_ctx_set(self.raw, MUNGE_OPT_TTL, seconds) })
+            self.check(unsafe { (self.libmunge.set)(self.raw, MUNGE_OPT_TTL, seconds) })
         }
 
-        pub(super) fn restrict_to_uid(&self, uid: u32) -> Result<(), MungeError> {
+        pub(super) fn restrict_to_uid(&self, uid: u32) -> Result<(), CredentialError> {
             // SAFETY: MUNGE_OPT_UID_RESTRICTION takes a uid_t, which is 32 bits wide here.
-            self.check(unsafe { munge_ctx_set(self.raw, MUNGE_OPT_UID_RESTRICTION, uid) })
+            self.check(unsafe { (self.libmunge.set)(self.raw, MUNGE_OPT_UID_RESTRICTION, uid) })
         }
 
-        pub(super) fn encode(&self, payload: &[u8]) -> Result<String, MungeError> {
+        pub(super) fn encode(&self, payload: &[u8]) -> Result<String, CredentialError> {
             let length = c_int::try_from(payload.len())
                 .map_err(|_| self.unavailable("the payload is too long".into()))?;
             let mut credential = Malloced(ptr::null_mut());
             // SAFETY: the payload is readable for `length` bytes; `credential` owns the result.
             let code = unsafe {
-                munge_encode(
+                (self.libmunge.encode)(
                     &raw mut credential.0,
                     self.raw,
                     payload.as_ptr().cast(),
@@ -181,18 +213,18 @@ mod ffi {
             Ok(text.to_string_lossy().into_owned())
         }
 
-        pub(super) fn decode(&self, credential: &str) -> Result<Decoded, MungeError> {
-            let credential = CString::new(credential)
-                .map_err(|_| MungeError::Refused("it has a NUL byte".into()))?;
+        pub(super) fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
+            let credential =
+                CString::new(credential).map_err(|_| refused("it has a NUL byte".into()))?;
             // libmunge would report a bad argument, the caller's fault; here it is the sender's.
             if credential.is_empty() {
-                return Err(MungeError::Refused("it is empty".into()));
+                return Err(refused("it is empty".into()));
             }
             let mut payload = Malloced(ptr::null_mut::<c_void>());
             let (mut length, mut uid, mut gid) = (0, u32::MAX, u32::MAX);
             // SAFETY: all pointers are valid for the call; `payload` owns the result.
             let code = unsafe {
-                munge_decode(
+                (self.libmunge.decode)(
                     credential.as_ptr(),
                     self.raw,
                     &raw mut payload.0,
@@ -217,21 +249,35 @@ mod ffi {
             })
         }
 
-        fn unavailable(&self, message: String) -> MungeError {
-            MungeError::Unavailable {
-                socket: self.socket.clone(),
-                message,
-            }
+        fn unavailable(&self, message: String) -> CredentialError {
+            unavailable(format!(
+                "{message} ({}); is munged running, and is its socket the one configured?",
+                self.socket
+            ))
         }
 
-        fn check(&self, code: c_int) -> Result<(), MungeError> {
+        fn check(&self, code: c_int) -> Result<(), CredentialError> {
             match code {
                 EMUNGE_SUCCESS => Ok(()),
                 EMUNGE_BAD_CRED..=EMUNGE_CRED_UNAUTHORIZED => {
-                    Err(MungeError::Refused(message(code)))
+                    Err(refused(self.libmunge.message(code)))
                 }
-                _ => Err(self.unavailable(message(code))),
+                _ => Err(self.unavailable(self.libmunge.message(code))),
             }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_host_without_libmunge_is_told_which_package_has_it() {
+            let Err(error) = Libmunge::load("libmunge.so.none") else {
+                unreachable!("there is no such library");
+            };
+            let text = missing(&error).to_string();
+            assert!(text.contains("install the package libmunge2"), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Runs the work on this thread and returns as soon as it is done. A libmunge call that hangs
+/// Runs the work on this thread and returns as soon as it is done. A call of libmunge or SACK that hangs
 /// cannot be cancelled and is left behind. Errs when the system gives no event queue.
 pub fn block_on<T>(work: impl Future<Output = T>) -> io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()

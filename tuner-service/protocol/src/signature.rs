@@ -1,15 +1,15 @@
-//! Signatures of requests and answers, as MUNGE credentials over SHA-256 digests.
+//! Signatures of requests and answers, as credentials over SHA-256 digests.
 //!
 //! A request's digest covers method, path with query, nonce and body. Only the service's uid can
-//! decode it, and munged refuses replays. An answer's digest covers status, the request's nonce and
+//! decode it, and once. An answer's digest covers status, the request's nonce and
 //! the body; only the caller's uid can decode it. So nobody else can make an answer, and no answer
 //! fits another request. Bodies are signed, not encrypted: they hold only the user's own jobs.
 
 use sha2::{Digest, Sha256};
 
-use crate::munge::{Credentials, MungeError};
+use crate::credentials::{CredentialError, Credentials};
 
-/// The request's credential, `MUNGE:...:` as munged makes it.
+/// The request's credential: `MUNGE:...:`, or a token of SACK.
 pub const REQUEST_HEADER: &str = "x-io-autotune-credential";
 /// The answer's credential.
 pub const ANSWER_HEADER: &str = "x-io-autotune-signature";
@@ -19,9 +19,9 @@ pub const NONCE_HEADER: &str = "x-io-autotune-nonce";
 /// Why a signature was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SignatureError {
-    /// munged could not be asked, or refused.
+    /// The back-end could not be asked, or refused.
     #[error(transparent)]
-    Munge(#[from] MungeError),
+    Credential(#[from] CredentialError),
     /// A genuine credential for another request or answer.
     #[error("the credential is not for this {0}: its digest differs")]
     Digest(&'static str),
@@ -81,7 +81,7 @@ fn digest(kind: &str, parts: [&str; 2], nonce: &Nonce, body: &[u8]) -> String {
     )
 }
 
-/// Signs a request for the uid `service` alone. Errs when munged fails.
+/// Signs a request for the uid `service` alone. Errs when the back-end fails.
 pub fn sign_request(
     credentials: &dyn Credentials,
     service: u32,
@@ -89,15 +89,15 @@ pub fn sign_request(
     path: &str,
     nonce: &Nonce,
     body: &[u8],
-) -> Result<String, MungeError> {
+) -> Result<String, CredentialError> {
     credentials.encode(
         digest("request", [method, path], nonce, body).as_bytes(),
         service,
     )
 }
 
-/// Checks a request's credential and returns the sender's uid. Errs when munged refuses or cannot
-/// be asked, or when the credential is for another request.
+/// Checks a request's credential and returns the sender's uid. Errs when the back-end
+/// refuses or cannot be asked, or when the credential is for another request.
 pub fn verify_request(
     credentials: &dyn Credentials,
     credential: &str,
@@ -114,14 +114,14 @@ pub fn verify_request(
     }
 }
 
-/// Signs the answer to the request with `nonce` for the uid `reader`. Errs when munged fails.
+/// Signs the answer to the request with `nonce` for the uid `reader`. Errs when the back-end fails.
 pub fn sign_answer(
     credentials: &dyn Credentials,
     reader: u32,
     status: u16,
     nonce: &Nonce,
     body: &[u8],
-) -> Result<String, MungeError> {
+) -> Result<String, CredentialError> {
     let status = status.to_string();
     credentials.encode(
         digest("answer", [&status, ""], nonce, body).as_bytes(),
@@ -129,8 +129,8 @@ pub fn sign_answer(
     )
 }
 
-/// Checks an answer to the request with `nonce`. Errs when munged refuses or cannot be asked, or
-/// when the answer is not by `service` or is for another request.
+/// Checks an answer to the request with `nonce`. Errs when the back-end refuses or cannot be
+/// asked, or when the answer is not by `service` or is for another request.
 pub fn verify_answer(
     credentials: &dyn Credentials,
     service: u32,
@@ -157,49 +157,74 @@ pub fn verify_answer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Plain;
-
-    const USER: Plain = Plain { uid: 1000 };
-    const SERVICE: Plain = Plain { uid: 7 };
+    use crate::testing::{Cast, casts};
 
     #[test]
     fn a_request_is_bound_to_method_path_body_and_nonce() {
-        let nonce = Nonce::fresh().unwrap();
-        let other = Nonce::fresh().unwrap();
-        let credential = sign_request(&USER, 7, "POST", "/v1/x", &nonce, b"body").unwrap();
-        let verify = |method, path, nonce: &Nonce, body: &[u8]| {
-            verify_request(&SERVICE, &credential, method, path, nonce, body)
-        };
-        assert_eq!(verify("POST", "/v1/x", &nonce, b"body").unwrap(), 1000);
-        assert!(verify("PUT", "/v1/x", &nonce, b"body").is_err());
-        assert!(verify("POST", "/v1/y", &nonce, b"body").is_err());
-        assert!(verify("POST", "/v1/x", &other, b"body").is_err());
-        assert!(verify("POST", "/v1/x", &nonce, b"bodY").is_err());
+        for Cast { user, service, .. } in &casts() {
+            let nonce = Nonce::fresh().unwrap();
+            let other = Nonce::fresh().unwrap();
+            let sign = || sign_request(&**user, 7, "POST", "/v1/x", &nonce, b"body").unwrap();
+            let verify = |method, path, nonce: &Nonce, body: &[u8]| {
+                verify_request(&**service, &sign(), method, path, nonce, body)
+            };
+            assert_eq!(verify("POST", "/v1/x", &nonce, b"body").unwrap(), 1000);
+            assert!(verify("PUT", "/v1/x", &nonce, b"body").is_err());
+            assert!(verify("POST", "/v1/y", &nonce, b"body").is_err());
+            assert!(verify("POST", "/v1/x", &other, b"body").is_err());
+            assert!(verify("POST", "/v1/x", &nonce, b"bodY").is_err());
+        }
+    }
+
+    #[test]
+    fn a_credential_is_read_once_and_by_its_reader_alone() {
+        for cast in casts() {
+            let nonce = Nonce::fresh().unwrap();
+            let sign = || sign_request(&*cast.user, 7, "GET", "/", &nonce, b"").unwrap();
+            let verify = |reader: &dyn Credentials, credential: &str| {
+                verify_request(reader, credential, "GET", "/", &nonce, b"")
+            };
+            let (first, second) = (sign(), sign());
+            assert_ne!(first, second, "one would be taken for the other's replay");
+            verify(&*cast.service, &first).unwrap();
+            for _ in 0..2 {
+                let replay = verify(&*cast.service, &first);
+                assert!(matches!(replay, Err(SignatureError::Credential(_))));
+            }
+            assert!(verify(&*cast.stranger, &second).is_err());
+            assert!(verify(&*cast.user, &second).is_err());
+            verify(&*cast.service, &second).unwrap();
+        }
     }
 
     #[test]
     fn an_answer_is_bound_to_the_service_the_request_and_its_status() {
-        let nonce = Nonce::fresh().unwrap();
-        let other = Nonce::fresh().unwrap();
-        let credential = sign_answer(&SERVICE, 1000, 200, &nonce, b"{}").unwrap();
-        let verify = |service, status, nonce: &Nonce, body: &[u8]| {
-            verify_answer(&USER, service, &credential, status, nonce, body)
-        };
-        verify(7, 200, &nonce, b"{}").unwrap();
-        assert!(matches!(
-            verify(8, 200, &nonce, b"{}"),
-            Err(SignatureError::Signer { .. })
-        ));
-        assert!(verify(7, 500, &nonce, b"{}").is_err());
-        assert!(verify(7, 200, &other, b"{}").is_err());
-        assert!(verify(7, 200, &nonce, b"{ }").is_err());
+        for Cast { user, service, .. } in &casts() {
+            let nonce = Nonce::fresh().unwrap();
+            let other = Nonce::fresh().unwrap();
+            let sign = || sign_answer(&**service, 1000, 200, &nonce, b"{}").unwrap();
+            let verify = |service, status, nonce: &Nonce, body: &[u8]| {
+                verify_answer(&**user, service, &sign(), status, nonce, body)
+            };
+            verify(7, 200, &nonce, b"{}").unwrap();
+            assert!(matches!(
+                verify(8, 200, &nonce, b"{}"),
+                Err(SignatureError::Signer { .. })
+            ));
+            assert!(verify(7, 500, &nonce, b"{}").is_err());
+            assert!(verify(7, 200, &other, b"{}").is_err());
+            assert!(verify(7, 200, &nonce, b"{ }").is_err());
+        }
     }
 
     #[test]
     fn a_request_cannot_pass_as_an_answer() {
-        let nonce = Nonce::fresh().unwrap();
-        let credential = sign_request(&SERVICE, 1000, "200", "", &nonce, b"").unwrap();
-        assert!(verify_answer(&USER, 7, &credential, 200, &nonce, b"").is_err());
+        for Cast { user, service, .. } in &casts() {
+            let nonce = Nonce::fresh().unwrap();
+            let credential = sign_request(&**service, 1000, "200", "", &nonce, b"").unwrap();
+            let verified = verify_answer(&**user, 7, &credential, 200, &nonce, b"");
+            assert!(matches!(verified, Err(SignatureError::Digest("answer"))));
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) struct AccessConfig {
     collectors: Vec<ServiceAccount>,
 }
 
-/// The caller of a request, authenticated by MUNGE.
+/// The caller of a request, authenticated by its credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) uid: u32,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use io_autotune_catalogue::{CatalogueError, LookupError, RulesFileError};
 use io_autotune_engine::{Settings, SettingsError};
+use io_autotune_protocol::{Auth, Signer};
 use io_autotune_store::StoreError;
 use serde::Deserialize;
 
@@ -16,10 +17,14 @@ use crate::slurm::SlurmConfig;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
+    /// What is found if absent.
+    auth: Option<Auth>,
     pub(crate) listen: ListenConfig,
     pub(crate) database: DatabaseConfig,
     #[serde(default)]
-    pub(crate) munge: MungeConfig,
+    munge: MungeConfig,
+    #[serde(default)]
+    sack: SackConfig,
     #[serde(default)]
     pub(crate) access: AccessConfig,
     pub(crate) accelerators: AcceleratorsConfig,
@@ -58,9 +63,16 @@ impl DatabaseConfig {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MungeConfig {
+struct MungeConfig {
     /// munged's socket; libmunge's default if `None`.
-    pub(crate) socket: Option<PathBuf>,
+    socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SackConfig {
+    /// Asked in this order; Slurm's own if empty.
+    sockets: Vec<PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -135,6 +147,15 @@ impl Config {
                 source,
             })?;
         Ok(config)
+    }
+
+    /// What reads requests and signs answers.
+    pub(crate) fn signer(&self) -> Signer {
+        Signer::new(
+            self.auth,
+            self.munge.socket.clone(),
+            self.sack.sockets.clone(),
+        )
     }
 }
 

@@ -83,7 +83,7 @@ async fn unix_listener(path: &Path) -> std::io::Result<UnixListener> {
         Err(error) => return Err(error),
     }
     let listener = UnixListener::bind(path)?;
-    // Open to every user: MUNGE authenticates each request.
+    // Open to every user: each request is authenticated.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
     Ok(listener)
 }

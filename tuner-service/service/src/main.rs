@@ -29,7 +29,6 @@ use std::time::Duration;
 
 use clap::Parser;
 use io_autotune_catalogue::{Catalogue, Change, LiveCatalogue, LiveRules, canonical_name};
-use io_autotune_protocol::munge::Munge;
 use io_autotune_store::Store;
 use tokio::sync::{Semaphore, watch};
 use tracing_subscriber::EnvFilter;
@@ -129,6 +128,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         return Ok(());
     }
 
+    let credentials = Arc::new(config.signer());
     let sources = Arc::new(config.slurm.into_sources());
     let limits = Arc::new(Limits::default());
     let settings = config.study.clone();
@@ -140,10 +140,8 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         default_accelerator: canonical_name(&config.accelerators.default),
         settings: config.study,
         access: Access::new(config.access),
-        credentials: Arc::new(Munge {
-            socket: config.munge.socket,
-        }),
-        munge_calls: Arc::new(Semaphore::new(api::MUNGE_CALLS)),
+        credentials,
+        credential_calls: Arc::new(Semaphore::new(api::CREDENTIAL_CALLS)),
         sources: Arc::clone(&sources),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use io_autotune_protocol::munge::Credentials;
+use io_autotune_protocol::credentials::round_trip;
 use io_autotune_protocol::{Check, CheckState, Diagnosis, ErrorBody};
 use io_autotune_store::{Source, StoreError};
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use crate::slurm::{Launch, Sources};
 
 const SHOWN: usize = 5;
 
-/// MUNGE credentials live a minute; slurmctld's and the database's times must agree to seconds.
+/// Credentials live a minute; slurmctld's and the database's times must agree to seconds.
 const CLOCK_SKEW_SECONDS: f64 = 2.0;
 
 /// Every check of the service's own.
@@ -41,7 +41,7 @@ pub(super) async fn doctor(
     checks.push(suspension(&service.sources));
     checks.push(accelerators(&service));
     checks.push(rules(&service));
-    checks.push(munge(&service).await);
+    checks.push(signing(&service).await);
     Ok(Json(Diagnosis {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         checks,
@@ -245,33 +245,19 @@ fn rules(service: &Service) -> Check {
     }
 }
 
-async fn munge(service: &Service) -> Check {
-    const NAME: &str = "munge on the service's host";
+async fn signing(service: &Service) -> Check {
     let credentials = Arc::clone(&service.credentials);
+    let backend = credentials.backend();
+    let name = format!("{} on the service's host", backend.code());
     let tried = tokio::task::spawn_blocking(move || round_trip(credentials.as_ref())).await;
     match tried {
-        Ok(Ok(())) => check(NAME, CheckState::Ok, "a credential is made and read"),
-        Ok(Err(problem)) => check(NAME, CheckState::Failed, problem),
-        Err(error) => check(NAME, CheckState::Failed, error.to_string()),
+        Ok(Ok(())) => {
+            let detail = format!("{backend}: a credential is made and read");
+            check(&name, CheckState::Ok, detail)
+        }
+        Ok(Err(problem)) => check(&name, CheckState::Failed, problem),
+        Err(error) => check(&name, CheckState::Failed, error.to_string()),
     }
-}
-
-fn round_trip(credentials: &dyn Credentials) -> Result<(), String> {
-    const PAYLOAD: &[u8] = b"io-autotune doctor";
-    let own = nix::unistd::geteuid().as_raw();
-    let credential = credentials
-        .encode(PAYLOAD, own)
-        .map_err(|error| error.to_string())?;
-    let decoded = credentials
-        .decode(&credential)
-        .map_err(|error| error.to_string())?;
-    if decoded.payload != PAYLOAD || decoded.uid != own {
-        return Err(format!(
-            "a credential of uid {own} was read as one of uid {}",
-            decoded.uid
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

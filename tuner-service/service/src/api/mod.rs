@@ -21,7 +21,7 @@ use axum::middleware;
 use axum::routing::{get, post};
 use io_autotune_catalogue::{Accelerator, LiveCatalogue, LiveRules, canonical_name};
 use io_autotune_engine::Settings;
-use io_autotune_protocol::munge::Credentials;
+use io_autotune_protocol::credentials::Credentials;
 use io_autotune_protocol::{Job, Request, StartAnswer};
 use io_autotune_store::Store;
 use tokio::sync::Semaphore;
@@ -30,7 +30,7 @@ use utoipa::OpenApi;
 
 pub(crate) use self::error::ApiError;
 pub(crate) use self::report::ReportConfig;
-pub(crate) use self::signing::MUNGE_CALLS;
+pub(crate) use self::signing::CREDENTIAL_CALLS;
 use crate::access::Access;
 use crate::admission::Admissions;
 use crate::decide::Snapshot;
@@ -49,7 +49,7 @@ pub(crate) struct Service {
     pub(crate) access: Access,
     pub(crate) report: ReportConfig,
     pub(crate) credentials: Arc<dyn Credentials>,
-    pub(crate) munge_calls: Arc<Semaphore>,
+    pub(crate) credential_calls: Arc<Semaphore>,
     pub(crate) sources: Arc<Sources>,
     /// Time limits that squeue listed last, on the sources' cluster.
     pub(crate) limits: Arc<Limits>,
@@ -88,7 +88,7 @@ impl Service {
 #[openapi(
     info(
         title = "io-autotuned",
-        description = "The tuner service. Every request but health, ready and openapi.json carries a MUNGE credential; see docs/protocol.md.",
+        description = "The tuner service. Every request but health, ready and openapi.json carries a credential by MUNGE or SACK; see docs/protocol.md.",
         license(name = "Apache-2.0")
     ),
     paths(

@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
-use io_autotune_protocol::munge::MungeError;
+use io_autotune_protocol::credentials::{Backend, CredentialError};
 use io_autotune_protocol::signature::{
     ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, SignatureError, sign_answer, verify_request,
 };
@@ -71,7 +71,7 @@ pub(crate) async fn signed(
             nonce.clone(),
             body.clone(),
         );
-        blocking(&service.munge_calls, move || {
+        blocking(&service.credential_calls, move || {
             verify_request(
                 credentials.as_ref(),
                 &credential,
@@ -85,10 +85,11 @@ pub(crate) async fn signed(
     };
     let uid = match verified {
         Ok(Ok(uid)) => uid,
-        Ok(Err(error @ SignatureError::Munge(MungeError::Unavailable { .. }))) => {
+        Ok(Err(SignatureError::Credential(
+            error @ CredentialError::Unavailable { backend, .. },
+        ))) => {
             tracing::error!(%error, "requests cannot be authenticated");
-            return ApiError::unavailable("munge", "the service cannot reach its munged")
-                .into_response();
+            return unreachable(backend).into_response();
         }
         Ok(Err(error)) => {
             tracing::warn!(%error, "a request was refused");
@@ -114,7 +115,7 @@ async fn sign(service: &Service, reader: u32, nonce: &Nonce, answer: Response) -
             nonce.clone(),
             body.clone(),
         );
-        blocking(&service.munge_calls, move || {
+        blocking(&service.credential_calls, move || {
             sign_answer(credentials.as_ref(), reader, status, &nonce, &body)
         })
         .await
@@ -125,23 +126,29 @@ async fn sign(service: &Service, reader: u32, nonce: &Nonce, answer: Response) -
                 parts.headers.insert(ANSWER_HEADER, value);
                 Response::from_parts(parts, Body::from(body))
             }
-            Err(_) => {
-                ApiError::unavailable("munge", "munged made no usable credential").into_response()
-            }
+            Err(_) => unreachable(service.credentials.backend()).into_response(),
         },
         Ok(Err(error)) => {
             tracing::error!(%error, "an answer cannot be signed");
-            ApiError::unavailable("munge", "the service cannot reach its munged").into_response()
+            unreachable(service.credentials.backend()).into_response()
         }
         Err(error) => error.into_response(),
     }
 }
 
-/// Concurrent calls of libmunge, which fails if munged's socket cannot queue a call.
-pub(crate) const MUNGE_CALLS: usize = 32;
+fn unreachable(backend: Backend) -> ApiError {
+    let message = match backend {
+        Backend::Munge => "the service cannot reach its munged",
+        Backend::Sack => "the service cannot reach Slurm's SACK socket on its host",
+    };
+    ApiError::unavailable(backend.code(), message)
+}
 
-/// Runs a call of libmunge, which blocks up to ten seconds if munged is down. A dropped request's
-/// call goes on and keeps its permit.
+/// Concurrent calls of the back-end. libmunge fails if munged's socket cannot queue a call.
+pub(crate) const CREDENTIAL_CALLS: usize = 32;
+
+/// Runs a call of the back-end, which blocks: libmunge up to ten seconds if munged is down. A
+/// dropped request's call goes on and keeps its permit.
 async fn blocking<T: Send + 'static>(
     calls: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,

@@ -1,0 +1,107 @@
+//! Credentials: who says something, over what, to whom, and once. MUNGE or SACK vouches for them.
+
+use std::fmt;
+
+/// Seconds that a credential is valid: above a cluster's clock skew, with little to replay.
+pub(crate) const TIME_TO_LIVE: u8 = 60;
+
+/// Who vouches for a credential's sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// munged.
+    Munge,
+    /// SACK, the socket of Slurm's auth/slurm.
+    Sack,
+}
+
+impl Backend {
+    /// A stable word for programs.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Munge => "munge",
+            Self::Sack => "sack",
+        }
+    }
+
+    /// The key that all hosts share.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Munge => "munge key",
+            Self::Sack => "slurm.key",
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Munge => "MUNGE",
+            Self::Sack => "SACK",
+        })
+    }
+}
+
+/// A decoded credential.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// The signed text.
+    pub payload: Vec<u8>,
+    /// The sender's effective uid, as the back-end vouches for it.
+    pub uid: u32,
+    /// The sender's effective gid.
+    pub gid: u32,
+}
+
+/// Why there is no credential, or none that counts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialError {
+    /// The back-end could not be asked, or failed.
+    #[error("{backend}: {problem}")]
+    Unavailable {
+        /// Who was asked.
+        backend: Backend,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// The credential is forged, expired, replayed or for another reader.
+    #[error("{backend} refuses the credential: {problem}")]
+    Refused {
+        /// Who was asked.
+        backend: Backend,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// Makes and reads credentials. Tests replace the back-end here.
+pub trait Credentials: Send + Sync {
+    /// Who vouches now.
+    fn backend(&self) -> Backend;
+
+    /// A credential over `payload` for the uid `reader` alone. Two over the same payload differ.
+    /// Errs when the back-end cannot be asked.
+    fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError>;
+
+    /// Decodes a credential once. Errs when the back-end cannot be asked, or when the credential is
+    /// refused (a replay, too).
+    fn decode(&self, credential: &str) -> Result<Decoded, CredentialError>;
+}
+
+/// Makes a credential for this process's own uid, and reads it. Errs, in words, when that fails.
+pub fn round_trip(credentials: &dyn Credentials) -> Result<(), String> {
+    const PAYLOAD: &[u8] = b"io-autotune doctor";
+    let own = nix::unistd::geteuid().as_raw();
+    let decoded = credentials
+        .encode(PAYLOAD, own)
+        .and_then(|credential| credentials.decode(&credential))
+        .map_err(|error| error.to_string())?;
+    if decoded.payload != PAYLOAD || decoded.uid != own {
+        return Err(format!(
+            "a credential of uid {own} was read as one of uid {}",
+            decoded.uid
+        ));
+    }
+    Ok(())
+}

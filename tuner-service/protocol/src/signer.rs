@@ -1,0 +1,104 @@
+//! Which back-end signs on this host.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::credentials::{Backend, CredentialError, Credentials, Decoded};
+use crate::munge::Munge;
+use crate::sack::Sack;
+
+/// `auth` of client.toml and service.toml: all hosts of a cluster have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Auth {
+    /// MUNGE credentials.
+    Munge,
+    /// Tokens of Slurm's auth/slurm.
+    Slurm,
+}
+
+/// MUNGE or SACK, as configured or found.
+#[derive(Debug)]
+pub struct Signer {
+    auth: Option<Auth>,
+    munge: Munge,
+    sack: Sack,
+}
+
+impl Signer {
+    /// Without `auth`, MUNGE signs if its socket is configured or there, else SACK if one of its
+    /// sockets is there. Without a socket of munged's, libmunge's default is meant; without sockets
+    /// of SACK's, Slurm's own.
+    #[must_use]
+    pub fn new(
+        auth: Option<Auth>,
+        munge_socket: Option<PathBuf>,
+        sack_sockets: Vec<PathBuf>,
+    ) -> Self {
+        Self {
+            auth,
+            munge: Munge {
+                socket: munge_socket,
+            },
+            sack: Sack::new(sack_sockets),
+        }
+    }
+
+    /// Found anew each time: at boot the service may be there before the other's socket is.
+    fn found(&self) -> Auth {
+        self.auth.unwrap_or_else(|| {
+            let has_munge =
+                self.munge.socket.is_some() || Path::new("/run/munge/munge.socket.2").exists();
+            if !has_munge && self.sack.is_there() {
+                Auth::Slurm
+            } else {
+                Auth::Munge
+            }
+        })
+    }
+
+    fn chosen(&self) -> &dyn Credentials {
+        match self.found() {
+            Auth::Munge => &self.munge,
+            Auth::Slurm => &self.sack,
+        }
+    }
+}
+
+impl Credentials for Signer {
+    fn backend(&self) -> Backend {
+        self.chosen().backend()
+    }
+
+    fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError> {
+        self.chosen().encode(payload, reader)
+    }
+
+    fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
+        self.chosen().decode(credential)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_configured_is_used_and_else_what_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let there = vec![directory.path().to_owned()];
+        let gone = vec![directory.path().join("gone")];
+        let munge = || Some(directory.path().join("munge"));
+        let backend =
+            |auth, munge, sack: &Vec<PathBuf>| Signer::new(auth, munge, sack.clone()).backend();
+        assert_eq!(backend(Some(Auth::Slurm), munge(), &gone), Backend::Sack);
+        assert_eq!(backend(Some(Auth::Munge), None, &there), Backend::Munge);
+        // A configuration of before there was a choice.
+        assert_eq!(backend(None, munge(), &there), Backend::Munge);
+        assert_eq!(backend(None, None, &gone), Backend::Munge);
+        if !Path::new("/run/munge/munge.socket.2").exists() {
+            assert_eq!(backend(None, None, &there), Backend::Sack);
+        }
+    }
+}
