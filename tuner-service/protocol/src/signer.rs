@@ -64,6 +64,22 @@ impl Signer {
             Auth::Slurm => &self.sack,
         }
     }
+
+    /// Says so if MUNGE was asked only because nothing was found: a SACK of 26.05 removes its socket
+    /// when it stops.
+    fn explained<T>(&self, result: Result<T, CredentialError>) -> Result<T, CredentialError> {
+        let is_a_guess = self.auth.is_none() && self.munge.socket.is_none();
+        result.map_err(|error| match error {
+            CredentialError::Unavailable { backend, problem }
+                if backend == Backend::Munge && is_a_guess && !self.sack.is_there() =>
+            {
+                let problem =
+                    format!("{problem} (no socket of SACK's is there, and no `auth` set)");
+                CredentialError::Unavailable { backend, problem }
+            }
+            other => other,
+        })
+    }
 }
 
 impl Credentials for Signer {
@@ -72,11 +88,11 @@ impl Credentials for Signer {
     }
 
     fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError> {
-        self.chosen().encode(payload, reader)
+        self.explained(self.chosen().encode(payload, reader))
     }
 
     fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
-        self.chosen().decode(credential)
+        self.explained(self.chosen().decode(credential))
     }
 }
 
@@ -99,6 +115,10 @@ mod tests {
         assert_eq!(backend(None, None, &gone), Backend::Munge);
         if !Path::new("/run/munge/munge.socket.2").exists() {
             assert_eq!(backend(None, None, &there), Backend::Sack);
+            let signer = Signer::new(None, None, gone);
+            let text = signer.encode(b"", 0).unwrap_err().to_string();
+            assert!(text.starts_with("MUNGE: "), "{text}");
+            assert!(text.contains("no socket of SACK's is there"), "{text}");
         }
     }
 }
