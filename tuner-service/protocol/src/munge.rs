@@ -133,8 +133,8 @@ mod ffi {
 
     fn missing(error: &libloading::Error) -> CredentialError {
         unavailable(format!(
-            "{NAME} cannot be loaded: install the package libmunge2 (Debian) or munge-libs (EL), or \
-             write auth = \"slurm\" where Slurm has AuthType=auth/slurm ({error})"
+            "{NAME} cannot be loaded: install the package libmunge2 (Debian) or munge-libs (EL), \
+             or write auth = \"slurm\" where Slurm has AuthType=auth/slurm ({error})"
         ))
     }
 

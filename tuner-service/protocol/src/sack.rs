@@ -42,8 +42,8 @@ const VERIFY: u32 = 64_002;
 /// Bytes. A digest and its salt need less.
 const PAYLOAD_LIMIT: usize = 1024;
 
-/// Bytes. Ours have some 450. Under Slurm's `use_client_ids` a user's groups are in them: 150 of them
-/// have made one of 6 KiB. What is longer is not passed on to Slurm.
+/// Bytes. Ours have some 450. Under Slurm's `use_client_ids` a user's groups are in them: 150 of
+/// these have made one of 6 KiB. What is longer is not passed on to Slurm.
 const TOKEN_LIMIT: usize = 16 * 1024;
 
 /// Bytes behind the payload: SACK's tokens over one payload are the same within a second.

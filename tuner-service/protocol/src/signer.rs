@@ -65,8 +65,8 @@ impl Signer {
         }
     }
 
-    /// Says so if MUNGE was asked only because nothing was found: a SACK of 26.05 removes its socket
-    /// when it stops.
+    /// Says so if MUNGE was asked only because nothing was found: a SACK of 26.05 removes its
+    /// socket when it stops.
     fn explained<T>(&self, result: Result<T, CredentialError>) -> Result<T, CredentialError> {
         let is_a_guess = self.auth.is_none() && self.munge.socket.is_none();
         result.map_err(|error| match error {
