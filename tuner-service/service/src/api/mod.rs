@@ -149,6 +149,8 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -159,5 +161,16 @@ mod tests {
             committed == current,
             "docs/openapi.json is stale: run `make openapi`"
         );
+    }
+
+    /// axum tells nobody its routes.
+    #[test]
+    fn every_route_is_described_and_only_they_are() {
+        let routes = include_str!("mod.rs").split(".route(\"").skip(1);
+        let routes: BTreeSet<&str> = routes.filter_map(|rest| rest.split('"').next()).collect();
+        let described = description();
+        let described: BTreeSet<&str> = described.paths.paths.keys().map(String::as_str).collect();
+        assert_eq!(routes.len(), described.len());
+        assert!(described.is_subset(&routes), "{described:?}");
     }
 }
