@@ -90,18 +90,18 @@ def prologs_wait(site: Site) -> Iterator[None]:
 
 
 @contextmanager
-def munged_gone(site: Site) -> Iterator[None]:
-    """Point the helper, and nothing else, to a munged that does not run."""
-    with _helper_munge_socket(site, site.paths.run / "no-munge.sock"):
+def signer_gone(site: Site) -> Iterator[None]:
+    """Point the helper, and nothing else, to a munged or a SACK that does not run."""
+    with _helper_signer(site, site.paths.run / "no-signer.sock"):
         yield
     site.await_asked_again()
 
 
 @contextmanager
-def munged_mute(site: Site) -> Iterator[None]:
-    """Point the helper, and nothing else, to a munged that takes connections and never answers."""
-    path = site.paths.run / "mute-munge.sock"
-    with _mute_unix(path), _helper_munge_socket(site, path):
+def signer_mute(site: Site) -> Iterator[None]:
+    """Point the helper, and nothing else, to one that takes connections and never answers."""
+    path = site.paths.run / "mute-signer.sock"
+    with _mute_unix(path), _helper_signer(site, path):
         yield
     site.await_asked_again()
 
@@ -148,12 +148,12 @@ def full(directory: Path, spare: int = 0) -> Iterator[None]:
 OUTAGES: dict[str, Callable[[Site], AbstractContextManager[None]]] = {
     "service stopped": service_stopped,
     "service mute": service_mute,
-    "munged gone": munged_gone,
-    "munged mute": munged_mute,
+    "signer gone": signer_gone,
+    "signer mute": signer_mute,
 }
 """All of them, by name."""
 
-SLOW_OUTAGES = {"service mute", "munged mute"}
+SLOW_OUTAGES = {"service mute", "signer mute"}
 """Those that cost whoever asks the whole deadline."""
 
 
@@ -185,12 +185,13 @@ def _mute_unix(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _helper_munge_socket(site: Site, path: Path) -> Iterator[None]:
-    """Slurm has its munge socket from slurm.conf; client.toml is the helper's alone."""
+def _helper_signer(site: Site, path: Path) -> Iterator[None]:
+    """Slurm has its sockets otherwise; client.toml is the helper's alone."""
     # Until its next pass the flusher has what client.toml said before: it would deliver what the
     # helper cannot.
-    socket_named = _line_changed(
-        site.paths.client_toml, r"munge_socket = .*", f'munge_socket = "{path}"'
-    )
+    old, new = r"munge_socket = .*", f'munge_socket = "{path}"'
+    if site.record().variant.auth == "slurm":
+        old, new = 'auth = "slurm"', f'auth = "slurm"\nsack_sockets = ["{path}"]'
+    socket_named = _line_changed(site.paths.client_toml, old, new)
     with site.parts_stopped("flusher"), socket_named:
         yield

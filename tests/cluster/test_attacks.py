@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 from devcluster import command
-from devcluster.users import SERVICE_USER
 from harness import ALICE, BOB, ROOT, SECONDS, Site, asked, await_true
 from outages import full, small
+from signing import credential
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e"
 """What acts on a terminal, or turns text round."""
@@ -48,10 +48,7 @@ class Sender:
         """Sign a request as a user (docs/protocol.md)."""
         text = "\n".join([method, path, nonce, hashlib.sha256(body).hexdigest()])
         digest = hashlib.sha256(text.encode()).hexdigest()
-        service = self._site.cluster.run_as(ROOT, ["id", "-u", SERVICE_USER]).stdout.strip()
-        argv = ["munge", f"--socket={self._site.paths.munge_socket}", f"--restrict-uid={service}"]
-        argv += ["--ttl=60", "--string", f"io-autotune request 1 {digest}"]
-        return self._site.cluster.run_as(user, argv).stdout.strip()
+        return credential(self._site, user, f"io-autotune request 1 {digest}")
 
     def send(
         self, path: str, body: bytes, nonce: str, credential: str, method: str = "POST"
@@ -277,6 +274,7 @@ def test_the_users_environment_does_not_reach_roots_hooks(site: Site) -> None:
         "SLURM_CLUSTER_NAME": "../../../etc",
         "SLURMD_NODENAME": "../../../etc",
         "MUNGE_SOCKET": str(home / "munge.sock"),
+        "SLURM_SACK_SOCKET": str(home / "sack.sock"),
     }
     job = site.sbatch("cat $ROMIO_HINTS", asked(app), env=env)
     run = site.judged(job)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from devcluster import accounts, files, users
 from devcluster.paths import Paths
 from devcluster.record import Record
+
+SACK_RUN = Path("/run/slurm")
+"""Where slurmd has the socket of auth/slurm; slurmctld has it in ``/run/slurmctld``."""
 
 
 def make(paths: Paths, record: Record) -> None:
@@ -33,6 +38,10 @@ def make(paths: Paths, record: Record) -> None:
     files.directory(paths.slurmctld_spool, 0o700, slurm.uid, slurm.gid)
     files.directory(paths.plugin_spool, 0o711)
     files.directory(paths.scratch, 0o1777)
+    if record.variant.auth == "slurm":
+        # Where auth/slurm has its sockets (auth_slurm.so): no path of the cluster's own.
+        files.directory(SACK_RUN, 0o755)
+        files.directory(SACK_RUN.with_name("slurmctld"), 0o755, slurm.uid, slurm.gid)
     if record.variant.accounting:
         files.directory(paths.mariadb_run, 0o755, slurm.uid, slurm.gid)
     if record.variant.jobcomp:

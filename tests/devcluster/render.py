@@ -248,8 +248,15 @@ def client_toml(paths: Paths, record: Record) -> str:
     return (
         f"{_NOTICE}endpoints = {to_toml(list(endpoints))}\n"
         f"service_user = {quote(SERVICE_USER)}\n"
-        f"munge_socket = {quote(str(paths.munge_socket))}\n"
+        f"{_signing(paths, record.variant, 'munge_socket')}\n"
     )
+
+
+def _signing(paths: Paths, variant: Variant, munge_socket: str) -> str:
+    """Return the lines that say who signs, with this key for munged's socket."""
+    if variant.auth == "slurm":
+        return 'auth = "slurm"'
+    return f'auth = "munge"\n{munge_socket} = {quote(str(paths.munge_socket))}'
 
 
 def service_toml(paths: Paths, record: Record) -> str:
@@ -259,15 +266,14 @@ def service_toml(paths: Paths, record: Record) -> str:
         f"&port={record.ports.postgresql}&user={SERVICE_USER}"
     )
     return f"""{_NOTICE}
+{_signing(paths, record.variant, "munge.socket")}
+
 [listen]
 unix = {quote(str(paths.service_socket))}
 tcp = "{HOST}:{record.ports.service}"
 
 [database]
 url = {quote(url)}
-
-[munge]
-socket = {quote(str(paths.munge_socket))}
 
 [access]
 admin_uids = [0]

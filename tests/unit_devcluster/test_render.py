@@ -183,6 +183,7 @@ def test_client_toml() -> None:
             "tcp:127.0.0.1:10241",
         ],
         "service_user": "io-autotune",
+        "auth": "munge",
         "munge_socket": "/var/lib/io-autotune-dev/run/munge.sock",
     }
 
@@ -202,6 +203,7 @@ def test_service_toml() -> None:
             "tcp": "127.0.0.1:10241",
         },
         "database": {},
+        "auth": "munge",
         "munge": {"socket": "/var/lib/io-autotune-dev/run/munge.sock"},
         "access": {"admin_uids": [0], "admin_groups": []},
         "accelerators": {
