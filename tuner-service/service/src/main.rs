@@ -129,6 +129,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     }
 
     let credentials = Arc::new(config.signer());
+    let hooks = Arc::new(config.slurm.hooks());
     let sources = Arc::new(config.slurm.into_sources());
     let limits = Arc::new(Limits::default());
     let settings = config.study.clone();
@@ -143,6 +144,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         credentials,
         credential_calls: Arc::new(Semaphore::new(api::CREDENTIAL_CALLS)),
         sources: Arc::clone(&sources),
+        hooks: Arc::clone(&hooks),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
         admissions: Admissions::default(),
@@ -151,6 +153,10 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     });
     let (stop, stopping) = watch::channel(false);
     let follower = tokio::spawn(follow(catalogue, rules, stopping.clone()));
+    let watcher = {
+        let stopping = stopping.clone();
+        tokio::spawn(async move { hooks.watch(stopping).await })
+    };
     let reconciler = tokio::spawn(reconcile::run(
         store.clone(),
         sources,
@@ -169,6 +175,7 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
     for (task, name) in [
         (reconciler, "the reconciler"),
         (follower, "the follower of catalogue and rules"),
+        (watcher, "the watcher of Slurm's configuration"),
     ] {
         if let Err(error) = task.await {
             tracing::error!(%error, "{name} ended badly");

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use super::{ApiError, Service};
 use crate::access::Caller;
+use crate::slurm::hooks::{Hooks, MISSING};
 use crate::slurm::{Launch, Sources};
 
 const SHOWN: usize = 5;
@@ -39,6 +40,7 @@ pub(super) async fn doctor(
     ];
     checks.extend(sources(&service.sources).await);
     checks.push(suspension(&service.sources));
+    checks.push(hooks(&service.hooks).await);
     checks.push(accelerators(&service));
     checks.push(rules(&service));
     checks.push(signing(&service).await);
@@ -226,6 +228,15 @@ fn accelerators(service: &Service) -> Check {
             CheckState::Ok,
             format!("{count}; the default is {default}"),
         )
+    }
+}
+
+async fn hooks(hooks: &Hooks) -> Check {
+    const NAME: &str = "prolog and epilog";
+    match hooks.ask().await {
+        Ok(true) => check(NAME, CheckState::Failed, MISSING),
+        Ok(false) => check(NAME, CheckState::Ok, "Slurm runs them"),
+        Err(error) => check(NAME, CheckState::Warning, error.to_string()),
     }
 }
 

@@ -37,6 +37,7 @@ use crate::decide::Snapshot;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
 use crate::slurm::Sources;
+use crate::slurm::hooks::Hooks;
 use crate::surrogates::SurrogateCaches;
 
 pub(crate) struct Service {
@@ -51,6 +52,7 @@ pub(crate) struct Service {
     pub(crate) credentials: Arc<dyn Credentials>,
     pub(crate) credential_calls: Arc<Semaphore>,
     pub(crate) sources: Arc<Sources>,
+    pub(crate) hooks: Arc<Hooks>,
     /// Time limits that squeue listed last, on the sources' cluster.
     pub(crate) limits: Arc<Limits>,
     /// The doctor reports runs in flight for longer.

@@ -14,6 +14,7 @@ use io_autotune_store::StudyFilter;
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
+use crate::slurm::hooks::MISSING;
 
 /// Studies named in one line.
 const STUDIES_SHOWN: usize = 2;
@@ -29,6 +30,11 @@ pub(super) async fn preview(
 ) -> Result<Json<PreviewAnswer>, ApiError> {
     let Json(PreviewRequest { request }) = body?;
     request.validate()?;
+    if service.hooks.are_missing() {
+        return Ok(Json(PreviewAnswer {
+            line: MISSING.to_owned(),
+        }));
+    }
     let request = service.resolved(request);
     let accelerator = service.accelerator(request.accelerator.as_deref())?;
     let studies = summary::studies(

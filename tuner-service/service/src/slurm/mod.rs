@@ -1,6 +1,7 @@
 //! Sources of outcomes: how jobs ended, according to Slurm.
 
 mod command;
+pub(crate) mod hooks;
 mod notation;
 mod sacct;
 mod squeue;
@@ -17,6 +18,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use self::command::Program;
+use self::hooks::Hooks;
 pub(crate) use self::notation::goes_on;
 use self::sacct::Sacct;
 use self::squeue::Squeue;
@@ -34,6 +36,8 @@ pub(crate) struct SlurmConfig {
     squeue: PathBuf,
     #[serde(default = "SlurmConfig::default_sacct")]
     sacct: PathBuf,
+    #[serde(default = "SlurmConfig::default_scontrol")]
+    scontrol: PathBuf,
     /// slurm.conf; Slurm's default if `None`.
     #[serde(default)]
     conf: Option<PathBuf>,
@@ -50,6 +54,17 @@ impl SlurmConfig {
 
     fn default_sacct() -> PathBuf {
         "/usr/bin/sacct".into()
+    }
+
+    fn default_scontrol() -> PathBuf {
+        "/usr/bin/scontrol".into()
+    }
+
+    pub(crate) fn hooks(&self) -> Hooks {
+        Hooks::new(Program {
+            path: self.scontrol.clone(),
+            conf: self.conf.clone(),
+        })
     }
 
     pub(crate) fn into_sources(self) -> Sources {

@@ -1,0 +1,100 @@
+//! Whether Slurm runs what starts and ends a run. With `PrologFlags=RunInJob` (24.05 on) the prolog is
+//! slurmstepd's, and SPANK's prolog and epilog, which slurmd has, never run.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::OutcomeError;
+use super::command::Program;
+
+/// How often Slurm is asked: its configuration changes rarely.
+const PERIOD: Duration = Duration::from_secs(600);
+
+/// What to do about it.
+pub(crate) const MISSING: &str = "Slurm has PrologFlags=RunInJob and no Prolog= or Epilog=, so no job is tuned: set \
+     them to io-autotune's scripts (docs/install.md)";
+
+#[derive(Debug)]
+pub(crate) struct Hooks {
+    scontrol: Program,
+    missing: AtomicBool,
+}
+
+impl Hooks {
+    pub(super) fn new(scontrol: Program) -> Self {
+        Self {
+            scontrol,
+            missing: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether nothing runs at a job's start or end. Errs when Slurm cannot be asked.
+    pub(crate) async fn ask(&self) -> Result<bool, OutcomeError> {
+        let command = ["show".into(), "config".into()];
+        let missing = are_missing(&self.scontrol.output(&command).await?);
+        self.missing.store(missing, Ordering::Relaxed);
+        Ok(missing)
+    }
+
+    /// As Slurm said last.
+    pub(crate) fn are_missing(&self) -> bool {
+        self.missing.load(Ordering::Relaxed)
+    }
+
+    /// Asks now and then until it is to stop.
+    pub(crate) async fn watch(&self, mut stopping: watch::Receiver<bool>) {
+        loop {
+            match self.ask().await {
+                Ok(true) => tracing::error!("{MISSING}"),
+                Ok(false) => {}
+                Err(error) => tracing::debug!(%error, "Slurm's configuration is not known"),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(PERIOD) => {}
+                _ = stopping.changed() => return,
+            }
+        }
+    }
+}
+
+/// From `scontrol show config`: `Prolog` is numbered since 24.11.
+fn are_missing(config: &str) -> bool {
+    let values = |name: &'static str| {
+        config.lines().filter_map(move |line| {
+            let (key, value) = line.split_once('=')?;
+            let key = key.trim().split('[').next()?;
+            (key == name).then(|| value.trim())
+        })
+    };
+    let runs = |name| values(name).any(|value| !value.is_empty() && value != "(null)");
+    let in_job = values("PrologFlags").any(|flags| flags.split(',').any(|flag| flag == "RunInJob"));
+    in_job && !(runs("Prolog") && runs("Epilog"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::are_missing;
+
+    #[test]
+    fn hooks_are_missing_only_under_run_in_job_without_scripts() {
+        let config = |flags: &str, prolog: &str, epilog: &str| {
+            format!(
+                "Configuration data as of 2026-11-23T08:00:00\nEpilog{epilog}\nEpilogMsgTime = 10 usec\n\
+                 Prolog{prolog}\nPrologFlags             = {flags}\n"
+            )
+        };
+        let none = "                  = (null)";
+        assert!(!are_missing(""));
+        assert!(!are_missing(&config("Alloc,Contain", none, none)));
+        assert!(are_missing(&config("Alloc,Contain,RunInJob", none, none)));
+        assert!(are_missing(&config(
+            "RunInJob",
+            "[0] = /etc/slurm/prolog",
+            none
+        )));
+        assert!(!are_missing(&config("RunInJob", "[0] = /a", "[0] = /b")));
+        assert!(!are_missing(&config("RunInJob", " = /a", " = /b")));
+    }
+}
