@@ -12,12 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from series import roots
+from series import page, roots
 from series.suites import SUITES, Cell, Suite, named
 
 TREE = roots.TREE
 DIRECTORY = Path("/var/lib/io-autotune-series")
 """Where the roots are kept."""
+PAGE = TREE / "docs/measurements/series.md"
 STAGED = ("stage/bin", "stage/share", "workloads/lives", "workloads/storm")
 """The programs in Rust: built on the host, run in every root. All else is compiled inside."""
 PARTS = ("spank-plugin", "mpi-in-force", "tests/workloads")
@@ -52,16 +53,39 @@ def main() -> int:
             variant = {"IO_AUTOTUNE_TEST_VARIANT": json.dumps(cell.variant)}
             if _inside(suite, root, _tests(cell, options), variant) != 0:
                 failed.append(f"{suite.name}: {cell.name}")
+    _write(options.directory)
     for each in failed:
         print(f"series: failed: {each}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _write(directory: Path) -> None:
+    """Renew the page from what every cell gave last."""
+    pairs = [(suite, cell) for suite in SUITES for cell in suite.cells()]
+    found = [page.read(suite, cell, _result(suite, cell)) for suite, cell in pairs]
+    known = {
+        suite.name: page.versions(directory / suite.name)
+        for suite in SUITES
+        if (directory / suite.name).exists()
+    }
+    text = page.render([each for each in found if each is not None], known)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def _result(suite: Suite, cell: Cell) -> Path:
+    return TREE / "build/series" / suite.name / _file(cell)
+
+
+def _file(cell: Cell) -> str:
+    return f"cells/{re.sub('[^A-Za-z0-9]+', '-', cell.name)}.xml"
 
 
 def _tests(cell: Cell, options: argparse.Namespace) -> list[str]:
     """Return the command that compiles what is the series', and runs a cell's tests."""
     compile_ = " && ".join(f"make --no-print-directory -C {part}" for part in PARTS)
     pytest = ["python3", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow and not array"]
-    pytest.append(f"--junitxml=build/cells/{re.sub('[^A-Za-z0-9]+', '-', cell.name)}.xml")
+    if not options.tests:
+        pytest.append(f"--junitxml=build/{_file(cell)}")
     if cell.clusters_share:
         pytest += [f"--numprocesses={options.clusters}", "--dist=loadfile"]
     tests = options.tests or ["tests/cluster" if cell.whole else "tests/cluster/test_lives.py"]

@@ -2,6 +2,7 @@
 //! by MUNGE or SACK in both directions and, on a compute node, the spool. The service's own checks
 //! come from `GET /v1/doctor` (admins only).
 
+mod plugin;
 mod spool;
 
 use std::path::Path;
@@ -47,6 +48,7 @@ pub(crate) async fn examine(config: &Path, spool: &Path) -> Report {
             }
         },
     }
+    checks.extend(plugin::check());
     checks.extend(spool::check(spool));
     Report {
         version: VERSION,
