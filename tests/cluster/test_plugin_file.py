@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 from clusters import cluster_of_its_own
 from devcluster import command
-from harness import ALICE, ROOT, Job, Site, asked
+from harness import ALICE, ROOT, Job, Site, asked, await_true
 
 SUBMISSIONS = 80
 STEPS = 20
@@ -50,9 +49,10 @@ def of_another_series(plugin: Path) -> None:
     source.unlink()
 
 
-def cut_short(plugin: Path) -> None:
-    """The disk was full when it was copied."""
-    os.truncate(plugin, 1000)
+def garbage(plugin: Path) -> None:
+    """It is no library at all."""
+    plugin.unlink()
+    plugin.write_text("no library", encoding="utf-8")
 
 
 def beside_stray_files(plugin: Path) -> None:
@@ -66,7 +66,7 @@ WAYS: dict[Callable[[Path], None], str | None] = {
     missing: "No such file",
     unreadable: None,
     of_another_series: "was built for Slurm 19.05",
-    cut_short: "is no plugin of Slurm",
+    garbage: "is no plugin of Slurm",
     beside_stray_files: None,
 }
 """What can be wrong with the plugin's file, and what root's doctor says of it."""
@@ -76,9 +76,8 @@ WAYS: dict[Callable[[Path], None], str | None] = {
 def test_it_costs_only_the_tuning(site: Site, spoil: Callable[[Path], None]) -> None:
     spoil(site.paths.plugin)
     try:
-        with site.parts_stopped("slurmd-n1"):
-            pass
-        site.check_nodes()
+        site.restart("slurmd-n1")
+        await_true("the node to register", lambda: site.cluster.node_states()["n1"] == "idle")
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             jobs = list(pool.map(lambda _: submit(site), range(SUBMISSIONS)))
             steps = list(pool.map(lambda _: step(site), range(STEPS)))
