@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
-import shlex
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from series import page, roots
@@ -21,6 +20,8 @@ DIRECTORY = Path("/var/lib/io-autotune-series")
 PAGE = TREE / "docs/measurements/series.md"
 STAGED = ("stage/bin", "stage/share", "workloads/lives", "workloads/storm")
 """The programs in Rust: built on the host, run in every root. All else is compiled inside."""
+NO_TESTS = 5
+"""pytest's exit status when a module has none but slow tests."""
 PARTS = ("spank-plugin", "mpi-in-force", "tests/workloads")
 """Directories whose C is compiled against a root's own headers, warnings being errors."""
 
@@ -45,13 +46,12 @@ def main() -> int:
     for suite in suites:
         root = roots.ensure(suite, options.directory)
         if options.shell:
-            return _inside(suite, root, ["/bin/bash"], {})
+            return _inside(suite, root, ["/bin/bash"], {}, "shell")
         for cell in suite.cells():
             if options.cell is not None and options.cell not in cell.name:
                 continue
             print(f"== {suite.name}, Slurm {suite.slurm}: {cell.name}", flush=True)
-            variant = {"IO_AUTOTUNE_TEST_VARIANT": json.dumps(cell.variant)}
-            if _inside(suite, root, _tests(cell, options), variant) != 0:
+            if not _run(suite, root, cell, options):
                 failed.append(f"{suite.name}: {cell.name}")
     _write(options.directory)
     for each in failed:
@@ -62,7 +62,7 @@ def main() -> int:
 def _write(directory: Path) -> None:
     """Renew the page from what every cell gave last."""
     pairs = [(suite, cell) for suite in SUITES for cell in suite.cells()]
-    found = [page.read(suite, cell, _result(suite, cell)) for suite, cell in pairs]
+    found = [page.read(suite, cell, _build(suite) / "cells" / cell.slug) for suite, cell in pairs]
     known = {
         suite.name: page.versions(directory / suite.name)
         for suite in SUITES
@@ -72,29 +72,11 @@ def _write(directory: Path) -> None:
     PAGE.write_text(text, encoding="utf-8")
 
 
-def _result(suite: Suite, cell: Cell) -> Path:
-    return TREE / "build/series" / suite.name / _file(cell)
-
-
-def _file(cell: Cell) -> str:
-    return f"cells/{re.sub('[^A-Za-z0-9]+', '-', cell.name)}.xml"
-
-
-def _tests(cell: Cell, options: argparse.Namespace) -> list[str]:
-    """Return the command that compiles what is the series', and runs a cell's tests."""
-    compile_ = " && ".join(f"make --no-print-directory -C {part}" for part in PARTS)
-    pytest = ["python3", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow and not array"]
+def _run(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace) -> bool:
+    """Run a cell's tests, and return whether all passed."""
+    build = _build(suite)
     if not options.tests:
-        pytest.append(f"--junitxml=build/{_file(cell)}")
-    if cell.clusters_share:
-        pytest += [f"--numprocesses={options.clusters}", "--dist=loadfile"]
-    tests = options.tests or ["tests/cluster" if cell.whole else "tests/cluster/test_lives.py"]
-    return ["/bin/bash", "-euc", f"{compile_} && exec {shlex.join([*pytest, *tests])}"]
-
-
-def _inside(suite: Suite, root: Path, command: list[str], variables: dict[str, str]) -> int:
-    """Run a command inside a root, with the tree and a build directory of the suite's own."""
-    build = TREE / "build/series" / suite.name
+        shutil.rmtree(build / "cells" / cell.slug, ignore_errors=True)
     for part in STAGED:
         source, target = TREE / "build" / part, build / part
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +84,47 @@ def _inside(suite: Suite, root: Path, command: list[str], variables: dict[str, s
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
             shutil.copy2(source, target)
-    scratch = root.with_name(f"{suite.name}.scratch")
+    compile_ = " && ".join(f"make --no-print-directory -C {part}" for part in PARTS)
+    if _inside(suite, root, ["/bin/bash", "-euc", compile_], {}, "compile") != 0:
+        return False
+    tests = options.tests or ["tests/cluster" if cell.whole else "tests/cluster/test_lives.py"]
+    if cell.clusters_share:
+        side_by_side = [f"--numprocesses={options.clusters}", "--dist=loadfile"]
+        return _pytest(suite, root, cell, [*side_by_side, *tests], "all")
+    # Each module has a host of its own, so to say.
+    modules = [
+        str(module.relative_to(TREE))
+        for test in tests
+        for module in (sorted((TREE / test).glob("test_*.py")) or [TREE / test])
+    ]
+    with ThreadPoolExecutor(options.clusters) as pool:
+        results = pool.map(
+            lambda module: _pytest(suite, root, cell, [module], Path(module).stem), modules
+        )
+        return all(list(results))
+
+
+def _pytest(suite: Suite, root: Path, cell: Cell, tests: list[str], name: str) -> bool:
+    argv = ["python3", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow and not array"]
+    argv += [f"--junitxml=build/cells/{cell.slug}/{name}.xml", "--quiet", *tests]
+    variant = {"IO_AUTOTUNE_TEST_VARIANT": json.dumps(cell.variant)}
+    return _inside(suite, root, argv, variant, name) in (0, NO_TESTS)
+
+
+def _build(suite: Suite) -> Path:
+    return TREE / "build/series" / suite.name
+
+
+def _inside(
+    suite: Suite, root: Path, command: list[str], variables: dict[str, str], name: str
+) -> int:
+    """Run a command inside a root, with the tree and a build directory of the suite's own.
+
+    What it writes elsewhere goes with ``name``, a directory beside the root.
+    """
+    build = _build(suite)
+    build.mkdir(parents=True, exist_ok=True)
+    scratch = root.with_name(f"{suite.name}.{name}.scratch")
     argv = ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child"]
     argv += [sys.executable, "-m", "series.inside", f"--root={root}", f"--scratch={scratch}"]
     argv += [f"--bind={TREE}", f"--bind={build}:{TREE}/build", f"--chdir={TREE}", "--", *command]

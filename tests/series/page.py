@@ -41,18 +41,19 @@ class Result:
     at: str
 
 
-def read(suite: Suite, cell: Cell, file: Path) -> Result | None:
-    """Return the result that pytest wrote, if it did."""
-    if not file.exists():
+def read(suite: Suite, cell: Cell, directory: Path) -> Result | None:
+    """Return the result that pytest wrote into the files of a directory, if it did."""
+    files = sorted(directory.glob("*.xml"))
+    if not files:
         return None
-    cases = list(ET.parse(file).getroot().iter("testcase"))
+    cases = [case for file in files for case in ET.parse(file).getroot().iter("testcase")]
     failed = [_name(case) for case in cases if _has(case, "failure") or _has(case, "error")]
     skipped = [
         (_name(case), found.get("message", ""))
         for case in cases
         for found in case.findall("skipped")
     ]
-    at = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%d")
+    at = datetime.fromtimestamp(files[0].stat().st_mtime, UTC).strftime("%Y-%m-%d")
     passed = len(cases) - len(failed) - len(skipped)
     return Result(suite, cell, passed, tuple(failed), tuple(skipped), at)
 

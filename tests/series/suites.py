@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,11 @@ class Cell:
     """The fields of devcluster's Variant in which every cluster differs."""
     whole: bool
     """Whether the whole suite of tests is run, or one job of every kind with every end."""
+
+    @property
+    def slug(self) -> str:
+        """Its name as a directory's."""
+        return re.sub("[^A-Za-z0-9]+", "-", self.name)
 
     @property
     def clusters_share(self) -> bool:
