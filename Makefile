@@ -19,6 +19,13 @@ ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
 .PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
 
+# Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
+SLURM ?=
+ifneq ($(SLURM),)
+export IO_AUTOTUNE_SLURM := $(SLURM)
+PLUGIN_ARGS := SLURM_INCLUDE=$(SLURM)/include BUILD=../build/spank-plugin$(subst /,-,$(SLURM))
+endif
+
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -29,7 +36,7 @@ CARGO_SELECTION := --release --locked --workspace
 build: ## Build everything into build/stage
 	@deploy/install-deps build
 	cargo build $(CARGO_SELECTION) --bins --examples
-	$(MAKE) --no-print-directory -C spank-plugin all
+	$(MAKE) --no-print-directory -C spank-plugin $(PLUGIN_ARGS) all
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
 	install -m 755 target/release/examples/storm target/release/examples/lives build/workloads/

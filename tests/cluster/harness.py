@@ -388,6 +388,19 @@ class Site:
         files.write(self.paths.slurm_conf, slurm_conf, mode=0o644)
         self.reconfigure_slurm()
 
+    def register_nodes(self) -> None:
+        """Have the nodes register anew, and tell what runs on them.
+
+        slurmctld requeues or fails the batch jobs that they do not know of. From 23.11 on it starts
+        anew itself when it is reconfigured, and takes every job for just seen; slurmd does too.
+        """
+        if self.slurm_series() < (23, 11):
+            self.reconfigure_slurm()
+            return
+        for name, item in self._supervisor.running().items():
+            if name.startswith("slurmd-"):
+                process.send(item.identity, signal.SIGHUP)
+
     def reconfigure_slurm(self) -> None:
         """Have Slurm read its configuration; its nodes register anew, and tell what runs on them.
 

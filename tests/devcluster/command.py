@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,16 @@ from pathlib import Path
 from devcluster import accounts
 from devcluster.errors import ClusterError, CommandFailed
 
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where programs of the system are found, whatever the caller's PATH is."""
+SLURM = os.environ.get("IO_AUTOTUNE_SLURM") or None
+"""The prefix of another Slurm than the system's: ``make test-cluster SLURM=PREFIX`` sets it."""
+
+PATH = ":".join(
+    [
+        *([f"{SLURM}/sbin", f"{SLURM}/bin"] if SLURM else []),
+        *("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"),
+    ]
+)
+"""Where programs are found, whatever the caller's PATH is."""
 
 SECONDS = 30.0
 """Default deadline of a command, in seconds."""

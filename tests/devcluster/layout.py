@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from devcluster import accounts, files, users
+from devcluster.errors import ClusterError
 from devcluster.paths import Paths
 from devcluster.record import Record
 
@@ -42,6 +43,16 @@ def make(paths: Paths, record: Record) -> None:
         # Where auth/slurm has its sockets (auth_slurm.so): no path of the cluster's own.
         files.directory(SACK_RUN, 0o755)
         files.directory(SACK_RUN.with_name("slurmctld"), 0o755, slurm.uid, slurm.gid)
+    if record.variant.configless:
+        # Before slurmd has its configuration it looks for what signs where Slurm does by itself.
+        key = Path("/etc/slurm/slurm.key"), paths.slurm_key
+        socket = Path("/run/munge/munge.socket.2"), paths.munge_socket
+        place, target = key if record.variant.auth == "slurm" else socket
+        files.directory(place.parent, 0o755)
+        if place.exists() and not place.is_symlink():
+            raise ClusterError(f"a configless cluster needs {place} for itself, and it is there")
+        place.unlink(missing_ok=True)
+        place.symlink_to(target)
     if record.variant.accounting:
         files.directory(paths.mariadb_run, 0o755, slurm.uid, slurm.gid)
     if record.variant.jobcomp:

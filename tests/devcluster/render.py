@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from devcluster import command
 from devcluster.cgroups import MOUNTPOINT
 from devcluster.paths import Paths
 from devcluster.ports import HOST
@@ -286,7 +287,7 @@ default = "romio"
 [slurm]
 cluster = {quote(record.name)}
 conf = {quote(str(paths.slurm_conf))}
-{_sources(record.variant)}
+{_programs()}{_sources(record.variant)}
 [reconcile]
 # Runs here take seconds, and the next start wants to know how the last one ended.
 poll_seconds = 0.25
@@ -294,6 +295,14 @@ sweep_seconds = 5.0
 
 [study]
 {_settings(record.study_settings)}"""
+
+
+def _programs() -> str:
+    """Return where the service finds Slurm's programs, if that is not where it looks by itself."""
+    if command.SLURM is None:
+        return ""
+    names = ("squeue", "sacct", "scontrol")
+    return "".join(f"{name} = {quote(f'{command.SLURM}/bin/{name}')}\n" for name in names)
 
 
 def _collectors(variant: Variant) -> str:

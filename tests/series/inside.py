@@ -63,7 +63,9 @@ def enter(root: Path, scratch: Path, binds: list[str]) -> None:
         mount("--rbind", device, f"{merged}{device}")
     for fresh, mode in FRESH.items():
         mount("-t", "tmpfs", "-o", f"mode={mode}", "tmpfs", f"{merged}{fresh}")
+    # The host's: tests that change the kernel's settings take turns, in whatever root.
     Path(f"{merged}/run/lock").mkdir()
+    mount("--bind", "/run/lock", f"{merged}/run/lock")
     for bind in binds:
         source, _, target = bind.partition(":")
         place = Path(f"{merged}{target or source}")

@@ -24,8 +24,8 @@ class Cell:
 
     @property
     def clusters_share(self) -> bool:
-        """Whether several can run side by side: auth/slurm's sockets have one place on a host."""
-        return self.variant["auth"] == "munge"
+        """Whether several can run on one host: auth/slurm and configless have one place there."""
+        return self.variant["auth"] == "munge" and "configless" not in self.variant
 
 
 @dataclass(frozen=True)

@@ -253,6 +253,8 @@ def _submit(cell: Cell) -> None:
     """Submit the job. salloc and srun come back when it has ended, whatever its end."""
     site, kind = cell.site, cell.kind
     env = {name: _fill(cell, value) for name, value in kind.env.items()}
+    # What is said of a job that stays untuned is looked at.
+    env["IO_AUTOTUNE_VERBOSE"] = "1"
     script = _fill(cell, kind.script)
     options = _options(cell)
     if kind.program != "sbatch":

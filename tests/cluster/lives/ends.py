@@ -7,6 +7,7 @@ promises; what was recorded is in lives.md, and both are checked.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -142,12 +143,12 @@ def _cancel_in_prolog(site: Site, cell: Cell) -> None:
     """
     nodes = [directory.parent.name for directory in cell.directories()]
     _cancel(site, cell)
-    # slurmd 22.05, req.c, _rpc_terminate_job, at debug.
-    revoked = f"credential for job {cell.job_id} revoked"
+    # slurmd's req.c, _rpc_terminate_job, at debug; 26.05 has another word, and the SLUID.
+    revoked = re.compile(rf"credential for (job |JobId=){cell.job_id}( SLUID=\S+)? revoked")
 
     def known(node: str) -> bool:
         log = site.paths.log_of(f"slurmd-{node}")
-        return revoked in log.read_text(encoding="utf-8", errors="replace")
+        return revoked.search(log.read_text(encoding="utf-8", errors="replace")) is not None
 
     for node in nodes:
         await_true(
@@ -180,7 +181,7 @@ def _kill_stepd(site: Site, cell: Cell) -> None:
     _kill_stepds(site, f"slurmstepd: [{job.job_id}.batch]")
     cell.release.touch()
     await_seconds(BATCH_START_SECONDS)
-    site.reconfigure_slurm()
+    site.register_nodes()
 
 
 @contextmanager

@@ -32,6 +32,8 @@ pub(crate) fn goes_on(state: &str) -> bool {
         state,
         "COMPLETING"
             | "CONFIGURING"
+            // From 25.11 on: put back at once (scontrol requeue --expedite).
+            | "EXPEDITING"
             | "PENDING"
             | "RESIZING"
             | "RUNNING"
@@ -124,6 +126,7 @@ mod tests {
             "SUSPENDED",
             "COMPLETING",
             "CONFIGURING",
+            "EXPEDITING",
             "STAGE_OUT",
         ] {
             assert!(!is_end(state) && goes_on(state), "{state}");
