@@ -29,7 +29,7 @@ class Lives:
             for item in request.session.items
             if isinstance(item, pytest.Function) and item.module is request.module
             for entry in [_entry_of(item, site.make_up)]
-            if entry is not None
+            if entry is not None and item.get_closest_marker("skip") is None
         ]
         self._results = live(site, cells)
 
