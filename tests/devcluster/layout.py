@@ -43,6 +43,9 @@ def make(paths: Paths, record: Record) -> None:
         # Where auth/slurm has its sockets (auth_slurm.so): no path of the cluster's own.
         files.directory(SACK_RUN, 0o755)
         files.directory(SACK_RUN.with_name("slurmctld"), 0o755, slurm.uid, slurm.gid)
+    if record.variant.namespace is not None:
+        for node in record.node_names():
+            files.directory(paths.namespaces / node, 0o755)
     if record.variant.configless:
         # Before slurmd has its configuration it looks for what signs where Slurm does by itself.
         key = Path("/etc/slurm/slurm.key"), paths.slurm_key

@@ -184,10 +184,7 @@ def job_container_conf(paths: Paths) -> str:
 
 def namespace_yaml(paths: Paths) -> str:
     """Return namespace.yaml(5), of namespace/linux: a /run of each job's own."""
-    return (
-        f"{_NOTICE}defaults:\n  auto_basepath: true\n  base_path: {paths.namespaces}\n"
-        '  dirs: "/tmp,/dev/shm"\n'
-    )
+    return f'{_NOTICE}defaults:\n  base_path: {paths.namespaces}\n  dirs: "/tmp,/dev/shm"\n'
 
 
 def hook(paths: Paths, text: str) -> str:

@@ -105,7 +105,8 @@ def _run(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace) -> b
 
 
 def _pytest(suite: Suite, root: Path, cell: Cell, tests: list[str], name: str) -> bool:
-    argv = ["python3", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow and not array"]
+    argv = ["python3", "-m", "pytest", "-p", "no:cacheprovider"]
+    argv += ["-m", "not slow and not array"]
     argv += [f"--junitxml=build/cells/{cell.slug}/{name}.xml", "--quiet", *tests]
     variant = {"IO_AUTOTUNE_TEST_VARIANT": json.dumps(cell.variant)}
     return _inside(suite, root, argv, variant, name) in (0, NO_TESTS)
