@@ -1,0 +1,33 @@
+"""ReFrame's tests: one without parameters, one with."""
+
+from __future__ import annotations
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import parameter, sanity_function
+
+
+class Copied(rfm.RunOnlyRegressionTest):
+    """Something is printed on one node."""
+
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
+    executable = "echo"
+    executable_opts = ["copied"]
+
+    @sanity_function
+    def is_copied(self) -> bool:
+        """Return whether it was printed."""
+        return sn.assert_found("copied", self.stdout)
+
+
+@rfm.simple_test
+class Plain(Copied):
+    """Its job is called rfm_Plain."""
+
+
+@rfm.simple_test
+class Sized(Copied):
+    """Its job's name ends with a hash of the parameter."""
+
+    size = parameter([1])
