@@ -26,6 +26,9 @@ NEEDS_TOOLS = pytest.mark.skipif(
 SECONDS = 180.0
 """How long a tool may take: it asks for its jobs' states now and then."""
 
+CANCELLED = "Slurm says CANCELLED"
+"""The verdict on a job that takes tasks until its tool ends it: its time is not that of work."""
+
 
 @dataclass(frozen=True)
 class Way:
@@ -92,6 +95,14 @@ def named(site: Site, run: Json) -> str:
     return found[1]
 
 
+SNAKEMAKE = (
+    *("snakemake", "--executor", "slurm", "--jobs", "3"),
+    *("--slurm-status-command", "squeue", "--slurm-no-account"),
+    *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"),
+)
+"""Without accounting, and soon aware of a job's end."""
+
+
 def studies(runs: Sequence[Json]) -> set[str]:
     """Return the studies that runs belong to."""
     return {run["study_id"] for run in runs}
@@ -101,12 +112,7 @@ def studies(runs: Sequence[Json]) -> set[str]:
 @both_ways
 def test_a_rule_of_snakemake_is_an_application(site: Site, work: Path, way: Way) -> None:
     extra = [f"slurm_extra='{option}'" for option in way.option]
-    argv = [
-        *("snakemake", "--executor", "slurm", "--jobs", "3"),
-        *("--slurm-status-command", "squeue", "--slurm-no-account"),
-        *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1"),
-        *(["--default-resources", *extra] if extra else []),
-    ]
+    argv = [*SNAKEMAKE, *(["--default-resources", *extra] if extra else [])]
     runs = runs_of(site, work, argv, way, 3)
     assert [(work / f"{sample}.copy").read_text() for sample in ("s1", "s2")] == ["begun\n"] * 2
     assert [run["application"] for run in runs] == ["smk-begin", "smk-copy", "smk-copy"]
@@ -122,12 +128,19 @@ def test_a_rule_of_snakemake_is_an_application(site: Site, work: Path, way: Way)
 
 
 @NEEDS_TOOLS
+def test_workflows_of_snakemake_are_told_apart_by_a_prefix(site: Site, work: Path) -> None:
+    argv = [*SNAKEMAKE, "--slurm-jobname-prefix", "ocean", "begun"]
+    (run,) = runs_of(site, work, argv, VARIABLE, 1)
+    assert (run["application"], run["state"]) == ("smk-ocean_begin", "counted")
+
+
+@NEEDS_TOOLS
 @both_ways
 def test_an_executor_of_parsl_is_an_application(site: Site, work: Path, way: Way) -> None:
     argv = ["python3", "parsl_workflow.py", "ocean", *way.option]
     (run,) = runs_of(site, work, argv, way, 1)
     assert (work / "parsl.copy").read_text() == "copied"
-    assert run["application"] == "parsl.ocean"
+    assert (run["application"], run["verdict"]) == ("parsl.ocean", CANCELLED)
     assert re.fullmatch(
         r'by rule parsl, from the job\'s name "parsl\.ocean\.block-0\.[0-9.]+"', named(site, run)
     )
@@ -139,7 +152,7 @@ def test_workers_of_dask_are_an_application(site: Site, work: Path, way: Way) ->
     argv = ["python3", "dask_workflow.py", *way.option]
     (run,) = runs_of(site, work, argv, way, 1)
     assert (work / "dask.copy").read_text() == "copied"
-    assert run["application"] == "dask-worker"
+    assert (run["application"], run["verdict"]) == ("dask-worker", CANCELLED)
     assert named(site, run) == 'by no rule, from the job\'s name "dask-worker"'
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import parameter, sanity_function
@@ -10,10 +12,10 @@ from reframe.core.builtins import parameter, sanity_function
 class Copied(rfm.RunOnlyRegressionTest):
     """Something is printed on one node."""
 
-    valid_systems = ["*"]
-    valid_prog_environs = ["*"]
+    valid_systems: ClassVar = ["*"]
+    valid_prog_environs: ClassVar = ["*"]
     executable = "echo"
-    executable_opts = ["copied"]
+    executable_opts: ClassVar = ["copied"]
 
     @sanity_function
     def is_copied(self) -> bool:
