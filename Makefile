@@ -9,6 +9,8 @@ STAGE       := build/stage
 VENV        := build/venv
 VENV_PEERS  := build/venv-analysis
 VENV_REPORT := build/venv-report
+# Not in the tree, which the users of jobs need not be able to enter.
+VENV_WORKFLOWS ?= /var/lib/io-autotune-workflows
 REPORT      := analysis/report
 LABORATORY  := analysis/laboratory
 DEVCLUSTER  := PYTHONPATH=tests python3 -m devcluster
@@ -17,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -131,6 +133,17 @@ test-slow: build $(VENV)/.installed ## What waits: time limits, dead nodes, clus
 test-array: build $(VENV)/.installed ## An array of a thousand tasks, a thousand starts at once
 	@deploy/install-deps cluster test
 	$(PYTEST) tests/cluster -m array
+
+# By Debian's Python, which the users of jobs can run as well.
+$(VENV_WORKFLOWS)/.installed: tests/workflows/requirements.txt
+	@deploy/install-deps workflows
+	umask 022; /usr/bin/python3 -m venv --clear $(VENV_WORKFLOWS)
+	umask 022; $(VENV_WORKFLOWS)/bin/pip install --quiet --require-hashes --requirement tests/workflows/requirements.txt
+	touch $@
+
+test-workflows: build $(VENV)/.installed $(VENV_WORKFLOWS)/.installed ## Real Snakemake, Parsl, Dask-jobqueue and ReFrame submit: half a gigabyte in VENV_WORKFLOWS
+	@deploy/install-deps cluster test
+	IO_AUTOTUNE_WORKFLOWS=$(VENV_WORKFLOWS) $(PYTEST) tests/cluster/test_workflows.py
 
 NIGHTLY_TIMES := build/nightly-times
 test-nightly: export TEST_TIMES := $(NIGHTLY_TIMES)
