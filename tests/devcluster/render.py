@@ -179,7 +179,7 @@ def cgroup_conf(variant: Variant) -> str:
 
 def job_container_conf(paths: Paths) -> str:
     """Return job_container.conf(5), of job_container/tmpfs and namespace/tmpfs."""
-    return f"{_NOTICE}AutoBasePath=true\nBasePath={paths.namespaces}\nDirs=/tmp,/dev/shm\n"
+    return f"{_NOTICE}AutoBasePath=true\nBasePath={paths.namespaces}\n"
 
 
 def namespace_yaml(paths: Paths) -> str:

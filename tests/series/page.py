@@ -19,6 +19,9 @@ PACKAGES = {
 }
 """What a root has beside Slurm, and how it is called."""
 
+NAMED = 12
+"""More failed tests of one cell are only counted."""
+
 HEAD = """# Series of Slurm
 
 `make test-series` writes this page: the tests of `tests/cluster` on each series, in roots of
@@ -102,10 +105,13 @@ def _table(results: Sequence[Result]) -> Iterator[str]:
 def _notes(results: Sequence[Result]) -> Iterator[str]:
     yield "## What failed"
     yield ""
-    failed = [(each, name) for each in results for name in each.failed]
-    for each, name in failed:
-        yield f"- {each.suite.slurm}, {each.cell.name}: `{name}`"
-    if not failed:
+    for each in results:
+        names = sorted(set(each.failed))
+        for name in names if len(names) <= NAMED else []:
+            yield f"- {each.suite.slurm}, {each.cell.name}: `{name}`"
+        if len(names) > NAMED:
+            yield f"- {each.suite.slurm}, {each.cell.name}: {len(names)} tests"
+    if not any(each.failed for each in results):
         yield "Nothing."
     yield ""
     yield "## What was skipped"
