@@ -139,6 +139,7 @@ static void adopt(struct ioat_submission *submission, const char *value,
     const bool replay = inherited != NULL && !submission->replayed &&
                         strcmp(without_null(inherited), without_null(value)) == 0;
     submission->replayed = submission->replayed || replay;
+    submission->own = submission->own || !replay;
     if (replay && submission->asked)
         return;
     submission->asked = true;
@@ -275,7 +276,9 @@ void ioat_submission_post_opt(struct ioat_submission *submission,
     }
     const bool first = submission->components++ == 0;
     if (first) {
-        const bool on = submission->asked ? asked : adopt_environment(submission, arguments);
+        const bool environment = !submission->own && getenv(USERS_SPEC) != NULL;
+        const bool on =
+            submission->asked && !environment ? asked : adopt_environment(submission, arguments);
         submission->first_spec = submission->spec;
         if (on)
             ioat_request_format(&submission->spec, ioat_launcher_job_name(),

@@ -21,8 +21,10 @@ struct ioat_submission {
     char request[IOAT_REQUEST_SIZE];
     /// The user was told why something stays untuned.
     bool explained;
-    /// In a submission inside a job: Slurm has replayed the outer job's option.
+    /// In a submission inside a job: Slurm has replayed the outer job's option; whether there was
+    /// another.
     bool replayed;
+    bool own;
     /// The last check: the callback fires for #SBATCH, the environment and the command line.
     char checked[IOAT_NAME_MAX + 1];
     bool refused;

@@ -262,6 +262,24 @@ static void the_environment_weighs_less_than_the_option(void **state)
     }
 }
 
+static void the_environment_outweighs_the_outer_jobs_option(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv(INHERITED_OPTION, "app=outer,romio", 1);
+    setenv("IO_AUTOTUNE", "off", 1);
+    begin(S_CTX_ALLOCATOR, "");
+    assert_int_equal(option("app=outer,romio"), 0);
+    post_opt();
+    assert_null(fake_control_value("IO_AUTOTUNE"));
+    // The script's own option outweighs both.
+    begin(S_CTX_ALLOCATOR, "");
+    assert_int_equal(option("app=own"), 0);
+    assert_int_equal(option("app=outer,romio"), 0);
+    post_opt();
+    assert_string_equal(fake_control_value("IO_AUTOTUNE"), "app=own,mode=tune");
+}
+
 static void nothing_is_said_where_no_person_reads(void **state)
 {
     (void)state;
@@ -564,6 +582,7 @@ int main(void)
         CASE(the_job_is_named_as_squeue_will_show_it),
         CASE(a_name_that_cannot_be_asked_for_is_no_outer_jobs),
         CASE(the_environment_weighs_less_than_the_option),
+        CASE(the_environment_outweighs_the_outer_jobs_option),
         CASE(nothing_is_said_where_no_person_reads),
         CASE(an_inherited_option_lends_no_name),
         CASE(an_outer_request_does_not_leak_into_a_job_that_is_off),

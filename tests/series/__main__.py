@@ -125,7 +125,7 @@ def _inside(
     """
     build = _build(suite)
     build.mkdir(parents=True, exist_ok=True)
-    scratch = root.with_name(f"{suite.name}.{name}.scratch")
+    scratch = root.with_name(f"{suite.name}.{name}.{os.getpid()}.scratch")
     argv = ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child"]
     argv += [sys.executable, "-m", "series.inside", f"--root={root}", f"--scratch={scratch}"]
     argv += [f"--bind={TREE}", f"--bind={build}:{TREE}/build", f"--chdir={TREE}", "--", *command]

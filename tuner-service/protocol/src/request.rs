@@ -27,7 +27,7 @@ pub enum Note {
 
 /// A user's request, from the plugin's canonical text
 /// `[app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=tune|observe`. In TEXT letters,
-/// digits and `. _ + @ -` stand for themselves, any other byte is `%XX`. Plugins of 0.1.0 send
+/// digits and `. _ + @ -` stand for themselves, any other byte is `%XX`. Plugins before 0.3 send
 /// `app` of the job's name, and `note=meaningless_name`.
 ///
 /// The user can forge the text in the job's environment: the prolog parses it strictly again.

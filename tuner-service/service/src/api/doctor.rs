@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::{ApiError, Service};
 use crate::access::Caller;
-use crate::slurm::hooks::{Hooks, MISSING};
+use crate::slurm::hooks::{Hooks, MISSING, Runs, SCRIPTS};
 use crate::slurm::{Launch, Sources};
 
 const SHOWN: usize = 5;
@@ -234,8 +234,9 @@ fn accelerators(service: &Service) -> Check {
 async fn hooks(hooks: &Hooks) -> Check {
     const NAME: &str = "prolog and epilog";
     match hooks.ask().await {
-        Ok(true) => check(NAME, CheckState::Failed, MISSING),
-        Ok(false) => check(NAME, CheckState::Ok, "Slurm runs them"),
+        Ok(Runs::Nothing) => check(NAME, CheckState::Failed, MISSING),
+        Ok(Runs::Scripts) => check(NAME, CheckState::Warning, SCRIPTS),
+        Ok(Runs::Plugin) => check(NAME, CheckState::Ok, "slurmd runs the plugin's"),
         Err(error) => check(NAME, CheckState::Warning, error.to_string()),
     }
 }

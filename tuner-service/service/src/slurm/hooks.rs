@@ -12,9 +12,23 @@ use super::command::Program;
 /// How often Slurm is asked: its configuration changes rarely.
 const PERIOD: Duration = Duration::from_secs(600);
 
+/// Under RunInJob there are scripts, and only the site knows what they call.
+pub(crate) const SCRIPTS: &str = "Slurm has PrologFlags=RunInJob: its Prolog= and Epilog= must run io-autotune's scripts, or \
+     no job is tuned (docs/install.md)";
+
 /// What to do about it.
 pub(crate) const MISSING: &str = "Slurm has PrologFlags=RunInJob and no Prolog= or Epilog=, so no job is tuned: set \
      them to io-autotune's scripts (docs/install.md)";
+
+/// What runs at a job's start and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// SPANK's prolog and epilog, by slurmd.
+    Plugin,
+    /// Prolog= and Epilog= alone.
+    Scripts,
+    Nothing,
+}
 
 #[derive(Debug)]
 pub(crate) struct Hooks {
@@ -30,12 +44,12 @@ impl Hooks {
         }
     }
 
-    /// Whether nothing runs at a job's start or end. Errs when Slurm cannot be asked.
-    pub(crate) async fn ask(&self) -> Result<bool, OutcomeError> {
+    /// Errs when Slurm cannot be asked.
+    pub(crate) async fn ask(&self) -> Result<Runs, OutcomeError> {
         let command = ["show".into(), "config".into()];
-        let missing = are_missing(&self.scontrol.output(&command).await?);
-        self.missing.store(missing, Ordering::Relaxed);
-        Ok(missing)
+        let runs = runs(&self.scontrol.output(&command).await?);
+        self.missing.store(runs == Runs::Nothing, Ordering::Relaxed);
+        Ok(runs)
     }
 
     /// As Slurm said last.
@@ -47,8 +61,8 @@ impl Hooks {
     pub(crate) async fn watch(&self, mut stopping: watch::Receiver<bool>) {
         loop {
             match self.ask().await {
-                Ok(true) => tracing::error!("{MISSING}"),
-                Ok(false) => {}
+                Ok(Runs::Nothing) => tracing::error!("{MISSING}"),
+                Ok(Runs::Scripts | Runs::Plugin) => {}
                 Err(error) => tracing::debug!(%error, "Slurm's configuration is not known"),
             }
             tokio::select! {
@@ -60,7 +74,7 @@ impl Hooks {
 }
 
 /// From `scontrol show config`: `Prolog` is numbered since 24.11.
-fn are_missing(config: &str) -> bool {
+fn runs(config: &str) -> Runs {
     let values = |name: &'static str| {
         config.lines().filter_map(move |line| {
             let (key, value) = line.split_once('=')?;
@@ -68,14 +82,18 @@ fn are_missing(config: &str) -> bool {
             (key == name).then(|| value.trim())
         })
     };
-    let runs = |name| values(name).any(|value| !value.is_empty() && value != "(null)");
+    let is_set = |name| values(name).any(|value| !value.is_empty() && value != "(null)");
     let in_job = values("PrologFlags").any(|flags| flags.split(',').any(|flag| flag == "RunInJob"));
-    in_job && !(runs("Prolog") && runs("Epilog"))
+    match in_job {
+        false => Runs::Plugin,
+        true if is_set("Prolog") && is_set("Epilog") => Runs::Scripts,
+        true => Runs::Nothing,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::are_missing;
+    use super::{Runs, runs};
 
     #[test]
     fn hooks_are_missing_only_under_run_in_job_without_scripts() {
@@ -86,15 +104,20 @@ mod tests {
             )
         };
         let none = "                  = (null)";
-        assert!(!are_missing(""));
-        assert!(!are_missing(&config("Alloc,Contain", none, none)));
-        assert!(are_missing(&config("Alloc,Contain,RunInJob", none, none)));
-        assert!(are_missing(&config(
-            "RunInJob",
-            "[0] = /etc/slurm/prolog",
-            none
-        )));
-        assert!(!are_missing(&config("RunInJob", "[0] = /a", "[0] = /b")));
-        assert!(!are_missing(&config("RunInJob", " = /a", " = /b")));
+        assert_eq!(runs(""), Runs::Plugin);
+        assert_eq!(runs(&config("Alloc,Contain", none, none)), Runs::Plugin);
+        assert_eq!(
+            runs(&config("Alloc,Contain,RunInJob", none, none)),
+            Runs::Nothing
+        );
+        assert_eq!(
+            runs(&config("RunInJob", "[0] = /etc/slurm/prolog", none)),
+            Runs::Nothing
+        );
+        assert_eq!(
+            runs(&config("RunInJob", "[0] = /a", "[0] = /b")),
+            Runs::Scripts
+        );
+        assert_eq!(runs(&config("RunInJob", " = /a", " = /b")), Runs::Scripts);
     }
 }
