@@ -14,6 +14,7 @@
 // src/common/slurm_opt.c reads it by an option's name; both are exported in 22.05 to 26.05.
 struct reader {
     void *options;
+    // Returns Slurm's own allocation, a few bytes in a process that ends soon.
     char *(*get)(void *options, const char *name);
     bool (*is_set)(void *options, const char *name);
 };
@@ -29,13 +30,6 @@ static bool find(struct reader *reader)
     return reader->options != NULL && reader->get != NULL && reader->is_set != NULL &&
            dladdr1(reader->options, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 &&
            symbol != NULL && symbol->st_size >= OPTIONS_LEAST;
-}
-
-// Slurm's own allocation, a few bytes in a process that ends soon.
-static const char *read_option(const char *name)
-{
-    struct reader reader;
-    return find(&reader) ? reader.get(reader.options, name) : NULL;
 }
 
 static bool is_set(const char *name)
@@ -64,7 +58,9 @@ const char *ioat_launcher_job_name(void)
 
 const char *ioat_launcher_comment(void)
 {
-    return is_set("comment") ? read_option("comment") : NULL;
+    struct reader reader;
+    const bool given = find(&reader) && reader.is_set(reader.options, "comment");
+    return given ? reader.get(reader.options, "comment") : NULL;
 }
 
 bool ioat_launcher_is_quiet(void)
