@@ -89,14 +89,12 @@ fn standing(study: &StudySummary) -> String {
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>();
-    let findings = study.assessment.iter().flat_map(|known| &known.findings);
-    let mixed = findings
-        .into_iter()
-        .find(|one| one.kind == FindingKind::Mixed);
-    let standing = match (&study.pin, &study.gain) {
-        (Some(_), _) => "pinned".to_owned(),
-        _ if mixed.is_some() => mixed.map(|one| one.what.clone()).unwrap_or_default(),
-        (None, Some(gain)) if gain.resolved && gain.gain > 0.0 => {
+    let mut findings = study.assessment.iter().flat_map(|known| &known.findings);
+    let mixed = findings.find(|one| one.kind == FindingKind::Mixed);
+    let standing = match (&study.pin, mixed, &study.gain) {
+        (Some(_), ..) => "pinned".to_owned(),
+        (None, Some(mixed), _) => mixed.what.clone(),
+        (None, None, Some(gain)) if gain.resolved && gain.gain > 0.0 => {
             format!(
                 "{}, {:.0} % less time than the default",
                 study.phase,
