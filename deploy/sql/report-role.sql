@@ -1,9 +1,9 @@
 -- The role that the nightly report reads as: the views of schema `report`, and nothing else. Run once by a
--- superuser, in the service's database, after io-autotuned has migrated it:
+-- superuser, in the service's database, after its schema is made:
 --
---     sudo -u postgres psql --dbname io_autotune --file report-role.sql
+--     sudo -u postgres psql --dbname io_autotune --single-transaction --file report-role.sql
 --
--- Run it again after an upgrade that brings new views.
+-- Views of later migrations are granted by default.
 do $$
 begin
     if not exists (select from pg_roles where rolname = 'io-autotune-report') then
@@ -11,5 +11,17 @@ begin
     end if;
 end $$;
 alter role "io-autotune-report" set default_transaction_read_only = on;
+-- A million runs are read in a minute or two.
+alter role "io-autotune-report" set statement_timeout = '15min';
+alter role "io-autotune-report" set lock_timeout = '1min';
+alter role "io-autotune-report" set idle_in_transaction_session_timeout = '1h';
+do $$
+begin
+    execute format('revoke temporary on database %I from public', current_database());
+    execute format('grant connect on database %I to "io-autotune-report"', current_database());
+    execute format('alter default privileges for role %s in schema report grant select on tables to "io-autotune-report"',
+                   (select nspowner::regrole from pg_namespace where nspname = 'report'));
+end $$;
+revoke all on all tables in schema public from "io-autotune-report";
 grant usage on schema report to "io-autotune-report";
 grant select on all tables in schema report to "io-autotune-report";

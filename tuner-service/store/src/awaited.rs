@@ -25,6 +25,8 @@ pub struct AwaitedRun {
     pub launched: Parametrization,
     /// The default of its epoch's space.
     pub default: Parametrization,
+    /// Whether a source has listed the job, or told its end.
+    pub listed: bool,
     /// What the user asked for, as stored.
     pub request: Value,
     /// `in_flight`, `counted`, `censored` or `not_counted`.
@@ -78,6 +80,7 @@ impl Store {
                       elapsed, wait_status, applied, epilog, outcome, outcome_source, suspended, limit_seconds,
                       parametrization as "parametrization: Json<Parametrization>",
                       finished_at is not null as "reported!",
+                      (listed_at is not null or outcome is not null) as "listed!",
                       extract(epoch from now() - started_at)::double precision as "age!",
                       extract(epoch from now() - finished_at)::double precision as reported_age,
                       extract(epoch from now() - outcome_at)::double precision as outcome_age
@@ -105,6 +108,7 @@ impl Store {
                     },
                     launched: row.parametrization.0,
                     default: defaults.get(&row.epoch_id).cloned().unwrap_or_default(),
+                    listed: row.listed,
                     request: row.request,
                     state: row.state,
                     released: row.released,
@@ -166,6 +170,18 @@ impl Store {
         .fetch_all(&self.pool)
         .await
         .named("over")
+    }
+
+    /// Remembers that a source lists the jobs of these runs. The first time holds.
+    pub async fn remember_listed(&self, run_ids: &[i64]) -> Result<(), StoreError> {
+        sqlx::query!(
+            "update runs set listed_at = now() where id = any($1) and listed_at is null",
+            run_ids
+        )
+        .execute(&self.pool)
+        .await
+        .named("remember_listed")
+        .map(drop)
     }
 
     /// Frees a run's exploring place: its job is over, though the verdict has to wait.

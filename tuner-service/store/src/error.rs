@@ -26,6 +26,16 @@ pub enum StoreError {
         /// The transaction's name.
         transaction: &'static str,
     },
+    /// A study would be the user's first one too many.
+    #[error("{transaction}: uid {uid} has {most} studies, the most of a user")]
+    TooManyStudies {
+        /// The transaction's name.
+        transaction: &'static str,
+        /// The user.
+        uid: u32,
+        /// The most studies.
+        most: u32,
+    },
     /// PostgreSQL failed or could not be reached.
     #[error("{transaction}: {source}")]
     Database {
@@ -54,6 +64,19 @@ pub enum StoreError {
         actual: i64,
         /// The newest migration this program carries.
         known: i64,
+    },
+    /// The database lacks migrations of this program, which its role may not apply.
+    #[error(
+        "the database has schema version {actual}, this program needs {known}, and the role {role:?} may not change the \
+         schema: run `io-autotuned --migrate URL` as the schema's owner (docs/install.md, \"Database\")"
+    )]
+    MayNotMigrate {
+        /// The newest migration in the database; 0 if there is none.
+        actual: i64,
+        /// The newest migration this program carries.
+        known: i64,
+        /// Who is connected.
+        role: String,
     },
     /// A row breaks an invariant: corruption or a bug, never a user's mistake.
     #[error("{transaction}: {problem}")]
@@ -85,6 +108,12 @@ impl fmt::Display for Scarce {
 
 impl StoreError {
     const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+    /// Whether the schema waits for its owner's migrations.
+    #[must_use]
+    pub fn is_for_the_owner(&self) -> bool {
+        matches!(self, Self::MayNotMigrate { .. })
+    }
 
     /// Whether the database is unreachable now and may come back.
     #[must_use]

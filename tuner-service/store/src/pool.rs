@@ -17,9 +17,6 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     migrations
 });
 
-/// By then every caller has given up.
-const STATEMENT_TIMEOUT: &str = "10s";
-
 /// Longest wait for a row lock outside of a transaction.
 const LOCK_TIMEOUT: &str = "1s";
 
@@ -30,31 +27,69 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(900);
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) pool: PgPool,
+    pub(crate) most_studies: u32,
+}
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreOptions {
+    /// The most connections at once.
+    pub connections: u32,
+    /// The longest statement: by then whoever asked has given up.
+    pub statement_timeout: Duration,
+    /// The most studies of a user.
+    pub most_studies: u32,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            connections: 16,
+            statement_timeout: Duration::from_secs(10),
+            most_studies: u32::MAX,
+        }
+    }
 }
 
 impl Store {
-    /// Opens a pool of at most `connections` connections, lazily, so that a service can start
-    /// before its database. Errs when `url` is not a PostgreSQL URL.
-    pub fn open(url: &str, connections: u32) -> Result<Self, StoreError> {
+    /// Opens a pool of connections, lazily, so that a service can start before its database. Errs
+    /// when `url` is not a PostgreSQL URL.
+    pub fn open(url: &str, wanted: StoreOptions) -> Result<Self, StoreError> {
+        let timeout = format!("{}ms", wanted.statement_timeout.as_millis());
         let options = PgConnectOptions::from_str(url)
             .named("open")?
             .application_name("io-autotuned")
             .options([
-                ("statement_timeout", STATEMENT_TIMEOUT),
+                ("statement_timeout", timeout.as_str()),
                 ("lock_timeout", LOCK_TIMEOUT),
-                ("idle_in_transaction_session_timeout", STATEMENT_TIMEOUT),
+                ("idle_in_transaction_session_timeout", timeout.as_str()),
             ]);
         let pool = PgPoolOptions::new()
-            .max_connections(connections)
+            .max_connections(wanted.connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options);
-        Ok(Self { pool })
+        Ok(Self {
+            pool,
+            most_studies: wanted.most_studies,
+        })
     }
 
     /// Applies missing migrations. Of several programs that start together one applies them; the
-    /// others wait without a limit. Errs when a newer version's schema needs a newer program.
+    /// others wait without a limit. Errs when a newer version's schema needs a newer program, and
+    /// when there are missing ones that the role may not apply.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        self.refuse_newer_schema().await?;
+        let (actual, known) = (self.refuse_newer_schema().await?, known_schema_version());
+        if let Some(role) = self.role_that_may_not_migrate().await? {
+            return if actual < known {
+                Err(StoreError::MayNotMigrate {
+                    actual,
+                    known,
+                    role,
+                })
+            } else {
+                Ok(())
+            };
+        }
         // An own connection: to drop it releases the migration lock. Only its waits have no limit.
         let options = self.pool.connect_options();
         let options = options.as_ref().clone();
@@ -65,6 +100,18 @@ impl Store {
         let migrated = MIGRATIONS.run(&own).await;
         own.close().await;
         Ok(migrated?)
+    }
+
+    /// The connection's role, unless it may make tables: the service's own of
+    /// `deploy/sql/roles.sql` may not.
+    async fn role_that_may_not_migrate(&self) -> Result<Option<String>, StoreError> {
+        sqlx::query_scalar(
+            "select case when coalesce(has_schema_privilege(current_schema(), 'create'), false)
+                         then null else current_user::text end",
+        )
+        .fetch_one(&self.pool)
+        .await
+        .named("schema_version")
     }
 
     /// The database's schema version. A newer one than this program's passes if it allows that.

@@ -85,7 +85,10 @@ impl Store {
         let mut transaction = self.begin(NAME, wait).await?;
         let study_id = match lock_study_of(&mut transaction, NAME, new.study).await? {
             Some(study_id) => study_id,
-            None => make_study(&mut transaction, NAME, new.study, new.space).await?,
+            None => {
+                let most = self.most_studies;
+                make_study(&mut transaction, NAME, new.study, new.space, most).await?
+            }
         };
         // Another node of the job may have been first.
         let latest = generation::latest(&mut transaction, NAME, &launch).await?;

@@ -9,7 +9,7 @@ use sqlx::{PgConnection, PgPool};
 use crate::epochs::{Opening, open_epoch};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
-use crate::records::StudyKey;
+use crate::records::{StudyKey, number};
 
 async fn find_study(
     pool: &PgPool,
@@ -48,12 +48,30 @@ pub(crate) async fn lock_study_of(
     .named(name)
 }
 
+async fn count_of(
+    connection: &mut PgConnection,
+    name: &'static str,
+    owner_uid: u32,
+) -> Result<i64, StoreError> {
+    sqlx::query_scalar!(
+        r#"select count(*) as "count!" from studies s join applications a on a.id = s.application_id
+           where a.owner_uid = $1"#,
+        i64::from(owner_uid)
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)
+}
+
 /// Creates and locks a key's study with its first epoch. A concurrent request may have created it.
+/// Errs with [`StoreError::TooManyStudies`], for the transaction to be dropped, when its owner has
+/// `most_studies` already.
 pub(crate) async fn make_study(
     connection: &mut PgConnection,
     name: &'static str,
     key: &StudyKey,
     space: &Space,
+    most_studies: u32,
 ) -> Result<i64, StoreError> {
     let context_key = key.context_key();
     let application_id = sqlx::query_scalar!(
@@ -81,6 +99,13 @@ pub(crate) async fn make_study(
     .await
     .named(name)?;
     if let Some(study_id) = inserted {
+        if count_of(&mut *connection, name, key.owner_uid).await? > i64::from(most_studies) {
+            return Err(StoreError::TooManyStudies {
+                transaction: name,
+                uid: key.owner_uid,
+                most: most_studies,
+            });
+        }
         let opening = Opening::afresh(None, space, "first run");
         open_epoch(connection, name, study_id, opening).await?;
         return Ok(study_id);
@@ -94,6 +119,13 @@ pub(crate) async fn make_study(
 }
 
 impl Store {
+    /// How many studies a user has.
+    pub async fn studies_of(&self, uid: u32) -> Result<u32, StoreError> {
+        const NAME: &str = "studies_of";
+        let mut connection = self.pool.acquire().await.named(NAME)?;
+        number(NAME, count_of(&mut connection, NAME, uid).await?)
+    }
+
     pub(crate) async fn ensure_study(
         &self,
         key: &StudyKey,
@@ -104,7 +136,7 @@ impl Store {
             return Ok(study_id);
         }
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
-        let study_id = make_study(&mut transaction, NAME, key, space).await?;
+        let study_id = make_study(&mut transaction, NAME, key, space, self.most_studies).await?;
         transaction.commit().await.named(NAME)?;
         Ok(study_id)
     }

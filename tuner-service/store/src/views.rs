@@ -1,6 +1,7 @@
 //! Read-only views for status, history and explain.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use io_autotune_model::{Parametrization, Phase, Role, Space};
@@ -23,6 +24,10 @@ pub struct StudyFilter {
     pub application: Option<String>,
     /// The accelerator.
     pub accelerator: Option<String>,
+    /// Those behind this study, in order of application, owner, accelerator and number.
+    pub after: Option<i64>,
+    /// The first so many of them.
+    pub limit: Option<i64>,
 }
 
 /// A study with the counts of its current epoch.
@@ -76,9 +81,19 @@ pub struct RunFilter {
     pub application: Option<String>,
     /// The job, on all clusters and restarts.
     pub job_id: Option<u32>,
-    /// The newest `limit` runs.
+    /// Those before this run.
+    pub before: Option<i64>,
+    /// The newest `limit` runs of them.
     pub limit: i64,
+    /// With request, suggestion and delivery, which are long; else they are null.
+    pub in_full: bool,
 }
+
+/// Steps of a report that people read.
+const STEPS_SHOWN: i32 = 500;
+
+/// Reports of a run that people read.
+const REPORTS_SHOWN: i64 = 64;
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -97,8 +112,8 @@ pub struct RunRow {
     pub epoch_opened_at: Timestamp,
     /// Why it was opened, in one sentence.
     pub epoch_opened_why: String,
-    /// The epoch's space.
-    pub space: Space,
+    /// The epoch's space, shared by its runs.
+    pub space: Arc<Space>,
     /// The job.
     pub job: JobKey,
     /// What the user asked for, as stored.
@@ -187,11 +202,16 @@ impl Store {
                              from runs r where r.epoch_id = e.id) n on true
                where ($1::bigint is null or a.owner_uid = $1) and ($2::bigint is null or s.id = $2)
                  and ($3::text is null or a.name = $3) and ($4::text is null or s.accelerator = $4)
-               order by a.name, a.owner_uid, s.accelerator, s.id"#,
+                 and ($5::bigint is null or (a.name, a.owner_uid, s.accelerator, s.id) >
+                      (select la.name, la.owner_uid, ls.accelerator, ls.id
+                       from studies ls join applications la on la.id = ls.application_id where ls.id = $5))
+               order by a.name, a.owner_uid, s.accelerator, s.id limit $6"#,
             filter.owner_uid.map(i64::from),
             filter.study_id,
             filter.application,
-            filter.accelerator
+            filter.accelerator,
+            filter.after,
+            filter.limit
         )
         .fetch_all(&self.pool)
         .await
@@ -260,12 +280,14 @@ impl Store {
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         const NAME: &str = "runs";
         let rows = sqlx::query!(
-            r#"select r.id, e.study_id, a.name, a.owner_uid, e.ordinal as epoch, e.space as "space: Json<Space>",
+            r#"select r.id, r.epoch_id, e.study_id, a.name, a.owner_uid, e.ordinal as epoch,
                       (extract(epoch from e.opened_at) * 1000000)::bigint as "epoch_opened_at!",
                       e.opened_why as epoch_opened_why,
-                      r.cluster, r.job_id, r.restart_count, r.request, r.node, r.phase, r.role,
-                      r.parametrization as "parametrization: Json<Parametrization>", r.reason, r.suggestion,
-                      r.delivery, r.state, r.verdict, r.outcome, r.applied, r.elapsed, r.wait_status,
+                      r.cluster, r.job_id, r.restart_count, r.node, r.phase, r.role,
+                      case when $7 then r.request else 'null' end as "request!",
+                      case when $7 then r.suggestion else 'null' end as "suggestion!",
+                      case when $7 then r.delivery else 'null' end as "delivery!",
+                      r.parametrization as "parametrization: Json<Parametrization>", r.reason, r.state, r.verdict, r.outcome, r.applied, r.elapsed, r.wait_status,
                       r.measures as "measures: Json<BTreeMap<String, f64>>",
                       (extract(epoch from r.started_at) * 1000000)::bigint as "started_at!",
                       (extract(epoch from r.finished_at) * 1000000)::bigint as finished_at
@@ -275,16 +297,28 @@ impl Store {
                join applications a on a.id = s.application_id
                where ($1::bigint is null or a.owner_uid = $1) and ($2::bigint is null or s.id = $2)
                  and ($3::text is null or a.name = $3) and ($4::bigint is null or r.job_id = $4)
-               order by r.id desc limit $5"#,
+                 and ($5::bigint is null or r.id < $5)
+               order by r.id desc limit $6"#,
             filter.owner_uid.map(i64::from),
             filter.study_id,
             filter.application,
             filter.job_id.map(i64::from),
-            filter.limit
+            filter.before,
+            filter.limit,
+            filter.in_full
         )
         .fetch_all(&self.pool)
         .await
         .named(NAME)?;
+        let epochs: BTreeSet<i64> = rows.iter().map(|row| row.epoch_id).collect();
+        let spaces = self.spaces(NAME, &Vec::from_iter(epochs)).await?;
+        let space_of = |epoch_id: i64| {
+            let space = spaces.get(&epoch_id).map(Arc::clone);
+            space.ok_or_else(|| StoreError::Invariant {
+                transaction: NAME,
+                problem: format!("epoch {epoch_id} of a run is gone"),
+            })
+        };
         let rows: Result<Vec<RunRow>, StoreError> = rows
             .into_iter()
             .rev()
@@ -297,7 +331,7 @@ impl Store {
                     epoch: row.epoch,
                     epoch_opened_at: timestamp(NAME, row.epoch_opened_at)?,
                     epoch_opened_why: row.epoch_opened_why,
-                    space: row.space.0,
+                    space: space_of(row.epoch_id)?,
                     job: JobKey {
                         cluster: row.cluster,
                         job_id: number(NAME, row.job_id)?,
@@ -324,6 +358,23 @@ impl Store {
             })
             .collect();
         rows
+    }
+
+    /// The spaces of some epochs: each is long, and many runs have the same.
+    async fn spaces(
+        &self,
+        name: &'static str,
+        epochs: &[i64],
+    ) -> Result<HashMap<i64, Arc<Space>>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select id, space as "space: Json<Space>" from epochs where id = any($1)"#,
+            epochs
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(name)?;
+        let spaces = rows.into_iter().map(|row| (row.id, Arc::new(row.space.0)));
+        Ok(spaces.collect())
     }
 
     /// The job names of the runs that started within `within`, the most frequent `limit` of them.
@@ -366,12 +417,17 @@ impl Store {
             .collect()
     }
 
-    /// A run's node reports, in order of arrival.
+    /// A run's first node reports, in order of arrival, for people: those of very many steps
+    /// without them.
     pub async fn reports(&self, run_id: i64) -> Result<Vec<Value>, StoreError> {
         const NAME: &str = "reports";
         sqlx::query_scalar!(
-            "select body from reports where run_id = $1 order by id",
-            run_id
+            r#"select case when jsonb_array_length(coalesce(body -> 'steps', '[]')) > $2
+                           then body - 'steps' else body end as "body!"
+               from reports where run_id = $1 order by id limit $3"#,
+            run_id,
+            STEPS_SHOWN,
+            REPORTS_SHOWN
         )
         .fetch_all(&self.pool)
         .await

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use io_autotune_model::{Phase, Role};
-use io_autotune_store::{Store, StoreError};
+use io_autotune_store::{Store, StoreError, StoreOptions};
 use tokio::task::JoinSet;
 
 use crate::support::{Report, Start, decision, in_database, point};
@@ -30,7 +30,13 @@ async fn the_store_goes_on_after_the_database_dropped_its_connections() {
 
 #[tokio::test]
 async fn a_database_that_is_not_there_is_an_error_in_time() {
-    let store = Store::open("postgres:///none?host=/nonexistent&user=none", 1).unwrap();
+    let store = {
+        let options = StoreOptions {
+            connections: 1,
+            ..StoreOptions::default()
+        };
+        Store::open("postgres:///none?host=/nonexistent&user=none", options).unwrap()
+    };
     let begun = Instant::now();
     let error = store.ready().await.unwrap_err();
     assert!(matches!(error, StoreError::Database { .. }), "{error:?}");

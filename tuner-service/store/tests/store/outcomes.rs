@@ -284,3 +284,30 @@ async fn a_run_is_over_once_slurms_word_has_been_known_for_a_while() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn that_a_job_was_listed_is_remembered() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let runs = [1, 2, 3].map(Start::of);
+        let mut run_ids = Vec::new();
+        for run in runs {
+            run_ids.push(run.search(&store, point(4)).await.run_id);
+        }
+        let listed = async || {
+            let awaited = store.awaited_runs(CLUSTER, true, 10).await.unwrap();
+            awaited.iter().map(|run| run.listed).collect::<Vec<_>>()
+        };
+        assert_eq!(listed().await, [false, false, false]);
+        store.remember_listed(&run_ids[1..2]).await.unwrap();
+        let first =
+            "select (extract(epoch from listed_at) * 1000000)::bigint from runs where job_id = 2";
+        let at = database.number(first).await;
+        store.remember_listed(&run_ids[1..2]).await.unwrap();
+        assert_eq!(database.number(first).await, at, "the first time holds");
+        // Who tells the end has listed the job.
+        say(&store, 3, "COMPLETED").await;
+        assert_eq!(listed().await, [false, true, true]);
+    })
+    .await;
+}

@@ -3,15 +3,8 @@
 use io_autotune_store::{OutcomeReport, Source, Verdict};
 use sqlx::{AssertSqlSafe, Connection, Executor, Row};
 
+use crate::roles::{REFUSED, REPORT_ROLE, make};
 use crate::support::{CLUSTER, in_database, launch, point, word};
-
-/// PostgreSQL's `insufficient_privilege`.
-const REFUSED: &str = "42501";
-
-const ROLE: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../deploy/sql/report-role.sql"
-));
 
 #[tokio::test]
 async fn the_reports_role_reads_the_views_and_nothing_else() {
@@ -41,8 +34,10 @@ async fn the_reports_role_reads_the_views_and_nothing_else() {
             database.judge(&store, run_id, verdict).await.unwrap();
         }
         let mut connection = database.connect().await;
-        connection.execute(ROLE).await.unwrap();
-        connection.execute(ROLE).await.unwrap();
+        make(&mut connection, REPORT_ROLE).await;
+        make(&mut connection, REPORT_ROLE).await;
+        let later = "create view report.later as select 1 as one";
+        connection.execute(later).await.unwrap();
         connection
             .execute(r#"set role "io-autotune-report""#)
             .await
@@ -65,7 +60,7 @@ async fn the_reports_role_reads_the_views_and_nothing_else() {
         assert_eq!(last.get::<f64, _>("elapsed"), 12.5);
         assert_eq!(last.get::<i32, _>("nodes"), 2);
         assert_eq!(last.get::<String, _>("account"), "physics");
-        for view in ["report.studies", "report.epochs"] {
+        for view in ["report.studies", "report.epochs", "report.later"] {
             let rows = sqlx::query(AssertSqlSafe(format!("select * from {view}")))
                 .fetch_all(&mut connection)
                 .await
@@ -76,7 +71,10 @@ async fn the_reports_role_reads_the_views_and_nothing_else() {
             "select * from runs",
             "select * from audit",
             "update runs set nodes = 1",
+            "insert into audit default values",
+            "select * from _sqlx_migrations",
             "create table report.mine ()",
+            "create temporary table mine ()",
         ] {
             let error = connection.execute(statement).await.unwrap_err();
             let code = error.as_database_error().and_then(|error| error.code());

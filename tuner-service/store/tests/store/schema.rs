@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_store::{Store, StoreError};
+use io_autotune_store::{Store, StoreError, StoreOptions};
 use sqlx::Connection;
 use tokio::task::JoinSet;
 
@@ -150,7 +150,7 @@ async fn a_program_waits_for_the_one_that_migrates_and_is_not_ready_before() {
 #[tokio::test]
 async fn a_url_that_is_none_is_refused_at_once() {
     for url in ["", "nonsense", "postgres://[::1"] {
-        let refused = Store::open(url, 1);
+        let refused = Store::open(url, StoreOptions::default());
         assert!(
             matches!(
                 refused,

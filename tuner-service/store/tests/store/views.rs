@@ -197,6 +197,7 @@ async fn job_names_are_the_owners_of_these_days_and_most_frequent_first() {
         let second = RunFilter {
             job_id: Some(2),
             limit: 1,
+            in_full: true,
             ..RunFilter::default()
         };
         assert_eq!(store.runs(&second).await.unwrap()[0].request, commented);
@@ -214,6 +215,7 @@ async fn history_is_the_newest_runs_oldest_first() {
         let runs = store
             .runs(&RunFilter {
                 limit: 3,
+                in_full: true,
                 ..RunFilter::default()
             })
             .await
@@ -224,6 +226,14 @@ async fn history_is_the_newest_runs_oldest_first() {
         assert_eq!(run.parametrization, point(5));
         assert_eq!(run.delivery["files"][0]["text"], point(5).to_string());
         assert_eq!(run.suggestion["role"], "search");
+        let before = RunFilter {
+            before: Some(run.run_id),
+            limit: 1,
+            ..RunFilter::default()
+        };
+        let fourth = store.runs(&before).await.unwrap().remove(0);
+        assert_eq!(fourth.job.job_id, 4);
+        assert!(fourth.suggestion.is_null() && fourth.delivery.is_null());
         assert_eq!(
             (run.state.as_str(), run.finished_at, run.elapsed),
             ("in_flight", None, None)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use io_autotune_store::{Judged, Store, StoreError, Verdict};
+use io_autotune_store::{Judged, Store, StoreError, StoreOptions, Verdict};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 
@@ -20,12 +20,27 @@ pub(crate) struct Database {
 impl Database {
     /// A store with a pool of at most `connections`.
     pub(crate) fn store(&self, connections: u32) -> Store {
-        Store::open(self.url().as_str(), connections).unwrap()
+        let options = StoreOptions {
+            connections,
+            ..StoreOptions::default()
+        };
+        Store::open(self.url().as_str(), options).unwrap()
     }
 
     /// The URL, as the service's configuration has it.
     pub(crate) fn url(&self) -> String {
         self.options.to_url_lossy().into()
+    }
+
+    /// The URL of another role.
+    pub(crate) fn url_of(&self, role: &str) -> String {
+        self.options.clone().username(role).to_url_lossy().into()
+    }
+
+    /// A connection of another role.
+    pub(crate) async fn connect_as(&self, role: &str) -> PgConnection {
+        let options = self.options.clone().username(role);
+        PgConnection::connect_with(&options).await.unwrap()
     }
 
     /// A connection outside of the store's pool: it sees only what is committed.
