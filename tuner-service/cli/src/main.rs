@@ -12,11 +12,11 @@ mod rules;
 mod service;
 mod simulate;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use io_autotune_protocol::{PinRequest, WhyRequest, block_on};
+use io_autotune_protocol::{PinRequest, WhyRequest, block_on, shown_json, shown_lines};
 use io_autotune_simulation::dataset::SpaceFile;
 use io_autotune_simulation::session::Session;
 use serde::Serialize;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 
 #[expect(clippy::print_stderr, reason = "the program's way to fail")]
 fn failed(message: &str) -> ExitCode {
-    eprintln!("io-autotune: {message}");
+    eprintln!("io-autotune: {}", shown_lines(message));
     ExitCode::FAILURE
 }
 
@@ -52,8 +52,12 @@ impl Answer {
 }
 
 fn print(answer: &Answer) -> ExitCode {
+    let mut stdout = std::io::stdout().lock();
+    // A file of the report goes elsewhere as it is, to a terminal cleaned as all else.
+    let cleaned = stdout.is_terminal().then(|| shown_lines(&answer.text));
+    let text = cleaned.as_ref().unwrap_or(&answer.text);
     // A pager that was closed early is no failure.
-    let _ = std::io::stdout().lock().write_all(answer.text.as_bytes());
+    let _ = stdout.write_all(text.as_bytes());
     if answer.good {
         ExitCode::SUCCESS
     } else {
@@ -231,15 +235,33 @@ async fn steer<B: Serialize>(
     })
 }
 
+/// The one way from an answer to text: names, reasons and messages are of other people.
 fn output_of<T: Serialize>(
     json: bool,
     value: &T,
     render: impl FnOnce(&T) -> String,
 ) -> Result<Answer, CliError> {
     let text = if json {
-        serde_json::to_string_pretty(value)? + "\n"
+        shown_json(&(serde_json::to_string_pretty(value)? + "\n"))
     } else {
-        render(value)
+        shown_lines(&render(value))
     };
     Ok(Answer { text, good: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_have_written_reaches_no_terminal_as_it_is() {
+        let why = "fine\u{1b}[2J \u{202e}gnp.exe\u{200b}\u{2066}".to_owned();
+        let said = WhyRequest { why };
+        let text = output_of(false, &said, |said| format!("why  {}\n", said.why));
+        assert_eq!(text.unwrap().text, "why  fine?[2J ?gnp.exe??\n");
+        let json = output_of(true, &said, |_| String::new()).unwrap().text;
+        assert!(json.is_ascii() && json.contains("\\u202e"), "{json}");
+        let read: WhyRequest = serde_json::from_str(&json).unwrap();
+        assert_eq!(read.why, said.why);
+    }
 }

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +15,10 @@ use serde::de::DeserializeOwned;
 use crate::arguments::Target;
 use crate::report::ReportError;
 use crate::simulate::SimulateError;
+
+/// The service's largest pages.
+const STUDIES_PAGE: usize = 100;
+const RUNS_PAGE: usize = 500;
 
 /// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -53,6 +58,9 @@ pub(crate) enum CliError {
     SeveralStudies { name: String, numbers: String },
 }
 
+/// Far above any list that the service answers with, in bytes.
+const LISTS: usize = 64 * 1024 * 1024;
+
 pub(crate) struct Service {
     client: Client,
 }
@@ -64,7 +72,7 @@ impl Service {
 
     pub(crate) fn of(config: &ClientConfig) -> Result<Self, CliError> {
         Ok(Self {
-            client: Client::new(config)?,
+            client: Client::new(config)?.reading(LISTS),
         })
     }
 
@@ -75,12 +83,23 @@ impl Service {
         accelerator: Option<&str>,
     ) -> Result<Vec<StudySummary>, CliError> {
         let study = study.map(|study| study.to_string());
-        let query = query(&[
-            ("app", application),
-            ("study", study.as_deref()),
-            ("accelerator", accelerator),
-        ]);
-        self.get(&format!("/v1/studies{query}")).await
+        let mut studies: Vec<StudySummary> = Vec::new();
+        loop {
+            let after = studies.last().map(|last| last.study_id.to_string());
+            let query = query(&[
+                ("app", application),
+                ("study", study.as_deref()),
+                ("accelerator", accelerator),
+                ("after", after.as_deref()),
+                ("limit", Some(&STUDIES_PAGE.to_string())),
+            ]);
+            let page: Vec<_> = self.get(&format!("/v1/studies{query}")).await?;
+            let is_last = page.len() < STUDIES_PAGE;
+            studies.extend(page);
+            if is_last {
+                return Ok(studies);
+            }
+        }
     }
 
     pub(crate) async fn runs(
@@ -89,13 +108,30 @@ impl Service {
         study: Option<i64>,
         limit: u32,
     ) -> Result<Vec<RunSummary>, CliError> {
-        let (study, limit) = (study.map(|study| study.to_string()), limit.to_string());
-        let query = query(&[
-            ("app", application),
-            ("study", study.as_deref()),
-            ("limit", Some(&limit)),
-        ]);
-        self.get(&format!("/v1/runs{query}")).await
+        let study = study.map(|study| study.to_string());
+        // The newest page comes first; each page is oldest first.
+        let mut runs: VecDeque<RunSummary> = VecDeque::new();
+        loop {
+            let left = (limit as usize).saturating_sub(runs.len());
+            let (wanted, before) = (
+                left.min(RUNS_PAGE),
+                runs.front().map(|oldest| oldest.run_id.to_string()),
+            );
+            let query = query(&[
+                ("app", application),
+                ("study", study.as_deref()),
+                ("before", before.as_deref()),
+                ("limit", Some(&wanted.to_string())),
+            ]);
+            let page: Vec<RunSummary> = self.get(&format!("/v1/runs{query}")).await?;
+            let is_last = page.len() < wanted || page.len() >= left;
+            for run in page.into_iter().rev() {
+                runs.push_front(run);
+            }
+            if is_last {
+                return Ok(runs.into());
+            }
+        }
     }
 
     pub(crate) async fn explain(&self, job_id: u32) -> Result<Vec<RunDetail>, CliError> {

@@ -58,6 +58,9 @@ struct Arguments {
     /// OUT_OF_MEMORY. Outcomes are sent as the collector does; the service needs the source jobcomp.
     #[arg(long, default_value_t = 0)]
     failing: u64,
+    /// The outcomes of jobs that end well are sent too: a service with sources counts no other.
+    #[arg(long)]
+    told: bool,
     /// This percentage of applications does two works in turn; one takes three times as long.
     #[arg(long, default_value_t = 0)]
     mixed: u64,
@@ -122,10 +125,11 @@ const MUNGE_CALLS: usize = 32;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let client = match ClientConfig::load(&arguments.config).and_then(|c| Client::new(&c)) {
-        Ok(client) => client,
-        Err(error) => return failed(&error),
-    };
+    let client =
+        match ClientConfig::load(&arguments.config).and_then(|c| Client::new(&c.for_node())) {
+            Ok(client) => client,
+            Err(error) => return failed(&error),
+        };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(MUNGE_CALLS)
@@ -246,8 +250,9 @@ async fn life(
     let job_id = start.job.job_id;
     let end = End::of(arguments, job_id, answer.delivery.files.is_empty());
     // The outcome is sent before the report, or when the run may have its verdict.
-    if let Some(outcome) = end.outcome(job_id) {
-        if hash(&(arguments.seed, "late", job_id)).is_multiple_of(2) {
+    if let Some(outcome) = end.outcome(arguments, job_id) {
+        let is_late = hash(&(arguments.seed, "late", job_id)).is_multiple_of(2);
+        if is_late && !matches!(end, End::Completed) {
             seen.late.push(outcome);
         } else {
             tell(arguments, client, vec![outcome]).await?;
@@ -283,10 +288,11 @@ impl End {
         }
     }
 
-    /// The outcome by Slurm. A job that ended well needs none: its report shows it.
-    fn outcome(self, job_id: u32) -> Option<Outcome> {
+    /// The outcome by Slurm. Where no source is configured, a job that ended well needs none.
+    fn outcome(self, arguments: &Arguments, job_id: u32) -> Option<Outcome> {
         let state = match self {
-            Self::Completed => return None,
+            Self::Completed if !arguments.told => return None,
+            Self::Completed => "COMPLETED",
             Self::Failed => "FAILED",
             Self::OutOfMemory => "OUT_OF_MEMORY",
             Self::Timeout => "TIMEOUT",

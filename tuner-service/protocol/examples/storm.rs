@@ -69,13 +69,14 @@ const MUNGE_CALLS: usize = 32;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let client = match ClientConfig::load(&arguments.config).and_then(|c| Client::new(&c)) {
-        Ok(client) => client,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "storm: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let client =
+        match ClientConfig::load(&arguments.config).and_then(|c| Client::new(&c.for_node())) {
+            Ok(client) => client,
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "storm: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(MUNGE_CALLS)

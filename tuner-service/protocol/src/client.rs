@@ -2,6 +2,7 @@
 
 mod race;
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::Instant;
 
 use crate::config::{ClientConfig, ConfigError, Endpoint};
@@ -24,8 +25,8 @@ use crate::signature::{
 };
 use crate::types::ErrorBody;
 
-/// Far above any answer of the service to a node, in bytes.
-const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+/// Far above any answer of the service to a node, in bytes; the most that is read unsigned.
+const ANSWER_LIMIT: usize = 1024 * 1024;
 
 /// Far above the answer of `/v1/health`, in bytes.
 const PROBE_LIMIT: usize = 4096;
@@ -142,6 +143,8 @@ pub struct Client {
     preferred: Arc<AtomicUsize>,
     service_uid: u32,
     credentials: Arc<dyn Credentials>,
+    /// The most that is read of an answer with a signature, in bytes.
+    answer_limit: usize,
 }
 
 impl Client {
@@ -152,7 +155,15 @@ impl Client {
             preferred: Arc::default(),
             service_uid: config.service_uid()?,
             credentials: Arc::new(config.signer()),
+            answer_limit: ANSWER_LIMIT,
         })
+    }
+
+    /// Reads signed answers of up to so many bytes, instead of 1 MiB: lists for people.
+    #[must_use]
+    pub fn reading(mut self, answer_limit: usize) -> Self {
+        self.answer_limit = answer_limit;
+        self
     }
 
     /// The endpoint that answered last and is asked first; `None`: the first one configured.
@@ -322,7 +333,11 @@ impl Client {
             .get(ANSWER_HEADER)
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
-        let body = Limited::new(answer.into_body(), ANSWER_LIMIT)
+        let limit = match signature {
+            Some(_) => self.answer_limit,
+            None => self.answer_limit.min(ANSWER_LIMIT),
+        };
+        let body = Limited::new(answer.into_body(), limit)
             .collect()
             .await
             .map_err(|error| ClientError::Malformed {
@@ -409,9 +424,62 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| ClientError::Unreachable(error.to_string()))
 }
 
-/// The service signs refusals too, except those before it knows who asks.
+/// Ports that only root of a host can bind, of which none is a well-known service's that listens:
+/// what bindresvport(3) picks from.
+const PRIVILEGED: std::ops::Range<u16> = 600..1024;
+
+/// Root's connections come from a privileged port if one is free: the service's address for nodes
+/// takes no others.
+async fn connect(address: &str) -> std::io::Result<TcpStream> {
+    if !nix::unistd::geteuid().is_root() {
+        return TcpStream::connect(address).await;
+    }
+    let mut failure = None;
+    for address in tokio::net::lookup_host(address).await? {
+        match connect_as_root(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into()))
+}
+
+async fn connect_as_root(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let mut start = [0; 2];
+    getrandom::fill(&mut start).map_err(std::io::Error::other)?;
+    let count = PRIVILEGED.end - PRIVILEGED.start;
+    let start = u16::from_ne_bytes(start) % count;
+    for offset in 0..count {
+        let port = PRIVILEGED.start + (start + offset) % count;
+        let (socket, any): (_, IpAddr) = match address {
+            SocketAddr::V4(_) => (TcpSocket::new_v4()?, Ipv4Addr::UNSPECIFIED.into()),
+            SocketAddr::V6(_) => (TcpSocket::new_v6()?, Ipv6Addr::UNSPECIFIED.into()),
+        };
+        // A port whose last connection waits for stray packets can be had for another address.
+        socket.set_reuseaddr(true)?;
+        match socket.bind(SocketAddr::new(any, port)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => continue,
+            // Not root enough, in a container: what any user has is better than nothing.
+            Err(_) => break,
+        }
+        match socket.connect(address).await {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrNotAvailable => {}
+            connected => return connected,
+        }
+    }
+    TcpStream::connect(address).await
+}
+
+/// The service signs refusals too, except those of whom it does not know, or who asks too much.
+/// Whoever sends these, they settle nothing: the request may be accepted later.
 fn unsigned(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError {
-    if status == StatusCode::UNAUTHORIZED || status == StatusCode::SERVICE_UNAVAILABLE {
+    const UNSIGNED: [StatusCode; 3] = [
+        StatusCode::UNAUTHORIZED,
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::SERVICE_UNAVAILABLE,
+    ];
+    if UNSIGNED.contains(&status) {
         return refusal(endpoint, status, body);
     }
     ClientError::Malformed {
@@ -463,7 +531,7 @@ impl Connection {
         match endpoint {
             Endpoint::Unix(path) => Self::over(UnixStream::connect(path).await?).await,
             Endpoint::Tcp(address) => {
-                let stream = TcpStream::connect(address.as_str()).await?;
+                let stream = connect(address).await?;
                 stream.set_nodelay(true)?;
                 Self::over(stream).await
             }
@@ -529,10 +597,15 @@ mod tests {
         Broken,
         Garbage,
         Unsigned,
+        UnsignedLong,
+        SignedLong,
         Signed,
         SignedByAnother,
         Dripping,
     }
+
+    /// So many bytes more than a node reads.
+    const BEYOND: usize = ANSWER_LIMIT + 1;
 
     fn header<'a>(request: &'a str, name: &str) -> &'a str {
         request
@@ -560,7 +633,11 @@ mod tests {
                     held.push(stream);
                     continue;
                 };
-                let body = b"\"hello\"";
+                let long = format!("\"{}\"", "x".repeat(BEYOND)).into_bytes();
+                let body = match behaviour {
+                    Behaviour::SignedLong => &long[..],
+                    _ => b"\"hello\"",
+                };
                 let signer = match behaviour {
                     Behaviour::SignedByAnother => &*cast.stranger,
                     _ => &*cast.service,
@@ -597,6 +674,18 @@ mod tests {
                             .write_all(format!("{signed}\"hello\"").as_bytes())
                             .await
                     }
+                    Behaviour::SignedLong => {
+                        stream.write_all(&[signed.as_bytes(), body].concat()).await
+                    }
+                    Behaviour::UnsignedLong => {
+                        let body = br#"{"error": {"code": "c", "message": "not now"}}"#;
+                        let blanks = vec![b' '; BEYOND];
+                        let head = b"HTTP/1.1 503 X\r\n\r\n";
+                        let sent = stream.write_all(&[head, &body[..], &blanks].concat()).await;
+                        // The end of the connection is the end of the body.
+                        drop(stream);
+                        sent
+                    }
                     Behaviour::Dripping => {
                         for byte in signed.bytes() {
                             if stream.write_all(&[byte]).await.is_err() {
@@ -627,6 +716,7 @@ mod tests {
             preferred: Arc::default(),
             service_uid: SERVICE,
             credentials,
+            answer_limit: ANSWER_LIMIT,
         };
         (client, directory)
     }
@@ -693,6 +783,23 @@ mod tests {
         ] {
             for cast in casts() {
                 assert!(answers(&[behaviour], cast).await.is_err());
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_answer_that_is_too_long_is_not_read_and_an_unsigned_one_never() {
+        for behaviour in [Behaviour::UnsignedLong, Behaviour::SignedLong] {
+            let (small, _sockets) = known(&[behaviour], plain());
+            let error = ask(&small, true).await.unwrap_err();
+            assert!(error.to_string().contains("length limit"), "{error}");
+            let large = ask(&small.reading(4 * ANSWER_LIMIT), true).await;
+            match (behaviour, large) {
+                (Behaviour::SignedLong, answer) => assert_eq!(answer.unwrap().len(), BEYOND),
+                (_, answer) => {
+                    let error = answer.unwrap_err();
+                    assert!(error.to_string().contains("length limit"), "{error}");
+                }
             }
         }
     }

@@ -72,6 +72,9 @@ pub enum ServiceAccount {
 pub struct ClientConfig {
     /// Asked in this order, within the caller's deadline.
     pub endpoints: Vec<Endpoint>,
+    /// What root of a node asks instead, unless empty: the service's addresses for nodes alone.
+    #[serde(default)]
+    pub node_endpoints: Vec<Endpoint>,
     /// Only answers signed by this account are believed.
     pub service_user: ServiceAccount,
     /// Who vouches for requests and answers; what is found if absent.
@@ -137,6 +140,15 @@ impl ClientConfig {
             return Err(ConfigError::NoEndpoint(path.to_owned()));
         }
         Ok(config)
+    }
+
+    /// The same, asked as root of a node.
+    #[must_use]
+    pub fn for_node(mut self) -> Self {
+        if !self.node_endpoints.is_empty() {
+            self.endpoints = std::mem::take(&mut self.node_endpoints);
+        }
+        self
     }
 
     /// What signs requests here.

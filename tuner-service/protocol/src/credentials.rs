@@ -1,6 +1,7 @@
 //! Credentials: who says something, over what, to whom, and once. MUNGE or SACK vouches for them.
 
 use std::fmt;
+use std::net::IpAddr;
 
 /// Seconds that a credential is valid: above a cluster's clock skew, with little to replay.
 pub(crate) const TIME_TO_LIVE: u8 = 60;
@@ -52,6 +53,8 @@ pub struct Decoded {
     pub uid: u32,
     /// The sender's effective gid.
     pub gid: u32,
+    /// The address of the sender's host, if the back-end tells: munged's own idea of it.
+    pub origin: Option<IpAddr>,
 }
 
 /// Why there is no credential, or none that counts.

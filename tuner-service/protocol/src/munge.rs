@@ -50,6 +50,7 @@ mod ffi {
     #![allow(unsafe_code)]
 
     use std::ffi::{CStr, CString, c_char, c_int, c_void};
+    use std::net::{IpAddr, Ipv4Addr};
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
     use std::ptr;
@@ -62,6 +63,7 @@ mod ffi {
 
     // `munge_opt_t` and `munge_err_t` in munge.h, part of libmunge's stable ABI.
     const MUNGE_OPT_TTL: c_int = 4;
+    const MUNGE_OPT_ADDR4: c_int = 5;
     const MUNGE_OPT_SOCKET: c_int = 8;
     const MUNGE_OPT_UID_RESTRICTION: c_int = 9;
     const EMUNGE_SUCCESS: c_int = 0;
@@ -77,6 +79,7 @@ mod ffi {
         create: unsafe extern "C" fn() -> *mut c_void,
         destroy: unsafe extern "C" fn(*mut c_void),
         set: unsafe extern "C" fn(*mut c_void, c_int, ...) -> c_int,
+        get: unsafe extern "C" fn(*mut c_void, c_int, ...) -> c_int,
         encode: unsafe extern "C" fn(*mut *mut c_char, *mut c_void, *const c_void, c_int) -> c_int,
         decode: unsafe extern "C" fn(
             *const c_char,
@@ -101,6 +104,7 @@ mod ffi {
                     create: *library.get(b"munge_ctx_create\0")?,
                     destroy: *library.get(b"munge_ctx_destroy\0")?,
                     set: *library.get(b"munge_ctx_set\0")?,
+                    get: *library.get(b"munge_ctx_get\0")?,
                     encode: *library.get(b"munge_encode\0")?,
                     decode: *library.get(b"munge_decode\0")?,
                     strerror: *library.get(b"munge_strerror\0")?,
@@ -246,7 +250,17 @@ mod ffi {
                 payload: bytes,
                 uid,
                 gid,
+                origin: self.origin(),
             })
+        }
+
+        /// The address of the host that encoded what was decoded last, by its munged.
+        fn origin(&self) -> Option<IpAddr> {
+            let mut address = 0_u32;
+            // SAFETY: MUNGE_OPT_ADDR4 takes a struct in_addr, which is these 32 bits.
+            let code = unsafe { (self.libmunge.get)(self.raw, MUNGE_OPT_ADDR4, &raw mut address) };
+            let address = Ipv4Addr::from(address.to_ne_bytes());
+            (code == EMUNGE_SUCCESS && !address.is_unspecified()).then_some(address.into())
         }
 
         fn unavailable(&self, message: String) -> CredentialError {

@@ -144,6 +144,7 @@ impl Credentials for Sack {
             payload,
             uid: claims.uid,
             gid: claims.gid,
+            origin: None,
         })
     }
 }

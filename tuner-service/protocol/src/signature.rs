@@ -5,6 +5,8 @@
 //! the body; only the caller's uid can decode it. So nobody else can make an answer, and no answer
 //! fits another request. Bodies are signed, not encrypted: they hold only the user's own jobs.
 
+use std::net::IpAddr;
+
 use sha2::{Digest, Sha256};
 
 use crate::credentials::{CredentialError, Credentials};
@@ -96,21 +98,40 @@ pub fn sign_request(
     )
 }
 
-/// Checks a request's credential and returns the sender's uid. Errs when the back-end
-/// refuses or cannot be asked, or when the credential is for another request.
-pub fn verify_request(
-    credentials: &dyn Credentials,
-    credential: &str,
-    method: &str,
-    path: &str,
-    nonce: &Nonce,
-    body: &[u8],
-) -> Result<u32, SignatureError> {
-    let decoded = credentials.decode(credential)?;
-    if decoded.payload == digest("request", [method, path], nonce, body).as_bytes() {
-        Ok(decoded.uid)
-    } else {
-        Err(SignatureError::Digest("request"))
+/// Who sends a request, before its body is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The uid, as the back-end vouches for it.
+    pub uid: u32,
+    /// The address of the sender's host, if the back-end tells.
+    pub origin: Option<IpAddr>,
+    signed: Vec<u8>,
+}
+
+impl Sender {
+    /// Reads a request's credential, once. Errs when the back-end refuses or cannot be asked.
+    pub fn of(credentials: &dyn Credentials, credential: &str) -> Result<Self, CredentialError> {
+        let decoded = credentials.decode(credential)?;
+        Ok(Self {
+            uid: decoded.uid,
+            origin: decoded.origin,
+            signed: decoded.payload,
+        })
+    }
+
+    /// Errs when the credential is for another request.
+    pub fn check(
+        &self,
+        method: &str,
+        path: &str,
+        nonce: &Nonce,
+        body: &[u8],
+    ) -> Result<(), SignatureError> {
+        if self.signed == digest("request", [method, path], nonce, body).as_bytes() {
+            Ok(())
+        } else {
+            Err(SignatureError::Digest("request"))
+        }
     }
 }
 
@@ -158,6 +179,19 @@ pub fn verify_answer(
 mod tests {
     use super::*;
     use crate::testing::{Cast, casts};
+
+    fn verify_request(
+        credentials: &dyn Credentials,
+        credential: &str,
+        method: &str,
+        path: &str,
+        nonce: &Nonce,
+        body: &[u8],
+    ) -> Result<u32, SignatureError> {
+        let sender = Sender::of(credentials, credential)?;
+        sender.check(method, path, nonce, body)?;
+        Ok(sender.uid)
+    }
 
     #[test]
     fn a_request_is_bound_to_method_path_body_and_nonce() {

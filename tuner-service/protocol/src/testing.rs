@@ -104,6 +104,7 @@ impl Credentials for Plain {
             payload: payload.as_bytes().to_vec(),
             uid: uid.parse().map_err(|_| refused("Invalid credential"))?,
             gid: 0,
+            origin: None,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Who may do what.
 
+use std::net::IpAddr;
+
 use io_autotune_protocol::ServiceAccount;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::Deserialize;
@@ -12,6 +14,8 @@ pub(crate) struct AccessConfig {
     /// Readers of the nightly report besides admins.
     report_uids: Vec<u32>,
     report_groups: Vec<String>,
+    /// Root of a host starts and finishes runs only on the node that Slurm has at its address.
+    pub(crate) check_origins: bool,
     /// Login names or uids of those who deliver the job-completion script's output.
     collectors: Vec<ServiceAccount>,
 }
@@ -20,6 +24,8 @@ pub(crate) struct AccessConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) uid: u32,
+    /// Where the request comes from: by the credential, else by the connection. `None`: this host.
+    pub(crate) origin: Option<IpAddr>,
 }
 
 impl Caller {
@@ -111,24 +117,28 @@ fn is_member(uid: u32, groups: &[String]) -> bool {
 mod tests {
     use super::*;
 
+    fn caller(uid: u32) -> Caller {
+        Caller { uid, origin: None }
+    }
+
     #[tokio::test]
     async fn admins_are_those_configured_by_uid_or_group() {
         let by_uid = Access::new(AccessConfig {
             admin_uids: vec![42],
             ..AccessConfig::default()
         });
-        assert!(by_uid.is_admin(Caller { uid: 42 }).await);
-        assert!(!by_uid.is_admin(Caller { uid: 43 }).await);
+        assert!(by_uid.is_admin(caller(42)).await);
+        assert!(!by_uid.is_admin(caller(43)).await);
         assert!(
-            !by_uid.is_admin(Caller { uid: 0 }).await,
+            !by_uid.is_admin(caller(0)).await,
             "root of a node is no admin by itself"
         );
         let by_group = Access::new(AccessConfig {
             admin_groups: vec!["root".into()],
             ..AccessConfig::default()
         });
-        assert!(by_group.is_admin(Caller { uid: 0 }).await);
-        assert!(!by_group.is_admin(Caller { uid: 65534 }).await);
+        assert!(by_group.is_admin(caller(0)).await);
+        assert!(!by_group.is_admin(caller(65534)).await);
     }
 
     #[tokio::test]
@@ -140,10 +150,10 @@ mod tests {
             ..AccessConfig::default()
         });
         for uid in [0, 42, 43] {
-            assert!(access.reads_report(Caller { uid }).await, "{uid}");
+            assert!(access.reads_report(caller(uid)).await, "{uid}");
         }
-        assert!(!access.reads_report(Caller { uid: 44 }).await);
-        assert!(!access.is_admin(Caller { uid: 43 }).await);
+        assert!(!access.reads_report(caller(44)).await);
+        assert!(!access.is_admin(caller(43)).await);
     }
 
     #[tokio::test]
@@ -157,8 +167,8 @@ mod tests {
             ..AccessConfig::default()
         });
         for (uid, expected) in [(0, true), (42, true), (65534, true), (43, false)] {
-            assert_eq!(access.is_collector(Caller { uid }).await, expected, "{uid}");
+            assert_eq!(access.is_collector(caller(uid)).await, expected, "{uid}");
         }
-        assert!(!access.is_admin(Caller { uid: 42 }).await);
+        assert!(!access.is_admin(caller(42)).await);
     }
 }

@@ -63,19 +63,6 @@ impl<S> Admissions<S> {
         admissions.insert(key, Arc::downgrade(&admission));
         admission
     }
-
-    pub(crate) async fn forget_snapshots(&self) {
-        let admissions: Vec<_> = {
-            let admissions = self
-                .admissions
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            admissions.values().filter_map(Weak::upgrade).collect()
-        };
-        for admission in admissions {
-            admission.snapshot.lock().await.take();
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -119,6 +106,10 @@ impl<S> Admission<S> {
             .await
             .ok()?
             .ok()
+    }
+
+    pub(crate) async fn forget_snapshot(&self) {
+        self.snapshot.lock().await.take();
     }
 
     pub(crate) async fn forget(&self, outdated: &Arc<S>) {
@@ -226,12 +217,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_steered_study_is_read_anew() {
+    async fn a_steered_study_is_read_anew_and_no_other() {
         let admissions = Admissions::<u32>::default();
-        let ocean = admissions.of(&study("ocean"));
+        let (ocean, ice) = (admissions.of(&study("ocean")), admissions.of(&study("ice")));
         let fetched = |value| async move { Ok::<_, Infallible>(value) };
-        assert_eq!(*ocean.snapshot(fetched(1)).await.unwrap(), 1);
-        admissions.forget_snapshots().await;
+        for study in [&ocean, &ice] {
+            assert_eq!(*study.snapshot(fetched(1)).await.unwrap(), 1);
+        }
+        admissions.of(&study("ocean")).forget_snapshot().await;
         assert_eq!(*ocean.snapshot(fetched(2)).await.unwrap(), 2);
+        assert_eq!(*ice.snapshot(fetched(2)).await.unwrap(), 1);
     }
 }

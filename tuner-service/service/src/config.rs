@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::access::AccessConfig;
 use crate::api::ReportConfig;
+use crate::quota::QuotaConfig;
 use crate::reconcile::ReconcileConfig;
 use crate::slurm::SlurmConfig;
 
@@ -27,6 +28,8 @@ pub(crate) struct Config {
     sack: SackConfig,
     #[serde(default)]
     pub(crate) access: AccessConfig,
+    #[serde(default)]
+    pub(crate) users: QuotaConfig,
     pub(crate) accelerators: AcceleratorsConfig,
     #[serde(default)]
     pub(crate) applications: ApplicationsConfig,
@@ -45,19 +48,41 @@ pub(crate) struct ListenConfig {
     /// A Unix socket open to every user: access is decided per request.
     pub(crate) unix: Option<PathBuf>,
     pub(crate) tcp: Option<SocketAddr>,
+    /// The same for root of nodes alone. Nobody else's connection is accepted.
+    pub(crate) nodes_unix: Option<PathBuf>,
+    pub(crate) nodes_tcp: Option<SocketAddr>,
+    /// Nodes may come from any port: where something between translates their addresses.
+    #[serde(default)]
+    pub(crate) nodes_any_port: bool,
+    /// The most open connections of a host at each door.
+    #[serde(default = "ListenConfig::default_host_connections")]
+    pub(crate) host_connections: usize,
+}
+
+impl ListenConfig {
+    fn default_host_connections() -> usize {
+        256
+    }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatabaseConfig {
     pub(crate) url: String,
+    /// For nodes and the service itself.
     #[serde(default = "DatabaseConfig::default_connections")]
     pub(crate) connections: u32,
+    #[serde(default = "DatabaseConfig::default_user_connections")]
+    pub(crate) user_connections: u32,
 }
 
 impl DatabaseConfig {
     fn default_connections() -> u32 {
         16
+    }
+
+    fn default_user_connections() -> u32 {
+        6
     }
 }
 
@@ -102,13 +127,21 @@ pub(crate) enum StartupError {
         path: PathBuf,
         source: Box<toml::de::Error>,
     },
-    #[error("{path}: [listen] names neither `unix` nor `tcp`: name at least one")]
-    NoListener { path: PathBuf },
+    #[error(
+        "[listen] names neither `unix` nor `tcp`, and systemd passes no socket: name at least one"
+    )]
+    NoListener,
     #[error("{path}: [study]: {source}")]
     Settings {
         path: PathBuf,
         source: SettingsError,
     },
+    #[error("{path}: [users] {problem}")]
+    Quota { path: PathBuf, problem: String },
+    #[error("a socket that systemd passes cannot be used: {0}")]
+    Inherited(std::io::Error),
+    #[error("the users' threads cannot be started: {0}")]
+    Runtime(std::io::Error),
     #[error("the catalogue: {0}")]
     Catalogue(#[from] CatalogueError),
     #[error("[applications] rules: {0}")]
@@ -134,11 +167,13 @@ impl Config {
             path: path.to_owned(),
             source: Box::new(source),
         })?;
-        if config.listen.unix.is_none() && config.listen.tcp.is_none() {
-            return Err(StartupError::NoListener {
+        config
+            .users
+            .validate()
+            .map_err(|problem| StartupError::Quota {
                 path: path.to_owned(),
-            });
-        }
+                problem,
+            })?;
         config
             .study
             .validate()

@@ -1,89 +1,462 @@
-//! Serving the API on a Unix socket and on TCP.
+//! The service's doors: where requests come in, from whom, and how long they may take.
+//!
+//! Nodes and users have doors of their own, with runtimes, connections to the database and places
+//! at the credentials' back-end of their own: nothing that users send delays a prolog.
 
-use std::future::{Future, IntoFuture};
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use listenfd::ListenFd;
+use rustix::io::FdFlags;
+use socket2::{Domain, SockAddr, Socket, Type};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::config::{ListenConfig, StartupError};
-use crate::timeouts::TimedListener;
+use crate::door::{Came, Door, UNPRIVILEGED};
+use crate::peers::{Peer, Peers, Place};
+use crate::seldom::Seldom;
 
-pub(crate) async fn serve(
-    router: Router,
-    config: &ListenConfig,
-    stopping: watch::Receiver<bool>,
-    stop: impl Future<Output = ()>,
-) -> Result<(), StartupError> {
-    let mut servers = tokio::task::JoinSet::new();
-    if let Some(path) = &config.unix {
-        let listener = unix_listener(path)
-            .await
-            .map_err(|source| StartupError::Listen {
-                address: format!("unix:{}", path.display()),
-                source,
-            })?;
-        let server = axum::serve(TimedListener::new(listener), router.clone())
-            .with_graceful_shutdown(stopped(stopping.clone()));
-        servers.spawn(server.into_future());
-        tracing::info!(address = %path.display(), "listening");
-    }
-    if let Some(address) = config.tcp {
-        let listener = tcp_listener(address).map_err(|source| StartupError::Listen {
-            address: format!("tcp:{address}"),
-            source,
-        })?;
-        let server = axum::serve(TimedListener::new(listener), router)
-            .with_graceful_shutdown(stopped(stopping));
-        servers.spawn(server.into_future());
-        tracing::info!(%address, "listening");
-    }
-    stop.await;
-    while let Some(ended) = servers.join_next().await {
-        if let Err(error) = ended {
-            tracing::error!(%error, "a listener ended badly");
-        }
-    }
-    Ok(())
-}
+/// Longest life of a connection. Our clients open one per request and wait at most 15 s.
+const LIFE: Duration = Duration::from_secs(30);
 
-async fn stopped(mut stopping: watch::Receiver<bool>) {
-    // An error means that the sender is gone: stop as well.
-    let _ = stopping.wait_for(|stop| *stop).await;
-}
+/// Longest wait for a request's headers.
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Bytes of a connection's buffer, and so of its headers. The longest token of SACK is half of that.
+const BUFFER: usize = 32 * 1024;
+
+/// After each connection too many. To close some 50,000 a second would take a processor.
+const AFTER_ONE_TOO_MANY: Duration = Duration::from_millis(1);
+
+/// Headers of a request: ours have six.
+const HEADERS: usize = 32;
 
 /// Queue of connections (system limit: net.core.somaxconn). TCP retries a dropped one after 1 s.
-const BACKLOG: u32 = 4096;
+const BACKLOG: i32 = 4096;
 
-fn tcp_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = if address.is_ipv4() {
-        TcpSocket::new_v4()
-    } else {
-        TcpSocket::new_v6()
-    }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
+/// What a door listens on.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    unix: Vec<std::os::unix::net::UnixListener>,
+    tcp: Vec<std::net::TcpListener>,
+    any_port: bool,
+    host_connections: usize,
+}
+
+impl Listeners {
+    /// Opens what is configured, or takes what systemd passes. Errs when an address cannot be had,
+    /// or another process answers there.
+    pub(crate) fn open(config: &ListenConfig) -> Result<(Self, Self), StartupError> {
+        let mut nodes = Self::none(config.nodes_any_port, config.host_connections);
+        let mut users = Self::none(true, config.host_connections);
+        let named = inherit(&mut nodes, &mut users).map_err(StartupError::Inherited)?;
+        for (listeners, door, unix, tcp, mode) in [
+            (
+                &mut nodes,
+                Door::Nodes,
+                &config.nodes_unix,
+                config.nodes_tcp,
+                0o600,
+            ),
+            // Open to every user: each request is authenticated.
+            (&mut users, Door::Users, &config.unix, config.tcp, 0o666),
+        ] {
+            if named.contains(&door.name()) {
+                continue;
+            }
+            if let Some(path) = unix {
+                let failed = |source| StartupError::Listen {
+                    address: format!("unix:{}", path.display()),
+                    source,
+                };
+                listeners
+                    .unix
+                    .push(unix_listener(path, mode).map_err(failed)?);
+                tracing::info!(address = %path.display(), door = door.name(), "listening");
+            }
+            if let Some(address) = tcp {
+                let failed = |source| StartupError::Listen {
+                    address: format!("tcp:{address}"),
+                    source,
+                };
+                listeners.tcp.push(tcp_listener(address).map_err(failed)?);
+                tracing::info!(%address, door = door.name(), "listening");
+            }
+        }
+        if users.is_empty() && nodes.is_empty() {
+            return Err(StartupError::NoListener);
+        }
+        Ok((nodes, users))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.unix.is_empty() && self.tcp.is_empty()
+    }
+
+    fn none(any_port: bool, host_connections: usize) -> Self {
+        Self {
+            unix: Vec::new(),
+            tcp: Vec::new(),
+            any_port,
+            host_connections,
+        }
+    }
+}
+
+/// Takes the sockets that systemd holds for us, by their names. While the service is down they are
+/// nobody else's to take. Returns the names of those passed.
+fn inherit(nodes: &mut Listeners, users: &mut Listeners) -> io::Result<Vec<&'static str>> {
+    let mut passed = ListenFd::from_env();
+    let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
+    let mut names = names.split(':');
+    let mut taken = Vec::new();
+    for index in 0..passed.len() {
+        let (door, listeners) = match names.next() {
+            Some("nodes") => (Door::Nodes, &mut *nodes),
+            Some("users") => (Door::Users, &mut *users),
+            other => {
+                return Err(io::Error::other(format!(
+                    "the passed socket {index} is named {:?}: FileDescriptorName=nodes or users is expected",
+                    other.unwrap_or_default()
+                )));
+            }
+        };
+        if let Ok(Some(listener)) = passed.take_unix_listener(index) {
+            listener.set_nonblocking(true)?;
+            rustix::io::fcntl_setfd(listener.as_fd(), FdFlags::CLOEXEC)?;
+            listeners.unix.push(listener);
+        } else if let Some(listener) = passed.take_tcp_listener(index)? {
+            listener.set_nonblocking(true)?;
+            rustix::io::fcntl_setfd(listener.as_fd(), FdFlags::CLOEXEC)?;
+            listeners.tcp.push(listener);
+        }
+        tracing::info!(
+            door = door.name(),
+            "listening on a socket passed by systemd"
+        );
+        taken.push(door.name());
+    }
+    Ok(taken)
+}
+
+fn tcp_listener(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Binds the socket. Replaces one left by a killed service, but not one that answers.
-async fn unix_listener(path: &Path) -> std::io::Result<UnixListener> {
-    if tokio::net::UnixStream::connect(path).await.is_ok() {
-        return Err(std::io::Error::new(
-            std::io::ErrorKind::AddrInUse,
+fn unix_listener(path: &Path, mode: u32) -> io::Result<std::os::unix::net::UnixListener> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(io::Error::new(
+            io::ErrorKind::AddrInUse,
             "another process answers on this socket",
         ));
     }
     match std::fs::remove_file(path) {
         Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let listener = UnixListener::bind(path)?;
-    // Open to every user: each request is authenticated.
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
-    Ok(listener)
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Serves a door until told to stop; requests under way are finished.
+pub(crate) async fn serve(
+    door: Door,
+    listeners: Listeners,
+    router: Router,
+    stopping: watch::Receiver<bool>,
+) {
+    let mut serving = JoinSet::new();
+    let peers = Peers::new(door.most(listeners.host_connections));
+    let any_port = listeners.any_port;
+    let listeners = listeners
+        .unix
+        .into_iter()
+        .map(|listener| UnixListener::from_std(listener).map(Listener::Unix))
+        .chain(
+            listeners
+                .tcp
+                .into_iter()
+                .map(|listener| TcpListener::from_std(listener).map(Listener::Tcp)),
+        );
+    for listener in listeners {
+        let served = Served {
+            door,
+            any_port,
+            peers: Arc::clone(&peers),
+            router: router.clone(),
+            stopping: stopping.clone(),
+        };
+        match listener {
+            Ok(listener) => drop(serving.spawn(served.accept_all(listener))),
+            Err(error) => tracing::error!(%error, "a listener cannot be served"),
+        }
+    }
+    while let Some(ended) = serving.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(%error, "a listener ended badly");
+        }
+    }
+}
+
+enum Listener {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Listener {
+    async fn accept(&self) -> io::Result<(Stream, Came)> {
+        match self {
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let uid = stream.peer_cred()?.uid();
+                let came = Came {
+                    peer: Peer::User(uid),
+                    address: None,
+                    is_privileged: uid == 0,
+                };
+                Ok((Stream::Unix(stream), came))
+            }
+            Self::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                // It may have gone already.
+                let _ = stream.set_nodelay(true);
+                let came = Came {
+                    peer: Peer::at(address),
+                    address: Some(address.ip()),
+                    is_privileged: address.port() < UNPRIVILEGED,
+                };
+                Ok((Stream::Tcp(stream), came))
+            }
+        }
+    }
+}
+
+struct Served {
+    door: Door,
+    any_port: bool,
+    peers: Arc<Peers>,
+    router: Router,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Served {
+    async fn accept_all(self, listener: Listener) {
+        let mut connections = JoinSet::new();
+        let mut stopping = self.stopping.clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = stopped(&mut stopping) => break,
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, came)) => {
+                        if !self.admit(stream, came, &mut connections) {
+                            tokio::time::sleep(AFTER_ONE_TOO_MANY).await;
+                        }
+                    }
+                    Err(error) => {
+                        /// No event tells when file descriptors come free.
+                        const PAUSE: Duration = Duration::from_millis(100);
+                        static SAID: Seldom = Seldom::new();
+                        if let Some(more) = SAID.now() {
+                            tracing::error!(%error, more, "a connection cannot be accepted");
+                        }
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                }
+            }
+        }
+        while connections.join_next().await.is_some() {}
+    }
+
+    /// One too many is closed at once: its client takes the service for down.
+    fn admit(&self, stream: Stream, came: Came, connections: &mut JoinSet<()>) -> bool {
+        if !self.door.admits(&came, self.any_port) {
+            return false;
+        }
+        let Some(place) = self.peers.place(came.peer) else {
+            return false;
+        };
+        let (router, stopping) = (self.router.clone(), self.stopping.clone());
+        match stream {
+            Stream::Unix(stream) => {
+                connections.spawn(connection(stream, came, router, stopping, place));
+            }
+            Stream::Tcp(stream) => {
+                connections.spawn(connection(stream, came, router, stopping, place));
+            }
+        }
+        true
+    }
+}
+
+/// Serves one connection. It ends after [`LIFE`], even in the middle of a request. Each request
+/// has [`Came`] as an extension.
+async fn connection<I>(
+    stream: I,
+    came: Came,
+    router: Router,
+    mut stopping: watch::Receiver<bool>,
+    _place: Place,
+) where
+    I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WITHIN)
+        .max_headers(HEADERS)
+        .max_buf_size(BUFFER);
+    let service = service_fn(|mut request: Request<Incoming>| {
+        request.extensions_mut().insert(came);
+        TowerToHyperService::new(router.clone()).call(request)
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let life = tokio::time::sleep(LIFE);
+    tokio::pin!(connection, life);
+    let mut told = false;
+    loop {
+        tokio::select! {
+            // A broken connection is its client's affair.
+            _ = connection.as_mut() => return,
+            () = life.as_mut() => return,
+            () = stopped(&mut stopping), if !told => {
+                told = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error means that the sender is gone: stop as well.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    fn listeners() -> Listeners {
+        Listeners::none(false, 256)
+    }
+
+    fn router() -> Router {
+        Router::new().route("/", get(|| async { "here" }))
+    }
+
+    async fn said(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
+        let mut answer = String::new();
+        // A connection that is closed at once may be closed before it is written to.
+        let _ = stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await;
+        let _ = stream.read_to_string(&mut answer).await;
+        answer
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_says_nothing_or_drips_is_let_go_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let mut listeners = listeners();
+        listeners.unix.push(unix_listener(&path, 0o600).unwrap());
+        let (stop, stopping) = watch::channel(false);
+        let server = tokio::spawn(serve(Door::Users, listeners, router(), stopping));
+
+        for said in [
+            "",
+            "GET / HTT",
+            "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n12",
+        ] {
+            let began = tokio::time::Instant::now();
+            let mut stream = UnixStream::connect(&path).await.unwrap();
+            stream.write_all(said.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer).await;
+            assert!(began.elapsed() <= LIFE + Duration::from_secs(1), "{said:?}");
+        }
+        let answer = said(UnixStream::connect(&path).await.unwrap()).await;
+        assert!(answer.ends_with("here"), "{answer}");
+        stop.send(true).unwrap();
+        server.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_nodes_door_is_closed_to_whoever_is_not_root_before_the_first_byte() {
+        let mut listeners = listeners();
+        let listener = tcp_listener("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        listeners.tcp.push(listener);
+        let (_stop, stopping) = watch::channel(false);
+        tokio::spawn(serve(Door::Nodes, listeners, router(), stopping));
+        assert_eq!(said(TcpStream::connect(address).await.unwrap()).await, "");
+        for peer in [Peer::User(1), Peer::User(1000)] {
+            let came = Came {
+                peer,
+                address: None,
+                is_privileged: false,
+            };
+            assert!(!Door::Nodes.admits(&came, false) && Door::Users.admits(&came, false));
+        }
+        if nix::unistd::geteuid().is_root() {
+            let answer = said(privileged(address).await).await;
+            assert!(answer.ends_with("here"), "{answer}");
+        }
+    }
+
+    async fn privileged(address: SocketAddr) -> TcpStream {
+        for port in (512..UNPRIVILEGED).rev() {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            if socket
+                .bind(SocketAddr::from(([127, 0, 0, 1], port)))
+                .is_ok()
+            {
+                return socket.connect(address).await.unwrap();
+            }
+        }
+        panic!("no privileged port is free");
+    }
+
+    #[test]
+    fn a_socket_that_answers_is_not_taken_and_one_left_behind_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let first = unix_listener(&path, 0o600).unwrap();
+        assert!(unix_listener(&path, 0o600).is_err());
+        drop(first);
+        unix_listener(&path, 0o600).unwrap();
+    }
 }

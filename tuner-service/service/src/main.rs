@@ -8,17 +8,20 @@ mod api;
 mod assess;
 mod config;
 mod decide;
+mod door;
 mod ineffective;
 mod launches;
 mod limits;
 mod listen;
 mod merge;
+mod peers;
+mod quota;
 mod reconcile;
 mod replay;
 mod retry;
+mod seldom;
 mod slurm;
 mod surrogates;
-mod timeouts;
 mod verdict;
 
 use std::io::Write;
@@ -29,17 +32,18 @@ use std::time::Duration;
 
 use clap::Parser;
 use io_autotune_catalogue::{Catalogue, Change, LiveCatalogue, LiveRules, canonical_name};
-use io_autotune_store::Store;
+use io_autotune_store::{Store, StoreOptions};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tracing_subscriber::EnvFilter;
 
 use crate::access::Access;
-use crate::admission::Admissions;
 use crate::api::Service;
 use crate::config::{Config, StartupError};
-use crate::launches::Launches;
+use crate::door::Door;
 use crate::limits::Limits;
-use crate::surrogates::SurrogateCaches;
+use crate::listen::Listeners;
+use crate::quota::Quotas;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
 #[derive(Parser)]
@@ -62,10 +66,12 @@ struct Arguments {
     /// running service does so by itself, 100 studies a sweep.
     #[arg(long)]
     assess: bool,
+    /// Bring the database's schema up to date as the role in this URL, and exit. The service's own role may not.
+    #[arg(long, value_name = "URL")]
+    migrate: Option<String>,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if arguments.print_openapi {
         return print_openapi();
@@ -78,7 +84,7 @@ async fn main() -> ExitCode {
         .json()
         .init();
     allow_open_files();
-    match run(&arguments).await {
+    match run_both(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(%error, "io-autotuned cannot run");
@@ -108,7 +114,34 @@ fn print_openapi() -> ExitCode {
     }
 }
 
-async fn run(arguments: &Arguments) -> Result<(), StartupError> {
+/// The share of the processors that what users ask may keep busy, and one at least: a prolog finds
+/// another that is free.
+const USERS_SHARE: usize = 4;
+
+/// Nodes' door and the service's own work have one runtime, users' door another.
+fn run_both(arguments: &Arguments) -> Result<(), StartupError> {
+    let nodes = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(StartupError::Runtime)?;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let users = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads((processors / USERS_SHARE).max(1))
+        .thread_name("users")
+        .enable_all()
+        .build()
+        .map_err(StartupError::Runtime)?;
+    let ran = nodes.block_on(run(arguments, users.handle()));
+    // Calls of a back-end that hangs are not waited for.
+    users.shutdown_background();
+    nodes.shutdown_background();
+    ran
+}
+
+async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> {
+    if let Some(url) = &arguments.migrate {
+        return Ok(Store::open(url, StoreOptions::default())?.migrate().await?);
+    }
     let config = Config::load(&arguments.config)?;
     let rules = Arc::new(LiveRules::open(config.applications.rules.as_deref())?);
     if arguments.check {
@@ -120,7 +153,12 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         tracing::error!(path = %refused.path.display(), problem = refused.problem, "a catalogue file is refused");
     }
     has_default(&catalogue.current(), &config.accelerators.default)?;
-    let store = Store::open(&config.database.url, config.database.connections)?;
+    let options = StoreOptions {
+        connections: config.database.connections,
+        most_studies: config.users.studies,
+        ..StoreOptions::default()
+    };
+    let store = Store::open(&config.database.url, options)?;
     if arguments.assess {
         return Ok(assess::all(&store, &config.study).await?);
     }
@@ -128,34 +166,66 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         return Ok(());
     }
 
+    let (nodes_listeners, users_listeners) = Listeners::open(&config.listen)?;
     let credentials = Arc::new(config.signer());
     let hooks = Arc::new(config.slurm.hooks());
+    let nodes = (config.access.check_origins).then(|| Arc::new(config.slurm.nodes()));
     let sources = Arc::new(config.slurm.into_sources());
     let limits = Arc::new(Limits::default());
     let settings = config.study.clone();
-    let service = Arc::new(Service {
+    let nodes_service = Service {
+        door: Door::Nodes,
         store: store.clone(),
+        credential_calls: Arc::new(Semaphore::new(api::CREDENTIAL_CALLS)),
+        long_bodies: Arc::new(Semaphore::new(api::LONG_BODIES)),
+        surrogates: Arc::default(),
+        ready: Arc::default(),
+        quotas: Arc::new(Quotas::new(config.users)),
+        most_studies: config.users.studies,
         catalogue: Arc::clone(&catalogue),
         rules: Arc::clone(&rules),
         report: config.report,
         default_accelerator: canonical_name(&config.accelerators.default),
         settings: config.study,
-        access: Access::new(config.access),
+        access: Arc::new(Access::new(config.access)),
         credentials,
-        credential_calls: Arc::new(Semaphore::new(api::CREDENTIAL_CALLS)),
         sources: Arc::clone(&sources),
         hooks: Arc::clone(&hooks),
+        nodes: nodes.clone(),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
-        admissions: Admissions::default(),
-        surrogates: SurrogateCaches::default(),
-        launches: Launches::default(),
-    });
+        admissions: Arc::default(),
+        launches: Arc::default(),
+    };
+    let users_store = Store::open(
+        &config.database.url,
+        StoreOptions {
+            connections: config.database.user_connections,
+            statement_timeout: USERS_STATEMENT_TIMEOUT,
+            ..options
+        },
+    )?;
+    let users_service = Service {
+        door: Door::Users,
+        store: users_store.clone(),
+        credential_calls: Arc::new(Semaphore::new(api::USERS_CREDENTIAL_CALLS)),
+        long_bodies: Arc::new(Semaphore::new(api::LONG_BODIES)),
+        surrogates: Arc::default(),
+        ..nodes_service.clone()
+    };
     let (stop, stopping) = watch::channel(false);
     let follower = tokio::spawn(follow(catalogue, rules, stopping.clone()));
     let watcher = {
         let stopping = stopping.clone();
         tokio::spawn(async move { hooks.watch(stopping).await })
+    };
+    let finder = {
+        let stopping = stopping.clone();
+        tokio::spawn(async move {
+            if let Some(nodes) = nodes {
+                nodes.watch(stopping).await;
+            }
+        })
     };
     let reconciler = tokio::spawn(reconcile::run(
         store.clone(),
@@ -165,25 +235,41 @@ async fn run(arguments: &Arguments) -> Result<(), StartupError> {
         config.reconcile,
         stopping.clone(),
     ));
-    let served = listen::serve(api::router(service), &config.listen, stopping, async {
-        wait_for_signal().await;
-        tracing::info!("stopping: no new requests are taken, those under way are finished");
-        // An error means that everything has stopped already.
-        let _ = stop.send(true);
-    })
-    .await;
+    let nodes_door = tokio::spawn(listen::serve(
+        Door::Nodes,
+        nodes_listeners,
+        api::router(nodes_service),
+        stopping.clone(),
+    ));
+    let users_door = users.spawn(listen::serve(
+        Door::Users,
+        users_listeners,
+        api::router(users_service),
+        stopping,
+    ));
+    wait_for_signal().await;
+    tracing::info!("stopping: no new requests are taken, those under way are finished");
+    // An error means that everything has stopped already.
+    let _ = stop.send(true);
     for (task, name) in [
+        (nodes_door, "nodes' door"),
+        (users_door, "users' door"),
         (reconciler, "the reconciler"),
         (follower, "the follower of catalogue and rules"),
         (watcher, "the watcher of Slurm's configuration"),
+        (finder, "the watcher of the nodes' addresses"),
     ] {
         if let Err(error) = task.await {
             tracing::error!(%error, "{name} ended badly");
         }
     }
+    users_store.close().await;
     store.close().await;
-    served
+    Ok(())
 }
+
+/// Users' reads are bounded by pages; what takes longer is given up before its asker gives up.
+const USERS_STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn has_default(catalogue: &Catalogue, name: &str) -> Result<(), StartupError> {
     catalogue
@@ -233,14 +319,20 @@ async fn follow(
     }
 }
 
-/// Migrates the schema once the database is up; `false` if told to stop meanwhile.
+/// Migrates the schema once the database is up, or waits until its owner has; `false` if told to
+/// stop meanwhile. To end instead would be to start again every other second.
 async fn migrated(store: &Store) -> Result<bool, StartupError> {
     const PAUSE: Duration = Duration::from_secs(1);
+    let mut told = String::new();
     loop {
         match store.migrate().await {
             Ok(()) => return Ok(true),
-            Err(error) if error.is_outage() => {
-                tracing::warn!(%error, "waiting for the database");
+            Err(error) if error.is_outage() || error.is_for_the_owner() => {
+                let now = error.to_string();
+                if now != told {
+                    tracing::warn!(%error, "waiting for the database");
+                }
+                told = now;
             }
             Err(error) => return Err(error.into()),
         }

@@ -75,6 +75,9 @@ const STUDIES_PER_SWEEP: i64 = 100;
 
 const RUNS_PER_BATCH: usize = 100;
 
+/// Far above a credential's life and the skew of clocks.
+const NONCES_KEPT: Duration = Duration::from_mins(15);
+
 /// Concurrent batches: commits share a flush, but starts need connections too.
 const BATCHES_AT_ONCE: usize = 4;
 
@@ -124,6 +127,7 @@ impl Reconciler {
     async fn round(self: &Arc<Self>, sweeping: bool) -> Result<(), StoreError> {
         if sweeping {
             self.store.forget_unclaimed(self.timeouts.lost).await?;
+            self.store.forget_nonces(NONCES_KEPT).await?;
             assess::overdue(&self.store, &self.settings, STUDIES_PER_SWEEP).await?;
         }
         self.store.claim_outcomes(&self.sources.cluster).await?;
@@ -132,6 +136,7 @@ impl Reconciler {
             return Ok(());
         }
         let inquiry = self.inquire(&runs).await?;
+        self.remember_listed(&runs, &inquiry).await?;
         let runs = if inquiry.changes {
             self.awaited(sweeping).await?
         } else {
@@ -163,6 +168,23 @@ impl Reconciler {
         self.store
             .awaited_runs(&self.sources.cluster, unheard, RUNS_PER_ROUND)
             .await
+    }
+
+    /// Slurm forgets jobs: that it listed one is kept, for the day when it can tell no end.
+    async fn remember_listed(
+        &self,
+        runs: &[AwaitedRun],
+        inquiry: &Inquiry,
+    ) -> Result<(), StoreError> {
+        let listed: Vec<i64> = runs
+            .iter()
+            .filter(|run| !run.listed && inquiry.alive.contains(&run.job.job_id))
+            .map(|run| run.run_id)
+            .collect();
+        if listed.is_empty() {
+            return Ok(());
+        }
+        self.store.remember_listed(&listed).await
     }
 
     /// Queries the sources in order about launches whose end is unknown, and stores the outcomes.
@@ -364,6 +386,7 @@ fn facts<'a>(run: &'a AwaitedRun, reports: Option<&[Value]>, asked: Asked) -> Fa
         default: &run.default,
         request: serde_json::from_value(run.request.clone()).ok(),
         reported: reports.map(merge::merge_stored),
+        listed: run.listed,
         outcome: run.outcome.as_deref(),
         suspended: run.suspended,
         limit_seconds: run.limit_seconds,

@@ -1,5 +1,5 @@
 //! Whether a run counts, and for what was applied: if Slurm says COMPLETED, or without an outcome
-//! if nothing speaks against it. A timeout is a lower bound. No other end ever looks fast.
+//! if a source once listed its job and nothing speaks against it. A timeout is a lower bound. No other end ever looks fast.
 
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub(crate) struct Facts<'a> {
     /// The user's request, if readable.
     pub(crate) request: Option<Request>,
     pub(crate) reported: Option<MergedRun>,
+    /// Whether a source ever listed its job.
+    pub(crate) listed: bool,
     /// Slurm's state.
     pub(crate) outcome: Option<&'a str>,
     pub(crate) suspended: bool,
@@ -185,8 +187,9 @@ fn without_a_record(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> N
     }
 }
 
-/// Without an outcome a run counts only if the batch step has wait status 0, the epilogs were told
-/// 0:0, and elapsed is below the limit.
+/// Without an outcome a run counts only if a source ever listed its job, the batch step has wait
+/// status 0, the epilogs were told 0:0, and elapsed is below the limit. A site without sources has
+/// chosen to believe the nodes alone.
 fn fallback(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     if let Some(missing) = &run.missing {
         return wait_for_parts(facts, run, missing, timeouts);
@@ -202,6 +205,9 @@ fn fallback(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
 }
 
 fn doubt(facts: &Facts<'_>, run: &MergedRun) -> Option<String> {
+    if !facts.listed && facts.asked != Asked::NoSource {
+        return Some("no source ever listed the job: a made-up start looks the same".into());
+    }
     if !run.has_batch_step {
         return Some("there was no batch step whose wait status could speak for it".into());
     }
@@ -339,6 +345,7 @@ mod tests {
             default: &DEFAULT,
             request: Some("app=ocean".parse().unwrap()),
             reported,
+            listed: true,
             outcome,
             suspended: false,
             limit_seconds: None,
@@ -620,6 +627,31 @@ mod tests {
                 "{elapsed} of {limit:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_job_that_no_source_ever_listed_counts_by_slurms_word_alone() {
+        let made_up = |asked, outcome| Facts {
+            asked,
+            listed: false,
+            reported_age: Duration::from_secs(600),
+            ..facts(outcome, Some(merged()))
+        };
+        for asked in [Asked::Unknown, Asked::Nobody] {
+            let run = made_up(asked, None);
+            assert_eq!(counts_for(&run), None);
+            assert_eq!(blamed(&run), None);
+            assert!(why(&run).contains("no source ever listed the job"));
+            assert_eq!(
+                counts_for(&made_up(asked, Some("COMPLETED"))),
+                Some(point(4))
+            );
+        }
+        assert_eq!(
+            counts_for(&made_up(Asked::NoSource, None)),
+            Some(point(4)),
+            "an admin's choice"
+        );
     }
 
     #[test]

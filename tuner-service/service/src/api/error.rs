@@ -2,18 +2,22 @@
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
-use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use io_autotune_catalogue::LookupError;
 use io_autotune_engine::SpaceError;
 use io_autotune_protocol::{ErrorBody, ErrorDetail, RequestError, shown};
 use io_autotune_store::StoreError;
 
+use crate::quota::AskAgain;
+
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
     code: &'static str,
     message: String,
+    ask_again: Option<AskAgain>,
 }
 
 impl ApiError {
@@ -22,6 +26,20 @@ impl ApiError {
             status,
             code,
             message,
+            ask_again: None,
+        }
+    }
+
+    /// A user's quota is used up.
+    pub(crate) fn too_many_requests(when: AskAgain) -> Self {
+        let seconds = whole_seconds(when);
+        Self {
+            ask_again: Some(when),
+            ..Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_requests",
+                format!("you have asked too much at once; ask again in {seconds} s"),
+            )
         }
     }
 
@@ -78,16 +96,36 @@ impl IntoResponse for ApiError {
             // The message may quote the request, at any length.
             message: shown(&self.message),
         };
-        (self.status, Json(ErrorBody { error: detail })).into_response()
+        let mut answer = (self.status, Json(ErrorBody { error: detail })).into_response();
+        if let Some(when) = self.ask_again {
+            let seconds = HeaderValue::from(whole_seconds(when));
+            answer.headers_mut().insert(RETRY_AFTER, seconds);
+        }
+        answer
     }
+}
+
+fn whole_seconds(AskAgain(wait): AskAgain) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "the store failed");
+        match &error {
+            // A user's affair, and as frequent as they like.
+            StoreError::TooManyStudies { .. } => tracing::debug!(%error, "a study is not made"),
+            _ => tracing::error!(%error, "the store failed"),
+        }
         match error {
             error if error.is_refusal() => Self::bad_request(
                 "the database refuses what was sent; the service's log says why".into(),
+            ),
+            StoreError::TooManyStudies { most, .. } => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "too_many_studies",
+                format!(
+                    "the user has {most} studies, the most of a user ([users] studies in service.toml): the job runs with its defaults and is not recorded"
+                ),
             ),
             StoreError::Busy { .. } | StoreError::Outdated { .. } => {
                 Self::unavailable("busy", "the study is busy; ask again")

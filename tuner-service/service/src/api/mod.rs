@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{get, post};
 use io_autotune_catalogue::{Accelerator, LiveCatalogue, LiveRules, canonical_name};
@@ -29,37 +30,52 @@ use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
 
 pub(crate) use self::error::ApiError;
+pub(crate) use self::health::LastReadiness;
 pub(crate) use self::report::ReportConfig;
-pub(crate) use self::signing::CREDENTIAL_CALLS;
+pub(crate) use self::signing::{CREDENTIAL_CALLS, LONG_BODIES, USERS_CREDENTIAL_CALLS};
 use crate::access::Access;
 use crate::admission::Admissions;
 use crate::decide::Snapshot;
+use crate::door::Door;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
+use crate::quota::Quotas;
 use crate::slurm::Sources;
 use crate::slurm::hooks::Hooks;
+use crate::slurm::nodes::Nodes;
 use crate::surrogates::SurrogateCaches;
 
+/// The service behind one of its doors. What is not behind an `Arc` is the door's own.
+#[derive(Clone)]
 pub(crate) struct Service {
+    pub(crate) door: Door,
     pub(crate) store: Store,
+    pub(crate) credential_calls: Arc<Semaphore>,
+    pub(crate) long_bodies: Arc<Semaphore>,
+    /// Of the door: who looks at many studies must not drive out those that jobs start.
+    pub(crate) surrogates: Arc<SurrogateCaches>,
+    pub(crate) ready: Arc<LastReadiness>,
+    pub(crate) quotas: Arc<Quotas>,
     pub(crate) catalogue: Arc<LiveCatalogue>,
     pub(crate) rules: Arc<LiveRules>,
     /// The canonical name of the accelerator of requests that name none.
     pub(crate) default_accelerator: String,
     pub(crate) settings: Settings,
-    pub(crate) access: Access,
+    /// The most studies of a user.
+    pub(crate) most_studies: u32,
+    pub(crate) access: Arc<Access>,
     pub(crate) report: ReportConfig,
     pub(crate) credentials: Arc<dyn Credentials>,
-    pub(crate) credential_calls: Arc<Semaphore>,
     pub(crate) sources: Arc<Sources>,
     pub(crate) hooks: Arc<Hooks>,
+    /// Where the nodes are, if that is to be checked.
+    pub(crate) nodes: Option<Arc<Nodes>>,
     /// Time limits that squeue listed last, on the sources' cluster.
     pub(crate) limits: Arc<Limits>,
     /// The doctor reports runs in flight for longer.
     pub(crate) stuck_after: Duration,
-    pub(crate) admissions: Admissions<Snapshot>,
-    pub(crate) surrogates: SurrogateCaches,
-    pub(crate) launches: Launches<StartAnswer>,
+    pub(crate) admissions: Arc<Admissions<Snapshot>>,
+    pub(crate) launches: Arc<Launches<StartAnswer>>,
 }
 
 impl Service {
@@ -124,16 +140,51 @@ pub(crate) fn description() -> utoipa::openapi::OpenApi {
     Description::openapi()
 }
 
-pub(crate) fn router(service: Arc<Service>) -> Router {
-    let signed = Router::new()
+pub(crate) fn router(service: Service) -> Router {
+    let service = Arc::new(service);
+    let (open, signed) = match service.door {
+        Door::Nodes => (
+            Router::new().route("/v1/health", get(health::health)),
+            nodes_routes(),
+        ),
+        Door::Users => (open_routes(), users_routes().merge(nodes_routes())),
+    };
+    let signed = signed
+        .fallback(error::no_such_path)
+        .method_not_allowed_fallback(error::no_such_path)
+        // The layer below has limits of its own, by who sends.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&service),
+            signing::signed,
+        ));
+    open.merge(signed)
+        .layer(TraceLayer::new_for_http())
+        .with_state(service)
+}
+
+fn open_routes() -> Router<Arc<Service>> {
+    Router::new()
+        .route("/v1/health", get(health::health))
+        .route("/v1/ready", get(health::ready))
+        .route("/v1/openapi.json", get(health::openapi))
+}
+
+/// What root of the nodes asks. Users' address answers it too, for a site with one address.
+fn nodes_routes() -> Router<Arc<Service>> {
+    Router::new()
+        .route("/v1/runs/start", post(runs::start))
+        .route("/v1/runs/finish", post(runs::finish))
+        .route("/v1/runs/over", post(runs::over))
+}
+
+fn users_routes() -> Router<Arc<Service>> {
+    Router::new()
         .route("/v1/accelerators", get(accelerators::list))
         .route("/v1/accelerators/{name}", get(accelerators::show))
         .route("/v1/applications/rules", get(applications::rules))
         .route("/v1/applications/names", get(applications::names))
         .route("/v1/preview", post(preview::preview))
-        .route("/v1/runs/start", post(runs::start))
-        .route("/v1/runs/finish", post(runs::finish))
-        .route("/v1/runs/over", post(runs::over))
         .route("/v1/runs", get(runs::history))
         .route("/v1/runs/{job_id}", get(runs::explain))
         .route("/v1/runs/{job_id}/replay", get(runs::replay))
@@ -145,19 +196,6 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
         .route("/v1/studies/{study_id}/unpin", post(studies::unpin))
         .route("/v1/studies/{study_id}/reset", post(studies::reset))
         .route("/v1/studies/{study_id}/accept", post(studies::accept))
-        .fallback(error::no_such_path)
-        .method_not_allowed_fallback(error::no_such_path)
-        .layer(middleware::from_fn_with_state(
-            Arc::clone(&service),
-            signing::signed,
-        ));
-    Router::new()
-        .route("/v1/health", get(health::health))
-        .route("/v1/ready", get(health::ready))
-        .route("/v1/openapi.json", get(health::openapi))
-        .merge(signed)
-        .layer(TraceLayer::new_for_http())
-        .with_state(service)
 }
 
 #[cfg(test)]
@@ -183,7 +221,7 @@ mod tests {
         let routes: BTreeSet<&str> = routes.filter_map(|rest| rest.split('"').next()).collect();
         let described = description();
         let described: BTreeSet<&str> = described.paths.paths.keys().map(String::as_str).collect();
-        assert_eq!(routes.len(), described.len());
+        assert_eq!(routes.len(), described.len(), "{routes:?}");
         assert!(described.is_subset(&routes), "{described:?}");
     }
 }

@@ -37,22 +37,39 @@ pub(super) async fn preview(
     }
     let request = service.resolved(request);
     let accelerator = service.accelerator(request.accelerator.as_deref())?;
-    let studies = summary::studies(
-        &service,
-        &StudyFilter {
-            owner_uid: Some(caller.uid),
-            application: Some(request.application().to_owned()),
-            accelerator: Some(accelerator.name.clone()),
-            ..StudyFilter::default()
-        },
-    )
-    .await?;
+    let filter = StudyFilter {
+        owner_uid: Some(caller.uid),
+        application: Some(request.application().to_owned()),
+        accelerator: Some(accelerator.name.clone()),
+        ..StudyFilter::default()
+    };
+    let rows = service.store.studies(&filter).await?;
+    if rows.is_empty() && service.store.studies_of(caller.uid).await? >= service.most_studies {
+        let line = too_many_studies(request.application(), service.most_studies);
+        return Ok(Json(PreviewAnswer { line }));
+    }
+    let not_shown = rows.len().saturating_sub(STUDIES_SHOWN);
+    let mut studies = Vec::with_capacity(STUDIES_SHOWN);
+    for row in rows.into_iter().take(STUDIES_SHOWN) {
+        studies.push(summary::study(&service, row).await?);
+    }
     Ok(Json(PreviewAnswer {
-        line: line(&request, &accelerator.name, &studies),
+        line: line(&request, &accelerator.name, &studies, not_shown),
     }))
 }
 
-fn line(request: &Request, accelerator: &str, studies: &[StudySummary]) -> String {
+fn too_many_studies(application: &str, most: u32) -> String {
+    format!(
+        "application {application}: you have {most} studies, the most of a user, so this job runs with its defaults and is not recorded; give jobs that do the same one name: --io-autotune=app=NAME"
+    )
+}
+
+fn line(
+    request: &Request,
+    accelerator: &str,
+    studies: &[StudySummary],
+    not_shown: usize,
+) -> String {
     let application = request.application();
     if request.note == Some(Note::MeaninglessName) {
         let name = request.job_name.as_deref().unwrap_or(application);
@@ -70,12 +87,9 @@ fn line(request: &Request, accelerator: &str, studies: &[StudySummary]) -> Strin
             "application {application}, accelerator {accelerator}: new; its first runs measure the default"
         );
     }
-    let mut shown: Vec<String> = studies.iter().take(STUDIES_SHOWN).map(standing).collect();
-    if studies.len() > STUDIES_SHOWN {
-        shown.push(format!(
-            "and {} more contexts",
-            studies.len() - STUDIES_SHOWN
-        ));
+    let mut shown: Vec<String> = studies.iter().map(standing).collect();
+    if not_shown > 0 {
+        shown.push(format!("and {not_shown} more contexts"));
     }
     format!(
         "application {application}, accelerator {accelerator}: {}",
@@ -115,7 +129,7 @@ mod tests {
     #[test]
     fn the_line_has_the_application_that_the_rules_make_of_the_name() {
         let rules = Rules::parse(SHIPPED).unwrap();
-        let said = |text: &str| line(&rules.resolve(text.parse().unwrap()), "romio", &[]);
+        let said = |text: &str| line(&rules.resolve(text.parse().unwrap()), "romio", &[], 0);
         for (text, expected) in [
             (
                 "name=nf-ALIGN_%281%29,mode=tune",

@@ -16,7 +16,7 @@ use crate::access::Caller;
 /// Bytes. The answer is held in memory and signed.
 const MOST_BYTES: u64 = 32 << 20;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ReportConfig {
     /// Directory of the nights, where `latest` links to the latest; `None`: no report.

@@ -25,6 +25,8 @@ use crate::decide::{Occasion, Snapshot, decide};
 use crate::merge::merge_stored;
 use crate::replay::{self, Kept};
 use crate::retry::retried;
+use crate::seldom::Seldom;
+use crate::slurm::nodes::NotThere;
 
 /// A start's longest wait for its study's row, which another replica or a verdict may hold.
 const LOCK_WAIT: Duration = Duration::from_millis(400);
@@ -46,7 +48,7 @@ pub(super) async fn start(
         limit_seconds,
         started_at,
     }) = body?;
-    only_root(caller)?;
+    only_root_of(&service, caller, &job.node)?;
     request.validate()?;
     validate(&job)?;
     let request = service.resolved(request);
@@ -158,7 +160,7 @@ pub(super) async fn finish(
     body: Result<Json<FinishRequest>, JsonRejection>,
 ) -> Result<Json<FinishAnswer>, ApiError> {
     let Json(mut finish) = body?;
-    only_root(caller)?;
+    only_root_of(&service, caller, &finish.job.node)?;
     finish.request.validate()?;
     validate(&finish.job)?;
     validate_report(&finish)?;
@@ -256,11 +258,16 @@ pub(super) struct HistoryQuery {
     app: Option<String>,
     /// Only this study's.
     study: Option<i64>,
-    /// The newest so many (100 unless said, 10,000 at the most).
+    /// Only those before this run, the first one of the page that is known.
+    before: Option<i64>,
+    /// The newest so many (100 unless said, 500 at the most).
     limit: Option<u32>,
 }
 
-/// The caller's runs, or every user's for an admin; oldest first.
+/// Runs of a page.
+const PAGE: u32 = 500;
+
+/// The caller's runs, or every user's for an admin, the newest page of them; oldest first.
 #[utoipa::path(get, path = "/v1/runs", params(HistoryQuery), responses((status = 200, body = Vec<RunSummary>)))]
 pub(super) async fn history(
     State(service): State<Arc<Service>>,
@@ -274,7 +281,9 @@ pub(super) async fn history(
         study_id: query.study,
         application: query.app,
         job_id: None,
-        limit: i64::from(query.limit.unwrap_or(100).min(10_000)),
+        before: query.before,
+        in_full: false,
+        limit: i64::from(query.limit.unwrap_or(100).min(PAGE)),
     };
     let rows = service.store.runs(&filter).await?;
     Ok(Json(summary::runs(&service, rows, of_few).await?))
@@ -342,6 +351,7 @@ async fn launches(service: &Service, caller: Caller, job_id: u32) -> Result<Vec<
         owner_uid: service.access.visible_owner(caller).await,
         job_id: Some(job_id),
         limit: 100,
+        in_full: true,
         ..RunFilter::default()
     };
     let runs = service.store.runs(&filter).await?;
@@ -358,6 +368,27 @@ fn only_root(caller: Caller) -> Result<(), ApiError> {
         Err(ApiError::forbidden(
             "only root of a node starts and finishes runs",
         ))
+    }
+}
+
+static REFUSED: Seldom = Seldom::new();
+
+/// Root of the node that it speaks for, as far as that is to be checked.
+fn only_root_of(service: &Service, caller: Caller, node: &str) -> Result<(), ApiError> {
+    only_root(caller)?;
+    match (&service.nodes, caller.origin) {
+        (Some(nodes), Some(origin)) => nodes.check(node, origin).map_err(|not_there| {
+            let message = format!("{not_there} ([access] check_origins in service.toml)");
+            if let Some(more) = REFUSED.now() {
+                tracing::warn!(%not_there, more, "root of another host is refused");
+            }
+            match not_there {
+                // A report is kept: Slurm may not have been asked yet.
+                NotThere::Unknown(_) => ApiError::unavailable("unknown_node", &message),
+                NotThere::Elsewhere { .. } => ApiError::forbidden(&message),
+            }
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -1,30 +1,50 @@
 //! The layer that admits only signed requests and signs the answers.
+//!
+//! Cheap checks come first: headers, credential, the sender's quota, and only then the body. Before
+//! the credential is read a sender holds no more than a connection's buffer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
 use io_autotune_protocol::credentials::{Backend, CredentialError};
 use io_autotune_protocol::signature::{
-    ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, SignatureError, sign_answer, verify_request,
+    ANSWER_HEADER, NONCE_HEADER, Nonce, REQUEST_HEADER, Sender, sign_answer,
 };
 use tokio::sync::Semaphore;
 
 use crate::access::Caller;
 use crate::api::{ApiError, Service};
+use crate::door::{Came, Door};
+use crate::peers::Peer;
+use crate::quota::Cost;
+use crate::retry::retried;
+use crate::seldom::Seldom;
 
-/// Bytes: a job with a hundred thousand steps fits.
-const REQUEST_LIMIT: usize = 16 * 1024 * 1024;
+/// Bytes of a body of root's or a collector's: a job with a hundred thousand steps fits.
+const REPORT_LIMIT: usize = 16 * 1024 * 1024;
+
+/// Bytes of a user's body: SPEC, values to pin, a reason.
+const USER_LIMIT: usize = 64 * 1024;
 
 /// Bytes. Most requests are far smaller.
 const USUAL: u64 = 1024 * 1024;
 
-/// Concurrent bodies above [`USUAL`] or of unknown length. Their senders are not yet known.
-static LONG_BODIES: Semaphore = Semaphore::const_new(8);
+/// Concurrent bodies above [`USUAL`] or of unknown length.
+pub(crate) const LONG_BODIES: usize = 8;
+
+/// Concurrent calls of the back-end for nodes, and for users, whose calls must leave munged time for
+/// nodes'. libmunge fails if munged's socket cannot queue a call.
+pub(crate) const CREDENTIAL_CALLS: usize = 28;
+pub(crate) const USERS_CREDENTIAL_CALLS: usize = 4;
+
+static REFUSED: Seldom = Seldom::new();
 
 pub(crate) async fn signed(
     State(service): State<Arc<Service>>,
@@ -33,73 +53,162 @@ pub(crate) async fn signed(
     next: Next,
 ) -> Response {
     let (mut parts, body) = request.into_parts();
+    let came = parts.extensions.get::<Came>();
+    let remote = came.and_then(|came| came.address);
+    let local = match came.map(|came| came.peer) {
+        Some(Peer::User(uid)) if uid != 0 => Some(uid),
+        _ => None,
+    };
+    if let Some(Err(when)) = local.map(|uid| service.quotas.look(uid)) {
+        return later(&service, ApiError::too_many_requests(when)).await;
+    }
+    let declared = body.size_hint().lower();
+    let (sender, nonce) = match sender(&service, &parts.headers, declared).await {
+        Ok(known) => known,
+        Err(refusal) => {
+            // A refused credential has cost a call of the back-end: it counts as its sender's.
+            if let Some(uid) = local {
+                service.quotas.blame(uid);
+            }
+            return later(&service, refusal).await;
+        }
+    };
+    let caller = Caller {
+        uid: sender.uid,
+        origin: sender.origin.or(remote),
+    };
+    let is_trusted = caller.is_root()
+        || (uri.path() == "/v1/outcomes" && service.access.is_collector(caller).await);
+    let _place = match is_trusted {
+        true => None,
+        false => match service.quotas.admit(caller.uid, cost(&parts, &uri)).await {
+            Ok(place) => Some(place),
+            // Unsigned: a signature costs more than the refusal saves.
+            Err(when) => return later(&service, ApiError::too_many_requests(when)).await,
+        },
+    };
+    let answer = match read(&service, caller, is_trusted, body).await {
+        Err(refusal) => refusal.into_response(),
+        Ok(body) => {
+            let path = uri.path_and_query().map_or("/", |path| path.as_str());
+            if let Err(error) = sender.check(parts.method.as_str(), path, &nonce, &body) {
+                return refused(&error).into_response();
+            }
+            match is_first(&service, &parts.method, uri.path(), &nonce).await {
+                Ok(()) => {}
+                Err(refusal) => return refusal.into_response(),
+            }
+            service.quotas.charge(caller.uid, body.len());
+            parts.extensions.insert(caller);
+            next.run(Request::from_parts(parts, Body::from(body))).await
+        }
+    };
+    sign(&service, caller.uid, &nonce, answer).await
+}
+
+/// A refusal that costs its sender nothing is late: with the limit of connections that bounds how
+/// many a second there are. Nodes' door has no strangers.
+async fn later(service: &Service, refusal: ApiError) -> Response {
+    const LATE: Duration = Duration::from_secs(1);
+    if service.door == Door::Users {
+        tokio::time::sleep(LATE).await;
+    }
+    refusal.into_response()
+}
+
+/// Who sends this, by the credential in the headers.
+async fn sender(
+    service: &Service,
+    headers: &HeaderMap,
+    declared: u64,
+) -> Result<(Sender, Nonce), ApiError> {
     let header = |name| {
-        parts
-            .headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned)
+        let value = headers.get(name)?;
+        value.to_str().ok().map(str::to_owned)
     };
     let (Some(credential), Some(nonce)) = (header(REQUEST_HEADER), header(NONCE_HEADER)) else {
-        return unauthorized("the request is not signed: use the io-autotune client")
-            .into_response();
+        return Err(unauthorized(
+            "the request is not signed: use the io-autotune client",
+        ));
     };
-    let nonce = match Nonce::parse(&nonce) {
-        Ok(nonce) => nonce,
-        Err(error) => return unauthorized(&error.to_string()).into_response(),
-    };
-    if body.size_hint().lower() > REQUEST_LIMIT as u64 {
-        return too_long();
+    let nonce = Nonce::parse(&nonce).map_err(|error| unauthorized(&error.to_string()))?;
+    if declared > REPORT_LIMIT as u64 {
+        return Err(too_long(REPORT_LIMIT));
     }
-    let is_usual = body.size_hint().upper().is_some_and(|most| most <= USUAL);
-    let _place = match is_usual {
-        true => None,
-        false => LONG_BODIES.acquire().await.ok(),
-    };
-    let Ok(body) = Limited::new(body, REQUEST_LIMIT).collect().await else {
-        return too_long();
-    };
-    let body = body.to_bytes();
-    let path = uri
-        .path_and_query()
-        .map_or("/", |path| path.as_str())
-        .to_owned();
-    let method = parts.method.as_str().to_owned();
-    let verified = {
-        let (credentials, nonce, body) = (
-            Arc::clone(&service.credentials),
-            nonce.clone(),
-            body.clone(),
-        );
-        blocking(&service.credential_calls, move || {
-            verify_request(
-                credentials.as_ref(),
-                &credential,
-                &method,
-                &path,
-                &nonce,
-                &body,
-            )
-        })
-        .await
-    };
-    let uid = match verified {
-        Ok(Ok(uid)) => uid,
-        Ok(Err(SignatureError::Credential(
-            error @ CredentialError::Unavailable { backend, .. },
-        ))) => {
-            tracing::error!(%error, "requests cannot be authenticated");
-            return unreachable(backend).into_response();
+    let credentials = Arc::clone(&service.credentials);
+    let read = blocking(&service.credential_calls, move || {
+        Sender::of(credentials.as_ref(), &credential)
+    });
+    match read.await? {
+        Ok(sender) => Ok((sender, nonce)),
+        Err(error @ CredentialError::Unavailable { backend, .. }) => {
+            if let Some(more) = REFUSED.now() {
+                tracing::error!(%error, more, "requests cannot be authenticated");
+            }
+            Err(unreachable(backend))
         }
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "a request was refused");
-            return unauthorized(&error.to_string()).into_response();
-        }
-        Err(error) => return error.into_response(),
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+/// Logged at most a few times a second: anybody can be refused as often as they like.
+fn refused(error: &dyn std::error::Error) -> ApiError {
+    if let Some(more) = REFUSED.now() {
+        tracing::warn!(%error, more, "a request was refused");
+    }
+    unauthorized(&error.to_string())
+}
+
+/// Errs where another replica, or this one before it was restarted, has read the request. Only of
+/// those that do something once more; a start has the same answer however often it is sent.
+async fn is_first(
+    service: &Service,
+    method: &Method,
+    path: &str,
+    nonce: &Nonce,
+) -> Result<(), ApiError> {
+    let acts = method == Method::POST
+        && (path.starts_with("/v1/studies/") || matches!(path, "/v1/runs/finish" | "/v1/outcomes"));
+    if !acts || retried(|| service.store.is_first_reading(nonce.as_str())).await? {
+        Ok(())
+    } else {
+        Err(unauthorized("the request has been read before"))
+    }
+}
+
+fn cost(parts: &Parts, uri: &Uri) -> Cost {
+    if parts.method == Method::POST && uri.path().starts_with("/v1/studies/") {
+        Cost::Steering
+    } else {
+        Cost::Reading
+    }
+}
+
+async fn read(
+    service: &Service,
+    caller: Caller,
+    is_trusted: bool,
+    body: Body,
+) -> Result<Bytes, ApiError> {
+    if service.door == Door::Nodes && !caller.is_root() {
+        return Err(ApiError::forbidden(
+            "this address is for root of the nodes; ask at that of users",
+        ));
+    }
+    let limit = if is_trusted { REPORT_LIMIT } else { USER_LIMIT };
+    let said = body.size_hint();
+    if said.lower() > limit as u64 {
+        return Err(too_long(limit));
+    }
+    let is_long = is_trusted && said.upper().is_none_or(|most| most > USUAL);
+    let _place = match is_long {
+        true => service.long_bodies.acquire().await.ok(),
+        false => None,
     };
-    parts.extensions.insert(Caller { uid });
-    let answer = next.run(Request::from_parts(parts, Body::from(body))).await;
-    sign(&service, uid, &nonce, answer).await
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(_) => Err(too_long(limit)),
+    }
 }
 
 async fn sign(service: &Service, reader: u32, nonce: &Nonce, answer: Response) -> Response {
@@ -108,6 +217,7 @@ async fn sign(service: &Service, reader: u32, nonce: &Nonce, answer: Response) -
         return ApiError::unavailable("answer", "the answer could not be made").into_response();
     };
     let body = body.to_bytes();
+    service.quotas.charge(reader, body.len());
     let status = parts.status.as_u16();
     let signature = {
         let (credentials, nonce, body) = (
@@ -144,9 +254,6 @@ fn unreachable(backend: Backend) -> ApiError {
     ApiError::unavailable(backend.code(), message)
 }
 
-/// Concurrent calls of the back-end. libmunge fails if munged's socket cannot queue a call.
-pub(crate) const CREDENTIAL_CALLS: usize = 32;
-
 /// Runs a call of the back-end, which blocks: libmunge up to ten seconds if munged is down. A
 /// dropped request's call goes on and keeps its permit.
 async fn blocking<T: Send + 'static>(
@@ -167,13 +274,12 @@ async fn blocking<T: Send + 'static>(
     .map_err(|_| stopping())
 }
 
-fn too_long() -> Response {
+fn too_long(limit: usize) -> ApiError {
     ApiError::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "too_large",
-        format!("a request's body may have {REQUEST_LIMIT} bytes at the most"),
+        format!("a request's body may have {limit} bytes at the most"),
     )
-    .into_response()
 }
 
 fn unauthorized(message: &str) -> ApiError {

@@ -7,8 +7,8 @@ use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::{Epoch, Parametrization};
-use io_autotune_protocol::{ErrorBody, PinRequest, StudySummary, WhyRequest};
-use io_autotune_store::{Audit, StudyFilter};
+use io_autotune_protocol::{ErrorBody, PinRequest, StudySummary, WhyRequest, is_deceptive};
+use io_autotune_store::{Audit, StudyFilter, StudyKey, StudyRow};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -28,9 +28,17 @@ pub(super) struct StudyQuery {
     study: Option<i64>,
     /// Only this accelerator's.
     accelerator: Option<String>,
+    /// The page behind this study, the last one of the page before.
+    after: Option<i64>,
+    /// So many (100 unless said, and at the most).
+    limit: Option<u32>,
 }
 
-/// The caller's studies, or every user's for an admin.
+/// Studies of a page: each takes some milliseconds.
+const PAGE: u32 = 100;
+
+/// The caller's studies, or every user's for an admin, a page of them. A page that is not full is
+/// the last one.
 #[utoipa::path(get, path = "/v1/studies", params(StudyQuery), responses((status = 200, body = Vec<StudySummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
@@ -43,6 +51,8 @@ pub(super) async fn list(
         study_id: query.study,
         application: query.app,
         accelerator: query.accelerator.as_deref().map(canonical_name),
+        after: query.after,
+        limit: Some(query.limit.unwrap_or(PAGE).min(PAGE).into()),
     };
     Ok(Json(summary::studies(&service, &filter).await?))
 }
@@ -59,11 +69,11 @@ pub(super) async fn pin(
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let audit = steering(&service, caller, study_id, &body.why).await?;
+    let (audit, study) = steering(&service, caller, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
     service.store.pin(study_id, &parametrization, audit).await?;
     tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
-    steered(&service, caller, study_id).await
+    steered(&service, caller, study_id, &study).await
 }
 
 async fn parametrization(
@@ -105,14 +115,14 @@ pub(super) async fn unpin(
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let audit = steering(&service, caller, study_id, &body.why).await?;
+    let (audit, study) = steering(&service, caller, study_id, &body.why).await?;
     if !service.store.unpin(study_id, audit).await? {
         return Err(ApiError::bad_request(format!(
             "study {study_id} is not pinned"
         )));
     }
     tracing::info!(study_id, uid = caller.uid, "study unpinned");
-    steered(&service, caller, study_id).await
+    steered(&service, caller, study_id, &study).await
 }
 
 /// Starts a study afresh in a new epoch, and removes a pin. History is kept.
@@ -127,10 +137,10 @@ pub(super) async fn reset(
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let audit = steering(&service, caller, study_id, &body.why).await?;
+    let (audit, study) = steering(&service, caller, study_id, &body.why).await?;
     let epoch = service.store.reset(study_id, audit).await?;
     tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
-    steered(&service, caller, study_id).await
+    steered(&service, caller, study_id, &study).await
 }
 
 /// Says that a study's runs are one application's, however much they differ: it is tuned again.
@@ -145,11 +155,11 @@ pub(super) async fn accept(
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let audit = steering(&service, caller, study_id, &body.why).await?;
+    let (audit, study) = steering(&service, caller, study_id, &body.why).await?;
     service.store.accept_mixed(study_id, audit).await?;
     let uid = caller.uid;
     tracing::info!(study_id, uid, "study accepted as one application's");
-    steered(&service, caller, study_id).await
+    steered(&service, caller, study_id, &study).await
 }
 
 async fn steering<'a>(
@@ -157,22 +167,31 @@ async fn steering<'a>(
     caller: Caller,
     study_id: i64,
     why: &'a str,
-) -> Result<Audit<'a>, ApiError> {
+) -> Result<(Audit<'a>, StudyKey), ApiError> {
     let why = reason(why)?;
-    one_study(service, caller, study_id).await?;
-    Ok(Audit {
+    let found = one_row(service, caller, study_id).await?;
+    let audit = Audit {
         uid: caller.uid,
         why,
-    })
+    };
+    let study = StudyKey {
+        owner_uid: found.owner_uid,
+        owner_name: found.owner_name,
+        application: found.application,
+        accelerator: found.accelerator,
+        context: found.context,
+    };
+    Ok((audit, study))
 }
 
-/// After each steering: drops the snapshots and renews the study's findings.
+/// After each steering: drops the study's snapshot and renews its findings.
 async fn steered(
     service: &Service,
     caller: Caller,
     study_id: i64,
+    study: &StudyKey,
 ) -> Result<Json<StudySummary>, ApiError> {
-    service.admissions.forget_snapshots().await;
+    service.admissions.of(study).forget_snapshot().await;
     let renewed = match service.store.assess(study_id).await {
         Ok(assessing) => assess::renew(assessing, &service.settings).await,
         Err(error) => Err(error),
@@ -189,23 +208,54 @@ async fn one_study(
     caller: Caller,
     study_id: i64,
 ) -> Result<StudySummary, ApiError> {
+    let row = one_row(service, caller, study_id).await?;
+    summary::study(service, row).await
+}
+
+async fn one_row(service: &Service, caller: Caller, study_id: i64) -> Result<StudyRow, ApiError> {
     let filter = StudyFilter {
         owner_uid: service.access.visible_owner(caller).await,
         study_id: Some(study_id),
         ..StudyFilter::default()
     };
-    let found = summary::studies(service, &filter).await?.pop();
+    let found = service.store.studies(&filter).await?.pop();
     found.ok_or_else(|| ApiError::not_found(&format!("study {study_id}")))
 }
 
 fn reason(why: &str) -> Result<&str, ApiError> {
     let why = why.trim();
-    let plain = (1..=500).contains(&why.chars().count()) && !why.chars().any(char::is_control);
+    let plain = (1..=500).contains(&why.chars().count()) && !why.chars().any(is_deceptive);
     if plain {
         Ok(why)
     } else {
         Err(ApiError::bad_request(
-            "say why, in at most 500 characters without control characters: --why \"...\"".into(),
+            "say why, in at most 500 characters, none of them a control character, invisible, or one that changes \
+             the direction of text: --why \"...\""
+                .into(),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_what_it_looks_like() {
+        assert_eq!(reason("  gr\u{fc}n ").unwrap(), "gr\u{fc}n");
+        let long = "x".repeat(501);
+        let bad = [
+            "",
+            " ",
+            "a\nb",
+            "a\u{202e}b",
+            "a\u{2066}b",
+            "a\u{200b}b",
+            "\u{feff}",
+            &long,
+        ];
+        for why in bad {
+            assert!(reason(why).is_err(), "{why:?}");
+        }
     }
 }

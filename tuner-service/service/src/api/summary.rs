@@ -33,7 +33,7 @@ pub(crate) async fn studies(
     Ok(summaries)
 }
 
-async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiError> {
+pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiError> {
     let state = service.store.study_state(row.study_id).await?;
     let runs = service
         .store

@@ -2,6 +2,7 @@
 
 mod command;
 pub(crate) mod hooks;
+pub(crate) mod nodes;
 mod notation;
 mod sacct;
 mod squeue;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Deserializer};
 
 use self::command::Program;
 use self::hooks::Hooks;
+use self::nodes::Nodes;
 pub(crate) use self::notation::goes_on;
 use self::sacct::Sacct;
 use self::squeue::Squeue;
@@ -62,6 +64,13 @@ impl SlurmConfig {
 
     pub(crate) fn hooks(&self) -> Hooks {
         Hooks::new(Program {
+            path: self.scontrol.clone(),
+            conf: self.conf.clone(),
+        })
+    }
+
+    pub(crate) fn nodes(&self) -> Nodes {
+        Nodes::new(Program {
             path: self.scontrol.clone(),
             conf: self.conf.clone(),
         })

@@ -1,0 +1,245 @@
+//! Load test: what a user who means harm sends the service, as fast as it takes it. Run as that
+//! user; prints one JSON object of what came back.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use io_autotune_protocol::signature::{NONCE_HEADER, Nonce, REQUEST_HEADER, sign_request};
+use io_autotune_protocol::{
+    Call, Client, ClientConfig, ClientError, Endpoint, Method, Signer, WhyRequest,
+};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+#[derive(Parser)]
+struct Arguments {
+    /// How the service is reached.
+    #[arg(long, default_value = "/etc/io-autotune/client.toml")]
+    config: PathBuf,
+    /// Over TCP, not the Unix socket; for what is sent raw.
+    #[arg(long)]
+    tcp: bool,
+    /// To the address for nodes, which is not for users.
+    #[arg(long)]
+    nodes: bool,
+    /// How many connections at once.
+    #[arg(long, default_value_t = 32)]
+    connections: u32,
+    /// For how long.
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// The study, for resets.
+    #[arg(long, default_value_t = 1)]
+    study: i64,
+    what: What,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    /// The API's description, four requests in a row before an answer is read.
+    Openapi,
+    /// Long lists of runs.
+    Runs,
+    /// Lists of studies.
+    Studies,
+    /// Resets of a study.
+    Resets,
+    /// Credentials that are none.
+    Refused,
+    /// Bodies of 1 MiB but for a byte, without a credential.
+    Bodies,
+    /// The user's own credential, and a body that never ends.
+    Drip,
+    /// Connections that say nothing.
+    Silence,
+}
+
+/// What came back, and how often.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<BTreeMap<String, u64>>>);
+
+impl Seen {
+    fn count(&self, what: impl Into<String>) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *seen.entry(what.into()).or_insert(0) += 1;
+    }
+}
+
+struct Flood {
+    arguments: Arguments,
+    endpoint: Endpoint,
+    client: Client,
+    signer: Signer,
+    service: u32,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let ran = flood(arguments).and_then(|flood| {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
+        let seen = Seen::default();
+        runtime.block_on(run(Arc::new(flood), &seen));
+        runtime.shutdown_background();
+        let seen = seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        serde_json::to_string(&*seen).map_err(|error| error.to_string())
+    });
+    match ran {
+        Ok(text) => {
+            let _ = writeln!(std::io::stdout(), "{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "flood: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn flood(arguments: Arguments) -> Result<Flood, String> {
+    let config = ClientConfig::load(&arguments.config).map_err(|error| error.to_string())?;
+    let config = match arguments.nodes {
+        true => config.for_node(),
+        false => config,
+    };
+    let wanted = |one: &&Endpoint| matches!(one, Endpoint::Tcp(_)) == arguments.tcp;
+    let endpoint = config.endpoints.iter().find(wanted);
+    Ok(Flood {
+        endpoint: endpoint.ok_or("no such endpoint is configured")?.clone(),
+        signer: config.signer(),
+        service: config.service_uid().map_err(|error| error.to_string())?,
+        client: Client::new(&config).map_err(|error| error.to_string())?,
+        arguments,
+    })
+}
+
+async fn run(flood: Arc<Flood>, seen: &Seen) {
+    let end = Instant::now() + Duration::from_secs_f64(flood.arguments.seconds);
+    let mut senders = JoinSet::new();
+    for _ in 0..flood.arguments.connections {
+        let (flood, seen) = (Arc::clone(&flood), seen.clone());
+        senders.spawn(tokio::time::timeout_at(end, async move {
+            loop {
+                if let Err(error) = once(&flood, &seen).await {
+                    seen.count(format!("{:?}", error.kind()));
+                }
+                // Where a refusal is immediate, others of this runtime have their turn.
+                tokio::task::yield_now().await;
+            }
+        }));
+    }
+    while senders.join_next().await.is_some() {}
+}
+
+async fn once(flood: &Flood, seen: &Seen) -> std::io::Result<()> {
+    match flood.arguments.what {
+        What::Runs => ask(flood, seen, Method::Get, "/v1/runs?limit=10000").await,
+        What::Studies => ask(flood, seen, Method::Get, "/v1/studies").await,
+        What::Resets => {
+            let path = format!("/v1/studies/{}/reset", flood.arguments.study);
+            ask(flood, seen, Method::Post, &path).await;
+        }
+        _ => {
+            return match &flood.endpoint {
+                Endpoint::Unix(path) => raw(flood, seen, UnixStream::connect(path).await?).await,
+                Endpoint::Tcp(address) => {
+                    raw(flood, seen, TcpStream::connect(address.as_str()).await?).await
+                }
+            };
+        }
+    }
+    Ok(())
+}
+
+async fn ask(flood: &Flood, seen: &Seen, method: Method, path: &str) {
+    let why = WhyRequest {
+        why: "flood".to_owned(),
+    };
+    let call = Call {
+        method,
+        path,
+        body: (method == Method::Post).then_some(&why),
+        idempotent: true,
+    };
+    let deadline = Duration::from_secs(15);
+    let answer: Result<Value, ClientError> = flood.client.call(call, deadline).await;
+    seen.count(match answer {
+        Ok(_) => "200".to_owned(),
+        Err(ClientError::Refused { status, .. }) => status.to_string(),
+        Err(ClientError::Deadline(_)) => "deadline".to_owned(),
+        Err(_) => "none".to_owned(),
+    });
+}
+
+async fn raw<S>(flood: &Flood, seen: &Seen, mut stream: S) -> std::io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    const JUNK: &str = "MUNGE:none:";
+    let nonce = Nonce::fresh().map_err(std::io::Error::other)?;
+    let head = |path: &str, credential: &str, length: usize| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+             {NONCE_HEADER}: {}\r\n{REQUEST_HEADER}: {credential}\r\ncontent-length: {length}\r\n\r\n",
+            nonce.as_str()
+        )
+    };
+    match flood.arguments.what {
+        What::Openapi => {
+            let asked = "GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(4);
+            stream.write_all(asked.as_bytes()).await?;
+        }
+        What::Refused => {
+            let asked = head("/v1/preview", JUNK, 0).repeat(16);
+            stream.write_all(asked.as_bytes()).await?;
+        }
+        What::Bodies => {
+            const LENGTH: usize = 1 << 20;
+            let asked = head("/v1/runs/finish", JUNK, LENGTH);
+            stream.write_all(asked.as_bytes()).await?;
+            stream.write_all(&vec![b' '; LENGTH - 1]).await?;
+        }
+        What::Drip => {
+            let path = "/v1/preview";
+            let signed = sign_request(&flood.signer, flood.service, "POST", path, &nonce, b"");
+            let signed = signed.map_err(std::io::Error::other)?;
+            let asked = head(path, &signed, 60_000);
+            stream.write_all(asked.as_bytes()).await?;
+        }
+        _ => {}
+    }
+    let mut buffer = vec![0; 65536];
+    loop {
+        let wait = Duration::from_millis(500);
+        match tokio::time::timeout(wait, stream.read(&mut buffer)).await {
+            Ok(Ok(0)) => {
+                seen.count("closed");
+                return Ok(());
+            }
+            Ok(Ok(count)) => {
+                let text = String::from_utf8_lossy(&buffer[..count]);
+                for answer in text.split("HTTP/1.1 ").skip(1) {
+                    seen.count(answer.get(..3).unwrap_or("none"));
+                }
+            }
+            Ok(Err(error)) => return Err(error),
+            Err(_) if matches!(flood.arguments.what, What::Drip) => {
+                stream.write_all(b" ").await?;
+            }
+            Err(_) if matches!(flood.arguments.what, What::Openapi | What::Refused) => {
+                return Ok(());
+            }
+            Err(_) => {}
+        }
+    }
+}

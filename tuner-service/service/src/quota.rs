@@ -1,0 +1,320 @@
+//! What one user may ask of the service: so many requests at once, so many a second, so many bytes.
+//!
+//! Root of nodes and collectors have no quota: Slurm bounds the jobs that they speak for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// Longest wait for one's own other requests.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Users to remember before those are forgotten who have their whole quota.
+const REMEMBERED: usize = 1024;
+
+/// `[users]` of service.toml: the quota of each user.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct QuotaConfig {
+    /// Requests that are worked on at once; more wait.
+    in_flight: usize,
+    /// Requests a second in the long run. Steering counts as [`Cost::Steering`] does.
+    requests_per_second: f64,
+    /// Requests at once after a rest.
+    burst: f64,
+    /// Bytes a second of bodies and answers in the long run.
+    bytes_per_second: f64,
+    /// Bytes at once after a rest.
+    bytes_burst: f64,
+    /// Studies; jobs that would begin another run with the default.
+    pub(crate) studies: u32,
+}
+
+impl Default for QuotaConfig {
+    fn default() -> Self {
+        Self {
+            in_flight: 2,
+            requests_per_second: 20.0,
+            burst: 100.0,
+            bytes_per_second: 4e6,
+            bytes_burst: 64e6,
+            studies: 1000,
+        }
+    }
+}
+
+impl QuotaConfig {
+    /// Errs, in words, when nobody could ever ask.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        let steering = Cost::Steering.requests();
+        for (name, value, least) in [
+            ("requests_per_second", self.requests_per_second, 0.01),
+            ("burst", self.burst, steering),
+            ("bytes_per_second", self.bytes_per_second, 1e3),
+            ("bytes_burst", self.bytes_burst, 1e3),
+        ] {
+            if !value.is_finite() || value < least {
+                return Err(format!("{name} = {value}: at least {least} is expected"));
+            }
+        }
+        if self.in_flight == 0 || self.in_flight > Semaphore::MAX_PERMITS {
+            return Err(format!(
+                "in_flight = {}: at least 1 is expected",
+                self.in_flight
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// How much a request counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cost {
+    /// It reads.
+    Reading,
+    /// It changes a study: rows are kept for ever, and its snapshots are read anew.
+    Steering,
+}
+
+impl Cost {
+    fn requests(self) -> f64 {
+        match self {
+            Self::Reading => 1.0,
+            Self::Steering => 10.0,
+        }
+    }
+}
+
+/// A token bucket. It may go into debt, which has to be paid back before the next request.
+#[derive(Debug)]
+struct Bucket {
+    level: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    fn full(burst: f64, now: Instant) -> Self {
+        Self {
+            level: burst,
+            at: now,
+        }
+    }
+
+    fn fill(&mut self, rate: f64, burst: f64, now: Instant) {
+        let since = now.duration_since(self.at).as_secs_f64();
+        self.level = (self.level + since * rate).min(burst);
+        self.at = now;
+    }
+
+    /// Until `wanted` are there.
+    fn wait(&self, wanted: f64, rate: f64) -> Option<Duration> {
+        let lack = wanted - self.level;
+        // A debt of a burst at the lowest rate is a few days.
+        (lack > 0.0).then(|| Duration::from_secs_f64((lack / rate).min(1e6)))
+    }
+}
+
+#[derive(Debug)]
+struct User {
+    requests: Bucket,
+    bytes: Bucket,
+    places: Arc<Semaphore>,
+}
+
+/// When to ask again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AskAgain(pub(crate) Duration);
+
+#[derive(Debug)]
+pub(crate) struct Quotas {
+    config: QuotaConfig,
+    users: Mutex<HashMap<u32, User>>,
+}
+
+impl Quotas {
+    pub(crate) fn new(config: QuotaConfig) -> Self {
+        Self {
+            config,
+            users: Mutex::default(),
+        }
+    }
+
+    /// A place for a user's request, until it is dropped. Errs when the quota is used up.
+    pub(crate) async fn admit(
+        &self,
+        uid: u32,
+        cost: Cost,
+    ) -> Result<OwnedSemaphorePermit, AskAgain> {
+        let places = self.take(uid, cost)?;
+        match tokio::time::timeout(PATIENCE, places.acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
+            _ => Err(AskAgain(PATIENCE)),
+        }
+    }
+
+    /// Errs when a user's quota is used up. Takes nothing of it: this is asked before anybody knows
+    /// whose the request is, of the user whose connection it came by.
+    pub(crate) fn look(&self, uid: u32) -> Result<(), AskAgain> {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(user) = users.get_mut(&uid) else {
+            return Ok(());
+        };
+        user.fill(&self.config, Instant::now());
+        match user.wait(&self.config, Cost::Reading) {
+            Some(wait) => Err(AskAgain(wait)),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts a request that came by a user's connection and was refused.
+    pub(crate) fn blame(&self, uid: u32) {
+        // Whoever has nothing left is refused already.
+        let _ = self.take(uid, Cost::Reading);
+    }
+
+    fn take(&self, uid: u32, cost: Cost) -> Result<Arc<Semaphore>, AskAgain> {
+        let (config, now) = (&self.config, Instant::now());
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if users.len() >= REMEMBERED && !users.contains_key(&uid) {
+            users.retain(|_, user| !user.is_rested(config, now));
+        }
+        let user = users.entry(uid).or_insert_with(|| User {
+            requests: Bucket::full(config.burst, now),
+            bytes: Bucket::full(config.bytes_burst, now),
+            places: Arc::new(Semaphore::new(config.in_flight)),
+        });
+        user.fill(config, now);
+        if let Some(wait) = user.wait(config, cost) {
+            return Err(AskAgain(wait));
+        }
+        user.requests.level -= cost.requests();
+        Ok(Arc::clone(&user.places))
+    }
+
+    /// Counts what a request and its answer have moved. They may exceed the quota; the next request
+    /// waits for that.
+    #[expect(clippy::cast_precision_loss, reason = "no answer is that long")]
+    pub(crate) fn charge(&self, uid: u32, bytes: usize) {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(user) = users.get_mut(&uid) {
+            user.bytes.level -= bytes as f64;
+        }
+    }
+}
+
+impl User {
+    fn fill(&mut self, config: &QuotaConfig, now: Instant) {
+        self.requests
+            .fill(config.requests_per_second, config.burst, now);
+        self.bytes
+            .fill(config.bytes_per_second, config.bytes_burst, now);
+    }
+
+    fn wait(&self, config: &QuotaConfig, cost: Cost) -> Option<Duration> {
+        self.requests
+            .wait(cost.requests(), config.requests_per_second)
+            .max(self.bytes.wait(0.0, config.bytes_per_second))
+    }
+
+    /// Nothing is lost if this user is forgotten.
+    fn is_rested(&mut self, config: &QuotaConfig, now: Instant) -> bool {
+        self.fill(config, now);
+        self.requests.level >= config.burst
+            && self.bytes.level >= config.bytes_burst
+            && self.places.available_permits() == config.in_flight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quotas() -> Quotas {
+        Quotas::new(QuotaConfig {
+            in_flight: 2,
+            requests_per_second: 2.0,
+            burst: 20.0,
+            bytes_per_second: 1e3,
+            bytes_burst: 1e4,
+            studies: 1,
+        })
+    }
+
+    async fn admitted(quotas: &Quotas, uid: u32, cost: Cost) -> usize {
+        let mut admitted = 0;
+        while quotas.admit(uid, cost).await.is_ok() {
+            admitted += 1;
+        }
+        admitted
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_user_has_a_burst_and_then_a_rate_and_others_do_not_notice() {
+        let quotas = quotas();
+        assert_eq!(admitted(&quotas, 1000, Cost::Reading).await, 20);
+        let refused = quotas.admit(1000, Cost::Reading).await.unwrap_err();
+        assert_eq!(refused, AskAgain(Duration::from_millis(500)));
+        assert_eq!(quotas.look(1000), Err(refused));
+        assert_eq!(quotas.look(1002), Ok(()), "who has not asked yet");
+        assert_eq!(admitted(&quotas, 1001, Cost::Steering).await, 2);
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(admitted(&quotas, 1000, Cost::Reading).await, 6);
+        tokio::time::advance(Duration::from_hours(1)).await;
+        assert_eq!(admitted(&quotas, 1000, Cost::Reading).await, 20);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn too_many_at_once_wait_and_then_ask_again() {
+        let quotas = quotas();
+        let first = quotas.admit(1000, Cost::Reading).await.unwrap();
+        let _second = quotas.admit(1000, Cost::Reading).await.unwrap();
+        let began = Instant::now();
+        assert!(quotas.admit(1000, Cost::Reading).await.is_err());
+        assert_eq!(began.elapsed(), PATIENCE);
+        drop(quotas.admit(1001, Cost::Reading).await.unwrap());
+        drop(first);
+        drop(quotas.admit(1000, Cost::Reading).await.unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_moved_many_bytes_rests_until_they_are_paid() {
+        let quotas = quotas();
+        drop(quotas.admit(1000, Cost::Reading).await.unwrap());
+        quotas.charge(1000, 12_000);
+        let refused = quotas.admit(1000, Cost::Reading).await.unwrap_err();
+        assert_eq!(refused, AskAgain(Duration::from_secs(2)));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        drop(quotas.admit(1000, Cost::Reading).await.unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_have_rested_are_forgotten() {
+        let quotas = quotas();
+        for uid in 0..2 * u32::try_from(REMEMBERED).unwrap() {
+            if uid == 1000 {
+                tokio::time::advance(Duration::from_hours(1)).await;
+            }
+            quotas.take(uid, Cost::Reading).unwrap();
+        }
+        assert!(quotas.users.lock().unwrap().len() <= 1100);
+    }
+
+    #[test]
+    fn a_quota_that_lets_nobody_ask_is_refused() {
+        QuotaConfig::default().validate().unwrap();
+        for (line, named) in [
+            ("in_flight = 0", "in_flight"),
+            ("burst = 9.0", "burst"),
+            ("requests_per_second = nan", "requests_per_second"),
+            ("bytes_per_second = 0.0", "bytes_per_second"),
+        ] {
+            let config: QuotaConfig = toml::from_str(line).unwrap();
+            let refused = config.validate().unwrap_err();
+            assert!(refused.starts_with(named), "{refused}");
+        }
+    }
+}
