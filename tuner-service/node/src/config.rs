@@ -42,10 +42,15 @@ pub(crate) struct SiteCommand {
     pub(crate) stop: Vec<String>,
     #[serde(default)]
     pub(crate) run_as: RunAs,
+    /// Where a job's directory is made for a command that runs as the user; the spool unless set.
+    pub(crate) directory: Option<PathBuf>,
+    /// What a command that runs as the user may have of memory.
+    #[serde(default = "SiteCommand::default_mib")]
+    pub(crate) memory_mib: u64,
     /// Milliseconds until the start is killed; the job then goes on without it.
     #[serde(default = "SiteCommand::default_ms")]
     pub(crate) start_ms: u64,
-    /// Milliseconds until the stop is killed; the next hook tries again.
+    /// Milliseconds until the stop is killed; the timer tries again.
     #[serde(default = "SiteCommand::default_ms")]
     pub(crate) stop_ms: u64,
 }
@@ -62,6 +67,10 @@ pub(crate) enum RunAs {
 impl SiteCommand {
     fn default_ms() -> u64 {
         1000
+    }
+
+    fn default_mib() -> u64 {
+        4096
     }
 }
 
@@ -163,7 +172,15 @@ impl NodeConfig {
         })?;
         let absolute =
             |argv: &[String]| argv.first().is_some_and(|program| program.starts_with('/'));
-        if absolute(&command.start) && absolute(&command.stop) {
+        if command
+            .directory
+            .as_ref()
+            .is_some_and(|directory| !directory.is_absolute())
+        {
+            Err(format!(
+                "[[commands]] {name:?} in this node's node.toml: directory needs a whole path"
+            ))
+        } else if absolute(&command.start) && absolute(&command.stop) {
             Ok(command)
         } else {
             Err(format!(

@@ -2,6 +2,7 @@
 //! Directories are root's, mode 0711: a job opens the files it is told of and cannot list. Files
 //! are written under a temporary name and renamed, so that readers never see half of one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,18 @@ impl JobEnvironment {
         }
         text
     }
+}
+
+/// The most stamps, and bytes of them, that a report is made of: as JSON half of what the service
+/// takes, and what a spool can hold of many jobs.
+const STAMPS_MOST: usize = 20_000;
+const STAMPS_BYTES: usize = 4 * 1024 * 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct Stamps {
+    /// By file name. An unreadable one does not hide the others.
+    pub(crate) texts: Vec<(String, io::Result<String>)>,
+    pub(crate) left_out: usize,
 }
 
 #[derive(Debug)]
@@ -206,17 +219,27 @@ impl JobDirectory {
         Ok(path)
     }
 
-    /// The texts of all stamps, by file name. An unreadable one does not hide the others.
-    pub(crate) fn stamps(&self) -> Result<Vec<(String, io::Result<String>)>, DirectoryError> {
-        let mut stamps = Vec::new();
+    /// The stamps, as far as a report has room for them. A job makes as many as it likes.
+    pub(crate) fn stamps(&self) -> Result<Stamps, DirectoryError> {
+        let mut names = BTreeSet::new();
         for entry in fs::read_dir(&self.path).map_err(at(&self.path))? {
-            let entry = entry.map_err(at(&self.path))?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+            let name = entry.map_err(at(&self.path))?.file_name();
+            let name = name.to_string_lossy().into_owned();
             if name.starts_with("step-") && name.ends_with(".stamp") {
-                stamps.push((name, read_own(&entry.path())));
+                names.insert(name);
             }
         }
-        stamps.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut stamps = Stamps::default();
+        let mut bytes = 0;
+        for name in names {
+            if stamps.texts.len() == STAMPS_MOST || bytes > STAMPS_BYTES {
+                stamps.left_out += 1;
+                continue;
+            }
+            let text = read_own(&self.file(&name));
+            bytes += text.as_ref().map_or(0, String::len);
+            stamps.texts.push((name, text));
+        }
         Ok(stamps)
     }
 

@@ -1,7 +1,7 @@
 //! Files and directories that root can trust: only root can write, replace or block them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -63,10 +63,40 @@ pub(crate) fn read_own(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+/// Opens a file of a user's, in a directory of ours, without ever waiting for that user: neither a
+/// FIFO's other end nor the holder of a lease (fcntl(2), "Leases") is waited for.
+pub(crate) fn open_anothers(path: &Path, uid: u32) -> io::Result<File> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
+    let file = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(
+            io::ErrorKind::WouldBlock,
+            "a process of the job holds a lease on it, which is not waited for",
+        ),
+        _ => error,
+    })?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() && metadata.uid() == uid {
+        Ok(file)
+    } else {
+        let why = format!("it must be a file of uid {uid}");
+        Err(io::Error::new(io::ErrorKind::InvalidData, why))
+    }
+}
+
+/// Reads a file of the kernel's.
 pub(crate) fn read_limited(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(LIMIT).read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// The lines of `/proc/self/mountinfo`, one after the other. They are bytes: a user's mount may
+/// have any name of any length, which must not hide the others.
+pub(crate) fn mounts() -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
+    Ok(BufReader::new(File::open("/proc/self/mountinfo")?).split(b'\n'))
 }
 
 /// Makes or checks the topmost of our directories; nobody may be able to replace it.
@@ -157,8 +187,48 @@ pub(crate) fn is_one_line(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn anothers_file_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        let uid = effective_uid().unwrap();
+        fs::write(&file, "text").unwrap();
+        symlink(&file, &link).unwrap();
+        assert!(open_anothers(&file, uid).is_ok());
+        assert!(open_anothers(&link, uid).is_err(), "a link is followed");
+        assert!(open_anothers(&file, uid + 1).is_err(), "another's file");
+        let fifo = directory.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(open_anothers(&fifo, uid).is_err(), "a FIFO");
+        // By a write lease the kernel lets an open wait for lease-break-time, 45 s.
+        let mut holder = Command::new("python3")
+            .args(["-c", HOLDS_A_LEASE])
+            .arg(&file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = [0];
+        holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
+        let error = open_anothers(&file, uid).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert!(error.to_string().contains("lease"), "{error}");
+        drop(holder.stdin.take());
+        holder.wait().unwrap();
+        assert!(open_anothers(&file, uid).is_ok());
+    }
+
+    /// Says so when it has the lease, and holds it until its input ends.
+    const HOLDS_A_LEASE: &str = "import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+os.write(1, b'!')
+sys.stdin.read()";
 
     #[test]
     fn what_is_no_file_of_ours_is_not_read() {

@@ -14,7 +14,7 @@ use crate::job::{self, NodeJob};
 use crate::report::{ReportError, keep, report};
 use crate::route::Route;
 use crate::spool::{Delivery, Spool};
-use crate::{Deadline, Places, ServiceArguments, in_force, overdue, restore, say};
+use crate::{Deadline, Places, ServiceArguments, in_force, overdue, restore, say, settings};
 
 /// How long an epilog, for which a job waits, starts deliveries of others' reports.
 const FOR_OTHERS: Duration = Duration::from_millis(100);
@@ -168,6 +168,7 @@ async fn tend(
             route.keep(client);
         }
     }
+    settings::stop_again(&places.spool_dir, deadline, now);
     if let Err(error) = spool.sweep(now) {
         say(&format!("the spool cannot be read: {error}"));
     }

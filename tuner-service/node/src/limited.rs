@@ -2,15 +2,18 @@
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 const OUTPUT_MOST: u64 = 64 * 1024;
+/// Of one that was killed. Nobody is told of its end before a process that traces it.
+const DYING: Duration = Duration::from_millis(200);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -27,6 +30,7 @@ pub(crate) fn run<'a>(
     environment: impl IntoIterator<Item = (&'a str, &'a str)>,
     limit: Duration,
 ) -> io::Result<Ended> {
+    let end = Instant::now() + limit;
     let mut child = command
         .env_clear()
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
@@ -49,7 +53,10 @@ pub(crate) fn run<'a>(
         Ok(output) => output?,
         Err(_) => return Err(killed(child, limit)),
     };
-    let status = child.wait()?;
+    // One that runs as the user may have closed its output and gone on.
+    let Some(status) = ended_by(&mut child, end)? else {
+        return Err(killed(child, limit));
+    };
     Ok(Ended {
         good: status.success(),
         how: status.to_string(),
@@ -57,11 +64,21 @@ pub(crate) fn run<'a>(
     })
 }
 
+/// How it has ended, if it has by then.
+fn ended_by(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
+    loop {
+        match child.try_wait()? {
+            None if Instant::now() < end => thread::sleep(LOOK_AGAIN),
+            ended => return Ok(ended),
+        }
+    }
+}
+
 fn killed(mut child: Child, limit: Duration) -> io::Error {
     // The program may have just ended, and its children may have left the group.
     let group = i32::try_from(child.id()).map(Pid::from_raw);
     let _ = group.map(|group| killpg(group, Signal::SIGKILL));
-    let _ = child.wait();
+    let _ = ended_by(&mut child, Instant::now() + DYING);
     io::Error::new(
         io::ErrorKind::TimedOut,
         format!(
@@ -93,6 +110,10 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "sleep 600 & sleep 600"]);
         let error = run(&mut command, [], Duration::from_millis(100)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let mut silent = Command::new("/bin/sh");
+        silent.args(["-c", "exec >&-; sleep 600"]);
+        let error = run(&mut silent, [], Duration::from_millis(100)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(run(&mut Command::new("/nonexistent"), [], LONG).is_err());
     }

@@ -5,6 +5,7 @@
 
 mod applied;
 mod breaker;
+mod cgroup;
 mod config;
 mod directory;
 mod files;
@@ -24,6 +25,7 @@ mod start;
 mod submission;
 #[cfg(test)]
 mod testing;
+mod within;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +35,7 @@ use clap::{Args, Parser, Subcommand};
 use io_autotune_protocol::{Client, ClientConfig, ConfigError, block_on};
 
 use crate::config::{NodeConfig, NodeConfigError};
+use crate::within::Within;
 
 /// The node helper of io-autotune; the SPANK plugin runs it, people rarely do.
 #[derive(Parser)]
@@ -95,6 +98,9 @@ enum Command {
         #[arg(long)]
         every: Option<u64>,
     },
+    /// Become a site's program inside a control group; how the helper runs itself.
+    #[command(hide = true)]
+    Within(Within),
 }
 
 #[derive(Args)]
@@ -144,7 +150,7 @@ impl ServiceArguments {
     }
 
     fn client(&self) -> Result<Client, ConfigError> {
-        Client::new(&ClientConfig::load(&self.config)?)
+        Client::new(&ClientConfig::load(&self.config)?.for_node())
     }
 }
 
@@ -187,6 +193,7 @@ async fn run(command: &Command, began: Instant) -> ExitCode {
             places,
             every,
         } => finish::flush(service, places, every.map(Duration::from_secs), began).await,
+        Command::Within(within) => ended(Err(within.run())),
     }
 }
 

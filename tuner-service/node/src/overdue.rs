@@ -140,6 +140,7 @@ impl Overdue {
     fn has_seen_its_batch_step_end(&self) -> bool {
         let stamps = self.directory.stamps().unwrap_or_default();
         stamps
+            .texts
             .into_iter()
             .filter_map(|(_, text)| stamp::parse(&text.ok()?).ok())
             .any(|step| step.step_id == Step::BATCH && step.duration_ns.is_some())
@@ -179,13 +180,17 @@ impl Overdue {
     }
 }
 
-/// The jobs with a step on this host: slurmstepd calls itself "slurmstepd: [JOBID.STEP]".
+/// The jobs with a step on this host: slurmstepd calls itself "slurmstepd: [JOBID.STEP]". Anybody
+/// can take that name; of others' processes it is not even read.
 fn jobs_with_steps(proc: &Path) -> io::Result<BTreeSet<u32>> {
     let mut jobs = BTreeSet::new();
     for entry in fs::read_dir(proc)? {
         let entry = entry?;
         let name = entry.file_name();
         if !name.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            continue;
+        }
+        if !is_roots(&entry.path()) {
             continue;
         }
         let title = fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -196,6 +201,21 @@ fn jobs_with_steps(proc: &Path) -> io::Result<BTreeSet<u32>> {
         }
     }
     Ok(jobs)
+}
+
+/// Whether root has started this process. Its directory's owner says less: it is root's for each
+/// process that lets nobody trace it; and a program with the set-user-ID bit is root's, but not in
+/// its real uid (proc_pid_status(5)).
+fn is_roots(process: &Path) -> bool {
+    let status = fs::read(process.join("status")).unwrap_or_default();
+    // A process can call itself "x\nUid:", and the kernel writes "x\\nUid:".
+    status.split(|byte| *byte == b'\n').any(|line| {
+        let uids = line.strip_prefix(b"Uid:").unwrap_or_default();
+        let real = uids
+            .split(u8::is_ascii_whitespace)
+            .find(|uid| !uid.is_empty());
+        real == Some(b"0")
+    })
 }
 
 #[cfg(test)]
@@ -329,17 +349,24 @@ mod tests {
     #[test]
     fn the_jobs_of_slurms_steps_are_known_by_their_processes() {
         let proc = tempfile::tempdir().unwrap();
-        for (pid, title) in [
-            ("1", &b"/sbin/init\0"[..]),
-            ("20", b"slurmstepd: [12.batch]\0\0"),
-            ("21", b"slurmstepd: [13.extern]\0"),
-            ("22", b"slurmstepd: [14+1.0]\0"),
-            ("23", b"/usr/sbin/slurmstepd\0"),
-            ("24", b"slurmstepd: [99999999999.0]\0"),
-            ("self", b"slurmstepd: [15.0]\0"),
+        for (pid, uids, title) in [
+            ("1", "0\t0\t0\t0", &b"/sbin/init\0"[..]),
+            ("20", "0\t0\t0\t0", b"slurmstepd: [12.batch]\0\0"),
+            ("21", "0\t0\t0\t0", b"slurmstepd: [13.extern]\0"),
+            // For a moment it acts as the user.
+            ("22", "0\t1000\t0\t1000", b"slurmstepd: [14+1.0]\0"),
+            ("23", "0\t0\t0\t0", b"/usr/sbin/slurmstepd\0"),
+            ("24", "0\t0\t0\t0", b"slurmstepd: [99999999999.0]\0"),
+            ("self", "0\t0\t0\t0", b"slurmstepd: [15.0]\0"),
+            // A user's; and a program with the set-user-ID bit.
+            ("26", "1000\t1000\t1000\t1000", b"slurmstepd: [16.0]\0"),
+            ("27", "1000\t0\t0\t0", b"slurmstepd: [17.0]\0"),
         ] {
-            fs::create_dir(proc.path().join(pid)).unwrap();
-            fs::write(proc.path().join(pid).join("cmdline"), title).unwrap();
+            let process = proc.path().join(pid);
+            fs::create_dir(&process).unwrap();
+            fs::write(process.join("cmdline"), title).unwrap();
+            let status = format!("Name:\tx\\nUid:\t0\nUmask:\t0022\nUid:\t{uids}\nGid:\t0\n");
+            fs::write(process.join("status"), status).unwrap();
         }
         fs::create_dir(proc.path().join("25")).unwrap();
         assert_eq!(

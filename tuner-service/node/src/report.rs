@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use io_autotune_protocol::{EpilogOutcome, FinishRequest};
 
 use crate::applied::applied;
-use crate::directory::{JobDirectory, StartRecord};
+use crate::directory::{JobDirectory, Stamps, StartRecord};
 use crate::files::DirectoryError;
 use crate::job::{JobError, NodeJob};
 use crate::settings::Outcome;
@@ -57,6 +57,16 @@ fn unwatched(start: &StartRecord) -> Option<String> {
     })
 }
 
+/// Of steps that a report has no room for, nobody knows what they were given.
+fn unread(stamps: &Stamps) -> Option<String> {
+    (stamps.left_out > 0).then(|| {
+        format!(
+            "it had {} steps on this node more than a report has room for",
+            stamps.left_out
+        )
+    })
+}
+
 pub(crate) fn report(
     node_job: NodeJob,
     directory: Option<&JobDirectory>,
@@ -71,9 +81,14 @@ pub(crate) fn report(
             });
             (start, directory.stamps()?)
         }
-        None => (unknown("no prolog ran on this node".into()), Vec::new()),
+        None => (
+            unknown("no prolog ran on this node".into()),
+            Stamps::default(),
+        ),
     };
+    let left_out = unread(&stamps);
     let steps: Vec<_> = stamps
+        .texts
         .into_iter()
         .filter_map(|(name, text)| {
             let refused = |error: &dyn std::fmt::Display| {
@@ -98,7 +113,7 @@ pub(crate) fn report(
         in_force::observed(&answer.delivery.read_back, values)
     });
     let obstacle = obstacle.or_else(|| in_force::obstacle(&observed));
-    let obstacle = obstacle.or(unwatched);
+    let obstacle = obstacle.or(unwatched).or(left_out);
     Ok(FinishRequest {
         applied: applied(answer, obstacle, &steps),
         run_id: start.answer.map(|answer| answer.run_id),
@@ -163,6 +178,29 @@ mod tests {
                 "{report:?}"
             );
         }
+    }
+
+    #[test]
+    fn however_many_steps_a_job_makes_its_report_has_room_in_the_spool() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = JobDirectory::create(&parent.path().join("run"), &job()).unwrap();
+        let variables: String = (0..64)
+            .map(|number| format!("variable {}{number} absent\n", "V".repeat(60)))
+            .collect();
+        for step in 0..1200 {
+            let stamp = format!(
+                "io-autotune-stamp 1\nstep {step}\nstart_ns 1\nend_ns 9\nwait_status 0\n{variables}"
+            );
+            fs::write(directory.file(&format!("step-{step}.stamp")), stamp).unwrap();
+        }
+        let report = report(node_job(), Some(&directory), None, &Default::default()).unwrap();
+        let length = serde_json::to_vec(&report).unwrap().len();
+        assert!(length < 8 * 1024 * 1024, "{length}");
+        let applied = format!("{:?}", report.applied);
+        assert!(
+            applied.contains("more than a report has room for"),
+            "{applied}"
+        );
     }
 
     #[test]

@@ -36,7 +36,9 @@ pub(crate) fn restore(
         if let Err(error) = in_force::forget_all(&places.spool_dir) {
             say(&format!("what jobs have told is not removed: {error}"));
         }
-        settings::restore(None, &config?, &places.spool_dir);
+        let config = config?;
+        settings::restore(None, &config, &places.spool_dir);
+        settings::forget_commands(&config, &places.spool_dir);
     } else {
         put_back(&config, places);
     }

@@ -3,22 +3,30 @@
 
 mod command;
 mod kernel;
+mod place;
 mod saved;
+mod stops;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use io_autotune_protocol::{DeliveredSetting, Delivery, Job};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::files::{DirectoryError, read_limited};
-use crate::say;
+use crate::{Deadline, say};
 use command::Running;
 use kernel::{Kernel, Target};
 use saved::{Saved, SavedDirectory, Value};
+use stops::{Stop, Stops};
+
+/// What a hook gives to removing what a command has left; the timer has its deadline, and who
+/// clears away at boot this.
+const REMOVAL: Duration = Duration::from_millis(300);
+const AT_BOOT: Duration = Duration::from_secs(60);
 
 /// Pairs for one setting: writing one zeroes the other; the first takes no zero (kernel/sysctl.c,
 /// mm/page-writeback.c).
@@ -65,12 +73,15 @@ trait World {
     fn save(&mut self, job_id: u32, saved: &Saved) -> Result<(), DirectoryError>;
     fn forget(&mut self, job_id: u32) -> io::Result<()>;
     fn start(&mut self, command: &Running) -> io::Result<BTreeMap<String, String>>;
-    fn stop(&mut self, command: &Running) -> io::Result<()>;
+    /// Writes down that the command is to be stopped.
+    fn keep_stop(&mut self, job_id: u32, saved: &Saved, command: &Running);
+    fn stop(&mut self, job_id: u32, saved: &Saved, command: &Running);
 }
 
 struct Node<'a> {
     kernel: &'a Kernel,
     saved: &'a SavedDirectory,
+    boot_id: &'a str,
     most: Duration,
 }
 
@@ -95,8 +106,32 @@ impl World for Node<'_> {
         command.start(self.most)
     }
 
-    fn stop(&mut self, command: &Running) -> io::Result<()> {
-        command.stop()
+    fn keep_stop(&mut self, job_id: u32, saved: &Saved, command: &Running) {
+        let stops = Stops::new(self.saved.spool());
+        if let Err(error) = stops.add(&self.stop_name(job_id, command), &first(saved, command)) {
+            say(&format!("{error}; the command is stopped once at most"));
+        }
+    }
+
+    fn stop(&mut self, job_id: u32, saved: &Saved, command: &Running) {
+        let stops = Stops::new(self.saved.spool());
+        let name = self.stop_name(job_id, command);
+        stops.attempt(&name, &first(saved, command), self.boot_id, REMOVAL);
+    }
+}
+
+impl Node<'_> {
+    fn stop_name(&self, job_id: u32, command: &Running) -> String {
+        let unique = command.unique_name().map(str::to_owned);
+        unique.unwrap_or_else(|| self.saved.name_of(job_id))
+    }
+}
+
+fn first(saved: &Saved, command: &Running) -> Stop {
+    Stop {
+        boot_id: saved.boot_id.clone(),
+        tries: 1,
+        command: command.clone(),
     }
 }
 
@@ -133,14 +168,24 @@ pub(crate) fn apply(
         let kernel = Kernel::new(&config.settings);
         let wanted = Wanted {
             settings: wanted(&kernel, &delivery.settings)?,
-            command: running(delivery, config, job).map_err(SettingsError::Refused)?,
+            command: running(delivery, config, job, spool).map_err(SettingsError::Refused)?,
         };
+        let boot_id = boot_id()?;
         let mut node = Node {
             kernel: &kernel,
             saved: &saved,
+            boot_id: &boot_id,
             most,
         };
-        let applied = apply_in(&mut node, job.job_id, &boot_id()?, &wanted);
+        if wanted
+            .command
+            .as_ref()
+            .is_some_and(|command| command.unique_name().is_none())
+        {
+            // Its stop would be this launch's.
+            Stops::new(spool).supersede(&saved.name_of(job.job_id));
+        }
+        let applied = apply_in(&mut node, job.job_id, &boot_id, &wanted);
         saved.tidy();
         applied
     })();
@@ -206,12 +251,43 @@ pub(crate) fn restore(node: Option<(&str, &str)>, config: &NodeConfig, spool: &P
     }
 }
 
+/// The timer's part: stops what no hook could stop.
+pub(crate) fn stop_again(spool: &Path, deadline: Deadline, now: SystemTime) {
+    match boot_id() {
+        Ok(boot_id) => Stops::new(spool).retry(&boot_id, deadline, Some(now)),
+        Err(error) => say(&error.to_string()),
+    }
+}
+
+/// Removes what commands have left on this host; only while no job runs.
+pub(crate) fn forget_commands(config: &NodeConfig, spool: &Path) {
+    let end = Instant::now() + AT_BOOT;
+    match boot_id() {
+        Ok(boot_id) => Stops::new(spool).retry(&boot_id, Deadline { end }, None),
+        Err(error) => say(&error.to_string()),
+    }
+    let named = config
+        .commands
+        .iter()
+        .map(|command| command.directory.as_deref());
+    let bases: BTreeSet<_> = named
+        .chain([None])
+        .map(|directory| place::base(directory, spool))
+        .collect();
+    for base in bases {
+        if let Err(error) = place::forget_all(&base) {
+            say(&format!("{}: {error}", base.display()));
+        }
+    }
+}
+
 fn put_back(kernel: &Kernel, saved: &SavedDirectory, job_id: u32) -> Result<usize, String> {
     let values = saved.read(job_id).map_err(|error| error.to_string())?;
     let boot = boot_id().map_err(|error| error.to_string())?;
     let mut node = Node {
         kernel,
         saved,
+        boot_id: &boot,
         most: Duration::ZERO,
     };
     restore_in(&mut node, job_id, &boot, &values)
@@ -233,12 +309,17 @@ struct Wanted {
 
 type Given = (BTreeMap<String, String>, BTreeMap<String, String>);
 
-fn running(delivery: &Delivery, config: &NodeConfig, job: &Job) -> Result<Option<Running>, String> {
+fn running(
+    delivery: &Delivery,
+    config: &NodeConfig,
+    job: &Job,
+    spool: &Path,
+) -> Result<Option<Running>, String> {
     let Some(delivered) = &delivery.command else {
         return Ok(None);
     };
     let site = config.command(&delivered.name)?;
-    Running::new(delivered, site, job).map(Some)
+    Running::new(delivered, site, job, spool).map(Some)
 }
 
 fn wanted(
@@ -405,11 +486,6 @@ fn restore_in(
     let mut problems = Vec::new();
     let mut count = 0;
     if saved.boot_id == boot_id {
-        if let Some(command) = &saved.command
-            && let Err(error) = world.stop(command)
-        {
-            problems.push(format!("the command {}: {error}", command.name));
-        }
         for Value { target, value } in saved.values.iter().rev() {
             match restore_one(world, target, value) {
                 Ok(changed) => count += usize::from(changed),
@@ -419,12 +495,25 @@ fn restore_in(
             }
         }
     }
-    if problems.is_empty() {
-        world.forget(job_id).map_err(|error| error.to_string())?;
-        Ok(count)
-    } else {
-        Err(problems.join("; "))
+    // A stop that fails or hangs keeps no value from being put back, and none is kept for it.
+    if let Some(command) = &saved.command {
+        world.keep_stop(job_id, saved, command);
     }
+    let forgotten = if problems.is_empty() {
+        world.forget(job_id).map_err(|error| error.to_string())
+    } else {
+        let values_alone = Saved {
+            command: None,
+            ..saved.clone()
+        };
+        let kept = world.save(job_id, &values_alone);
+        problems.extend(kept.err().map(|error| error.to_string()));
+        Err(problems.join("; "))
+    };
+    if let Some(command) = &saved.command {
+        world.stop(job_id, saved, command);
+    }
+    forgotten.map(|()| count)
 }
 
 /// Whether the value was different.
@@ -508,9 +597,16 @@ mod tests {
             self.node.start(command)
         }
 
-        fn stop(&mut self, command: &Running) -> io::Result<()> {
-            self.step()?;
-            self.node.stop(command)
+        fn keep_stop(&mut self, job_id: u32, saved: &Saved, command: &Running) {
+            if self.step().is_ok() {
+                self.node.keep_stop(job_id, saved, command);
+            }
+        }
+
+        fn stop(&mut self, job_id: u32, saved: &Saved, command: &Running) {
+            if self.step().is_ok() {
+                self.node.stop(job_id, saved, command);
+            }
         }
     }
 
@@ -584,6 +680,7 @@ mod tests {
                 node: Node {
                     kernel: &self.kernel,
                     saved: &self.saved,
+                    boot_id: "boot",
                     most: Duration::from_secs(20),
                 },
                 steps,
@@ -600,6 +697,12 @@ mod tests {
                 let saved = self.saved.read(job_id).unwrap();
                 let _ = restore_in(&mut self.mortal(steps), job_id, "boot", &saved);
             }
+        }
+
+        /// What the timer does a while later.
+        fn stop_again(&self) {
+            let end = Instant::now() + Duration::from_secs(20);
+            Stops::new(self.saved.spool()).retry("boot", Deadline { end }, None);
         }
     }
 
@@ -647,6 +750,7 @@ mod tests {
                 );
             }
             assert_eq!(values(&place.kernel), before, "killed at step {killed_at}");
+            place.stop_again();
             assert!(
                 !place.is_started(),
                 "killed at step {killed_at}: the command is not stopped"
@@ -751,6 +855,27 @@ mod tests {
             place.saved.jobs().unwrap().is_empty(),
             "it has gone, and so has its value"
         );
+    }
+
+    #[test]
+    fn a_stop_that_fails_keeps_no_value_and_no_later_job() {
+        let place = place();
+        let before = values(&place.kernel);
+        let mut wanted = asked(&place);
+        wanted.command = Some(command::stand_in_that_stops_by(
+            place.root.path(),
+            "test -e mended || exit 1; rm -f started",
+        ));
+        // Such as takes effect without a start.
+        let start = apply_in(&mut place.mortal(1000), JOB, "boot", &wanted);
+        assert!(start.unwrap_err().to_string().contains("not printed"));
+        assert_eq!(values(&place.kernel), before);
+        assert!(place.saved.jobs().unwrap().is_empty(), "it is in the way");
+        assert!(place.is_started());
+        fs::write(place.root.path().join("mended"), "").unwrap();
+        place.stop_again();
+        assert!(!place.is_started(), "it is not tried again");
+        assert!(!place.saved.spool().join("stops").exists());
     }
 
     #[test]

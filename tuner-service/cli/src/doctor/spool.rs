@@ -1,4 +1,5 @@
-//! This node's spool: reports that the service has not taken yet, or never will.
+//! This node's spool: reports that the service has not taken yet, or never will, and commands that
+//! could not be stopped.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::{failed, ok, warning};
 const NAME: &str = "spool";
 /// A timer delivers once a minute; an older report is stuck.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
-/// The most refused reports that are named.
+/// The most files of a kind that are named.
 const NAMED: usize = 3;
 
 #[derive(Debug, Default, PartialEq)]
@@ -21,6 +22,8 @@ struct Spool {
     oldest: Duration,
     /// The refused reports' names.
     refused: Vec<String>,
+    /// Those of commands that could not be stopped.
+    unstopped: Vec<String>,
 }
 
 /// `None` if there is no spool or the caller may not read it: only compute nodes have one, root's.
@@ -49,6 +52,8 @@ fn look(directory: &Path, now: SystemTime) -> io::Result<Spool> {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.ends_with(".refused") {
             spool.refused.push(name);
+        } else if name.ends_with(".unstopped") {
+            spool.unstopped.push(name);
         } else if name.ends_with(".json") {
             let written = match entry.metadata().and_then(|metadata| metadata.modified()) {
                 // It has just been delivered.
@@ -62,6 +67,7 @@ fn look(directory: &Path, now: SystemTime) -> io::Result<Spool> {
         }
     }
     spool.refused.sort();
+    spool.unstopped.sort();
     Ok(spool)
 }
 
@@ -72,19 +78,22 @@ fn judge(directory: &Path, spool: &Spool) -> Check {
         1 => format!("1 report has waited for {}", age(spool.oldest)),
         more => format!("{more} reports wait, the oldest for {}", age(spool.oldest)),
     };
+    let mut lost = Vec::new();
     if !spool.refused.is_empty() {
-        let named = spool.refused.len().min(NAMED);
-        let more = match spool.refused.len() - named {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        return failed(
-            NAME,
-            format!(
-                "{directory}: the service has refused {}{more} for good, and its log says why: after the cure rename them to .json, or remove them; {waiting}",
-                spool.refused[..named].join(", ")
-            ),
-        );
+        lost.push(format!(
+            "the service has refused {} for good, and its log says why: after the cure rename them to .json, or remove them",
+            named(&spool.refused)
+        ));
+    }
+    if !spool.unstopped.is_empty() {
+        lost.push(format!(
+            "commands of the site's have not stopped: see in {} what was started, end it, and remove the files",
+            named(&spool.unstopped)
+        ));
+    }
+    if !lost.is_empty() {
+        let lost = lost.join("; ");
+        return failed(NAME, format!("{directory}: {lost}; {waiting}"));
     }
     if spool.oldest > PATIENCE {
         return warning(
@@ -95,6 +104,15 @@ fn judge(directory: &Path, spool: &Spool) -> Check {
         );
     }
     ok(NAME, format!("{directory}: {waiting}"))
+}
+
+fn named(names: &[String]) -> String {
+    let named = names.len().min(NAMED);
+    let more = match names.len() - named {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", names[..named].join(", "))
 }
 
 /// In its largest unit, rounded down.
@@ -132,6 +150,9 @@ mod tests {
         assert!(check.detail.contains("c.2.0.n1.refused for good"));
         assert!(check.detail.contains("1 report has waited for 2 h"));
         assert!(super::check(&path.join("c.3.0.n1.json")).is_some());
+        std::fs::write(path.join("c.n1.7.99.unstopped"), "{}").unwrap();
+        let check = judge(path, &look(path, later).unwrap());
+        assert!(check.detail.contains("see in c.n1.7.99.unstopped"));
     }
 
     #[test]

@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use io_autotune_protocol::{DeliveredCommand, Job, is_deliverable_variable};
 use serde::{Deserialize, Serialize};
 
+use super::place::{self, Place};
 use crate::config::{RunAs, SiteCommand};
 use crate::files::is_one_line;
-use crate::limited;
+use crate::{cgroup, limited, say, within};
+
+/// How long killed processes have to die.
+const DYING: Duration = Duration::from_millis(200);
 
 /// A command for one job. All that is needed to stop it is saved before it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +30,14 @@ pub(crate) struct Running {
     provides: Vec<String>,
     start_ms: u64,
     stop_ms: u64,
+    /// Of a command that runs as the user: a directory, and a control group with the memory that
+    /// its processes may have, in bytes. Root takes both away whatever the command does.
+    #[serde(default)]
+    place: Option<Place>,
+    #[serde(default)]
+    group: Option<PathBuf>,
+    #[serde(default)]
+    memory_most: u64,
 }
 
 impl Running {
@@ -33,6 +45,7 @@ impl Running {
         delivered: &DeliveredCommand,
         site: &SiteCommand,
         job: &Job,
+        spool: &Path,
     ) -> Result<Self, String> {
         let mut environment = BTreeMap::new();
         for variable in &delivered.environment {
@@ -50,20 +63,42 @@ impl Running {
         ] {
             environment.insert(name.to_owned(), value);
         }
+        let owner = (site.run_as == RunAs::User).then_some((job.uid, job.gid));
+        // A name that no other launch has on this host: what an earlier one has left is not in
+        // the way.
+        let place = owner.is_some().then(|| {
+            let base = place::base(site.directory.as_deref(), spool);
+            Place::new(base, format!("{}.{}", name_of(job), std::process::id()))
+        });
+        if let Some(place) = &place {
+            let path = place.path().display().to_string();
+            environment.insert("IO_AUTOTUNE_DIRECTORY".to_owned(), path);
+        }
         Ok(Self {
             name: delivered.name.clone(),
             start: site.start.clone(),
             stop: site.stop.clone(),
-            owner: (site.run_as == RunAs::User).then_some((job.uid, job.gid)),
+            owner,
             environment,
             provides: delivered.provides.clone(),
             start_ms: site.start_ms,
             stop_ms: site.stop_ms,
+            group: place.as_ref().and_then(|place| cgroup::place(place.name())),
+            place,
+            memory_most: site.memory_mib.saturating_mul(1024 * 1024),
         })
+    }
+
+    /// What its stop is called, if not by its job alone.
+    pub(super) fn unique_name(&self) -> Option<&str> {
+        self.place.as_ref().map(Place::name)
     }
 
     /// Starts it, within `most`; returns the job's variables that it provides.
     pub(crate) fn start(&self, most: Duration) -> io::Result<BTreeMap<String, String>> {
+        if let Some(place) = &self.place {
+            place.make(self.owner).map_err(io::Error::other)?;
+        }
         let limit = Duration::from_millis(self.start_ms).min(most);
         let output = self.run(&self.start, limit)?;
         let mut provided = BTreeMap::new();
@@ -86,21 +121,32 @@ impl Running {
         }
     }
 
-    pub(crate) fn stop(&self) -> io::Result<()> {
-        self.run(&self.stop, Duration::from_millis(self.stop_ms))
-            .map(drop)
+    /// Stops it, unless it `runs` no more, and takes away what it has left of processes and files,
+    /// for which `removal` is the time. Each is tried whatever becomes of the others.
+    pub(super) fn end(&self, runs: bool, removal: Duration) -> io::Result<()> {
+        let mut problems = Vec::new();
+        let mut tried = |ended: io::Result<()>| {
+            problems.extend(ended.err().map(|error| error.to_string()));
+        };
+        if runs {
+            let limit = Duration::from_millis(self.stop_ms);
+            tried(self.run(&self.stop, limit).map(drop));
+        }
+        if let Some(group) = &self.group {
+            tried(cgroup::end(group, DYING));
+        }
+        if let Some(place) = &self.place {
+            tried(place.remove(removal));
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(io::Error::other(problems.join("; ")))
+        }
     }
 
     fn run(&self, argv: &[String], limit: Duration) -> io::Result<String> {
-        let (program, arguments) = argv
-            .split_first()
-            .ok_or_else(|| io::Error::other("it has no program"))?;
-        let mut command = Command::new(program);
-        command.args(arguments);
-        if let Some((uid, gid)) = self.owner {
-            // Setting a uid makes the standard library drop root's supplementary groups.
-            command.gid(gid).uid(uid);
-        }
+        let mut command = self.command(argv)?;
         let environment = self
             .environment
             .iter()
@@ -112,10 +158,33 @@ impl Running {
             Err(io::Error::other(format!("it ended with {}", ended.how)))
         }
     }
+
+    fn command(&self, argv: &[String]) -> io::Result<Command> {
+        let (program, arguments) = argv
+            .split_first()
+            .ok_or_else(|| io::Error::other("it has no program"))?;
+        if let Some(group) = &self.group {
+            match cgroup::make(group, self.memory_most) {
+                Ok(()) => return Ok(within::command(group, self.owner, argv)),
+                Err(error) => say(&format!(
+                    "{}: {error}; what the command {} leaves running is not killed",
+                    group.display(),
+                    self.name
+                )),
+            }
+        }
+        let mut command = Command::new(program);
+        within::as_user(command.args(arguments), self.owner);
+        Ok(command)
+    }
+}
+
+fn name_of(job: &Job) -> String {
+    format!("{}.{}.{}", job.cluster, job.node, job.job_id)
 }
 
 #[cfg(test)]
-pub(crate) fn stand_in(directory: &std::path::Path, start: &str) -> Running {
+pub(crate) fn stand_in(directory: &Path, start: &str) -> Running {
     let shell = |line: &str| vec!["/bin/sh".to_owned(), "-c".to_owned(), line.to_owned()];
     let mark = directory.join("started");
     Running {
@@ -127,6 +196,18 @@ pub(crate) fn stand_in(directory: &std::path::Path, start: &str) -> Running {
         provides: vec!["MOUNT".into()],
         start_ms: 20_000,
         stop_ms: 20_000,
+        place: None,
+        group: None,
+        memory_most: 0,
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn stand_in_that_stops_by(directory: &Path, stop: &str) -> Running {
+    let line = format!("cd {}; {stop}", directory.display());
+    Running {
+        stop: vec!["/bin/sh".to_owned(), "-c".to_owned(), line],
+        ..stand_in(directory, "")
     }
 }
 

@@ -48,6 +48,15 @@ impl SavedDirectory {
         }
     }
 
+    pub(crate) fn spool(&self) -> &Path {
+        &self.spool
+    }
+
+    /// What a job's stop is called.
+    pub(crate) fn name_of(&self, job_id: u32) -> String {
+        format!("{}.{}.{job_id}", self.cluster, self.node)
+    }
+
     pub(crate) fn all(spool: &Path) -> Result<Vec<Self>, DirectoryError> {
         let mut all = Vec::new();
         let saved = spool.join("saved");

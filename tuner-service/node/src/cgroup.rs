@@ -1,0 +1,175 @@
+//! A control group around what a site's command starts for a job: whatever has become of those
+//! processes, stopped or traced by the job, they are killed together.
+//!
+//! Version 2 is used where it is mounted, else version 1's freezer. The groups are at
+//! `io-autotune/` in its root, out of slurmd's: slurmd's end is not theirs.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::files;
+
+const OURS: &str = "io-autotune";
+const KIND: &[u8] = b"cgroup";
+/// The processes of all of a command's children, of version 2 with the controller.
+const PIDS_MOST: u32 = 4096;
+/// A killed process leaves its group a little later, of which version 1 tells nobody.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// Where a group of this name is to be made; `None` on a host without control groups.
+pub(crate) fn place(name: &str) -> Option<PathBuf> {
+    let mut groups = String::new();
+    for line in files::mounts().ok()? {
+        let line = line.ok()?;
+        if line.windows(KIND.len()).any(|part| part == KIND) {
+            groups.push_str(&String::from_utf8_lossy(&line));
+            groups.push('\n');
+        }
+    }
+    Some(root(&groups)?.join(OURS).join(name))
+}
+
+fn root(mountinfo: &str) -> Option<PathBuf> {
+    // proc_pid_mountinfo(5): the mount point is the fifth field; after " - " come the file
+    // system's type, its source and its options.
+    let found = |is_it: &dyn Fn(&str, &str) -> bool| {
+        mountinfo.lines().find_map(|line| {
+            let (mount, system) = line.split_once(" - ")?;
+            let mut system = system.split(' ');
+            let (kind, options) = (system.next()?, system.nth(1)?);
+            let point = mount.split(' ').nth(4)?;
+            is_it(kind, options).then(|| PathBuf::from(point))
+        })
+    };
+    found(&|kind, _| kind == "cgroup2").or_else(|| {
+        found(&|kind, options| kind == "cgroup" && options.split(',').any(|one| one == "freezer"))
+    })
+}
+
+/// Makes a group with limits as far as the host has them.
+pub(crate) fn make(group: &Path, memory_most: u64) -> io::Result<()> {
+    let ours = group.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    for directory in [ours, group] {
+        match fs::create_dir(directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    // Only controllers that the root hands down; there are none where version 1 has them.
+    for controller in ["+memory", "+pids"] {
+        let _ = fs::write(ours.join("cgroup.subtree_control"), controller);
+    }
+    for (limit, most) in [
+        ("memory.max", memory_most.to_string()),
+        ("memory.swap.max", "0".to_owned()),
+        ("pids.max", PIDS_MOST.to_string()),
+    ] {
+        if group.join(limit).exists() {
+            fs::write(group.join(limit), most)?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves this process into a group.
+pub(crate) fn enter(group: &Path) -> io::Result<()> {
+    fs::write(group.join("cgroup.procs"), "0")
+}
+
+/// Kills all processes of a group and removes it; no group is no error. Errs if a process has not
+/// died within `limit`: it is in an uninterruptible call.
+pub(crate) fn end(group: &Path, limit: Duration) -> io::Result<()> {
+    let until = Instant::now() + limit;
+    loop {
+        if !group.exists() {
+            return Ok(());
+        }
+        let living = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+        // From Linux 5.14 on all at once, those that are being made too; before, one by one, until
+        // there is none.
+        if fs::write(group.join("cgroup.kill"), "1").is_err() {
+            let pids = living.lines().filter_map(|pid| pid.parse().ok());
+            for pid in pids.filter(|pid| *pid > 1) {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
+        match fs::remove_dir(group) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if Instant::now() >= until => {
+                let why = format!(
+                    "{}: processes {} do not die: {error}",
+                    group.display(),
+                    living.split_whitespace().collect::<Vec<_>>().join(", ")
+                );
+                return Err(io::Error::other(why));
+            }
+            Err(_) => thread::sleep(LOOK_AGAIN),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn version_2_is_used_where_it_is_mounted_else_the_freezer() {
+        let one = "25 20 0:22 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                   26 20 0:23 / /sys/fs/cgroup/freezer rw,nosuid shared:9 - cgroup cgroup rw,freezer\n";
+        let two = "27 20 0:24 / /sys/fs/cgroup/unified rw shared:10 - cgroup2 cgroup2 rw\n";
+        assert_eq!(root(one).unwrap(), Path::new("/sys/fs/cgroup/freezer"));
+        let both = [one, two].concat();
+        assert_eq!(root(&both).unwrap(), Path::new("/sys/fs/cgroup/unified"));
+        assert_eq!(root("20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"), None);
+        assert_eq!(root("nonsense - \n - cgroup2\n"), None);
+    }
+
+    #[test]
+    fn the_limits_that_the_host_has_are_set() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("io-autotune/c.n1.7.1");
+        fs::create_dir_all(&group).unwrap();
+        fs::write(group.join("memory.max"), "max").unwrap();
+        make(&group, 1 << 30).unwrap();
+        let read = |name: &str| fs::read_to_string(group.join(name)).unwrap();
+        assert_eq!(read("memory.max"), "1073741824");
+        assert!(!group.join("pids.max").exists(), "no such controller");
+    }
+
+    #[test]
+    fn a_group_is_killed_with_those_that_are_stopped() {
+        let name = format!("test.{}", std::process::id());
+        let Some(group) = place(&name) else { return };
+        if make(&group, 1 << 30).is_err() {
+            // Only root makes groups.
+            return;
+        }
+        let script = "echo 0 > $0/cgroup.procs; setsid sleep 600 & kill -STOP $!; kill -STOP $$";
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", script])
+            .arg(&group)
+            .spawn()
+            .unwrap();
+        let inside = || fs::read_to_string(group.join("cgroup.procs")).unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while inside().lines().count() < 2 {
+            assert!(Instant::now() < end, "{}", inside());
+            thread::sleep(LOOK_AGAIN);
+        }
+        // Its parent has to wait for it, or it stays in its group.
+        let ended = thread::spawn(move || shell.wait());
+        super::end(&group, Duration::from_secs(20)).unwrap();
+        assert!(!ended.join().unwrap().unwrap().success());
+        assert!(!group.exists());
+        super::end(&group, Duration::ZERO).unwrap();
+    }
+}
