@@ -74,12 +74,27 @@ bool ioat_text_parse_u32(const char *text, size_t length, uint32_t *value)
     return true;
 }
 
-// Characters that make one line look like several or like other text (Unicode TR 36).
+// Characters that make one line look like several or like other text, or are not seen (Unicode TR
+// 36): the list of tuner-service/protocol/src/shown.rs.
 static bool is_deceptive(uint32_t point)
 {
-    return point < 0x20 || (point >= 0x7f && point <= 0x9f) || point == 0x061c ||
-           (point >= 0x200e && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2066 && point <= 0x2069);
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        {0x0, 0x1f},        {0x7f, 0x9f},       {0xad, 0xad},         {0x34f, 0x34f},
+        {0x600, 0x605},     {0x61c, 0x61c},     {0x6dd, 0x6dd},       {0x70f, 0x70f},
+        {0x890, 0x891},     {0x8e2, 0x8e2},     {0x115f, 0x1160},     {0x17b4, 0x17b5},
+        {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},     {0x2060, 0x206f},
+        {0x2800, 0x2800},   {0x3164, 0x3164},   {0xe000, 0xf8ff},     {0xfe00, 0xfe0f},
+        {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff0, 0xfffb},     {0x110bd, 0x110bd},
+        {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},   {0x1d173, 0x1d17a},
+        {0xe0000, 0xe0fff}, {0xf0000, 0xffffd}, {0x100000, 0x10fffd},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (point >= ranges[i].first && point <= ranges[i].last)
+            return true;
+    }
+    return false;
 }
 
 // The length of the printable UTF-8 character (RFC 3629) at `text`, or 0.

@@ -88,6 +88,11 @@ static void cleaning(void **state)
         {"\x80", "?"},
         // Right-to-left override.
         {"a\xe2\x80\xae\x62", "a???b"},
+        // A zero-width space, an isolate, a byte-order mark, a tag.
+        {"a\xe2\x80\x8b\x62", "a???b"},
+        {"a\xe2\x81\xa6\x62", "a???b"},
+        {"a\xef\xbb\xbf\x62", "a???b"},
+        {"a\xf3\xa0\x81\x81\x62", "a????b"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[64];
