@@ -41,7 +41,7 @@ build: ## Build everything into build/stage
 	$(MAKE) --no-print-directory -C spank-plugin $(PLUGIN_ARGS) all
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
-	install -m 755 target/release/examples/storm target/release/examples/lives build/workloads/
+	install -m 755 $(addprefix target/release/examples/,storm lives flood) build/workloads/
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
@@ -99,7 +99,7 @@ test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the sto
 test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin against a fake SPANK, and of Python that needs no cluster
 	@deploy/install-deps build test
 	$(MAKE) --no-print-directory -C spank-plugin test
-	$(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports
+	$(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports
 	$(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests $(LABORATORY)/tests -m "not store"
 
 test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's reading, on a PostgreSQL of their own

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from devcluster import Cluster, ClusterError
 
-from bench import answers, commands, growth, lives
+from bench import answers, commands, floods, growth, lives
 from bench.figures import Figure, table
 from bench.place import Place
 
@@ -26,12 +26,15 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="of each comparison")
     parser.add_argument("--lives", type=int, default=12800, help="in a round")
     parser.add_argument("--pairs", type=int, default=300, help="of commands")
-    parser.add_argument("--only", action="append", choices=["lives", "nodes", "growth", "commands"])
+    parser.add_argument(
+        "--only", action="append", choices=["lives", "nodes", "floods", "growth", "commands"]
+    )
     parser.add_argument("--write", type=Path, help="write the figures into this page too")
     options = parser.parse_args()
     parts: dict[str, Callable[[Place], list[Figure]]] = {
         "lives": lambda place: lives.figures(place, options.rounds, options.lives),
         "nodes": lambda place: answers.figures(place, options.rounds),
+        "floods": lambda place: floods.figures(place, options.rounds),
         "growth": lambda place: growth.figures(place, options.rounds, options.lives // 20),
         "commands": lambda place: commands.figures(place, options.pairs),
     }

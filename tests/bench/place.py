@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -15,8 +16,9 @@ from typing import Any
 
 from devcluster import Cluster, accounts, command, files, process, record
 from devcluster.parts import postgres
+from devcluster.ports import HOST, NODES_HOST
 from devcluster.supervisor import Supervisor
-from devcluster.users import SERVICE_USER
+from devcluster.users import JOB_USERS, SERVICE_USER
 
 DURABLE = {
     "fsync": "on",
@@ -88,7 +90,7 @@ class Place:
         """Make a database, empty or a copy, and drop it afterwards."""
         copied = f" template {template}" if template else ""
         self.sql("postgres", f"drop database if exists {name} with (force)")
-        self.sql("postgres", f"create database {name}{copied}")
+        self.sql("postgres", f'create database {name} owner "{SERVICE_USER}"{copied}')
         try:
             yield name
         finally:
@@ -98,19 +100,25 @@ class Place:
     def service(self, database: str, *, munge: bool = True, tcp: bool = False) -> Iterator[Service]:
         """Run an io-autotuned on a database; without munge its credentials cost nothing.
 
-        With ``tcp`` its clients ask by TCP, as compute nodes do.
+        With ``tcp`` its nodes ask by TCP, as compute nodes do.
         """
         paths = self.cluster.paths
         socket = self.directory / f"{database}.sock"
+        nodes_socket = self.directory / f"{database}-nodes.sock"
         service_toml = self.directory / f"{database}.toml"
         client_toml = self.directory / f"{database}-client.toml"
         port = _free_port()
-        endpoint = f"tcp:127.0.0.1:{port}" if tcp else f"unix:{socket}"
+        of_nodes = f"tcp:{NODES_HOST}:{port}" if tcp else f"unix:{nodes_socket}"
         pg = f"host={paths.pg_sockets}&port={self.record.ports.postgresql}&user={SERVICE_USER}"
         texts = {
             service_toml: f"""[listen]
 unix = "{socket}"
-tcp = "127.0.0.1:{port}"
+tcp = "{HOST}:{port}"
+nodes_unix = "{nodes_socket}"
+nodes_tcp = "{NODES_HOST}:{port}"
+# The nodes of one job are one host here, with fewer privileged ports than nodes.
+nodes_any_port = true
+host_connections = 20000
 [database]
 url = "postgres:///{database}?{pg}"
 [munge]
@@ -124,7 +132,8 @@ default = "romio"
 cluster = "{STUDIES_CLUSTER}"
 sources = []
 """,
-            client_toml: f"""endpoints = ["{endpoint}"]
+            client_toml: f"""endpoints = ["unix:{socket}", "tcp:{HOST}:{port}"]
+node_endpoints = ["{of_nodes}"]
 service_user = "{SERVICE_USER}"
 munge_socket = "{paths.munge_socket}"
 """,
@@ -156,6 +165,7 @@ munge_socket = "{paths.munge_socket}"
             child.terminate()
             child.wait(timeout=60)
             socket.unlink(missing_ok=True)
+            nodes_socket.unlink(missing_ok=True)
 
     def client(
         self, program: str, service: Service, *arguments: str, munge: bool = True
@@ -171,6 +181,64 @@ munge_socket = "{paths.munge_socket}"
         before = _children_seconds()
         text = command.run(argv, env=env, timeout=600.0).stdout
         return {**json.loads(text), "processor_seconds": _children_seconds() - before}
+
+    @contextmanager
+    def flooded(self, service: Service, floods: Sequence[Sequence[str]]) -> Iterator[None]:
+        """Let each user send all of these meanwhile.
+
+        A site's users send from another host: here they have a munged and a processor of their own
+        (:meth:`sharing_out_processors`).
+        """
+        paths = self.cluster.paths
+        unix = paths.run / "elsewhere-munge.sock"
+        munged = [
+            "munged",
+            "--foreground",
+            f"--key-file={paths.munge_key}",
+            f"--socket={unix}",
+            f"--pid-file={paths.run}/elsewhere-munged.pid",
+            f"--log-file={paths.log_of('elsewhere-munged')}",
+            f"--seed-file={paths.munge_spool}/elsewhere-seed",
+        ]
+        config = service.client_toml.with_name("elsewhere-client.toml")
+        text = service.client_toml.read_text(encoding="utf-8")
+        files.write(config, text.replace(str(paths.munge_socket), str(unix)), mode=0o644)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_last(munged, None))
+            ready = process.wait_until(
+                lambda: None if unix.is_socket() else "another munged is not there", READY_SECONDS
+            )
+            assert ready is None, ready
+            flood = [str(paths.bin / "flood"), f"--config={config}", "--seconds=3600"]
+            sending = [
+                stack.enter_context(_last([*flood, *arguments], account))
+                for account in map(accounts.find, JOB_USERS)
+                for arguments in floods
+            ]
+            yield
+            ended = [child.args for child in sending if child.poll() is not None]
+            assert not ended, f"floods ended early: {ended}"
+
+    @contextmanager
+    def sharing_out_processors(self) -> Iterator[None]:
+        """Leave the last processor to who floods; this process and the cluster have the others."""
+        everything = _processors()
+        assert len(everything) > 1, "a processor for senders and one for the service are needed"
+
+        def use(processors: Sequence[int]) -> None:
+            os.sched_setaffinity(0, processors)
+            for part in ("munged", "postgresql"):
+                pid = self.pid_of(part)
+                for one in [pid, *process.descendants([pid])]:
+                    for task in Path(f"/proc/{one}/task").iterdir():
+                        with contextlib.suppress(ProcessLookupError):
+                            os.sched_setaffinity(int(task.name), processors)
+
+        use(everything[:-1])
+        try:
+            yield
+        finally:
+            use(everything)
 
     def _credentials(self, *, munge: bool) -> dict[str, str]:
         return {} if munge else {"LD_LIBRARY_PATH": str(self.build / "free_munge")}
@@ -192,8 +260,36 @@ munge_socket = "{paths.munge_socket}"
         return self._supervisor().running()[part].identity.pid
 
 
+def _processors() -> list[int]:
+    """Return the processors that the first process may use."""
+    return sorted(os.sched_getaffinity(1))
+
+
+@contextmanager
+def _last(
+    argv: Sequence[str], account: accounts.Account | None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program on the last processor, when nobody else wants it, and end it."""
+    child = subprocess.Popen(
+        ["taskset", "--cpu-list", str(_processors()[-1]), "chrt", "--idle", "0", *argv],
+        env=command.base_env(),
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        user=None if account is None else account.uid,
+        group=None if account is None else account.gid,
+        extra_groups=None if account is None else account.groups,
+    )
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
 def _free_port() -> int:
-    with socket_module.create_server(("127.0.0.1", 0)) as server:
+    with socket_module.create_server((HOST, 0)) as server:
         return server.getsockname()[1]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from devcluster import command, files
 from devcluster.network import Namespace
+from devcluster.ports import HOST, NODES_HOST
 from harness import Site, await_true, command_lines
 
 BACKLOG = 64
@@ -161,13 +162,15 @@ SLOW_OUTAGES = {"service mute", "signer mute"}
 def _mute_listeners(site: Site) -> Iterator[None]:
     """Listen where a service that is stopped did; who waits for an answer is cut off at the end."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_mute_unix(site.paths.service_socket))
-        # A socket stays in the network that it was made in, and the cluster has one of its own.
-        with Namespace(site.paths.root).inside():
-            tcp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        tcp.bind(("127.0.0.1", site.service_port()))
-        tcp.listen(BACKLOG)
+        for path in (site.paths.service_socket, site.paths.nodes_socket):
+            stack.enter_context(_mute_unix(path))
+        for host in (HOST, NODES_HOST):
+            # A socket stays in the network that it was made in, and the cluster has one of its own.
+            with Namespace(site.paths.root).inside():
+                tcp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tcp.bind((host, site.service_port()))
+            tcp.listen(BACKLOG)
         yield
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ def service_beside(site: Site, name: str, service_toml: str) -> Iterator[Path]:
     unix = paths.run / f"{name}.sock"
     config = paths.etc / f"{name}.toml"
     text = service_toml.replace(str(paths.service_socket), str(unix))
-    text = re.sub(r"(?m)^tcp = .*$", "", text)
+    text = re.sub(r"(?m)^(tcp|nodes_tcp|nodes_unix) = .*$", "", text)
     account = accounts.find(SERVICE_USER)
     files.write(config, text, mode=0o640, gid=account.gid)
     argv = [str(paths.bin / "io-autotuned"), "--config", str(config)]
@@ -30,7 +31,13 @@ def service_beside(site: Site, name: str, service_toml: str) -> Iterator[Path]:
             argv, env=command.base_env(), output=paths.log_of(name), account=account
         )
     try:
-        await_true(f"the {name} service to listen", unix.is_socket)
+        await_true(f"the {name} service to listen", lambda: accepts(unix))
         yield unix
     finally:
         assert process.end(service, signal.SIGTERM, 20.0), f"the {name} service does not end"
+
+
+def accepts(unix: Path) -> bool:
+    """Tell whether something listens there: the file alone may be of a service that has ended."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(unix)) == 0

@@ -70,6 +70,7 @@ class Service:
             f"--first-job-id={1 + round_ * lives}",
             f"--deadline-ms={PATIENT_MS}",
             "--failing=60",
+            "--told",
             "--mixed=25",
             "--overriding=20",
             "--drifting=50",
@@ -101,13 +102,15 @@ def service(site: Site) -> Iterator[Service]:
     text = render.service_toml(site.paths, record)
     text = text.replace(f"/{render.DATABASE}?", f"/{DATABASE}?")
     text = re.sub(r"(?m)^sweep_seconds = .*$", "sweep_seconds = 0.5", text)
-    # A run that ends well has no outcome but its report.
+    # A run whose outcome comes late is judged before, and again after.
     text = text.replace("[reconcile]\n", "[reconcile]\noutcome_patience_seconds = 0\n")
-    site.sql(f"create database {DATABASE}")
+    # As on a site with one role: the service makes the schema.
+    site.sql(f'create database {DATABASE} owner "{SERVICE_USER}"')
     config = site.paths.etc / f"{DATABASE}-client.toml"
     with service_beside(site, DATABASE, text) as unix:
         clients = site.paths.client_toml.read_text(encoding="utf-8")
-        clients = re.sub(r"(?m)^endpoints = .*$", f'endpoints = ["unix:{unix}"]', clients)
+        ours = f'endpoints = ["unix:{unix}"]'
+        clients = re.sub(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", clients)
         files.write(config, clients, mode=0o644)
         yield Service(site, config)
     site.sql(f"drop database {DATABASE}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 from devcluster import files
 from harness import ALICE, Site, asked, await_true, lines
-from outages import PATIENCE_MS, patient_hooks
+from mounting import NODE_TOML, RCLONE, fuse_for_users, rclone
 
 BUFFER = """
 name = "stager"
@@ -33,11 +32,6 @@ environment = [{ variable = "BUFFER_WORKERS", value = "{workers}" }]
 COMMAND = """#!/bin/bash
 # $1: start or stop; $2: a directory of the test's.
 echo "$1 workers=$BUFFER_WORKERS job=$IO_AUTOTUNE_JOB_ID uid=$UID groups=$(id -G)" >> "$2/log"
-"""
-
-NODE_TOML = """
-[exclusive]
-cpus = 8
 """
 
 FUSE = ("fuse", "fuseblk")
@@ -125,49 +119,11 @@ def test_a_command_that_fails_costs_the_job_nothing(
         assert [line.split()[0] for line in log] == ["start", "stop"], "what failed is stopped"
 
 
-RCLONE = "accelerator=rclone-vfs"
-RCLONE_MS = PATIENCE_MS // 3
-
-
 @pytest.fixture
 def fuse() -> Iterator[None]:
-    """Let users open /dev/fuse, as udev does, or skip the test where there is none."""
-    device = Path("/dev/fuse")
-    for program in ("rclone", "fusermount3"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed: deploy/install-deps test")
-    if not device.exists():
-        pytest.skip("there is no /dev/fuse on this host")
-    mode = stat.S_IMODE(device.stat().st_mode)
-    device.chmod(0o666)
-    try:
+    """Let users open /dev/fuse, or skip the test."""
+    with fuse_for_users():
         yield
-    finally:
-        device.chmod(mode)
-
-
-@contextmanager
-def rclone(site: Site) -> Iterator[tuple[Path, Path]]:
-    """Let jobs have rclone-vfs; yield what it is in front of, and where it mounts."""
-    slow, mounts = (site.paths.scratch / name for name in ("slow", "mounts"))
-    for path, mode in ((slow, 0o755), (mounts, 0o1777)):
-        path.mkdir()
-        path.chmod(mode)
-    script = site.paths.bin / "rclone-vfs"
-    argv = [f'["{script}", "{verb}", ":local:{slow}", "{mounts}"]' for verb in ("start", "stop")]
-    # rclone is a large program: that it starts is tested, not how fast it does on this host.
-    command = (
-        f'[[commands]]\nname = "rclone-vfs"\nstart = {argv[0]}\nstop = {argv[1]}\n'
-        f"start_ms = {RCLONE_MS}\nstop_ms = {RCLONE_MS}\n"
-    )
-    try:
-        with site.nodes_configured(NODE_TOML + command), patient_hooks(site):
-            yield slow, mounts
-        assert str(mounts) not in Path("/proc/self/mounts").read_text(encoding="utf-8")
-    finally:
-        shutil.rmtree(slow)
-        # Never through a mount that is still there.
-        mounts.rmdir()
 
 
 @pytest.mark.usefixtures("fuse")
@@ -192,7 +148,7 @@ def test_rclone_reads_through_a_cache_of_the_jobs_own(site: Site) -> None:
         assert text[0] == "what the job reads"
         assert text[1] in FUSE, "it was not read through FUSE"
         assert "written" not in text, "the cache is for reading only"
-        assert not list(mounts.iterdir()), "the mount, or its cache, is still there"
+        await_true("the mount and its cache to be gone", lambda: not list(mounts.iterdir()))
         assert (slow / "input").exists()
 
 

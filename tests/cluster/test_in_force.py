@@ -155,9 +155,9 @@ def test_a_value_that_only_the_ranks_are_given_is_noticed_by_the_control_variabl
     ("what", "body"),
     [
         ("nothing", "true"),
-        ("garbage", "head -c 200000 /dev/urandom > $MPI_IO_IN_FORCE"),
+        ("garbage", "head -c 200000 /dev/urandom > $MPI_IO_IN_FORCE; true"),
         ("removed", 'rm -f "$MPI_IO_IN_FORCE"; test -e "$MPI_IO_IN_FORCE"'),
-        ("a lot", "yes romio_ds_write disable | head -c 2000000 > $MPI_IO_IN_FORCE"),
+        ("a lot", "yes romio_ds_write disable | head -c 2000000 > $MPI_IO_IN_FORCE; true"),
     ],
 )
 def test_whatever_a_user_writes_there_the_job_is_reported(site: Site, what: str, body: str) -> None:

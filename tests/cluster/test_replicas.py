@@ -36,7 +36,8 @@ def _both_are_asked(site: Site) -> None:
     path = site.paths.client_toml
     endpoints = [f"unix:{site.paths.service_socket}", f"unix:{site.paths.run / 'second.sock'}"]
     clients = path.read_text(encoding="utf-8")
-    both = re.sub(r"(?m)^endpoints = .*$", f"endpoints = {json.dumps(endpoints)}", clients)
+    ours = f"endpoints = {json.dumps(endpoints)}"
+    both = re.sub(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", clients)
     files.write(path, both, mode=0o644)
 
 

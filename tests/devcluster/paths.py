@@ -156,6 +156,11 @@ class Paths:
         return self.run / "io-autotuned.sock"
 
     @property
+    def nodes_socket(self) -> Path:
+        """Its socket for root of the nodes."""
+        return self.run / "nodes.sock"
+
+    @property
     def pg_sockets(self) -> Path:
         """The directory of PostgreSQL's socket."""
         return self.run / "pg"

@@ -13,6 +13,9 @@ from devcluster.record import Ports
 HOST = "127.0.0.1"
 """Where everything listens."""
 
+NODES_HOST = "127.0.0.2"
+"""Where io-autotuned listens for root of the nodes, on the same port."""
+
 LOWEST = 10240
 """Ports below are left to the system's services."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 from devcluster import command
 from devcluster.cgroups import MOUNTPOINT
 from devcluster.paths import Paths
-from devcluster.ports import HOST
+from devcluster.ports import HOST, NODES_HOST
 from devcluster.record import Record
 from devcluster.settings import Setting, quote, to_toml
-from devcluster.users import COLLECTOR_USER, SERVICE_USER, SLURM_USER
+from devcluster.users import COLLECTOR_USER, DATABASE_ADMIN, SERVICE_USER, SLURM_USER
 from devcluster.variant import Variant
 
 CPUS_PER_NODE = 8
@@ -242,9 +243,12 @@ innodb_doublewrite = 0
 
 def client_toml(paths: Paths, record: Record) -> str:
     """Return the configuration of io-autotune and io-autotune-node."""
-    endpoints = [f"unix:{paths.service_socket}", f"tcp:{HOST}:{record.ports.service}"]
+    port = record.ports.service
+    endpoints = [f"unix:{paths.service_socket}", f"tcp:{HOST}:{port}"]
+    of_nodes = [f"unix:{paths.nodes_socket}", f"tcp:{NODES_HOST}:{port}"]
     return (
         f"{_NOTICE}endpoints = {to_toml(list(endpoints))}\n"
+        f"node_endpoints = {to_toml(list(of_nodes))}\n"
         f"service_user = {quote(SERVICE_USER)}\n"
         f"{_signing(paths, record.variant, 'munge_socket')}\n"
     )
@@ -257,18 +261,23 @@ def _signing(paths: Paths, variant: Variant, munge_socket: str) -> str:
     return f'auth = "munge"\n{munge_socket} = {quote(str(paths.munge_socket))}'
 
 
+def database_url(paths: Paths, record: Record, role: str) -> str:
+    """Return the URL by which a role reaches the service's database."""
+    where = f"host={paths.pg_sockets}&port={record.ports.postgresql}"
+    return f"postgres:///{DATABASE}?{where}&user={role}"
+
+
 def service_toml(paths: Paths, record: Record) -> str:
     """Return the configuration of io-autotuned."""
-    url = (
-        f"postgres:///{DATABASE}?host={paths.pg_sockets}"
-        f"&port={record.ports.postgresql}&user={SERVICE_USER}"
-    )
+    url = database_url(paths, record, SERVICE_USER)
     return f"""{_NOTICE}
 {_signing(paths, record.variant, "munge.socket")}
 
 [listen]
 unix = {quote(str(paths.service_socket))}
 tcp = "{HOST}:{record.ports.service}"
+nodes_unix = {quote(str(paths.nodes_socket))}
+nodes_tcp = "{NODES_HOST}:{record.ports.service}"
 
 [database]
 url = {quote(url)}
@@ -331,17 +340,17 @@ timezone = 'UTC'
 
 
 def pg_hba_conf() -> str:
-    """Return pg_hba.conf: the service's role by the local socket, and nobody else."""
-    return f"{_NOTICE}local all {SERVICE_USER} peer map=service\n"
+    """Return pg_hba.conf: the service's role and the superuser, by the local socket."""
+    return f"{_NOTICE}local all {SERVICE_USER},{DATABASE_ADMIN} peer map=service\n"
 
 
 def pg_ident_conf() -> str:
-    """Return pg_ident.conf: who has the service's role.
+    """Return pg_ident.conf: who has which role.
 
     root is there because the report's environment lies where the service's user may not look.
     """
-    users = (SERVICE_USER, "root")
-    return _NOTICE + "".join(f"service {user} {SERVICE_USER}\n" for user in users)
+    pairs = itertools.product((SERVICE_USER, "root"), (SERVICE_USER, DATABASE_ADMIN))
+    return _NOTICE + "".join(f"service {user} {role}\n" for user, role in pairs)
 
 
 def _settings(settings: Mapping[str, Setting]) -> str:

@@ -10,6 +10,8 @@ from devcluster import command
 
 SERVICE_USER = "io-autotune"
 """Runs PostgreSQL and io-autotuned."""
+DATABASE_ADMIN = "postgres"
+"""PostgreSQL's superuser: a role, which the service's user and root may take."""
 JOB_USERS = ("io-alice", "io-bob")
 """Submit jobs."""
 SLURM_USER = "slurm"

@@ -189,8 +189,8 @@ class Actor:
         before = path.read_text(encoding="utf-8")
         quoted = f'"unix:{self._paths.run / "soak-proxy.sock"}"'
         ours = f"endpoints = [{', '.join([quoted] * endpoints)}]"
-        text, count = re.subn(r"(?m)^endpoints = .*$", ours, before)
-        assert count == 1, f"client.toml names no endpoints:\n{before}"
+        text, count = re.subn(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", before)
+        assert count == len(("users", "nodes")), f"client.toml lacks endpoints:\n{before}"
         # The flusher reads it at each pass: until then it would tell the node that all is well.
         self._supervisor.end("flusher")
         files.write(path, text, mode=0o644)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -63,6 +64,36 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path, today: Path) -> Non
     today.symlink_to(other)
     run(tmp_path)
     assert other.read_text(encoding="utf-8") == ""
+
+
+def test_a_link_that_is_swapped_in_is_never_followed(tmp_path: Path, today: Path) -> None:
+    # Whoever may write the spool's directory puts a file there to be looked at, and a link to be
+    # written to: to look first and then append follows it within a few of these runs.
+    spool, aside = tmp_path / "spool", tmp_path / "spool" / "aside"
+    spool.mkdir()
+    victim = tmp_path / "victim"
+    victim.write_text("", encoding="utf-8")
+    swapped = spool / today.name
+    over = threading.Event()
+
+    def swap() -> None:
+        while not over.is_set():
+            aside.symlink_to(victim)
+            aside.rename(swapped)
+            aside.write_text("", encoding="utf-8")
+            aside.rename(swapped)
+
+    attacker = threading.Thread(target=swap)
+    attacker.start()
+    try:
+        for _ in range(300):
+            run(spool)
+            if victim.stat().st_size > 0:
+                break
+    finally:
+        over.set()
+        attacker.join()
+    assert victim.read_text(encoding="utf-8") == ""
 
 
 def test_a_full_disk_is_no_failure(tmp_path: Path) -> None:

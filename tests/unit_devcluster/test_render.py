@@ -182,6 +182,10 @@ def test_client_toml() -> None:
             "unix:/var/lib/io-autotune-dev/run/io-autotuned.sock",
             "tcp:127.0.0.1:10241",
         ],
+        "node_endpoints": [
+            "unix:/var/lib/io-autotune-dev/run/nodes.sock",
+            "tcp:127.0.0.2:10241",
+        ],
         "service_user": "io-autotune",
         "auth": "munge",
         "munge_socket": "/var/lib/io-autotune-dev/run/munge.sock",
@@ -201,6 +205,8 @@ def test_service_toml() -> None:
         "listen": {
             "unix": "/var/lib/io-autotune-dev/run/io-autotuned.sock",
             "tcp": "127.0.0.1:10241",
+            "nodes_unix": "/var/lib/io-autotune-dev/run/nodes.sock",
+            "nodes_tcp": "127.0.0.2:10241",
         },
         "database": {},
         "auth": "munge",
@@ -221,10 +227,12 @@ def test_postgresql_listens_on_no_network() -> None:
     assert "listen_addresses = ''" in lines
     assert "port = 10243" in lines
     (access,) = rules(render.pg_hba_conf())
-    assert access == "local all io-autotune peer map=service"
+    assert access == "local all io-autotune,postgres peer map=service"
     assert rules(render.pg_ident_conf()) == [
         "service io-autotune io-autotune",
+        "service io-autotune postgres",
         "service root io-autotune",
+        "service root postgres",
     ]
 
 

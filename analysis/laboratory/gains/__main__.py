@@ -121,7 +121,7 @@ def _allowed(cluster: Cluster, case: Case, place: Path, device: str) -> Iterator
         return
     fast = cluster.paths.scratch / f"{case.accelerator}-fast"
     fast.mkdir()
-    fast.chmod(0o1777)
+    fast.chmod(0o755)
     text = "[exclusive]\ncpus = 8\n" + (
         case.node_toml.replace("{device}", device)
         .replace("{place}", str(place))

@@ -110,8 +110,8 @@ CASES = (
         Throttle(read_iops=100),
         prepare=INPUT,
         node_toml='[[commands]]\nname = "rclone-vfs"\n'
-        'start = ["{bin}/rclone-vfs", "start", ":local:{place}", "{fast}"]\n'
-        'stop = ["{bin}/rclone-vfs", "stop", ":local:{place}", "{fast}"]\n',
+        'start = ["{bin}/rclone-vfs", "start", ":local:{place}"]\n'
+        'stop = ["{bin}/rclone-vfs", "stop", ":local:{place}"]\ndirectory = "{fast}"\n',
     ),
     Case(
         "page-cache+romio",

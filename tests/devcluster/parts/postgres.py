@@ -13,9 +13,10 @@ from devcluster.parts.part import Part
 from devcluster.paths import Paths
 from devcluster.record import Record
 from devcluster.render import DATABASE
-from devcluster.users import SERVICE_USER
+from devcluster.users import DATABASE_ADMIN, SERVICE_USER
 
 _DEBIAN = Path("/usr/lib/postgresql")
+_ROLES = Path(__file__).resolve().parents[3] / "deploy" / "sql" / "roles.sql"
 
 
 def programs(data: Path, debian: Path = _DEBIAN) -> Path:
@@ -53,12 +54,13 @@ def _in_path() -> Path:
 
 
 def connect_args(paths: Paths, record: Record) -> list[str]:
-    """Return the options by which PostgreSQL's clients reach the cluster's own."""
-    return [f"--host={paths.pg_sockets}", f"--port={record.ports.postgresql}"]
+    """Return the options by which PostgreSQL's clients reach the cluster's own, as superuser."""
+    where = [f"--host={paths.pg_sockets}", f"--port={record.ports.postgresql}"]
+    return [*where, f"--username={DATABASE_ADMIN}"]
 
 
 def part(paths: Paths, record: Record) -> Part:
-    """Return the part; the service's user runs PostgreSQL and is its superuser."""
+    """Return the part; the service's user runs PostgreSQL, and its role is the deployed one."""
     account = accounts.find(SERVICE_USER)
     directory = programs(paths.pg_data)
     connect = connect_args(paths, record)
@@ -74,7 +76,7 @@ def part(paths: Paths, record: Record) -> Part:
             [
                 str(directory / "initdb"),
                 f"--pgdata={new}",
-                f"--username={SERVICE_USER}",
+                f"--username={DATABASE_ADMIN}",
                 "--auth=peer",
                 "--encoding=UTF8",
                 "--locale=C",
@@ -93,11 +95,13 @@ def part(paths: Paths, record: Record) -> Part:
 
     def complete() -> None:
         query = f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'"
-        argv = [str(directory / "psql"), *connect, "--no-psqlrc", "--tuples-only", "--no-align"]
-        argv += ["--dbname=postgres", f"--command={query}"]
+        psql = [str(directory / "psql"), *connect, "--no-psqlrc", "--quiet"]
+        argv = [*psql, "--tuples-only", "--no-align", "--dbname=postgres", f"--command={query}"]
         if command.run(argv, user=SERVICE_USER).stdout.strip() != "1":
             create = [str(directory / "createdb"), *connect, "--maintenance-db=postgres", DATABASE]
             command.run(create, user=SERVICE_USER)
+        roles = [*psql, "--set=ON_ERROR_STOP=1", "--single-transaction", f"--dbname={DATABASE}"]
+        command.run(roles, user=SERVICE_USER, stdin=_ROLES.read_text(encoding="utf-8"))
 
     return Part(
         name="postgresql",

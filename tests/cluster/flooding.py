@@ -1,0 +1,84 @@
+"""Users who send the service as much as it takes, beside what a test does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from threading import Thread
+
+from harness import BOB, SECONDS, Json, Site
+
+KINDS = {
+    "description": ("--connections=32", "openapi"),
+    "description over TCP": ("--connections=32", "--tcp", "openapi"),
+    "long lists": ("--connections=32", "runs"),
+    "lists of studies": ("--connections=32", "studies"),
+    "no credentials": ("--connections=32", "refused"),
+    "bodies over TCP": ("--connections=300", "--tcp", "bodies"),
+    "dripping bodies": ("--connections=64", "drip"),
+    "silence": ("--connections=600", "silence"),
+    "silence at the door for nodes": ("--connections=600", "--nodes", "--tcp", "silence"),
+}
+"""What a user sends, by arguments of ``flood`` (tuner-service/protocol/examples/flood.rs)."""
+
+
+class Flood:
+    """One that goes on for so many seconds."""
+
+    def __init__(
+        self, site: Site, arguments: Sequence[str], seconds: float, user: str = BOB
+    ) -> None:
+        """Begin it."""
+        argv = ["flood", f"--config={site.paths.client_toml}", f"--seconds={seconds}", *arguments]
+        self._done: list[subprocess.CompletedProcess[str]] = []
+        patience = seconds + SECONDS
+        self._thread = Thread(
+            target=lambda: self._done.append(site.cluster.run_as(user, argv, timeout=patience))
+        )
+        self._thread.start()
+
+    def is_on(self) -> bool:
+        """Return whether it goes on."""
+        return self._thread.is_alive()
+
+    def seen(self) -> Json:
+        """Wait for its end; return what came back, by kind."""
+        self._thread.join()
+        seen: Json = json.loads(self._done[0].stdout)
+        return seen
+
+
+@contextmanager
+def floods(
+    site: Site, wanted: Sequence[Sequence[str]], seconds: float, users: Sequence[str] = (BOB,)
+) -> Iterator[list[Flood]]:
+    """Let each user send all of these at once."""
+    with ExitStack() as stack:
+        begun = []
+        for user in users:
+            for arguments in wanted:
+                begun.append(Flood(site, arguments, seconds, user))
+                stack.callback(begun[-1].seen)
+        yield begun
+
+
+def starts(
+    site: Site, app: str, first_job_id: int, count: int, *, clients: int = 2, studies: int = 4
+) -> Json:
+    """Ask for starts as prologs do, one after another, with their deadline; return the times."""
+    argv = [
+        "lives",
+        f"--config={site.paths.client_toml}",
+        f"--cluster={site.cluster_name}",
+        f"--app={app}",
+        f"--first-job-id={first_job_id}",
+        f"--lives={count}",
+        f"--clients={clients}",
+        f"--studies={studies}",
+        "--starts-only",
+    ]
+    done = site.cluster.run_as("root", argv, timeout=count * 2 + SECONDS)
+    summary: Json = json.loads(done.stdout)
+    return summary

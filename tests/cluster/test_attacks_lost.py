@@ -1,0 +1,172 @@
+"""Attacks on what is remembered: history without a job, text that is not what it looks like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from devcluster import command, files, render
+from devcluster.users import SERVICE_USER
+from harness import ALICE, ROOT, Site, asked, await_true
+from services import service_beside
+
+DATABASE = "lost"
+MADE_UP_JOB = 3_999_100
+STAMP = """io-autotune-stamp 1
+step 4294967291
+start_ns 1000000000
+end_ns 3000000000
+nodes 1
+tasks 1
+exited 1
+wait_status 0
+"""
+"""A batch step that ended well after two seconds."""
+
+
+@dataclass(frozen=True)
+class Rogue:
+    """Root of a node, which starts and ends runs as it likes, and a Slurm that can forget."""
+
+    site: Site
+    config: Path
+    directory: Path
+    forgets: Path
+
+    def helper(self, action: str, job_id: int) -> None:
+        """Run the node's helper as slurmd would in the prolog or epilog of a job of alice's."""
+        uid = self.site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
+        environment = {
+            "SPANK_IO_AUTOTUNE": f"app=lost-{job_id},mode=observe",
+            "SLURM_CLUSTER_NAME": self.site.cluster_name,
+            "SLURMD_NODENAME": "n1",
+            "SLURM_JOB_ID": str(job_id),
+            "SLURM_JOB_UID": uid,
+            "SLURM_JOB_GID": uid,
+            "SLURM_JOB_NUM_NODES": "1",
+            "SLURM_JOB_PARTITION": "main",
+            "SLURM_JOB_CPUS_PER_NODE": "1",
+            "SLURM_JOB_NODELIST": "n1",
+            "SLURM_JOB_EXIT_CODE2": "0:0",
+            "SLURM_JOB_DERIVED_EC": "0",
+        }
+        places = [f"--run-dir={self.directory / 'run'}", f"--spool-dir={self.directory / 'spool'}"]
+        argv = ["io-autotune-node", action, f"--config={self.config}", *places]
+        argv.append("--deadline-ms=20000")
+        done = self.site.cluster.run_as(ROOT, argv, env=environment)
+        assert "defaults" not in done.stderr, done.stderr
+
+    def start(self, job_id: int) -> None:
+        """Start a run, and let its batch step have run."""
+        self.helper("start", job_id)
+        node = self.directory / "run" / self.site.cluster_name / "n1"
+        files.write(node / str(job_id) / "step-4294967291.stamp", STAMP, mode=0o400)
+
+    def column(self, name: str, job_id: int) -> str:
+        """Return what the database has of the job's run."""
+        query = f"select coalesce({name}::text, '') from runs where job_id = {job_id}"
+        ((value,),) = self.site.sql(query, DATABASE)
+        return value
+
+    def verdict(self, job_id: int) -> tuple[str, str]:
+        """Wait until the job's run has its verdict, and return it with its reason."""
+        await_true("the verdict", lambda: self.column("state", job_id) != "in_flight")
+        return self.column("state", job_id), self.column("verdict", job_id)
+
+
+@pytest.fixture
+def rogue(site: Site) -> Iterator[Rogue]:
+    """Start a service that waits for nothing, whose Slurm forgets every job on demand."""
+    directory = site.paths.root / "lost"
+    files.directory(directory, 0o755)
+    forgets, squeue = directory / "forgets", directory / "squeue"
+    real = command.find("squeue")
+    script = f'#!/bin/sh\n[ -e {forgets} ] || exec {real} "$@"\n'
+    files.write(squeue, script, mode=0o755)
+    text = render.service_toml(site.paths, site.record())
+    text = text.replace(f"/{render.DATABASE}?", f"/{DATABASE}?")
+    text = re.sub(r"(?m)^squeue = .*\n", "", text)
+    text = text.replace("[slurm]\n", f'[slurm]\nsqueue = "{squeue}"\n')
+    text = re.sub(r"(?m)^sweep_seconds = .*$", "sweep_seconds = 0.2", text)
+    text = text.replace("[reconcile]\n", "[reconcile]\noutcome_patience_seconds = 0\n")
+    site.sql(f'create database {DATABASE} owner "{SERVICE_USER}"')
+    try:
+        with service_beside(site, DATABASE, text) as unix:
+            clients = site.paths.client_toml.read_text(encoding="utf-8")
+            ours = f'endpoints = ["unix:{unix}"]'
+            clients = re.sub(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", clients)
+            config = directory / "client.toml"
+            files.write(config, clients, mode=0o644)
+            yield Rogue(site, config, directory, forgets)
+    finally:
+        site.sql(f"drop database {DATABASE} with (force)")
+
+
+def test_a_made_up_job_that_no_source_ever_listed_does_not_count(rogue: Rogue) -> None:
+    rogue.start(MADE_UP_JOB)
+    rogue.helper("finish", MADE_UP_JOB)
+    state, why = rogue.verdict(MADE_UP_JOB)
+    assert (state, "no source ever listed the job" in why) == ("not_counted", True), why
+
+
+def test_a_job_that_slurm_has_forgotten_counts_if_it_was_listed(rogue: Rogue) -> None:
+    site = rogue.site
+    job = site.sbatch("sleep 600")
+    site.await_state(job, "RUNNING")
+    try:
+        rogue.start(job.job_id)
+        await_true("it to be seen", lambda: rogue.column("listed_at", job.job_id) != "")
+        # As after an outage of the service longer than MinJobAge.
+        rogue.forgets.touch()
+        rogue.helper("finish", job.job_id)
+        state, why = rogue.verdict(job.job_id)
+        assert (state, "could not be had" in why) == ("counted", True), why
+    finally:
+        rogue.forgets.unlink(missing_ok=True)
+        site.cluster.run_as(ALICE, ["scancel", str(job.job_id)])
+        site.ended(job)
+
+
+def test_a_reason_that_is_not_what_it_looks_like_is_refused(site: Site) -> None:
+    app = "lost-reasons"
+    site.run("true", asked(app))
+    for character in ("\u202e", "\u2066", "\u200b", "\ufeff", "\u061c"):
+        argv = ["io-autotune", "reset", app, "--why", f"fine {character}gnp.exe"]
+        done = site.cluster.run_as(ALICE, argv, check=False)
+        assert done.returncode != 0, ascii(character)
+        assert "invisible" in done.stderr
+        assert character not in done.stderr + done.stdout
+    assert site.sql("select count(*) from audit where why like '%gnp.exe%'") == [["0"]]
+
+
+def test_a_reason_of_an_earlier_release_is_shown_as_questions(site: Site) -> None:
+    app = "lost-stored"
+    site.run("true", asked(app))
+    study = site.pin(app, {"cb_nodes": "4"})["study_id"]
+    why = "U&'fine \\202Egnp.exe\\200B \\2066x'"
+    site.sql(f"update pins set why = {why} where study_id = {study}")
+    for user in (ALICE, ROOT):
+        shown = site.cluster.run_as(user, ["io-autotune", "status", "--study", str(study)]).stdout
+        assert "fine ?gnp.exe? ?x" in shown
+        argv = ["io-autotune", "status", "--study", str(study), "--json"]
+        json_text = site.cluster.run_as(user, argv).stdout
+        assert "fine \\u202egnp.exe\\u200b" in json_text
+        assert "\u202e" not in json_text
+
+
+def test_the_service_works_with_the_lesser_role(site: Site) -> None:
+    """Every test of this cluster shows that it suffices; this one, that it is the lesser one."""
+    roles = site.sql(
+        "select distinct usename, usesuper from pg_stat_activity join pg_user using (usename)"
+        " where application_name like 'io-autotuned%'"
+    )
+    assert roles == [["io-autotune", "f"]]
+    assert site.sql(
+        "select has_schema_privilege('io-autotune', 'public', 'create'),"
+        " has_database_privilege('io-autotune', current_database(), 'temporary'),"
+        " has_table_privilege('io-autotune', 'audit', 'update'),"
+        " has_table_privilege('io-autotune', 'audit', 'insert')"
+    ) == [["f", "f", "f", "t"]]

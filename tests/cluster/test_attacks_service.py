@@ -1,0 +1,317 @@
+"""What a user can send the service: no prolog waits for it, and it holds no more than a little."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import secrets
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from devcluster import accounts, command, files, process
+from devcluster.network import Namespace
+from devcluster.ports import NODES_HOST
+from devcluster.users import SERVICE_USER
+from flooding import KINDS, Flood, floods, starts
+from harness import ALICE, BOB, ROOT, Site, asked, await_true
+from services import service_beside
+from test_attacks import Sender, finish_of, start_of, to_service
+
+FLOOD_SECONDS = 6.0
+STARTS = 60
+"""Starts during a flood; each takes milliseconds, or misses the deadline of two seconds."""
+
+
+sender = pytest.fixture(scope="module")(to_service)
+
+
+@pytest.fixture
+def jobs(site: Site) -> Iterator[int]:
+    """Return a job id below which nothing is; what was started there is removed."""
+    first = 3_000_000_000 + secrets.randbelow(1_000_000_000)
+    yield first
+    site.sql(f"delete from runs where job_id >= {first} and state = 'in_flight'")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
+    site: Site, jobs: int, kind: str
+) -> None:
+    with floods(site, [KINDS[kind]], FLOOD_SECONDS) as (flood,):
+        began = starts(site, "attacks-flood", jobs, STARTS)
+        assert flood.is_on(), "the starts outlived the flood"
+    assert began["failed"] == 0, began["failures"]
+    assert not site.outage.exists(), "a prolog took the service for down"
+
+
+def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs: int) -> None:
+    for user in (ALICE, BOB):
+        site.run("true", asked(f"attacks-reset-{user}"), user=user)
+    resets = {
+        user: ["--connections=8", f"--study={site.study(f'attacks-reset-{user}')['study_id']}"]
+        for user in (ALICE, BOB)
+    }
+    everything = list(KINDS.values())
+    with floods(site, everything, 3 * FLOOD_SECONDS, (ALICE, BOB)) as begun:
+        for user, arguments in resets.items():
+            begun.append(Flood(site, [*arguments, "resets"], 3 * FLOOD_SECONDS, user))
+        began = starts(site, "attacks-floods", jobs, STARTS)
+        # Submitted by root: a user's own submission asks for a preview, which waits in their queue.
+        run = site.run("true", asked("attacks-floods"), user=ROOT)
+        assert all(flood.is_on() for flood in begun), "the starts outlived the floods"
+        for flood in begun[-2:]:
+            assert flood.seen().get("200", 0) <= 10 + 2 * (3 * FLOOD_SECONDS + 2), (
+                "resets are bounded"
+            )
+    assert began["failed"] == 0, began["failures"]
+    assert run["state"] == "counted"
+    assert "no answer" not in run["reason"]
+
+
+def resident(site: Site) -> int:
+    """Return the service's memory in bytes."""
+    (pid,) = [
+        pid
+        for pid in process.all_pids()
+        if f"{site.paths.bin}/io-autotuned".encode()
+        in _read(Path(f"/proc/{pid}/cmdline")).split(b"\0")[:1]
+        and str(site.paths.service_toml).encode() in _read(Path(f"/proc/{pid}/cmdline"))
+    ]
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    assert found
+    return int(found[1]) * 1024
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_bodies_of_nobody_are_not_read(site: Site) -> None:
+    """0.2.0 read each whole: 300 connections took 316 MB, which never came back."""
+    before = resident(site)
+    flood = Flood(site, KINDS["bodies over TCP"], FLOOD_SECONDS)
+    most = before
+    while flood.is_on():
+        most = max(most, resident(site))
+    assert "401" in flood.seen()
+    assert most - before < 64 << 20, f"{(most - before) >> 20} MiB more"
+
+
+def test_a_users_body_is_short_and_a_nodes_may_be_long(sender: Sender) -> None:
+    body = json.dumps({"request": {"app": "x" * 65536}}).encode()
+    answer = sender.signed(BOB, "/v1/preview", body)
+    assert (answer.status, "65536 bytes" in answer.body) == (413, True), answer
+    # 0.2.0 refused a report of more than 2 MiB for ever.
+    start = json.loads(
+        sender.signed(ROOT, "/v1/runs/start", json.dumps(start_of(3_999_101)).encode()).body
+    )
+    report = {**finish_of(3_999_101), "run_id": start["run_id"]}
+    step = report["steps"][0]
+    report["steps"] = [{**step, "step_id": number} for number in range(40_000)]
+    long = json.dumps(report).encode()
+    assert len(long) > 3_000_000
+    answer = sender.signed(ROOT, "/v1/runs/finish", long)
+    assert answer.status == 200, answer.body[:500]
+
+
+def test_who_asks_too_much_is_told_when_to_ask_again(site: Site) -> None:
+    flood = Flood(site, KINDS["long lists"], FLOOD_SECONDS)
+    said = ""
+    while flood.is_on() and not said:
+        said = site.tuner(BOB, "status").stderr
+    assert re.search(r"ask again in \d+ s", said), said
+    seen = flood.seen()
+    assert seen["429"] > 0, seen
+    # A burst of 100, and 20 a second.
+    assert seen["200"] <= 100 + 20 * (FLOOD_SECONDS + 2), seen
+    # It is one user's affair.
+    assert site.tuner(ALICE, "status").returncode == 0
+
+
+def test_lists_come_in_pages(site: Site, jobs: int, sender: Sender) -> None:
+    """The service makes no long answer, and the commands put pages together."""
+    many, of = 1100, 150
+    began = starts(site, "attacks-pages", jobs, many, clients=16, studies=of)
+    assert began["failed"] == 0, began["failures"]
+    for path, most in (("runs?limit=10000", 500), ("studies?limit=10000", 100)):
+        page = json.loads(sender.signed(ROOT, f"/v1/{path}", method="GET").body)
+        assert len(page) == most
+    runs = json.loads(site.tuner(ROOT, "history", f"--limit={many}", "--json").stdout)
+    ids = [run["run_id"] for run in runs]
+    assert len(ids) == many
+    assert ids == sorted(set(ids)), "each once, oldest first"
+    studies = json.loads(site.tuner(ROOT, "status", "--json").stdout)
+    named = [study["application"] for study in studies]
+    assert sum(name.startswith("attacks-pages") for name in named) == of
+    assert named == sorted(named)
+
+
+def test_the_door_for_nodes_is_closed_to_users(site: Site) -> None:
+    """On the Unix socket, and on TCP before the first byte: they cannot bind its ports."""
+    knock = (
+        "import socket, sys\n"
+        "one = socket.socket(socket.AF_INET if ':' in sys.argv[1] else socket.AF_UNIX)\n"
+        "one.settimeout(20)\n"
+        "host, _, port = sys.argv[1].rpartition(':')\n"
+        "one.connect((host, int(port)) if host else sys.argv[1])\n"
+        "one.sendall(b'GET /v1/health HTTP/1.0\\r\\n\\r\\n')\n"
+        "print(one.recv(100))\n"
+    )
+    for address in (str(site.paths.nodes_socket), f"{NODES_HOST}:{site.service_port()}"):
+        done = site.cluster.run_as(BOB, ["python3", "-c", knock, address], check=False)
+        assert "HTTP" not in done.stdout, f"{address}: {done.stdout}"
+    connection = http.client.HTTPConnection("io-autotuned")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(site.paths.nodes_socket))
+    connection.request("GET", "/v1/openapi.json")
+    assert connection.getresponse().status == 401, "root has no business there but runs"
+
+
+def test_a_user_has_so_many_studies_and_then_runs_the_default(site: Site) -> None:
+    text = site.paths.service_toml.read_text(encoding="utf-8")
+    uid = int(site.cluster.run_as(BOB, ["id", "-u"]).stdout)
+    have = int(
+        site.sql(
+            "select count(*) from studies s join applications a on a.id = s.application_id"
+            f" where owner_uid = {uid}"
+        )[0][0]
+    )
+    few = f"{text}\n[users]\nstudies = {have + 1}\n"
+    with service_beside(site, "few-studies", few) as unix:
+        beside = Sender(site, unix)
+
+        def start(job_id: int, app: str) -> tuple[int, str]:
+            body = start_of(job_id)
+            body["job"]["uid"] = uid
+            body["request"]["app"] = app
+            answer = beside.signed(ROOT, "/v1/runs/start", json.dumps(body).encode())
+            return answer.status, answer.body
+
+        assert start(3_999_201, "attacks-few-1")[0] == 200
+        status, said = start(3_999_202, "attacks-few-2")
+        assert (status, "too_many_studies" in said) == (422, True), said
+        assert start(3_999_203, "attacks-few-1")[0] == 200, "those that are there go on"
+        request = b'{"request": {"app": "attacks-few-2"}}'
+        preview = beside.signed(BOB, "/v1/preview", request)
+        assert "the most of a user" in preview.body, preview
+
+
+def test_refusals_fill_no_log(site: Site) -> None:
+    """0.2.0 wrote a line for each: 18 MB in 8 s."""
+    log = site.paths.log_of("io-autotuned")
+    before = log.stat().st_size
+    seen = Flood(site, KINDS["no credentials"], FLOOD_SECONDS).seen()
+    assert sum(seen.values()) > 0, seen
+    assert log.stat().st_size - before < 64 << 10
+
+
+def test_a_request_that_one_replica_has_read_is_refused_by_another(
+    site: Site, sender: Sender
+) -> None:
+    """MUNGE remembers on one host, SACK in one process: the database for all replicas."""
+    site.run("true", asked("attacks-replay"), user=ALICE)
+    path = f"/v1/studies/{site.study('attacks-replay')['study_id']}/reset"
+    text = site.paths.service_toml.read_text(encoding="utf-8")
+    with another_host_signs(site) as socket_of_munge:
+        elsewhere = text.replace(str(site.paths.munge_socket), str(socket_of_munge))
+        with service_beside(site, "elsewhere", elsewhere) as unix:
+            body, nonce = b'{"why": "replayed"}', secrets.token_hex(16)
+            credential = sender.credential(ALICE, path, body, nonce)
+            assert sender.send(path, body, nonce, credential).status == 200
+            again = Sender(site, unix).send(path, body, nonce, credential)
+            assert (again.status, "read before" in again.body) == (401, True), again
+
+
+@contextmanager
+def another_host_signs(site: Site) -> Iterator[Path]:
+    """Run a munged that knows the cluster's key and has read nothing; yield its socket."""
+    paths = site.paths
+    unix = paths.run / "elsewhere-munge.sock"
+    if site.record().variant.auth == "slurm":
+        yield unix
+        return
+    argv = [
+        "munged",
+        "--foreground",
+        f"--key-file={paths.munge_key}",
+        f"--socket={unix}",
+        f"--pid-file={paths.run}/elsewhere-munged.pid",
+        f"--log-file={paths.log_of('elsewhere-munged')}",
+        f"--seed-file={paths.munge_spool}/elsewhere-seed",
+        "--origin=127.0.0.9",
+    ]
+    log = paths.log_of("elsewhere-munged")
+    munged = process.spawn(argv, env=command.base_env(), output=log)
+    try:
+        await_true("another munged", unix.is_socket)
+        yield unix
+    finally:
+        process.end(munged, signal.SIGTERM, 20.0)
+
+
+def test_root_of_a_host_speaks_for_its_own_node_alone(site: Site) -> None:
+    """Where the site wants it: by the address that munged vouches for, and Slurm's NodeAddr."""
+    if site.record().variant.auth == "slurm":
+        pytest.skip("SACK's tokens name no host, and the nodes here have one address")
+    text = site.paths.service_toml.read_text(encoding="utf-8")
+    strict = text.replace("[access]", "[access]\ncheck_origins = true", 1)
+    path, body = "/v1/runs/start", json.dumps(start_of(3_999_401)).encode()
+    with another_host_signs(site) as elsewhere, service_beside(site, "strict", strict) as unix:
+        at_home = Sender(site, unix)
+        await_true(
+            "the service to know the nodes", lambda: at_home.signed(ROOT, path, body).status == 200
+        )
+        nonce = secrets.token_hex(16)
+        payload = at_home.payload(path, body, nonce)
+        to = site.cluster.run_as(ROOT, ["id", "-u", SERVICE_USER]).stdout.strip()
+        argv = ["munge", f"--socket={elsewhere}", f"--restrict-uid={to}", "--ttl=60"]
+        forged = site.cluster.run_as(ROOT, [*argv, "--string", payload]).stdout.strip()
+        answer = at_home.send(path, body, nonce, forged)
+        assert (answer.status, "is not at 127.0.0.9" in answer.body) == (403, True), answer
+        unknown = start_of(3_999_402)
+        unknown["job"]["node"] = "n77"
+        answer = at_home.signed(ROOT, path, json.dumps(unknown).encode())
+        assert (answer.status, "lists no node" in answer.body) == (503, True), answer
+
+
+def test_the_service_takes_the_sockets_that_systemd_holds_for_it(
+    site: Site, sender: Sender
+) -> None:
+    """While it is down its addresses are systemd's, and no user's to take."""
+    paths = site.paths
+    unix = {door: paths.run / f"activated-{door}.sock" for door in ("users", "nodes")}
+    config = paths.etc / "activated.toml"
+    text = paths.service_toml.read_text(encoding="utf-8")
+    account = accounts.find(SERVICE_USER)
+    files.write(config, text, mode=0o640, gid=account.gid)
+    argv = [
+        "systemd-socket-activate",
+        *(f"--listen={path}" for path in unix.values()),
+        f"--fdname={':'.join(unix)}",
+        str(paths.bin / "io-autotuned"),
+        f"--config={config}",
+    ]
+    with Namespace(paths.root).inside():
+        service = process.spawn(
+            argv, env=command.base_env(), output=paths.log_of("activated"), account=account
+        )
+    try:
+        await_true("systemd's sockets", lambda: all(path.is_socket() for path in unix.values()))
+        start = json.dumps(start_of(3_999_301)).encode()
+        answer = Sender(site, unix["nodes"]).signed(ROOT, "/v1/runs/start", start)
+        assert answer.status == 200, answer
+        assert Sender(site, unix["users"]).signed(ALICE, "/v1/runs", method="GET").status == 200
+        assert sender.signed(ALICE, "/v1/runs", method="GET").status == 200, "the other goes on"
+    finally:
+        process.end(service, signal.SIGTERM, 20.0)
+        for path in unix.values():
+            path.unlink(missing_ok=True)
