@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from devcluster import files
 from forging import forge
 from harness import ALICE, BOB, ROOT, Json, Site, asked
 
@@ -68,9 +70,13 @@ def made_up(site: Site, user: str) -> dict[str, str]:
 
 def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
     home = site.paths.home(BOB)
+    # The nodes' door does not even open: bob asks at the users'.
+    ours = site.paths.client_toml.read_text(encoding="utf-8")
+    config = site.paths.scratch / "trust-client.toml"
+    files.write(config, re.sub(r"(?m)^node_endpoints = .*\n", "", ours), mode=0o644)
     places = ["--run-dir", str(home / "run"), "--spool-dir", str(home / "spool")]
     for action in ("start", "finish"):
-        argv = ["io-autotune-node", action, *places]
+        argv = ["io-autotune-node", action, f"--config={config}", *places]
         done = site.cluster.run_as(BOB, argv, env=made_up(site, BOB), check=False)
         assert "only root" in done.stderr, f"{action} was not refused as forbidden: {done.stderr}"
     recorded = site.sql(f"select count(*) from runs where job_id = {MADE_UP_JOB}")

@@ -36,7 +36,7 @@ pub(crate) async fn finish(
     // Before anything that can fail.
     restore::put_back(&config, places);
     let node_job = node_job?;
-    let client = service.client();
+    let client = service.node_client();
     if node_job.is_later_component {
         return Ok(());
     }
@@ -180,7 +180,7 @@ pub(crate) async fn flush(
     every: Option<Duration>,
     began: Instant,
 ) -> ExitCode {
-    let (mut client, spool) = match (service.client(), Spool::open(&places.spool_dir)) {
+    let (mut client, spool) = match (service.node_client(), Spool::open(&places.spool_dir)) {
         (Ok(client), Ok(spool)) => (client, spool),
         (Err(error), _) => {
             say(&error.to_string());
@@ -215,7 +215,7 @@ pub(crate) async fn flush(
             () = &mut terminated => return ExitCode::SUCCESS,
             _ = ticks.tick() => {
                 // client.toml may name other endpoints by now.
-                match service.client() {
+                match service.node_client() {
                     Ok(now) => client = now,
                     Err(error) => say(&error.to_string()),
                 }

@@ -149,7 +149,12 @@ impl ServiceArguments {
         NodeConfig::load(&self.config.with_file_name("node.toml"))
     }
 
+    /// For sbatch, root's too: previews are given at the users' door alone.
     fn client(&self) -> Result<Client, ConfigError> {
+        Client::new(&ClientConfig::load(&self.config)?)
+    }
+
+    fn node_client(&self) -> Result<Client, ConfigError> {
         Client::new(&ClientConfig::load(&self.config)?.for_node())
     }
 }

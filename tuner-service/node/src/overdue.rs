@@ -269,7 +269,7 @@ mod tests {
         /// Passes so long after the directory was written, and returns the reports that wait.
         async fn after(&self, age: Duration) -> Vec<std::path::PathBuf> {
             let spool = Spool::open(&self.places.spool_dir).unwrap();
-            let client = self.service.client().unwrap();
+            let client = self.service.node_client().unwrap();
             let breaker = Breaker::of(&self.places.run_dir);
             let end = std::time::Instant::now() + Duration::from_secs(20);
             let now = fs::metadata(self.root.path().join("run/c/n1/7"))

@@ -88,7 +88,7 @@ pub(crate) async fn start(
         None,
     ))?;
 
-    match ask(service.client(), &places.run_dir, &request, deadline).await {
+    match ask(service.node_client(), &places.run_dir, &request, deadline).await {
         Ok(answer) => {
             remember(&watched, &answer);
             let settings = apply_settings(&answer, &request.job, &config, places, deadline);
