@@ -12,13 +12,9 @@ APPLICATION = "tuning-strided"
 BLOCKS = 40000
 """Of 512 bytes, for each of four ranks: with ROMIO's default a job takes about a second."""
 SETTLED_RUNS = 16
-"""So many tuned runs and so many control runs are compared, once.
-
-Fixed before the first run: to look again and again, and to stop at the first gain that is resolved,
-would find one sooner or later where there is none.
-"""
-MOST_RUNS = 60
-"""A study that has not settled by then, with its runs to compare, never will."""
+"""As many tuned runs and as many control runs at least are compared."""
+MOST_RUNS = 120
+"""A study whose gain is not proven by then, however loaded the machine, has none."""
 
 STRIDED = f"""
 srun --mpi=pmi2 --ntasks=4 strided --file $HOME/strided.$SLURM_JOB_ID \\
@@ -29,8 +25,9 @@ srun --mpi=pmi2 --ntasks=4 strided --file $HOME/strided.$SLURM_JOB_ID \\
 def test_a_study_tunes_and_its_settled_runs_beat_the_default(site: Site) -> None:
     judged: list[Json] = []
     explored_with_hints = 0
-    while not is_complete(judged):
-        assert len(judged) < MOST_RUNS, f"it does not settle: {roles(judged)}"
+    # The evidence holds at any look, so the study is asked after every run.
+    while not (is_settled(judged) and is_proven(site)):
+        assert len(judged) < MOST_RUNS, f"no gain is proven: {site.study(APPLICATION, ALICE)}"
         job = site.sbatch(STRIDED, asked(APPLICATION), "--ntasks=4")
         run = site.judged(job)
         assert run["state"] == "counted", f"job {job.job_id}: {run['verdict']}"
@@ -45,10 +42,7 @@ def test_a_study_tunes_and_its_settled_runs_beat_the_default(site: Site) -> None
     assert explored_with_hints > 0, "no explored run differed from the default"
 
     study = site.study(APPLICATION, ALICE)
-    gain = study["gain"]
-    told = f"{gain}, default {study['control']}, tuned {study['tuned']}; does the load swing?"
-    assert gain["gain"] > 0.0, f"the tuned runs are slower: {told}"
-    assert gain["resolved"], f"the gain cannot be told from noise: {told}"
+    assert study["gain"]["gain"] > 0.0, f"the tuned runs are slower: {study}"
     assert study["differs"], "the default itself is recommended"
     check_numbers(study, site.history(APPLICATION, ALICE))
 
@@ -75,10 +69,15 @@ def test_few_of_the_jobs_that_run_at_once_explore(site: Site) -> None:
         assert site.judged(job)["state"] == "counted"
 
 
-def is_complete(judged: list[Json]) -> bool:
-    """Tell whether there are all the runs to compare. What they took plays no part in it."""
+def is_settled(judged: list[Json]) -> bool:
+    """Tell whether there are the runs to compare. What they took plays no part in it."""
     settled = [run["role"] for run in judged if run["phase"] == "settled"]
     return min(settled.count("settled"), settled.count("control")) >= SETTLED_RUNS
+
+
+def is_proven(site: Site) -> bool:
+    gain = site.study(APPLICATION, ALICE)["gain"]
+    return gain is not None and bool(gain["resolved"])
 
 
 def check_hints_in_force(site: Site, run: Json, in_force: dict[str, str]) -> None:
