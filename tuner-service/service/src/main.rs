@@ -9,7 +9,6 @@ mod assess;
 mod config;
 mod decide;
 mod door;
-mod ineffective;
 mod launches;
 mod limits;
 mod listen;

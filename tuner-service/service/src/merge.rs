@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use io_autotune_model::ObservedValue;
 use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Step};
 use io_autotune_store::Merged;
 use serde::Deserialize;
@@ -75,17 +76,49 @@ pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
     }
 }
 
-/// Merges stored reports. Logs and skips an unreadable one.
-pub(crate) fn merge_stored(reports: &[Value]) -> MergedRun {
-    let readable: Vec<FinishRequest> = reports
-        .iter()
-        .filter_map(|report| {
-            FinishRequest::deserialize(report)
-                .map_err(|error| tracing::error!(%error, "a stored report cannot be read"))
-                .ok()
-        })
-        .collect();
-    merge(&readable)
+/// A run's stored reports, taken in one by one: a hundred nodes may report 20,000 steps each, and
+/// only what a merge needs of them is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Reports(Vec<FinishRequest>);
+
+impl Reports {
+    /// Logs and skips an unreadable one.
+    pub(crate) fn add(&mut self, stored: &Value) {
+        match FinishRequest::deserialize(stored) {
+            Ok(mut report) => {
+                for step in &mut report.steps {
+                    step.variables = BTreeMap::new();
+                }
+                self.0.push(report);
+            }
+            Err(error) => tracing::error!(%error, "a stored report cannot be read"),
+        }
+    }
+
+    pub(crate) fn merge(&self) -> MergedRun {
+        merge(&self.0)
+    }
+
+    /// What their nodes read back of each parameter.
+    pub(crate) fn observed_values(&self) -> Vec<ObservedValue> {
+        let observed = self.0.iter().flat_map(|report| &report.observed);
+        observed
+            .map(|observed| ObservedValue {
+                parameter: observed.parameter.clone(),
+                name: observed.name.clone(),
+                given: observed.asked.clone(),
+                in_force: observed.in_force.clone(),
+                as_given: observed.as_asked,
+            })
+            .collect()
+    }
+}
+
+/// Merges one stored report.
+pub(crate) fn merge_stored(report: &Value) -> MergedRun {
+    let mut reports = Reports::default();
+    reports.add(report);
+    reports.merge()
 }
 
 struct Steps<'a>(BTreeMap<u32, BTreeMap<&'a str, &'a Step>>);
@@ -242,6 +275,28 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn what_nodes_were_told_is_read_and_what_is_no_report_is_passed_over() {
+        let told = |parameter: &str, asked: &str, in_force: &str| {
+            json!({ "parameter": parameter, "name": format!("romio_{parameter}"), "asked": asked,
+                    "in_force": in_force, "as_asked": asked == in_force })
+        };
+        let mut stored = json!(report("n1", 1, Applied::Default, &[step(0, 1, 3)]));
+        stored["told"] = json!([told("sieve", "enable", "disable"), told("nodes", "4", "4")]);
+        let mut reports = Reports::default();
+        reports.add(&json!("not a report"));
+        reports.add(&stored);
+        assert_eq!(reports.merge(), merge_stored(&stored));
+        let values = reports.observed_values();
+        let [sieve, nodes] = &values[..] else {
+            panic!("two parameters: {values:?}")
+        };
+        assert_eq!((sieve.parameter.as_str(), sieve.as_given), ("sieve", false));
+        assert_eq!(sieve.given.as_deref(), Some("enable"));
+        assert_eq!(sieve.in_force, "disable");
+        assert!(nodes.as_given);
+    }
 
     fn step(step_id: u32, nodes: u32, seconds: u64) -> Step {
         Step {

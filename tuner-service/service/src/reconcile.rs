@@ -1,6 +1,6 @@
 //! Joins node reports with Slurm's outcomes; gives runs their verdicts and revises them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +14,8 @@ use tokio::time::Instant;
 
 use crate::assess;
 use crate::decide::restricted;
-use crate::ineffective;
 use crate::limits::Limits;
-use crate::merge;
+use crate::merge::{MergedRun, Reports};
 use crate::slurm::{Answer, Launch, Sources, word};
 use crate::verdict::{Asked, Facts, Next, Timeouts, next};
 
@@ -246,8 +245,9 @@ impl Reconciler {
             })
             .collect();
         for (run, _) in batch.iter().filter(|(run, _)| run.dirty) {
-            let merge = |reports: &[Value]| merge::merge_stored(reports).into();
-            if let Err(error) = self.store.merge_reports(run.run_id, merge).await {
+            let add = |reports: &mut Reports, stored| reports.add(&stored);
+            let merge = |reports: Reports| reports.merge().into();
+            if let Err(error) = self.store.merge_reports(run.run_id, add, merge).await {
                 tracing::warn!(run_id = run.run_id, %error, "a run's reports wait to be merged");
             }
         }
@@ -256,7 +256,7 @@ impl Reconciler {
             .filter(|(run, _)| run.reported)
             .map(|(run, _)| run.run_id)
             .collect();
-        let mut reports = match self.store.reports_of(&reported).await {
+        let mut reports = match self.reports_of(&reported).await {
             Ok(reports) => reports,
             Err(error) => {
                 tracing::warn!(runs = batch.len(), %error, "runs have to wait for their verdicts");
@@ -265,14 +265,12 @@ impl Reconciler {
         };
         let mut verdicts = Vec::new();
         for (run, asked) in batch.drain(..) {
-            let reports = reports.remove(&run.run_id);
-            match next(&facts(&run, reports.as_deref(), asked), self.timeouts) {
+            let (reported, observed_values) = reports.remove(&run.run_id).unzip();
+            match next(&facts(&run, reported, asked), self.timeouts) {
                 Next::Wait => {}
                 Next::Release => self.release(&run).await,
                 Next::Judge(verdict) => verdicts.push(Judging {
-                    observed_values: ineffective::observed_values(
-                        reports.as_deref().unwrap_or_default(),
-                    ),
+                    observed_values: observed_values.unwrap_or_default(),
                     run,
                     verdict,
                 }),
@@ -293,6 +291,31 @@ impl Reconciler {
                 tracing::warn!(run_id, %error, "a run has to wait for its verdict");
             }
         }
+    }
+
+    /// What the reports of each run come to, with one run's in memory at a time.
+    async fn reports_of(
+        &self,
+        run_ids: &[i64],
+    ) -> Result<HashMap<i64, (MergedRun, Vec<ObservedValue>)>, StoreError> {
+        let mut done = HashMap::new();
+        let mut reading: Option<(i64, Reports)> = None;
+        let mut keep = |read: Option<(i64, Reports)>| {
+            if let Some((run_id, reports)) = read {
+                done.insert(run_id, (reports.merge(), reports.observed_values()));
+            }
+        };
+        let read = |run_id, stored: Value| {
+            if reading.as_ref().is_none_or(|(before, _)| *before != run_id) {
+                keep(reading.replace((run_id, Reports::default())));
+            }
+            if let Some((_, reports)) = &mut reading {
+                reports.add(&stored);
+            }
+        };
+        self.store.read_reports(run_ids, read).await?;
+        keep(reading);
+        Ok(done)
     }
 
     async fn release(&self, run: &AwaitedRun) {
@@ -380,12 +403,12 @@ struct Judging {
     observed_values: Vec<ObservedValue>,
 }
 
-fn facts<'a>(run: &'a AwaitedRun, reports: Option<&[Value]>, asked: Asked) -> Facts<'a> {
+fn facts(run: &AwaitedRun, reported: Option<MergedRun>, asked: Asked) -> Facts<'_> {
     Facts {
         launched: &run.launched,
         default: &run.default,
         request: serde_json::from_value(run.request.clone()).ok(),
-        reported: reports.map(merge::merge_stored),
+        reported,
         listed: run.listed,
         outcome: run.outcome.as_deref(),
         suspended: run.suspended,

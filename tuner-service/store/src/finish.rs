@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures_util::TryStreamExt;
 use io_autotune_model::Space;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -86,10 +87,10 @@ impl Store {
     pub async fn finish_run(
         &self,
         finish: &Finish<'_>,
-        merge: impl FnOnce(&[Value]) -> Merged,
+        merge: impl FnOnce(&Value) -> Merged,
     ) -> Result<Finished, StoreError> {
         const NAME: &str = "finish_run";
-        let merged = merge(std::slice::from_ref(&finish.report));
+        let merged = merge(&finish.report);
         if let Some(run_id) = finish.run_id
             && let Some(finished) = self.store_report(NAME, run_id, finish, &merged).await?
         {
@@ -166,11 +167,13 @@ impl Store {
         }))
     }
 
-    /// Merges a run's reports: `merge` gets them in order of arrival. Errs without such a run.
-    pub async fn merge_reports(
+    /// Merges a run's reports: `add` takes them in one by one, in order of arrival, because
+    /// together they may be larger than memory. Errs without such a run.
+    pub async fn merge_reports<R: Default>(
         &self,
         run_id: i64,
-        merge: impl FnOnce(&[Value]) -> Merged,
+        mut add: impl FnMut(&mut R, Value),
+        merge: impl FnOnce(R) -> Merged,
     ) -> Result<(), StoreError> {
         const NAME: &str = "merge_reports";
         let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
@@ -181,14 +184,17 @@ impl Store {
         .fetch_one(&mut *transaction)
         .await
         .named(NAME)?;
-        let reports = sqlx::query_scalar!(
+        let mut reports = R::default();
+        let mut bodies = sqlx::query_scalar!(
             "select body from reports where run_id = $1 order by id",
             run_id
         )
-        .fetch_all(&mut *transaction)
-        .await
-        .named(NAME)?;
-        let merged = merge(&reports);
+        .fetch(&mut *transaction);
+        while let Some(body) = bodies.try_next().await.named(NAME)? {
+            add(&mut reports, body);
+        }
+        drop(bodies);
+        let merged = merge(reports);
         let result = sqlx::query!(
             "update runs set elapsed = $2, wait_status = $3, applied = $4, measures = $5, missing = $6, epilog = $7,
                              dirty = false

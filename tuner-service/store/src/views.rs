@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::TryStreamExt;
 use io_autotune_model::{Parametrization, Phase, Role, Space};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -434,23 +435,22 @@ impl Store {
         .named(NAME)
     }
 
-    /// The node reports of several runs, each run's in order of arrival.
-    pub async fn reports_of(
+    /// Gives the node reports of several runs to `read` one by one, because together they may be
+    /// larger than memory: run after run, each run's in order of arrival.
+    pub async fn read_reports(
         &self,
         run_ids: &[i64],
-    ) -> Result<HashMap<i64, Vec<Value>>, StoreError> {
-        const NAME: &str = "reports";
-        let rows = sqlx::query!(
-            "select run_id, body from reports where run_id = any($1) order by id",
+        mut read: impl FnMut(i64, Value),
+    ) -> Result<(), StoreError> {
+        const NAME: &str = "read_reports";
+        let mut rows = sqlx::query!(
+            "select run_id, body from reports where run_id = any($1) order by run_id, id",
             run_ids
         )
-        .fetch_all(&self.pool)
-        .await
-        .named(NAME)?;
-        let mut reports: HashMap<i64, Vec<Value>> = HashMap::new();
-        for row in rows {
-            reports.entry(row.run_id).or_default().push(row.body);
+        .fetch(&self.pool);
+        while let Some(row) = rows.try_next().await.named(NAME)? {
+            read(row.run_id, row.body);
         }
-        Ok(reports)
+        Ok(())
     }
 }

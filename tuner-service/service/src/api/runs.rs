@@ -208,7 +208,7 @@ pub(super) async fn finish(
     let finished = retried(|| {
         service
             .store
-            .finish_run(&reported, |reports| merge_stored(reports).into())
+            .finish_run(&reported, |report| merge_stored(report).into())
     })
     .await?;
     tracing::info!(

@@ -5,7 +5,7 @@ use io_autotune_store::{AwaitedRun, RunFilter, RunRow, Store, StoreError};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::{CLUSTER, Report, Start, in_database, merged, point};
+use crate::support::{CLUSTER, Report, Start, in_database, merge_reports, point};
 
 async fn only_run(store: &Store) -> RunRow {
     let mut runs = store
@@ -140,7 +140,7 @@ async fn what_the_nodes_of_a_run_report_is_merged_together() {
             assert_eq!((finished.run_id, finished.duplicate), (run_id, false));
             let run = missing().await;
             assert_eq!((run.dirty, run.elapsed), (true, None), "{node}");
-            store.merge_reports(run_id, merged).await.unwrap();
+            merge_reports(&store, run_id).await;
             let run = missing().await;
             assert_eq!(run.missing.is_some(), is_missing, "{node}");
             assert_eq!((run.dirty, run.elapsed), (false, Some(12.0)));
@@ -186,7 +186,7 @@ async fn nodes_that_report_at_once_are_all_merged() {
             let dirty = run().await;
             assert_eq!((dirty.dirty, dirty.elapsed), (true, None));
             assert_eq!(dirty.epilog, Some(json!({ "nodes": 1 })), "the first's");
-            store.merge_reports(dirty.run_id, merged).await.unwrap();
+            merge_reports(&store, dirty.run_id).await;
             let run = run().await;
             assert_eq!((run.dirty, run.elapsed), (false, Some(25.0)));
             assert_eq!(run.epilog, Some(json!({ "nodes": 16 })));

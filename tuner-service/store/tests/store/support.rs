@@ -9,6 +9,6 @@ pub(crate) use database::{Database, at_least_once_within, in_database, in_empty_
 pub(crate) use dropped::dropped_after;
 pub(crate) use random::Random;
 pub(crate) use runs::{
-    CLUSTER, Lock, Report, START_EVERY_HOUR, Start, decision, in_flight, launch, merged,
+    CLUSTER, Lock, Report, START_EVERY_HOUR, Start, decision, in_flight, launch, merge_reports,
     narrow_space, other_space, point, say, space, started, study, word,
 };

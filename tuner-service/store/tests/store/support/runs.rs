@@ -226,8 +226,8 @@ impl Report {
         };
         // JSON has no such numbers, and what is merged is the caller's.
         let unusual = self.elapsed.filter(|elapsed| !elapsed.is_finite());
-        let merge = |reports: &[Value]| {
-            let merged = merged(reports);
+        let merge = |report: &Value| {
+            let merged = merged(std::slice::from_ref(report));
             Merged {
                 elapsed: unusual.or(merged.elapsed),
                 ..merged
@@ -239,7 +239,7 @@ impl Report {
 
 /// What reports say together: the longest of their elapsed, what the first says was applied, and the
 /// sum of each measure. `n3` is waited for if `n2` has reported.
-pub(crate) fn merged(reports: &[Value]) -> Merged {
+fn merged(reports: &[Value]) -> Merged {
     let elapsed = reports
         .iter()
         .filter_map(|report| report["elapsed"].as_f64());
@@ -311,4 +311,10 @@ pub(crate) async fn launch(
 /// How many runs in flight a state knows of.
 pub(crate) fn in_flight(state: &StudyState) -> u64 {
     state.pending.iter().map(|runs| runs.count).sum()
+}
+
+/// Merges the stored reports of a run.
+pub(crate) async fn merge_reports(store: &Store, run_id: i64) {
+    let merge = |reports: Vec<Value>| merged(&reports);
+    store.merge_reports(run_id, Vec::push, merge).await.unwrap();
 }
