@@ -41,3 +41,28 @@ def accepts(unix: Path) -> bool:
     """Tell whether something listens there: the file alone may be of a service that has ended."""
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(str(unix)) == 0
+
+
+def resident(site: Site, config: Path, field: str = "VmRSS") -> int:
+    """Return the memory in bytes of the service that was started with a configuration.
+
+    As /proc/PID/status has it: VmRSS now, VmHWM at the most so far.
+    """
+    (pid,) = [
+        pid
+        for pid in process.all_pids()
+        if f"{site.paths.bin}/io-autotuned".encode()
+        in _read(Path(f"/proc/{pid}/cmdline")).split(b"\0")[:1]
+        and str(config).encode() in _read(Path(f"/proc/{pid}/cmdline"))
+    ]
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    found = re.search(rf"{field}:\s+(\d+) kB", status)
+    assert found
+    return int(found[1]) * 1024
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ import pytest
 from devcluster import command, files, render
 from devcluster.users import SERVICE_USER
 from harness import ALICE, ROOT, Site, asked, await_true
-from services import service_beside
+from services import resident, service_beside
+from test_attacks import Sender, finish_of
 
 DATABASE = "lost"
 MADE_UP_JOB = 3_999_100
@@ -128,6 +130,25 @@ def test_a_job_that_slurm_has_forgotten_counts_if_it_was_listed(rogue: Rogue) ->
         rogue.forgets.unlink(missing_ok=True)
         site.cluster.run_as(ALICE, ["scancel", str(job.job_id)])
         site.ended(job)
+
+
+def test_many_long_reports_of_a_run_are_never_in_memory_together(rogue: Rogue) -> None:
+    """Together they took 466 MiB; one by one 130."""
+    site = rogue.site
+    sender = Sender(site, site.paths.run / f"{DATABASE}.sock")
+    job, nodes = MADE_UP_JOB + 1, 16
+    report = finish_of(job)
+    (step,) = report["steps"]
+    report["steps"] = [{**step, "step_id": number, "nodes": nodes} for number in range(20_000)]
+    for node in range(nodes):
+        report["job"] |= {"cluster": site.cluster_name, "node": f"n{node}", "nodes": nodes}
+        answer = sender.signed(ROOT, "/v1/runs/finish", json.dumps(report).encode())
+        assert answer.status == 200, answer.body[:500]
+    merged = f"select count(*) from runs where job_id = {job} and not dirty and missing is null"
+    await_true("all to be read", lambda: site.sql(merged, DATABASE) == [["1"]])
+    config = site.paths.etc / f"{DATABASE}.toml"
+    most = resident(site, config, "VmHWM")
+    assert most < 256 << 20, f"{most >> 20} MiB"
 
 
 def test_a_reason_that_is_not_what_it_looks_like_is_refused(site: Site) -> None:

@@ -19,7 +19,7 @@ from devcluster.ports import NODES_HOST
 from devcluster.users import SERVICE_USER
 from flooding import KINDS, Flood, floods, starts
 from harness import ALICE, BOB, ROOT, Site, asked, await_true
-from services import service_beside
+from services import resident, service_beside
 from test_attacks import Sender, finish_of, start_of, to_service
 
 FLOOD_SECONDS = 6.0
@@ -73,35 +73,13 @@ def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs
     assert "no answer" not in run["reason"]
 
 
-def resident(site: Site) -> int:
-    """Return the service's memory in bytes."""
-    (pid,) = [
-        pid
-        for pid in process.all_pids()
-        if f"{site.paths.bin}/io-autotuned".encode()
-        in _read(Path(f"/proc/{pid}/cmdline")).split(b"\0")[:1]
-        and str(site.paths.service_toml).encode() in _read(Path(f"/proc/{pid}/cmdline"))
-    ]
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    found = re.search(r"VmRSS:\s+(\d+) kB", status)
-    assert found
-    return int(found[1]) * 1024
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
 def test_bodies_of_nobody_are_not_read(site: Site) -> None:
     """0.2.0 read each whole: 300 connections took 316 MB, which never came back."""
-    before = resident(site)
+    before = resident(site, site.paths.service_toml)
     flood = Flood(site, KINDS["bodies over TCP"], FLOOD_SECONDS)
     most = before
     while flood.is_on():
-        most = max(most, resident(site))
+        most = max(most, resident(site, site.paths.service_toml))
     assert "401" in flood.seen()
     assert most - before < 64 << 20, f"{(most - before) >> 20} MiB more"
 

@@ -5,8 +5,8 @@ use io_autotune_store::{Audit, Failure, Judged, Judgement, Source, StoreError, V
 use tokio::task::JoinSet;
 
 use crate::support::{
-    CLUSTER, Report, START_EVERY_HOUR, Start, decision, in_database, launch, merge_reports, point, say,
-    started,
+    CLUSTER, Report, START_EVERY_HOUR, Start, decision, in_database, launch, merge_reports, point,
+    say, started,
 };
 
 fn counted(parametrization: Parametrization) -> Verdict {
