@@ -38,20 +38,20 @@ class Rogue:
     directory: Path
     forgets: Path
 
-    def helper(self, action: str, job_id: int) -> None:
+    def helper(self, action: str, job_id: int, node: str = "n1") -> None:
         """Run the node's helper as slurmd would in the prolog or epilog of a job of alice's."""
         uid = self.site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
         environment = {
             "SPANK_IO_AUTOTUNE": f"app=lost-{job_id},mode=observe",
             "SLURM_CLUSTER_NAME": self.site.cluster_name,
-            "SLURMD_NODENAME": "n1",
+            "SLURMD_NODENAME": node,
             "SLURM_JOB_ID": str(job_id),
             "SLURM_JOB_UID": uid,
             "SLURM_JOB_GID": uid,
             "SLURM_JOB_NUM_NODES": "1",
             "SLURM_JOB_PARTITION": "main",
             "SLURM_JOB_CPUS_PER_NODE": "1",
-            "SLURM_JOB_NODELIST": "n1",
+            "SLURM_JOB_NODELIST": node,
             "SLURM_JOB_EXIT_CODE2": "0:0",
             "SLURM_JOB_DERIVED_EC": "0",
         }
@@ -61,11 +61,11 @@ class Rogue:
         done = self.site.cluster.run_as(ROOT, argv, env=environment)
         assert "defaults" not in done.stderr, done.stderr
 
-    def start(self, job_id: int) -> None:
+    def start(self, job_id: int, node: str = "n1") -> None:
         """Start a run, and let its batch step have run."""
-        self.helper("start", job_id)
-        node = self.directory / "run" / self.site.cluster_name / "n1"
-        files.write(node / str(job_id) / "step-4294967291.stamp", STAMP, mode=0o400)
+        self.helper("start", job_id, node)
+        directory = self.directory / "run" / self.site.cluster_name / node
+        files.write(directory / str(job_id) / "step-4294967291.stamp", STAMP, mode=0o400)
 
     def column(self, name: str, job_id: int) -> str:
         """Return what the database has of the job's run."""
@@ -126,6 +126,28 @@ def test_a_job_that_slurm_has_forgotten_counts_if_it_was_listed(rogue: Rogue) ->
         rogue.helper("finish", job.job_id)
         state, why = rogue.verdict(job.job_id)
         assert (state, "could not be had" in why) == ("counted", True), why
+    finally:
+        rogue.forgets.unlink(missing_ok=True)
+        site.cluster.run_as(ALICE, ["scancel", str(job.job_id)])
+        site.ended(job)
+
+
+def test_a_report_from_elsewhere_shapes_no_study(rogue: Rogue) -> None:
+    """Root of n2 reports a run of a job on n1 before n1 does."""
+    site = rogue.site
+    job = site.sbatch("sleep 600")
+    site.await_state(job, "RUNNING")
+    try:
+        for node in ("n1", "n2"):
+            rogue.start(job.job_id, node)
+        await_true("it to be seen", lambda: rogue.column("listed_at", job.job_id) != "")
+        rogue.forgets.touch()
+        rogue.helper("finish", job.job_id, "n2")
+        rogue.verdict(job.job_id)
+        rogue.helper("finish", job.job_id, "n1")
+        why = "n1, n2 reported a job of 1 nodes"
+        await_true("all to count", lambda: why in rogue.column("verdict", job.job_id))
+        assert rogue.column("state", job.job_id) == "not_counted"
     finally:
         rogue.forgets.unlink(missing_ok=True)
         site.cluster.run_as(ALICE, ["scancel", str(job.job_id)])

@@ -209,6 +209,19 @@ def test_a_request_that_one_replica_has_read_is_refused_by_another(
             assert (again.status, "read before" in again.body) == (401, True), again
 
 
+def test_what_is_signed_for_one_service_is_refused_by_another(site: Site, sender: Sender) -> None:
+    text = site.paths.service_toml.read_text(encoding="utf-8")
+    ours = site.paths.client_toml.read_text(encoding="utf-8")
+    config = site.paths.scratch / "audience-client.toml"
+    with service_beside(site, "audience", f'audience = "tests"\n{text}') as unix:
+        refused = Sender(site, unix).signed(ALICE, "/v1/studies", method="GET")
+        assert (refused.status, "another service" in refused.body) == (401, True), refused
+        assert sender.signed(ALICE, "/v1/studies", method="GET").status == 200
+        there = re.sub(r"(?m)^(node_)?endpoints = .*$", rf'\1endpoints = ["unix:{unix}"]', ours)
+        files.write(config, f'audience = "tests"\n{there}', mode=0o644)
+        site.cluster.run_as(ALICE, ["io-autotune", f"--config={config}", "status"])
+
+
 @contextmanager
 def another_host_signs(site: Site) -> Iterator[Path]:
     """Run a munged that knows the cluster's key and has read nothing; yield its socket."""

@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -63,13 +64,21 @@ pub(crate) fn read_own(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Opens a file of a user's, in a directory of ours, without ever waiting for that user: neither a
-/// FIFO's other end nor the holder of a lease (fcntl(2), "Leases") is waited for.
-pub(crate) fn open_anothers(path: &Path, uid: u32) -> io::Result<File> {
+/// Finds what is at a path, itself if it is a link, and opens nothing.
+pub(crate) fn find(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    options.custom_flags(libc::O_PATH | libc::O_NOFOLLOW);
+    options.open(path)
+}
+
+/// Opens for reading a file of a user's that was [found](find), without ever waiting for that user:
+/// neither a FIFO's other end nor the holder of a lease (fcntl(2), "Leases") is waited for.
+pub(crate) fn open_anothers(found: &File, uid: u32) -> io::Result<File> {
     let opened = OpenOptions::new()
         .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path);
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(format!("/proc/self/fd/{}", found.as_raw_fd()));
     let file = opened.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(
             io::ErrorKind::WouldBlock,
@@ -198,12 +207,18 @@ mod tests {
         let uid = effective_uid().unwrap();
         fs::write(&file, "text").unwrap();
         symlink(&file, &link).unwrap();
-        assert!(open_anothers(&file, uid).is_ok());
-        assert!(open_anothers(&link, uid).is_err(), "a link is followed");
-        assert!(open_anothers(&file, uid + 1).is_err(), "another's file");
+        assert!(open_anothers(&find(&file).unwrap(), uid).is_ok());
+        assert!(
+            open_anothers(&find(&link).unwrap(), uid).is_err(),
+            "a link is followed"
+        );
+        assert!(
+            open_anothers(&find(&file).unwrap(), uid + 1).is_err(),
+            "another's file"
+        );
         let fifo = directory.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(open_anothers(&fifo, uid).is_err(), "a FIFO");
+        assert!(open_anothers(&find(&fifo).unwrap(), uid).is_err(), "a FIFO");
         // By a write lease the kernel lets an open wait for lease-break-time, 45 s.
         let mut holder = Command::new("python3")
             .args(["-c", HOLDS_A_LEASE])
@@ -214,12 +229,12 @@ mod tests {
             .unwrap();
         let mut said = [0];
         holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
-        let error = open_anothers(&file, uid).unwrap_err();
+        let error = open_anothers(&find(&file).unwrap(), uid).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         assert!(error.to_string().contains("lease"), "{error}");
         drop(holder.stdin.take());
         holder.wait().unwrap();
-        assert!(open_anothers(&file, uid).is_ok());
+        assert!(open_anothers(&find(&file).unwrap(), uid).is_ok());
     }
 
     /// Says so when it has the lease, and holds it until its input ends.

@@ -6,8 +6,9 @@
 //! the user's: a forged one can only make that user's own run not count.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use io_autotune_protocol::{Job, ObservedParameter, ReadBack};
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-use crate::files::{DirectoryError, at, check_directory, ensure_directory, open_anothers};
+use crate::files::{DirectoryError, at, check_directory, ensure_directory, find, open_anothers};
 
 pub(crate) const VARIABLE: &str = "MPI_IO_IN_FORCE";
 
@@ -78,7 +79,7 @@ pub(crate) fn take(spool_dir: &Path, job: &Job) -> Result<Values, DirectoryError
     }
     check_directory(&directory)?;
     let place = place(spool_dir, job);
-    let text = read(&place.join(FILE), job.uid);
+    let text = read(&place, job.uid);
     let cleared = clear(&place);
     // Fails while another job's is there.
     let _ = fs::remove_dir(&directory);
@@ -87,9 +88,9 @@ pub(crate) fn take(spool_dir: &Path, job: &Job) -> Result<Values, DirectoryError
     Ok(parse(&String::from_utf8_lossy(&text)))
 }
 
-fn read(path: &Path, uid: u32) -> io::Result<Vec<u8>> {
+fn read(place: &Path, uid: u32) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    match open_anothers(path, uid) {
+    match found(place).and_then(|file| open_anothers(&file, uid)) {
         Ok(file) => file.take(LIMIT).read_to_end(&mut text)?,
         // There is none; or, by a helper of 0.2.0, a file where the directory should be.
         Err(error)
@@ -100,6 +101,25 @@ fn read(path: &Path, uid: u32) -> io::Result<Vec<u8>> {
         Err(error) => return Err(error),
     };
     Ok(text)
+}
+
+/// The job's file, not yet opened for reading. Its user can mount a file system of their own over
+/// it (fusermount(1)), whose answers root would wait for.
+fn found(place: &Path) -> io::Result<File> {
+    let file = find(&place.join(FILE))?;
+    if mount_of(&file)? == mount_of(&find(place)?)? {
+        Ok(file)
+    } else {
+        Err(io::Error::other("something is mounted over it"))
+    }
+}
+
+/// The line of proc_pid_fdinfo(5) that tells the mount that a file was found in.
+fn mount_of(file: &File) -> io::Result<String> {
+    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
+    let line = told.lines().find(|line| line.starts_with("mnt_id:"));
+    line.map(str::to_owned)
+        .ok_or_else(|| io::Error::other("the kernel does not tell its mount"))
 }
 
 /// Takes a job's file system away, whoever still has its file open.
@@ -310,6 +330,31 @@ mod tests {
         );
         assert_eq!(take(spool.path(), &job).unwrap().len(), 1);
         assert!(!path.exists(), "though it is still open");
+    }
+
+    #[test]
+    fn what_is_mounted_over_the_file_is_not_read() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let spool = tempfile::tempdir().unwrap();
+        let job = testing::job();
+        let path = make(spool.path(), &job).unwrap();
+        let over = spool.path().join("over");
+        fs::write(&over, "romio_ds_write enable\n").unwrap();
+        std::os::unix::fs::chown(&over, Some(job.uid), None).unwrap();
+        mount(
+            Some(&over),
+            &path,
+            None::<&str>,
+            MsFlags::MS_BIND,
+            None::<&str>,
+        )
+        .unwrap();
+        let error = take(spool.path(), &job).unwrap_err();
+        assert!(error.to_string().contains("mounted over"), "{error}");
+        assert!(!path.exists(), "it is taken away all the same");
+        assert!(over.exists());
     }
 
     #[test]

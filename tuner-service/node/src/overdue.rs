@@ -190,7 +190,7 @@ fn jobs_with_steps(proc: &Path) -> io::Result<BTreeSet<u32>> {
         if !name.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
             continue;
         }
-        if !is_roots(&entry.path()) {
+        if !is_roots(&entry.path()) || !may_be_slurmstepd(&entry.path()) {
             continue;
         }
         let title = fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -216,6 +216,18 @@ fn is_roots(process: &Path) -> bool {
             .find(|uid| !uid.is_empty());
         real == Some(b"0")
     })
+}
+
+/// Whether its program is slurmstepd. Root can be made to start another that the user has named so:
+/// sudo keeps its title while it asks for the password. A program that cannot be told is believed.
+fn may_be_slurmstepd(process: &Path) -> bool {
+    match fs::read_link(process.join("exe")) {
+        // The file of a slurmstepd that outlives an upgrade is "(deleted)" (proc_pid_exe(5)).
+        Ok(program) => program.file_name().is_some_and(|name| {
+            [&b"slurmstepd"[..], b"slurmstepd (deleted)"].contains(&name.as_encoded_bytes())
+        }),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 #[cfg(test)]
@@ -361,9 +373,18 @@ mod tests {
             // A user's; and a program with the set-user-ID bit.
             ("26", "1000\t1000\t1000\t1000", b"slurmstepd: [16.0]\0"),
             ("27", "1000\t0\t0\t0", b"slurmstepd: [17.0]\0"),
+            // sudo, which waits for a password.
+            ("28", "0\t0\t0\t0", b"slurmstepd: [18.0]\0"),
+            ("29", "0\t0\t0\t0", b"slurmstepd: [19.0]\0"),
         ] {
             let process = proc.path().join(pid);
             fs::create_dir(&process).unwrap();
+            let program = match pid {
+                "28" => "/usr/bin/sudo",
+                "29" => "/opt/slurm/sbin/slurmstepd (deleted)",
+                _ => "/usr/sbin/slurmstepd",
+            };
+            std::os::unix::fs::symlink(program, process.join("exe")).unwrap();
             fs::write(process.join("cmdline"), title).unwrap();
             let status = format!("Name:\tx\\nUid:\t0\nUmask:\t0022\nUid:\t{uids}\nGid:\t0\n");
             fs::write(process.join("status"), status).unwrap();
@@ -371,7 +392,7 @@ mod tests {
         fs::create_dir(proc.path().join("25")).unwrap();
         assert_eq!(
             jobs_with_steps(proc.path()).unwrap(),
-            BTreeSet::from([12, 13, 14])
+            BTreeSet::from([12, 13, 14, 19])
         );
     }
 }

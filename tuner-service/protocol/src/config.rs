@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::signer::{Auth, Signer};
+use crate::signer::{Audience, Auth, Signer};
 
 /// Where the service listens.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -79,6 +79,8 @@ pub struct ClientConfig {
     pub service_user: ServiceAccount,
     /// Who vouches for requests and answers; what is found if absent.
     pub auth: Option<Auth>,
+    /// Which of several services is meant, if they share a key and an account.
+    pub audience: Option<Audience>,
     /// munged's socket, if it is not libmunge's default.
     pub munge_socket: Option<PathBuf>,
     /// SACK's sockets in the order in which they are asked, if they are not Slurm's default.
@@ -159,6 +161,7 @@ impl ClientConfig {
             self.munge_socket.clone(),
             self.sack_sockets.clone(),
         )
+        .among_others(self.audience.as_ref())
     }
 
     /// The service's uid. Errs when the account does not exist on this machine.

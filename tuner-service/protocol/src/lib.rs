@@ -26,6 +26,6 @@ pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use request::{Mode, Note, Request, RequestError, TextError, is_name, is_name_byte};
 pub use runtime::block_on;
 pub use shown::{is_deceptive, shown, shown_json, shown_lines};
-pub use signer::{Auth, Signer};
+pub use signer::{Audience, Auth, Signer};
 pub use types::*;
 pub use variable::is_deliverable_variable;

@@ -18,12 +18,34 @@ pub enum Auth {
     Slurm,
 }
 
+/// The name of a service among those that share a key and an account: `audience` of client.toml and
+/// service.toml. What is signed for one is no other's.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Audience(String);
+
+impl TryFrom<String> for Audience {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            Ok(Self(text))
+        } else {
+            Err(format!(
+                "{text:?} is no audience: write 1 to 64 printable characters without spaces"
+            ))
+        }
+    }
+}
+
 /// MUNGE or SACK, as configured or found.
 #[derive(Debug)]
 pub struct Signer {
     auth: Option<Auth>,
     munge: Munge,
     sack: Sack,
+    /// What follows each payload.
+    suffix: String,
 }
 
 impl Signer {
@@ -42,7 +64,15 @@ impl Signer {
                 socket: munge_socket,
             },
             sack: Sack::new(sack_sockets),
+            suffix: String::new(),
         }
+    }
+
+    /// The same, for one of several services; `None`: the only one.
+    #[must_use]
+    pub fn among_others(mut self, audience: Option<&Audience>) -> Self {
+        self.suffix = audience.map_or_else(String::new, |Audience(name)| format!(" for {name}"));
+        self
     }
 
     /// Found anew each time: at boot the service may be there before the other's socket is.
@@ -88,11 +118,25 @@ impl Credentials for Signer {
     }
 
     fn encode(&self, payload: &[u8], reader: u32) -> Result<String, CredentialError> {
-        self.explained(self.chosen().encode(payload, reader))
+        let payload = [payload, self.suffix.as_bytes()].concat();
+        self.explained(self.chosen().encode(&payload, reader))
     }
 
     fn decode(&self, credential: &str) -> Result<Decoded, CredentialError> {
-        self.explained(self.chosen().decode(credential))
+        let mut decoded = self.explained(self.chosen().decode(credential))?;
+        // Without an audience the digest is the whole payload, and does not fit a longer one.
+        let Some(length) = decoded
+            .payload
+            .strip_suffix(self.suffix.as_bytes())
+            .map(<[u8]>::len)
+        else {
+            return Err(CredentialError::Refused {
+                backend: self.backend(),
+                problem: "it is for another service: `audience` differs".into(),
+            });
+        };
+        decoded.payload.truncate(length);
+        Ok(decoded)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use io_autotune_catalogue::{CatalogueError, LookupError, RulesFileError};
 use io_autotune_engine::{Settings, SettingsError};
-use io_autotune_protocol::{Auth, Signer};
+use io_autotune_protocol::{Audience, Auth, Signer};
 use io_autotune_store::StoreError;
 use serde::Deserialize;
 
@@ -20,6 +20,8 @@ use crate::slurm::SlurmConfig;
 pub(crate) struct Config {
     /// What is found if absent.
     auth: Option<Auth>,
+    /// Which of several services this is, if they share a key and an account.
+    audience: Option<Audience>,
     pub(crate) listen: ListenConfig,
     pub(crate) database: DatabaseConfig,
     #[serde(default)]
@@ -191,6 +193,7 @@ impl Config {
             self.munge.socket.clone(),
             self.sack.sockets.clone(),
         )
+        .among_others(self.audience.as_ref())
     }
 }
 

@@ -55,8 +55,9 @@ pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
         speaking
     };
     let nodes = sorted.iter().map(|report| report.job.nodes).max();
-    let observed_values: BTreeSet<&str> = sorted.iter().map(|r| r.job.node.as_str()).collect();
-    let unheard = nodes.is_some_and(|nodes| observed_values.len() < nodes as usize);
+    let names: BTreeSet<&str> = sorted.iter().map(|r| r.job.node.as_str()).collect();
+    let unheard = nodes.is_some_and(|nodes| names.len() < nodes as usize);
+    let too_many = too_many_nodes(&sorted, &names);
     let mut measures = BTreeMap::new();
     for report in &sorted {
         for (name, value) in &report.measures {
@@ -66,7 +67,7 @@ pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
     MergedRun {
         elapsed: steps.elapsed(),
         wait_status: steps.wait_status(),
-        applied: applied(&speaking),
+        applied: too_many.unwrap_or_else(|| applied(&speaking)),
         measures,
         epilog: epilog(&sorted),
         missing: steps.missing(),
@@ -177,11 +178,11 @@ impl<'a> Steps<'a> {
     fn missing(&self) -> Option<String> {
         self.0.iter().find_map(|(step_id, parts)| {
             let of = parts.values().map(|part| part.nodes).max()?;
-            let observed_values: Vec<&str> = parts.keys().copied().collect();
-            ((observed_values.len() as u64) < u64::from(of)).then(|| {
+            let names: Vec<&str> = parts.keys().copied().collect();
+            ((names.len() as u64) < u64::from(of)).then(|| {
                 format!(
                     "step {step_id} ran on {of} nodes, and only {} reported it",
-                    listed(&observed_values)
+                    listed(&names)
                 )
             })
         })
@@ -194,6 +195,18 @@ fn listed(names: &[&str]) -> String {
         None | Some(0) => names.join(", "),
         Some(more) => format!("{} and {more} more", names[..SHOWN].join(", ")),
     }
+}
+
+/// Root of any node can report a run of a job that is elsewhere. Then more nodes report than some
+/// of them say that there are, and none is believed.
+fn too_many_nodes(reports: &[&FinishRequest], names: &BTreeSet<&str>) -> Option<Applied> {
+    let fewest = reports.iter().map(|report| report.job.nodes).min()?;
+    (names.len() > fewest as usize).then(|| Applied::Incomplete {
+        detail: format!(
+            "{} reported a job of {fewest} nodes",
+            listed(&names.iter().copied().collect::<Vec<_>>())
+        ),
+    })
 }
 
 /// What was applied, if the nodes agree.
@@ -379,6 +392,16 @@ mod tests {
         let run = merge(&[second, first]);
         assert_eq!(run.elapsed, Some(5.0));
         assert_eq!((run.applied, run.missing), (given(4), None));
+    }
+
+    #[test]
+    fn a_node_that_the_job_had_not_makes_all_of_them_doubtful() {
+        let own = report("n1", 1, given(4), &[step(Step::BATCH, 1, 5)]);
+        for nodes in [1, 2] {
+            let forged = report("n7", nodes, given(4), &[step(Step::BATCH, 1, 1)]);
+            let run = merge(&[forged, own.clone()]);
+            assert_eq!(run.applied, incomplete("n1, n7 reported a job of 1 nodes"));
+        }
     }
 
     #[test]

@@ -83,7 +83,16 @@ impl Running {
             provides: delivered.provides.clone(),
             start_ms: site.start_ms,
             stop_ms: site.stop_ms,
-            group: place.as_ref().and_then(|place| cgroup::place(place.name())),
+            group: place.as_ref().and_then(|place| {
+                let group = cgroup::place(place.name());
+                if group.is_none() {
+                    let name = &delivered.name;
+                    say(&format!(
+                        "no control groups here: what the command {name} leaves running is not killed"
+                    ));
+                }
+                group
+            }),
             place,
             memory_most: site.memory_mib.saturating_mul(1024 * 1024),
         })
