@@ -28,11 +28,11 @@ mod testing;
 mod within;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use io_autotune_protocol::{Client, ClientConfig, ConfigError, block_on};
+use io_autotune_protocol::{Client, ClientConfig, ConfigError, block_on, read_answer};
 
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::within::Within;
@@ -47,6 +47,25 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Action(Action),
+    #[command(flatten)]
+    Part(Part),
+}
+
+/// How the helper runs itself, without a runtime.
+#[derive(Subcommand)]
+enum Part {
+    /// Read one answer of the service from standard input.
+    #[command(hide = true)]
+    ReadAnswer,
+    /// Become a site's program inside a control group.
+    #[command(hide = true)]
+    Within(Within),
+}
+
+#[derive(Subcommand)]
+enum Action {
     /// Say whether an accelerator exists, or several can be tuned together; exits with 2, and why not, if they cannot.
     Check {
         #[command(flatten)]
@@ -98,9 +117,6 @@ enum Command {
         #[arg(long)]
         every: Option<u64>,
     },
-    /// Become a site's program inside a control group; how the helper runs itself.
-    #[command(hide = true)]
-    Within(Within),
 }
 
 #[derive(Args)]
@@ -154,51 +170,60 @@ impl ServiceArguments {
         Client::new(&ClientConfig::load(&self.config)?)
     }
 
+    /// For root of a node, which reads no answer itself.
     fn node_client(&self) -> Result<Client, ConfigError> {
-        Client::new(&ClientConfig::load(&self.config)?.for_node())
+        let client = Client::new(&ClientConfig::load(&self.config)?.for_node())?;
+        Ok(client.reading_apart(|| {
+            let mut reader = process::Command::new("/proc/self/exe");
+            reader.arg("read-answer");
+            reader
+        }))
     }
 }
 
 fn main() -> ExitCode {
     let began = Instant::now();
     let arguments = Arguments::parse();
-    block_on(run(&arguments.command, began)).unwrap_or_else(|error| {
-        say(&format!("cannot start: {error}"));
-        ExitCode::FAILURE
-    })
+    match &arguments.command {
+        Command::Part(Part::ReadAnswer) => ended(read_answer()),
+        Command::Part(Part::Within(within)) => ended(Err(within.run())),
+        Command::Action(action) => block_on(run(action, began)).unwrap_or_else(|error| {
+            say(&format!("cannot start: {error}"));
+            ExitCode::FAILURE
+        }),
+    }
 }
 
-async fn run(command: &Command, began: Instant) -> ExitCode {
+async fn run(action: &Action, began: Instant) -> ExitCode {
     let deadline = |service: &ServiceArguments| Deadline {
         end: began + Duration::from_millis(service.deadline_ms),
     };
-    match command {
-        Command::Check {
+    match action {
+        Action::Check {
             service,
             accelerator,
         } => submission::check(service.client(), accelerator, deadline(service)).await,
-        Command::Submit { service, request } => {
+        Action::Submit { service, request } => {
             submission::submit(service.client(), request, deadline(service)).await
         }
-        Command::Start { service, places } => {
+        Action::Start { service, places } => {
             let result = start::start(service, places, deadline(service)).await;
             ended(result)
         }
-        Command::Finish { service, places } => {
+        Action::Finish { service, places } => {
             let result = finish::finish(service, places, deadline(service)).await;
             ended(result)
         }
-        Command::Restore {
+        Action::Restore {
             service,
             places,
             all,
         } => ended(restore::restore(service, places, *all)),
-        Command::Flush {
+        Action::Flush {
             service,
             places,
             every,
         } => finish::flush(service, places, every.map(Duration::from_secs), began).await,
-        Command::Within(within) => ended(Err(within.run())),
     }
 }
 

@@ -1,9 +1,12 @@
 //! The client: one signed request, one verified answer, inside one deadline.
 
+mod apart;
 mod race;
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,9 +17,12 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::Instant;
 
+use self::apart::Apart;
+pub use self::apart::{Reader, read_answer};
 use crate::config::{ClientConfig, ConfigError, Endpoint};
 use crate::credentials::{CredentialError, Credentials};
 use crate::shown::shown;
@@ -145,6 +151,8 @@ pub struct Client {
     credentials: Arc<dyn Credentials>,
     /// The most that is read of an answer with a signature, in bytes.
     answer_limit: usize,
+    /// Who reads answers; `None`: this process.
+    reader: Option<Reader>,
 }
 
 impl Client {
@@ -156,7 +164,15 @@ impl Client {
             service_uid: config.service_uid()?,
             credentials: Arc::new(config.signer()),
             answer_limit: ANSWER_LIMIT,
+            reader: None,
         })
+    }
+
+    /// Has each answer, of up to 1 MiB, read by another process, which can do nothing else.
+    #[must_use]
+    pub fn reading_apart(mut self, reader: Reader) -> Self {
+        self.reader = Some(reader);
+        self
     }
 
     /// Reads signed answers of up to so many bytes, instead of 1 MiB: lists for people.
@@ -213,7 +229,7 @@ impl Client {
                 let attempt = async move {
                     let endpoint = &client.endpoints[index];
                     let answer = async {
-                        let connection = Connection::to(endpoint).await?;
+                        let connection = Connection::to(endpoint, client.reader).await?;
                         client.ask(endpoint, connection, asked).await
                     };
                     decisive(answer.await)
@@ -236,8 +252,9 @@ impl Client {
             let client = self.clone();
             let attempt = async move {
                 let opened = async {
-                    let mut connection = Connection::to(&client.endpoints[index]).await?;
-                    connection.probe().await.map_err(unreachable)?;
+                    let endpoint = &client.endpoints[index];
+                    let mut connection = Connection::to(endpoint, client.reader).await?;
+                    connection.probe().await?;
                     Ok(connection)
                 };
                 decisive(opened.await)
@@ -259,8 +276,8 @@ impl Client {
     /// Whether the process at an endpoint answers `/v1/health` in time.
     async fn is_alive(&self, index: usize, patience: Duration) -> bool {
         let probed = async {
-            let mut connection = Connection::to(&self.endpoints[index]).await?;
-            connection.probe().await.map_err(unreachable)
+            let mut connection = Connection::to(&self.endpoints[index], self.reader).await?;
+            connection.probe().await
         };
         matches!(tokio::time::timeout(patience, probed).await, Ok(Ok(())))
     }
@@ -324,27 +341,22 @@ impl Client {
             .header(http::header::CONTENT_TYPE, "application/json")
             .header(NONCE_HEADER, nonce.as_str())
             .header(REQUEST_HEADER, credential)
-            .body(Full::new(body))
+            .body(body)
             .map_err(unreachable)?;
-        let answer = connection.send(request).await.map_err(unreachable)?;
-        let status = answer.status();
-        let signature = answer
-            .headers()
-            .get(ANSWER_HEADER)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned);
-        let limit = match signature {
-            Some(_) => self.answer_limit,
-            None => self.answer_limit.min(ANSWER_LIMIT),
-        };
-        let body = Limited::new(answer.into_body(), limit)
-            .collect()
+        let Reply {
+            status,
+            signature,
+            body,
+        } = connection
+            .send(request, self.answer_limit)
             .await
-            .map_err(|error| ClientError::Malformed {
-                endpoint: endpoint.to_string(),
-                problem: error.to_string(),
-            })?
-            .to_bytes();
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => ClientError::Malformed {
+                    endpoint: endpoint.to_string(),
+                    problem: error.to_string(),
+                },
+                _ => unreachable(error),
+            })?;
         let Some(signature) = signature else {
             return Err(unsigned(endpoint, status, &body));
         };
@@ -510,64 +522,118 @@ fn decode<A: DeserializeOwned>(endpoint: &Endpoint, body: &[u8]) -> Result<A, Cl
     })
 }
 
-/// An HTTP/1.1 connection. Its task ends with it.
-struct Connection {
+/// An answer, before its signature is verified.
+#[derive(Debug, PartialEq)]
+struct Reply {
+    status: StatusCode,
+    signature: Option<String>,
+    body: Bytes,
+}
+
+/// An HTTP/1.1 connection.
+enum Connection {
+    Here(Here),
+    Apart(Apart),
+}
+
+/// Read by this process. Its task ends with it.
+struct Here {
     sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
     driver: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Connection {
+impl Drop for Here {
     fn drop(&mut self) {
         self.driver.abort();
     }
 }
 
 impl Connection {
-    async fn to(endpoint: &Endpoint) -> Result<Self, ClientError> {
-        Self::open(endpoint).await.map_err(unreachable)
-    }
-
-    async fn open(endpoint: &Endpoint) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+    async fn to(endpoint: &Endpoint, reader: Option<Reader>) -> Result<Self, ClientError> {
         match endpoint {
-            Endpoint::Unix(path) => Self::over(UnixStream::connect(path).await?).await,
+            Endpoint::Unix(path) => {
+                let stream = UnixStream::connect(path).await.map_err(unreachable)?;
+                Self::over(stream, reader).await
+            }
             Endpoint::Tcp(address) => {
-                let stream = connect(address).await?;
-                stream.set_nodelay(true)?;
-                Self::over(stream).await
+                let stream = connect(address).await.map_err(unreachable)?;
+                stream.set_nodelay(true).map_err(unreachable)?;
+                Self::over(stream, reader).await
             }
         }
     }
 
-    async fn over<S>(stream: S) -> Result<Self, Box<dyn std::error::Error + Send + Sync>>
+    async fn over<S>(stream: S, reader: Option<Reader>) -> Result<Self, ClientError>
     where
-        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+        S: AsFd + AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let (sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        if let Some(reader) = reader {
+            let apart = Apart::over(stream, reader).map_err(unreachable)?;
+            return Ok(Self::Apart(apart));
+        }
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(unreachable)?;
         let driver = tokio::spawn(async move {
             // A broken connection shows as the request's own error.
             let _ = connection.await;
         });
-        Ok(Self { sender, driver })
+        Ok(Self::Here(Here { sender, driver }))
     }
 
     /// Waits until the peer answers: the kernel also accepts connections for a process that hangs.
-    async fn probe(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    async fn probe(&mut self) -> Result<(), ClientError> {
         let request = http::Request::get("/v1/health")
             .header(http::header::HOST, "io-autotuned")
-            .body(Full::default())?;
-        let answer = self.send(request).await?;
-        Limited::new(answer.into_body(), PROBE_LIMIT)
-            .collect()
-            .await?;
-        Ok(self.sender.ready().await?)
+            .body(Bytes::new())
+            .map_err(unreachable)?;
+        self.send(request, PROBE_LIMIT).await.map_err(unreachable)?;
+        match self {
+            Self::Here(here) => here.sender.ready().await.map_err(unreachable),
+            Self::Apart(_) => Ok(()),
+        }
     }
 
+    /// Sends a request and reads its answer: signed, of up to `signed_limit` bytes. `InvalidData`
+    /// if what arrives is too long, or none.
     async fn send(
         &mut self,
-        request: http::Request<Full<Bytes>>,
-    ) -> Result<http::Response<hyper::body::Incoming>, hyper::Error> {
-        self.sender.send_request(request).await
+        request: http::Request<Bytes>,
+        signed_limit: usize,
+    ) -> io::Result<Reply> {
+        match self {
+            Self::Here(here) => here.send(request, signed_limit).await,
+            Self::Apart(apart) => apart.send(request).await,
+        }
+    }
+}
+
+impl Here {
+    async fn send(
+        &mut self,
+        request: http::Request<Bytes>,
+        signed_limit: usize,
+    ) -> io::Result<Reply> {
+        let request = request.map(Full::new);
+        let answer = self.sender.send_request(request).await;
+        let answer = answer.map_err(io::Error::other)?;
+        let status = answer.status();
+        let signature = answer
+            .headers()
+            .get(ANSWER_HEADER)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
+        let limit = match signature {
+            Some(_) => signed_limit,
+            None => signed_limit.min(ANSWER_LIMIT),
+        };
+        let body = Limited::new(answer.into_body(), limit).collect().await;
+        let body = body.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        Ok(Reply {
+            status,
+            signature,
+            body: body.to_bytes(),
+        })
     }
 }
 
@@ -717,6 +783,7 @@ mod tests {
             service_uid: SERVICE,
             credentials,
             answer_limit: ANSWER_LIMIT,
+            reader: None,
         };
         (client, directory)
     }

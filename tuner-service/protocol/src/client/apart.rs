@@ -1,0 +1,425 @@
+//! Answers are read apart from root: whatever sends them, until their signature is verified they
+//! are a stranger's.
+//!
+//! Root connects, signs, and writes the request. A process of the same program reads the answer
+//! from the connection: as nobody, with a filter of system calls by which it can read the
+//! connection, write its result and end, and nothing else. Root takes one structure from it: a line
+//! `STATUS LENGTH SIGNATURE` (`-` without one), then so many bytes of body; or why there is none,
+//! after `!` if the connection has ended, after `?` if it is no answer.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+
+use bytes::Bytes;
+use http::StatusCode;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::unistd::{Gid, Uid, geteuid, setgroups, setresgid, setresuid};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, SeccompRule};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::unix::pipe;
+
+use super::{ANSWER_LIMIT, Reply};
+use crate::shown::shown;
+use crate::signature::ANSWER_HEADER;
+
+/// Starts this program so that it calls [`read_answer`].
+pub type Reader = fn() -> Command;
+
+/// Status line and headers; the signature is the longest of them.
+const HEAD_LIMIT: usize = 32 * 1024;
+const HEADERS: usize = 32;
+/// After a reader's first line, whatever it claims.
+const LINE_LIMIT: usize = HEAD_LIMIT;
+/// A reader that everybody has forgotten ends then, in seconds: far above any deadline.
+const LIFE: u32 = 300;
+/// The kernel's overflow uid and gid, which is nobody everywhere.
+const NOBODY: u32 = 65534;
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Unread {
+    #[error("the connection ended before the answer did")]
+    Ended,
+    #[error("the answer is no HTTP")]
+    NoHttp,
+    #[error("the answer is longer than {ANSWER_LIMIT} bytes")]
+    TooLong,
+    #[error("the answer does not say how long it is")]
+    NoLength,
+}
+
+/// A connection whose answers are read apart.
+pub(super) struct Apart {
+    requests: Box<dyn AsyncWrite + Send + Unpin>,
+    answers: OwnedFd,
+    reader: Reader,
+}
+
+/// A reader; killed if nobody waits for it any more.
+struct Reading(Child);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        // It is nobody's and does little: it is gone at once.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Apart {
+    pub(super) fn over<S>(stream: S, reader: Reader) -> io::Result<Self>
+    where
+        S: AsFd + AsyncWrite + Send + Unpin + 'static,
+    {
+        Ok(Self {
+            answers: stream.as_fd().try_clone_to_owned()?,
+            requests: Box::new(stream),
+            reader,
+        })
+    }
+
+    pub(super) async fn send(&mut self, request: http::Request<Bytes>) -> io::Result<Reply> {
+        let (from_reader, to_us) = io::pipe()?;
+        let _reading = Reading(
+            (self.reader)()
+                .env_clear()
+                .current_dir("/")
+                .stdin(Stdio::from(self.answers.try_clone()?))
+                .stdout(Stdio::from(OwnedFd::from(to_us)))
+                .stderr(Stdio::null())
+                .spawn()?,
+        );
+        let result = pipe::Receiver::from_owned_fd(from_reader.into())?;
+        let mut told = Vec::new();
+        let limit = (LINE_LIMIT + ANSWER_LIMIT) as u64;
+        let mut result = result.take(limit);
+        let request = wire(request);
+        // The service may refuse, and say so, before it has read the request.
+        let (_, read) = tokio::join!(
+            self.requests.write_all(&request),
+            result.read_to_end(&mut told)
+        );
+        read?;
+        reply(told)
+    }
+}
+
+/// A request as HTTP/1.1 sends it.
+fn wire(request: http::Request<Bytes>) -> Vec<u8> {
+    let (parts, body) = request.into_parts();
+    let mut wire = format!("{} {} HTTP/1.1\r\n", parts.method, parts.uri).into_bytes();
+    for (name, value) in &parts.headers {
+        wire.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    wire.extend(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    wire.extend(body);
+    wire
+}
+
+/// What a reader has told. It may be an attacker's by now: nothing in it is believed but its form.
+fn reply(mut told: Vec<u8>) -> io::Result<Reply> {
+    let unreadable = || io::Error::other("its reader has told nothing that could be read");
+    let end = told
+        .iter()
+        .take(LINE_LIMIT)
+        .position(|byte| *byte == b'\n')
+        .ok_or_else(unreadable)?;
+    let body = told.split_off(end + 1);
+    let line = str::from_utf8(&told[..end]).map_err(|_| unreadable())?;
+    for (mark, kind) in [
+        ('!', io::ErrorKind::UnexpectedEof),
+        ('?', io::ErrorKind::InvalidData),
+    ] {
+        if let Some(why) = line.strip_prefix(mark) {
+            return Err(io::Error::new(kind, shown(why)));
+        }
+    }
+    let mut words = line.split(' ');
+    let (Some(status), Some(length), Some(signature), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(unreadable());
+    };
+    if length.parse() != Ok(body.len()) {
+        return Err(unreadable());
+    }
+    Ok(Reply {
+        status: status.parse::<StatusCode>().map_err(|_| unreadable())?,
+        signature: (signature != "-").then(|| signature.to_owned()),
+        body: body.into(),
+    })
+}
+
+/// The reader: reads one answer from the connection that is its standard input, and tells it on
+/// standard output. Errs when that cannot be written.
+pub fn read_answer() -> io::Result<()> {
+    let mut received = vec![0; HEAD_LIMIT + ANSWER_LIMIT];
+    let mut line = Vec::with_capacity(LINE_LIMIT);
+    let connection = io::stdin().as_fd().try_clone_to_owned()?;
+    let (mut connection, mut result) = (
+        File::from(connection),
+        File::from(io::stdout().as_fd().try_clone_to_owned()?),
+    );
+    confine();
+    let told = match answer(&mut connection, &mut received) {
+        Ok(Answer {
+            status,
+            signature,
+            body,
+        }) => {
+            let signature = signature.unwrap_or("-");
+            writeln!(line, "{status} {} {signature}", body.len())?;
+            result.write_all(&line)?;
+            result.write_all(body)
+        }
+        Err(why) => {
+            let mark = if why == Unread::Ended { '!' } else { '?' };
+            writeln!(line, "{mark}{why}")?;
+            result.write_all(&line)
+        }
+    };
+    // Nothing is closed: that is no longer allowed.
+    std::mem::forget((connection, result));
+    told
+}
+
+/// From here on this process is worth nothing to whoever takes it over. What the kernel does not
+/// have, or the surroundings do not allow, is left out.
+fn confine() {
+    nix::unistd::alarm::set(LIFE);
+    if geteuid().is_root() {
+        let _ = setgroups(&[]);
+        let (gid, uid) = (Gid::from_raw(NOBODY), Uid::from_raw(NOBODY));
+        let _ = setresgid(gid, gid, gid);
+        let _ = setresuid(uid, uid, uid);
+    }
+    if let Some(filter) = filter() {
+        let _ = seccompiler::apply_filter(&filter);
+    }
+}
+
+/// `None` on a processor that the library does not know.
+fn filter() -> Option<BpfProgram> {
+    let any = [
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_ppoll,
+        libc::SYS_exit_group,
+        libc::SYS_exit,
+        libc::SYS_restart_syscall,
+        libc::SYS_rt_sigreturn,
+        // How a Rust program ends.
+        libc::SYS_sigaltstack,
+        libc::SYS_munmap,
+    ];
+    let rules: BTreeMap<i64, Vec<SeccompRule>> = any.map(|call| (call, Vec::new())).into();
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::KillProcess,
+        SeccompAction::Allow,
+        std::env::consts::ARCH.try_into().ok()?,
+    );
+    filter.ok()?.try_into().ok()
+}
+
+#[derive(Debug, PartialEq)]
+struct Answer<'a> {
+    status: u16,
+    signature: Option<&'a str>,
+    body: &'a [u8],
+}
+
+/// Reads one answer, allocating nothing: that is no longer allowed.
+fn answer<'a>(connection: &mut File, received: &'a mut [u8]) -> Result<Answer<'a>, Unread> {
+    let mut length = 0;
+    let end = loop {
+        if let Some(end) = end_of(&received[..length])? {
+            if end <= length {
+                break end;
+            }
+            if end > received.len() {
+                return Err(Unread::TooLong);
+            }
+        } else if length >= HEAD_LIMIT {
+            return Err(Unread::NoHttp);
+        }
+        match connection.read(&mut received[length..]) {
+            Ok(0) => return Err(Unread::Ended),
+            Ok(more) => length += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The other end of the description is root's, which waits for nothing.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let mut waiting = [PollFd::new(connection.as_fd(), PollFlags::POLLIN)];
+                let _ = ppoll(&mut waiting, None, None);
+            }
+            Err(_) => return Err(Unread::Ended),
+        }
+    };
+    taken(&received[..end])
+}
+
+/// Where the answer ends; `None`: its head is not whole.
+fn end_of(received: &[u8]) -> Result<Option<usize>, Unread> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut head = httparse::Response::new(&mut headers);
+    let httparse::Status::Complete(head_length) =
+        head.parse(received).map_err(|_| Unread::NoHttp)?
+    else {
+        return Ok(None);
+    };
+    let body_length = header(head.headers, http::header::CONTENT_LENGTH.as_str())
+        .and_then(|text| text.parse::<usize>().ok())
+        .ok_or(Unread::NoLength)?;
+    match body_length {
+        0..=ANSWER_LIMIT => Ok(Some(head_length + body_length)),
+        _ => Err(Unread::TooLong),
+    }
+}
+
+/// A whole answer's parts.
+fn taken(received: &[u8]) -> Result<Answer<'_>, Unread> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut head = httparse::Response::new(&mut headers);
+    match (head.parse(received), head.code) {
+        (Ok(httparse::Status::Complete(length)), Some(status)) => Ok(Answer {
+            status,
+            signature: header(head.headers, ANSWER_HEADER),
+            body: &received[length..],
+        }),
+        _ => Err(Unread::NoHttp),
+    }
+}
+
+/// A header's value, if it is one word of printable text.
+fn header<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
+    let found = headers
+        .iter()
+        .find(|header| header.name.eq_ignore_ascii_case(name))?;
+    let text = str::from_utf8(found.value).ok()?;
+    let is_word = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_word.then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIGNED: &str =
+        "HTTP/1.1 200 OK\r\nX-IO-Autotune-Signature: MUNGE:abc:\r\nContent-Length: 2\r\n\r\n{}";
+
+    fn read(sent: &[u8]) -> Result<Reply, String> {
+        let (connection, mut peer) = io::pipe().unwrap();
+        let sent = sent.to_vec();
+        let writing = std::thread::spawn(move || {
+            let _ = peer.write_all(&sent);
+        });
+        let mut received = vec![0; HEAD_LIMIT + ANSWER_LIMIT];
+        let mut connection = File::from(OwnedFd::from(connection));
+        let read = answer(&mut connection, &mut received).map_err(|why| why.to_string());
+        let read = read.map(|answer| Reply {
+            status: StatusCode::from_u16(answer.status).unwrap(),
+            signature: answer.signature.map(str::to_owned),
+            body: Bytes::copy_from_slice(answer.body),
+        });
+        drop(connection);
+        writing.join().unwrap();
+        read
+    }
+
+    #[test]
+    fn an_answer_is_read_to_its_end_and_no_further() {
+        let expected = Reply {
+            status: StatusCode::OK,
+            signature: Some("MUNGE:abc:".into()),
+            body: "{}".into(),
+        };
+        assert_eq!(read(SIGNED.as_bytes()).unwrap(), expected);
+        assert_eq!(
+            read(format!("{SIGNED} and more").as_bytes()).unwrap(),
+            expected
+        );
+        let unsigned = read(b"HTTP/1.1 503 X\r\ncontent-length: 0\r\n\r\n").unwrap();
+        assert_eq!((unsigned.signature, unsigned.body.len()), (None, 0));
+    }
+
+    #[test]
+    fn what_is_no_whole_answer_is_none() {
+        let long = format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n",
+            ANSWER_LIMIT + 1
+        );
+        let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(2 * HEAD_LIMIT));
+        for (sent, why) in [
+            (&SIGNED.as_bytes()[..SIGNED.len() - 1], "ended before"),
+            (b"", "ended before"),
+            (b"\x00\xff nonsense\r\n\r\n", "no HTTP"),
+            (endless.as_bytes(), "no HTTP"),
+            (long.as_bytes(), "longer than"),
+            (b"HTTP/1.1 200 OK\r\n\r\n{}", "how long"),
+            (
+                b"HTTP/1.1 200 OK\r\ncontent-length: -2\r\n\r\n{}",
+                "how long",
+            ),
+            (
+                b"HTTP/1.1 200 OK\r\ncontent-length: 2 2\r\n\r\n{}",
+                "how long",
+            ),
+        ] {
+            let error = read(sent).unwrap_err();
+            assert!(
+                error.contains(why),
+                "{:?}: {error}",
+                String::from_utf8_lossy(sent)
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_but_a_whole_structure_is_taken_from_a_reader() {
+        let whole = reply(b"200 2 MUNGE:abc:\n{}".to_vec()).unwrap();
+        assert_eq!((whole.status.as_u16(), &whole.body[..]), (200, &b"{}"[..]));
+        assert_eq!(reply(b"503 0 -\n".to_vec()).unwrap().signature, None);
+        let error = reply(b"!it is \x1b[31mred\n".to_vec())
+            .unwrap_err()
+            .to_string();
+        assert!(!error.contains('\x1b'), "{error:?}");
+        for told in [
+            &b""[..],
+            b"200 2 MUNGE:abc:",
+            b"200 2\n{}",
+            b"200 2 MUNGE:abc: x\n{}",
+            b"200 1 MUNGE:abc:\n{}",
+            b"200 3 MUNGE:abc:\n{}",
+            b"999999 2 -\n{}",
+            b"two 2 -\n{}",
+            b"\xff\n{}",
+        ] {
+            assert!(
+                reply(told.to_vec()).is_err(),
+                "{:?}",
+                String::from_utf8_lossy(told)
+            );
+        }
+    }
+
+    #[test]
+    fn fuzz_answer_and_reply() {
+        io_autotune_fuzzing::Target::new("read_answer", &[SIGNED, "200 2 MUNGE:abc:\n{}"]).run(
+            |input| {
+                if let Ok(Some(end)) = end_of(input) {
+                    assert!(end <= HEAD_LIMIT.max(input.len()) + ANSWER_LIMIT);
+                    if end <= input.len() {
+                        taken(&input[..end]).unwrap();
+                    }
+                }
+                if let Ok(reply) = reply(input.to_vec()) {
+                    assert!(reply.signature.is_none_or(|word| !word.contains(' ')));
+                }
+            },
+        );
+    }
+}
