@@ -25,26 +25,30 @@ SLURMD_AIM = Aim(20.0)
 def figures(place: Place, pairs: int) -> list[Figure]:
     """Measure, and return the figures."""
     return [
-        _submission(place, pairs // 2),
+        _submission(place, "app=bench", pairs // 2),
+        _submission(place, "app=bench,verbose", pairs // 2),
         *_unasked(place, pairs),
         *_slurmd(place, pairs // 3),
     ]
 
 
-def _submission(place: Place, triples: int) -> Figure:
-    """Return what the option adds to sbatch, against one squeue -j."""
+def _submission(place: Place, spec: str, triples: int) -> Figure:
+    """Return what the option adds to sbatch, against one squeue -j.
+
+    A person at a terminal is shown what the job will have, here with ``verbose``; a script is not.
+    """
     (first,) = _run(place, *HELD).split()
     shares, added = [], []
     for number in range(triples):
         # In another order each time: whoever is first pays for what the other has cooled down.
-        order = (HELD, [*HELD, "--io-autotune=app=bench"])
+        order = (HELD, [*HELD, f"--io-autotune={spec}"])
         plain, tuned = _in_order(place, order, reverse=number % 2 == 1)
         (asked,) = _in_order(place, (["squeue", "--noheader", "-j", first],))
         shares.append((tuned - plain) / asked)
         added.append((tuned - plain) * 1e3)
     _cancel(place)
     return Figure(
-        "what `sbatch --io-autotune` takes more than `sbatch`, against one `squeue -j`",
+        f"what `sbatch --io-autotune={spec}` takes more than `sbatch`, against one `squeue -j`",
         "ratio",
         median(shares),
         SUBMISSION_AIM,

@@ -118,7 +118,7 @@ nodes_unix = "{nodes_socket}"
 nodes_tcp = "{NODES_HOST}:{port}"
 # The nodes of one job are one host here, with fewer privileged ports than nodes.
 nodes_any_port = true
-host_connections = 20000
+{"host_connections = 20000" if tcp else ""}
 [database]
 url = "postgres:///{database}?{pg}"
 [munge]

@@ -93,7 +93,8 @@ impl Service {
                 ("after", after.as_deref()),
                 ("limit", Some(&STUDIES_PAGE.to_string())),
             ]);
-            let page: Vec<_> = self.get(&format!("/v1/studies{query}")).await?;
+            let is_first = studies.is_empty();
+            let page: Vec<_> = self.page(&format!("/v1/studies{query}"), is_first).await?;
             let is_last = page.len() < STUDIES_PAGE;
             studies.extend(page);
             if is_last {
@@ -123,7 +124,8 @@ impl Service {
                 ("before", before.as_deref()),
                 ("limit", Some(&wanted.to_string())),
             ]);
-            let page: Vec<RunSummary> = self.get(&format!("/v1/runs{query}")).await?;
+            let is_first = runs.is_empty();
+            let page: Vec<RunSummary> = self.page(&format!("/v1/runs{query}"), is_first).await?;
             let is_last = page.len() < wanted || page.len() >= left;
             for run in page.into_iter().rev() {
                 runs.push_front(run);
@@ -201,6 +203,20 @@ impl Service {
                     .collect::<Vec<_>>()
                     .join(", "),
             }),
+        }
+    }
+
+    /// A page of a list. Beyond the quota the next ones of a long list wait for their turn: the
+    /// service delays its refusals.
+    async fn page<A: DeserializeOwned>(&self, path: &str, is_first: bool) -> Result<A, CliError> {
+        const TRIES: usize = 20;
+        let mut tries = if is_first { 1 } else { TRIES };
+        loop {
+            tries -= 1;
+            match self.get(path).await {
+                Err(CliError::Client(ClientError::Refused { status: 429, .. })) if tries > 0 => {}
+                answer => return answer,
+            }
         }
     }
 

@@ -63,7 +63,7 @@ pub(crate) struct ListenConfig {
 
 impl ListenConfig {
     fn default_host_connections() -> usize {
-        256
+        64
     }
 }
 

@@ -20,7 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use listenfd::ListenFd;
 use rustix::io::FdFlags;
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -41,7 +41,11 @@ const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 const BUFFER: usize = 32 * 1024;
 
 /// After each connection too many. To close some 50,000 a second would take a processor.
-const AFTER_ONE_TOO_MANY: Duration = Duration::from_millis(1);
+const AFTER_ONE_TOO_MANY: Duration = Duration::from_millis(4);
+
+/// Bytes that the kernel takes of a user's connection before anybody has read them: as long as a
+/// body may be. By default it takes megabytes of each, and gives them back all at once.
+const USERS_BUFFER: usize = 64 * 1024;
 
 /// Headers of a request: ours have six.
 const HEADERS: usize = 32;
@@ -96,6 +100,12 @@ impl Listeners {
                 };
                 listeners.tcp.push(tcp_listener(address).map_err(failed)?);
                 tracing::info!(%address, door = door.name(), "listening");
+            }
+        }
+        for listener in &users.tcp {
+            // Each connection has its listener's (tcp(7)).
+            if let Err(error) = SockRef::from(listener).set_recv_buffer_size(USERS_BUFFER) {
+                tracing::warn!(%error, "users' connections keep the kernel's buffers");
             }
         }
         if users.is_empty() && nodes.is_empty() {

@@ -76,6 +76,8 @@ impl QuotaConfig {
 pub(crate) enum Cost {
     /// It reads.
     Reading,
+    /// It reads a page of runs or studies.
+    Listing,
     /// It changes a study: rows are kept for ever, and its snapshots are read anew.
     Steering,
 }
@@ -84,6 +86,7 @@ impl Cost {
     fn requests(self) -> f64 {
         match self {
             Self::Reading => 1.0,
+            Self::Listing => 4.0,
             Self::Steering => 10.0,
         }
     }

@@ -4,6 +4,7 @@
 //! the credential is read a sender holds no more than a connection's buffer.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -109,11 +110,18 @@ pub(crate) async fn signed(
 /// A refusal that costs its sender nothing is late: with the limit of connections that bounds how
 /// many a second there are. Nodes' door has no strangers.
 async fn later(service: &Service, refusal: ApiError) -> Response {
-    const LATE: Duration = Duration::from_secs(1);
     if service.door == Door::Users {
-        tokio::time::sleep(LATE).await;
+        tokio::time::sleep(lateness()).await;
     }
     refusal.into_response()
+}
+
+/// A second on average, and never the same: connections that ask together are not refused together.
+fn lateness() -> Duration {
+    static REFUSALS: AtomicU64 = AtomicU64::new(0);
+    // In steps of about the golden ratio any number of refusals is spread evenly.
+    let step = REFUSALS.fetch_add(617, Ordering::Relaxed) % 1000;
+    Duration::from_millis(500 + step)
 }
 
 /// Who sends this, by the credential in the headers.
@@ -179,6 +187,8 @@ async fn is_first(
 fn cost(parts: &Parts, uri: &Uri) -> Cost {
     if parts.method == Method::POST && uri.path().starts_with("/v1/studies/") {
         Cost::Steering
+    } else if matches!(uri.path(), "/v1/runs" | "/v1/studies") {
+        Cost::Listing
     } else {
         Cost::Reading
     }
