@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from threading import Thread
 
+from devcluster import files
 from harness import BOB, SECONDS, Json, Site
 
 KINDS = {
@@ -65,12 +67,25 @@ def floods(
 
 
 def starts(
-    site: Site, app: str, first_job_id: int, count: int, *, clients: int = 2, studies: int = 4
+    site: Site,
+    app: str,
+    first_job_id: int,
+    count: int,
+    *,
+    clients: int = 2,
+    studies: int = 4,
+    over_tcp: bool = False,
 ) -> Json:
     """Ask for starts as prologs do, one after another, with their deadline; return the times."""
+    config = site.paths.client_toml
+    if over_tcp:
+        text = config.read_text(encoding="utf-8")
+        config = site.paths.scratch / "flooding-client.toml"
+        text = re.sub(r'(?m)^(node_endpoints = \[).*("tcp:[^"]*").*$', r"\1\2]", text)
+        files.write(config, text, mode=0o644)
     argv = [
         "lives",
-        f"--config={site.paths.client_toml}",
+        f"--config={config}",
         f"--cluster={site.cluster_name}",
         f"--app={app}",
         f"--first-job-id={first_job_id}",

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use io_autotune_protocol::{AcceleratorSummary, Call, Client, Method};
+use io_autotune_protocol::{Call, Client, Method, OverAnswer, OverRequest};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::config::NodeConfig;
@@ -155,14 +155,15 @@ async fn tend(
     )
     .await;
     if breaker.is_there() || route.is_there() {
-        let call = Call::<()> {
-            method: Method::Get,
-            path: "/v1/accelerators",
-            body: None,
+        // What nodes' door answers too: of no run.
+        let call = Call {
+            method: Method::Post,
+            path: "/v1/runs/over",
+            body: Some(&OverRequest { runs: Vec::new() }),
             idempotent: true,
         };
         let asked = since_boot();
-        let answer: Result<Vec<AcceleratorSummary>, _> = client.call(call, deadline.left()).await;
+        let answer: Result<OverAnswer, _> = client.call(call, deadline.left()).await;
         breaker.learn(asked, &answer);
         if answer.is_ok() {
             route.keep(client);

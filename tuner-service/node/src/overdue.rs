@@ -8,10 +8,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use io_autotune_protocol::{Call, Client, Method, OverAnswer, OverRequest, Step};
+use nix::sys::stat::Mode;
 
 use crate::breaker::{Breaker, since_boot};
 use crate::config::NodeConfig;
@@ -218,14 +220,13 @@ fn is_roots(process: &Path) -> bool {
     })
 }
 
-/// Whether its program is slurmstepd. Root can be made to start another that the user has named so:
-/// sudo keeps its title while it asks for the password. A program that cannot be told is believed.
+/// Whether its program is one that no user starts as root. sudo and su become root in their real
+/// uid as well, and keep the title that their user gave them while they ask for a password. A
+/// program that cannot be looked at is believed.
 fn may_be_slurmstepd(process: &Path) -> bool {
-    match fs::read_link(process.join("exe")) {
-        // The file of a slurmstepd that outlives an upgrade is "(deleted)" (proc_pid_exe(5)).
-        Ok(program) => program.file_name().is_some_and(|name| {
-            [&b"slurmstepd"[..], b"slurmstepd (deleted)"].contains(&name.as_encoded_bytes())
-        }),
+    // The program's own file, deleted or not (proc_pid_exe(5)).
+    match fs::metadata(process.join("exe")) {
+        Ok(program) => program.mode() & Mode::S_ISUID.bits() == 0,
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
@@ -361,6 +362,11 @@ mod tests {
     #[test]
     fn the_jobs_of_slurms_steps_are_known_by_their_processes() {
         let proc = tempfile::tempdir().unwrap();
+        for (program, mode) in [("slurmstepd", 0o755), ("sudo", 0o4755)] {
+            let path = proc.path().join(program);
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        }
         for (pid, uids, title) in [
             ("1", "0\t0\t0\t0", &b"/sbin/init\0"[..]),
             ("20", "0\t0\t0\t0", b"slurmstepd: [12.batch]\0\0"),
@@ -375,15 +381,12 @@ mod tests {
             ("27", "1000\t0\t0\t0", b"slurmstepd: [17.0]\0"),
             // sudo, which waits for a password.
             ("28", "0\t0\t0\t0", b"slurmstepd: [18.0]\0"),
-            ("29", "0\t0\t0\t0", b"slurmstepd: [19.0]\0"),
         ] {
             let process = proc.path().join(pid);
             fs::create_dir(&process).unwrap();
-            let program = match pid {
-                "28" => "/usr/bin/sudo",
-                "29" => "/opt/slurm/sbin/slurmstepd (deleted)",
-                _ => "/usr/sbin/slurmstepd",
-            };
+            let program = proc
+                .path()
+                .join(if pid == "28" { "sudo" } else { "slurmstepd" });
             std::os::unix::fs::symlink(program, process.join("exe")).unwrap();
             fs::write(process.join("cmdline"), title).unwrap();
             let status = format!("Name:\tx\\nUid:\t0\nUmask:\t0022\nUid:\t{uids}\nGid:\t0\n");
@@ -392,7 +395,7 @@ mod tests {
         fs::create_dir(proc.path().join("25")).unwrap();
         assert_eq!(
             jobs_with_steps(proc.path()).unwrap(),
-            BTreeSet::from([12, 13, 14, 19])
+            BTreeSet::from([12, 13, 14])
         );
     }
 }

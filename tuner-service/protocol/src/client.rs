@@ -358,7 +358,10 @@ impl Client {
                 _ => unreachable(error),
             })?;
         let Some(signature) = signature else {
-            return Err(unsigned(endpoint, status, &body));
+            return Err(match self.reader {
+                Some(_) if UNSIGNED.contains(&status) => not_now(status, &body),
+                _ => unsigned(endpoint, status, &body),
+            });
         };
         self.verify(endpoint, signature, status.as_u16(), &nonce, body.clone())
             .await?;
@@ -483,14 +486,25 @@ async fn connect_as_root(address: SocketAddr) -> std::io::Result<TcpStream> {
     TcpStream::connect(address).await
 }
 
+/// What is believed without a signature.
+const UNSIGNED: [StatusCode; 3] = [
+    StatusCode::UNAUTHORIZED,
+    StatusCode::TOO_MANY_REQUESTS,
+    StatusCode::SERVICE_UNAVAILABLE,
+];
+
+/// The same for root, which parses nothing of a stranger's.
+fn not_now(status: StatusCode, body: &[u8]) -> ClientError {
+    ClientError::Refused {
+        status: status.as_u16(),
+        code: "unsigned".into(),
+        message: shown(&String::from_utf8_lossy(body)),
+    }
+}
+
 /// The service signs refusals too, except those of whom it does not know, or who asks too much.
 /// Whoever sends these, they settle nothing: the request may be accepted later.
 fn unsigned(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError {
-    const UNSIGNED: [StatusCode; 3] = [
-        StatusCode::UNAUTHORIZED,
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::SERVICE_UNAVAILABLE,
-    ];
     if UNSIGNED.contains(&status) {
         return refusal(endpoint, status, body);
     }

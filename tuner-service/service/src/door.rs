@@ -22,7 +22,15 @@ impl Door {
         }
     }
 
-    pub(crate) fn most(self, of_a_host: usize) -> Most {
+    /// `of_a_host` is for users' hosts. At nodes' door only root holds connections, and thousands of
+    /// nodes may be one host, by address translation or as one IPv6 network: unless `any_port` may
+    /// come in, theirs are not counted.
+    pub(crate) fn most(self, of_a_host: usize, any_port: bool) -> Most {
+        let of_a_host = match self {
+            Self::Nodes if any_port => of_a_host.max(NODES_OF_A_HOST),
+            Self::Nodes => usize::MAX,
+            Self::Users => of_a_host,
+        };
         let of_a_user = match self {
             Self::Nodes => 0,
             Self::Users => 64,
@@ -34,6 +42,15 @@ impl Door {
                 Self::Nodes => usize::MAX,
                 Self::Users => 4096.max(of_a_host),
             },
+        }
+    }
+
+    /// Connections too many that are closed without a pause. They wait in one queue with those that
+    /// are admitted, and a prolog has 2 s: at nodes' door a full queue is emptied in half a second.
+    pub(crate) fn closed_at_once(self) -> u32 {
+        match self {
+            Self::Nodes => 64,
+            Self::Users => 1,
         }
     }
 
@@ -56,6 +73,9 @@ pub(crate) struct Came {
     /// From root, or from a port that only root of a host can bind.
     pub(crate) is_privileged: bool,
 }
+
+/// Connections of one host at nodes' door where users of that host can open them too.
+const NODES_OF_A_HOST: usize = 4096;
 
 /// The first port that users can bind.
 pub(crate) const UNPRIVILEGED: u16 = 1024;

@@ -40,8 +40,8 @@ const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 /// Bytes of a connection's buffer, and so of its headers. The longest token of SACK is half of that.
 const BUFFER: usize = 32 * 1024;
 
-/// After each connection too many. To close some 50,000 a second would take a processor.
-const AFTER_ONE_TOO_MANY: Duration = Duration::from_millis(4);
+/// Pause after connections too many. To close some 50,000 a second would take a processor.
+const AFTER_TOO_MANY: Duration = Duration::from_millis(4);
 
 /// Bytes that the kernel takes of a user's connection before anybody has read them: as long as a
 /// body may be. By default it takes megabytes of each, and gives them back all at once.
@@ -202,7 +202,7 @@ pub(crate) async fn serve(
     stopping: watch::Receiver<bool>,
 ) {
     let mut serving = JoinSet::new();
-    let peers = Peers::new(door.most(listeners.host_connections));
+    let peers = Peers::new(door.most(listeners.host_connections, listeners.any_port));
     let any_port = listeners.any_port;
     let listeners = listeners
         .unix
@@ -284,6 +284,7 @@ impl Served {
     async fn accept_all(self, listener: Listener) {
         let mut connections = JoinSet::new();
         let mut stopping = self.stopping.clone();
+        let mut too_many: u32 = 0;
         loop {
             tokio::select! {
                 biased;
@@ -292,7 +293,10 @@ impl Served {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, came)) => {
                         if !self.admit(stream, came, &mut connections) {
-                            tokio::time::sleep(AFTER_ONE_TOO_MANY).await;
+                            too_many = too_many.wrapping_add(1);
+                            if too_many.is_multiple_of(self.door.closed_at_once()) {
+                                tokio::time::sleep(AFTER_TOO_MANY).await;
+                            }
                         }
                     }
                     Err(error) => {

@@ -117,9 +117,6 @@ fn print_openapi() -> ExitCode {
 /// another that is free.
 const USERS_SHARE: usize = 4;
 
-/// Where both are ready to run, what nodes ask gets the processor nine times of ten.
-const USERS_NICENESS: i32 = 10;
-
 /// Nodes' door and the service's own work have one runtime, users' door another.
 fn run_both(arguments: &Arguments) -> Result<(), StartupError> {
     let nodes = tokio::runtime::Builder::new_multi_thread()
@@ -130,10 +127,6 @@ fn run_both(arguments: &Arguments) -> Result<(), StartupError> {
     let users = tokio::runtime::Builder::new_multi_thread()
         .worker_threads((processors / USERS_SHARE).max(1))
         .thread_name("users")
-        .on_thread_start(|| {
-            // Threads have niceness of their own on Linux (sched(7)).
-            let _ = rustix::process::nice(USERS_NICENESS);
-        })
         .enable_all()
         .build()
         .map_err(StartupError::Runtime)?;

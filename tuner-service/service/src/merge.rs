@@ -25,6 +25,8 @@ pub(crate) struct MergedRun {
     /// There may be unreported steps: not all nodes have reported, and there is no batch step.
     pub(crate) may_lack_steps: bool,
     pub(crate) has_batch_step: bool,
+    /// Why none of the reports is believed.
+    pub(crate) contradiction: Option<String>,
 }
 
 impl From<MergedRun> for Merged {
@@ -57,7 +59,6 @@ pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
     let nodes = sorted.iter().map(|report| report.job.nodes).max();
     let names: BTreeSet<&str> = sorted.iter().map(|r| r.job.node.as_str()).collect();
     let unheard = nodes.is_some_and(|nodes| names.len() < nodes as usize);
-    let too_many = too_many_nodes(&sorted, &names);
     let mut measures = BTreeMap::new();
     for report in &sorted {
         for (name, value) in &report.measures {
@@ -67,13 +68,14 @@ pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
     MergedRun {
         elapsed: steps.elapsed(),
         wait_status: steps.wait_status(),
-        applied: too_many.unwrap_or_else(|| applied(&speaking)),
+        applied: applied(&speaking),
         measures,
         epilog: epilog(&sorted),
         missing: steps.missing(),
         all_reported: !unheard,
         may_lack_steps: unheard && steps.batch().is_none(),
         has_batch_step: steps.batch().is_some(),
+        contradiction: too_many_nodes(&sorted, &names),
     }
 }
 
@@ -199,13 +201,13 @@ fn listed(names: &[&str]) -> String {
 
 /// Root of any node can report a run of a job that is elsewhere. Then more nodes report than some
 /// of them say that there are, and none is believed.
-fn too_many_nodes(reports: &[&FinishRequest], names: &BTreeSet<&str>) -> Option<Applied> {
+fn too_many_nodes(reports: &[&FinishRequest], names: &BTreeSet<&str>) -> Option<String> {
     let fewest = reports.iter().map(|report| report.job.nodes).min()?;
-    (names.len() > fewest as usize).then(|| Applied::Incomplete {
-        detail: format!(
+    (names.len() > fewest as usize).then(|| {
+        format!(
             "{} reported a job of {fewest} nodes",
             listed(&names.iter().copied().collect::<Vec<_>>())
-        ),
+        )
     })
 }
 
@@ -398,9 +400,12 @@ mod tests {
     fn a_node_that_the_job_had_not_makes_all_of_them_doubtful() {
         let own = report("n1", 1, given(4), &[step(Step::BATCH, 1, 5)]);
         for nodes in [1, 2] {
-            let forged = report("n7", nodes, given(4), &[step(Step::BATCH, 1, 1)]);
+            let mut failing = step(Step::BATCH, 1, 1);
+            failing.wait_status = 256;
+            let forged = report("n0", nodes, given(4), &[failing]);
             let run = merge(&[forged, own.clone()]);
-            assert_eq!(run.applied, incomplete("n1, n7 reported a job of 1 nodes"));
+            let why = run.contradiction.unwrap();
+            assert_eq!(why, "n0, n1 reported a job of 1 nodes");
         }
     }
 

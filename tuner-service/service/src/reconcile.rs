@@ -293,7 +293,7 @@ impl Reconciler {
         }
     }
 
-    /// What the reports of each run come to, with one run's in memory at a time.
+    /// What the reports of each run come to. Of each batch one run's are in memory at a time.
     async fn reports_of(
         &self,
         run_ids: &[i64],

@@ -69,6 +69,7 @@ pub(crate) enum Next {
 
 pub(crate) fn next(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
     match (facts.outcome, &facts.reported) {
+        (Some(_), Some(run)) if run.contradiction.is_some() => contradicted(run),
         (Some("COMPLETED"), Some(run)) => completed(facts, run, timeouts),
         (Some("COMPLETED"), None) => wait_for_reports(
             facts.outcome_age,
@@ -106,6 +107,10 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
         return Next::Judge(not_counted("it was suspended for a while".into()));
     }
     Next::Judge(sample(facts, run, ""))
+}
+
+fn contradicted(run: &MergedRun) -> Next {
+    Next::Judge(not_counted(run.contradiction.clone().unwrap_or_default()))
 }
 
 /// Waits for missing parts of steps. If all nodes have reported, one ran no prolog: give up.
@@ -191,6 +196,9 @@ fn without_a_record(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> N
 /// status 0, the epilogs were told 0:0, and elapsed is below the limit. A site without sources has
 /// chosen to believe the nodes alone.
 fn fallback(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
+    if run.contradiction.is_some() {
+        return contradicted(run);
+    }
     if let Some(missing) = &run.missing {
         return wait_for_parts(facts, run, missing, timeouts);
     }
@@ -336,6 +344,7 @@ mod tests {
             all_reported: true,
             may_lack_steps: false,
             has_batch_step: true,
+            contradiction: None,
         }
     }
 
@@ -411,6 +420,22 @@ mod tests {
             Verdict::NotCounted { why, .. }
             | Verdict::Counted { why, .. }
             | Verdict::Censored { why, .. } => why,
+        }
+    }
+
+    #[test]
+    fn what_nodes_contradict_each_other_in_counts_for_nothing() {
+        let forged = || MergedRun {
+            wait_status: 256,
+            contradiction: Some("n0, n1 reported a job of 1 nodes".into()),
+            ..merged()
+        };
+        for outcome in ["COMPLETED", "TIMEOUT", "FAILED", "CANCELLED"] {
+            let told = next(&facts(Some(outcome), Some(forged())), TIMEOUTS);
+            let Next::Judge(Verdict::NotCounted { why, failed: None }) = told else {
+                panic!("{outcome}: {told:?}");
+            };
+            assert!(why.contains("reported a job of 1 nodes"), "{why}");
         }
     }
 

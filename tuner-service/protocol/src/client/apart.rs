@@ -5,7 +5,7 @@
 //! from the connection: as nobody, with a filter of system calls by which it can read the
 //! connection, write its result and end, and nothing else. Root takes one structure from it: a line
 //! `STATUS LENGTH SIGNATURE` (`-` without one), then so many bytes of body; or why there is none,
-//! after `!` if the connection has ended, after `?` if it is no answer.
+//! after `!` if nobody there speaks HTTP to its end, after `?` if it is no answer to be taken.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -177,7 +177,10 @@ pub fn read_answer() -> io::Result<()> {
             result.write_all(body)
         }
         Err(why) => {
-            let mark = if why == Unread::Ended { '!' } else { '?' };
+            let mark = match why {
+                Unread::Ended | Unread::NoHttp => '!',
+                Unread::TooLong | Unread::NoLength => '?',
+            };
             writeln!(line, "{mark}{why}")?;
             result.write_all(&line)
         }
