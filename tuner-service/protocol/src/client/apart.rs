@@ -32,7 +32,7 @@ pub type Reader = fn() -> Command;
 /// Status line and headers; the signature is the longest of them.
 const HEAD_LIMIT: usize = 32 * 1024;
 const HEADERS: usize = 32;
-/// After a reader's first line, whatever it claims.
+/// The most of a reader's first line.
 const LINE_LIMIT: usize = HEAD_LIMIT;
 /// A reader that everybody has forgotten ends then, in seconds: far above any deadline.
 const LIFE: u32 = 300;
