@@ -432,8 +432,12 @@ class Site:
     # What is left behind
 
     def spooled(self) -> list[Path]:
-        """Return what is in the spool: reports that wait, and those that the service refused."""
-        return sorted(self.paths.plugin_spool.iterdir())
+        """Return what is in the spool: reports that wait, and those that the service refused.
+
+        The draft of a helper that was killed is not among them; the flusher removes it when it
+        is old.
+        """
+        return sorted(path for path in self.paths.plugin_spool.iterdir() if path.suffix != ".new")
 
     @property
     def endpoint(self) -> Path:
@@ -467,12 +471,6 @@ class Site:
         for directory in self.job_directories():
             shutil.rmtree(directory, onerror=failed)
 
-    def remove_half_written(self) -> None:
-        """Remove the files of the spool that a helper was killed before it had named them."""
-        for path in self.spooled():
-            if path.suffix == ".new":
-                path.unlink()
-
     def introduce_nodes(self) -> None:
         """Have each node answered once.
 
@@ -501,8 +499,7 @@ class Site:
         left = self.job_directories()
         assert not left, f"jobs have left directories behind: {left}"
         await_true("every report to be delivered", lambda: not self.undelivered())
-        # The draft of a helper that was killed goes when it is old.
-        left = [path for path in self.spooled() if path.suffix != ".new"]
+        left = self.spooled()
         assert not left, f"the service has refused reports: {left}"
 
 

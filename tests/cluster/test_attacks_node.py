@@ -162,7 +162,6 @@ def test_a_process_by_a_steps_name_keeps_no_job_from_being_reported(site: Site) 
         assert len(called(name)) == 2, "they were not there so long"
     finally:
         site.cluster.run_as(BOB, ["scancel", str(impostor.job_id)])
-        site.remove_half_written()
 
 
 def later_job_of_bobs(site: Site, app: str) -> None:

@@ -158,4 +158,3 @@ def test_the_helper_is_killed_anywhere_and_the_queue_is_as_it_was(site: Site, qu
         assert seen(site.output(plain)) == before, f"killed in write {call}"
         site.remove_job_directories()
     assert late > 0, "every epilog had put all back before it was killed"
-    site.remove_half_written()

@@ -142,7 +142,6 @@ def test_the_helper_is_killed_anywhere_in_the_epilog(site: Site, before: list[st
             break
         site.remove_job_directories()
     assert late > 0, "every epilog had put all back before it was killed"
-    site.remove_half_written()
 
 
 def test_what_was_saved_at_a_reboot_is_forgotten(site: Site, before: list[str]) -> None:
