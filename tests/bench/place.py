@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from devcluster import Cluster, accounts, command, files, process, record
-from devcluster.parts import postgres
+from devcluster.parts import munge, postgres
 from devcluster.ports import HOST, NODES_HOST
 from devcluster.supervisor import Supervisor
 from devcluster.users import JOB_USERS, SERVICE_USER
@@ -191,15 +191,7 @@ munge_socket = "{paths.munge_socket}"
         """
         paths = self.cluster.paths
         unix = paths.run / "elsewhere-munge.sock"
-        munged = [
-            "munged",
-            "--foreground",
-            f"--key-file={paths.munge_key}",
-            f"--socket={unix}",
-            f"--pid-file={paths.run}/elsewhere-munged.pid",
-            f"--log-file={paths.log_of('elsewhere-munged')}",
-            f"--seed-file={paths.munge_spool}/elsewhere-seed",
-        ]
+        munged = munge.argv(paths, "elsewhere-munged", unix)
         config = service.client_toml.with_name("elsewhere-client.toml")
         text = service.client_toml.read_text(encoding="utf-8")
         files.write(config, text.replace(str(paths.munge_socket), str(unix)), mode=0o644)

@@ -109,8 +109,7 @@ def service(site: Site) -> Iterator[Service]:
     config = site.paths.etc / f"{DATABASE}-client.toml"
     with service_beside(site, DATABASE, text) as unix:
         clients = site.paths.client_toml.read_text(encoding="utf-8")
-        ours = f'endpoints = ["unix:{unix}"]'
-        clients = re.sub(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", clients)
+        clients = render.asking(clients, [f"unix:{unix}"])
         files.write(config, clients, mode=0o644)
         yield Service(site, config)
     site.sql(f"drop database {DATABASE}")

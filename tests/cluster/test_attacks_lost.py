@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +68,25 @@ class Rogue:
         directory = self.directory / "run" / self.site.cluster_name / node
         files.write(directory / str(job_id) / "step-4294967291.stamp", STAMP, mode=0o400)
 
+    @contextmanager
+    def listed(self, *nodes: str) -> Iterator[int]:
+        """Start runs of a job of Slurm's on these nodes; yield its id when a source has listed it.
+
+        From then on Slurm has forgotten it, as after an outage of the service beyond MinJobAge.
+        """
+        job = self.site.sbatch("sleep 600")
+        self.site.await_state(job, "RUNNING")
+        try:
+            for node in nodes:
+                self.start(job.job_id, node)
+            await_true("it to be seen", lambda: self.column("listed_at", job.job_id) != "")
+            self.forgets.touch()
+            yield job.job_id
+        finally:
+            self.forgets.unlink(missing_ok=True)
+            self.site.cluster.run_as(ALICE, ["scancel", str(job.job_id)])
+            self.site.ended(job)
+
     def column(self, name: str, job_id: int) -> str:
         """Return what the database has of the job's run."""
         query = f"select coalesce({name}::text, '') from runs where job_id = {job_id}"
@@ -98,8 +118,7 @@ def rogue(site: Site) -> Iterator[Rogue]:
     try:
         with service_beside(site, DATABASE, text) as unix:
             clients = site.paths.client_toml.read_text(encoding="utf-8")
-            ours = f'endpoints = ["unix:{unix}"]'
-            clients = re.sub(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", clients)
+            clients = render.asking(clients, [f"unix:{unix}"])
             config = directory / "client.toml"
             files.write(config, clients, mode=0o644)
             yield Rogue(site, config, directory, forgets)
@@ -115,43 +134,21 @@ def test_a_made_up_job_that_no_source_ever_listed_does_not_count(rogue: Rogue) -
 
 
 def test_a_job_that_slurm_has_forgotten_counts_if_it_was_listed(rogue: Rogue) -> None:
-    site = rogue.site
-    job = site.sbatch("sleep 600")
-    site.await_state(job, "RUNNING")
-    try:
-        rogue.start(job.job_id)
-        await_true("it to be seen", lambda: rogue.column("listed_at", job.job_id) != "")
-        # As after an outage of the service longer than MinJobAge.
-        rogue.forgets.touch()
-        rogue.helper("finish", job.job_id)
-        state, why = rogue.verdict(job.job_id)
+    with rogue.listed("n1") as job:
+        rogue.helper("finish", job)
+        state, why = rogue.verdict(job)
         assert (state, "could not be had" in why) == ("counted", True), why
-    finally:
-        rogue.forgets.unlink(missing_ok=True)
-        site.cluster.run_as(ALICE, ["scancel", str(job.job_id)])
-        site.ended(job)
 
 
 def test_a_report_from_elsewhere_shapes_no_study(rogue: Rogue) -> None:
     """Root of n2 reports a run of a job on n1 before n1 does."""
-    site = rogue.site
-    job = site.sbatch("sleep 600")
-    site.await_state(job, "RUNNING")
-    try:
-        for node in ("n1", "n2"):
-            rogue.start(job.job_id, node)
-        await_true("it to be seen", lambda: rogue.column("listed_at", job.job_id) != "")
-        rogue.forgets.touch()
-        rogue.helper("finish", job.job_id, "n2")
-        rogue.verdict(job.job_id)
-        rogue.helper("finish", job.job_id, "n1")
+    with rogue.listed("n1", "n2") as job:
+        rogue.helper("finish", job, "n2")
+        rogue.verdict(job)
+        rogue.helper("finish", job, "n1")
         why = "n1, n2 reported a job of 1 nodes"
-        await_true("all to count", lambda: why in rogue.column("verdict", job.job_id))
-        assert rogue.column("state", job.job_id) == "not_counted"
-    finally:
-        rogue.forgets.unlink(missing_ok=True)
-        site.cluster.run_as(ALICE, ["scancel", str(job.job_id)])
-        site.ended(job)
+        await_true("all to count", lambda: why in rogue.column("verdict", job))
+        assert rogue.column("state", job) == "not_counted"
 
 
 def test_many_long_reports_of_a_run_are_never_in_memory_together(rogue: Rogue) -> None:

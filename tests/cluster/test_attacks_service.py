@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from devcluster import accounts, command, files, process
+from devcluster import accounts, command, files, process, render
 from devcluster.network import Namespace
+from devcluster.parts import munge
 from devcluster.ports import NODES_HOST
 from devcluster.users import SERVICE_USER
 from flooding import KINDS, Flood, floods, starts
@@ -224,7 +225,7 @@ def test_what_is_signed_for_one_service_is_refused_by_another(site: Site, sender
         refused = Sender(site, unix).signed(ALICE, "/v1/studies", method="GET")
         assert (refused.status, "another service" in refused.body) == (401, True), refused
         assert sender.signed(ALICE, "/v1/studies", method="GET").status == 200
-        there = re.sub(r"(?m)^(node_)?endpoints = .*$", rf'\1endpoints = ["unix:{unix}"]', ours)
+        there = render.asking(ours, [f"unix:{unix}"])
         files.write(config, f'audience = "tests"\n{there}', mode=0o644)
         site.cluster.run_as(ALICE, ["io-autotune", f"--config={config}", "status"])
 
@@ -237,17 +238,9 @@ def another_host_signs(site: Site) -> Iterator[Path]:
     if site.record().variant.auth == "slurm":
         yield unix
         return
-    argv = [
-        "munged",
-        "--foreground",
-        f"--key-file={paths.munge_key}",
-        f"--socket={unix}",
-        f"--pid-file={paths.run}/elsewhere-munged.pid",
-        f"--log-file={paths.log_of('elsewhere-munged')}",
-        f"--seed-file={paths.munge_spool}/elsewhere-seed",
-        "--origin=127.0.0.9",
-    ]
-    log = paths.log_of("elsewhere-munged")
+    name = "elsewhere-munged"
+    argv = munge.argv(paths, name, unix, "127.0.0.9")
+    log = paths.log_of(name)
     munged = process.spawn(argv, env=command.base_env(), output=log)
     try:
         await_true("another munged", unix.is_socket)

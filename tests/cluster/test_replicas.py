@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from itertools import count
@@ -11,7 +10,7 @@ from threading import Event, Thread
 
 import pytest
 from clusters import cluster_of_its_own
-from devcluster import files
+from devcluster import files, render
 from harness import ALICE, ROOT, Json, Site, asked, await_true, hints
 from services import service_beside
 
@@ -36,9 +35,7 @@ def _both_are_asked(site: Site) -> None:
     path = site.paths.client_toml
     endpoints = [f"unix:{site.paths.service_socket}", f"unix:{site.paths.run / 'second.sock'}"]
     clients = path.read_text(encoding="utf-8")
-    ours = f"endpoints = {json.dumps(endpoints)}"
-    both = re.sub(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", clients)
-    files.write(path, both, mode=0o644)
+    files.write(path, render.asking(clients, endpoints), mode=0o644)
 
 
 def storm(site: Site, app: str, first_job_id: int, deadline_ms: int = DEADLINE_MS) -> Json:

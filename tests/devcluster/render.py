@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from devcluster import command
 from devcluster.cgroups import MOUNTPOINT
@@ -252,6 +253,14 @@ def client_toml(paths: Paths, record: Record) -> str:
         f"service_user = {quote(SERVICE_USER)}\n"
         f"{_signing(paths, record.variant, 'munge_socket')}\n"
     )
+
+
+def asking(client_toml: str, endpoints: Sequence[str]) -> str:
+    """Return such a configuration with other endpoints, of users and nodes alike."""
+    ours = f"endpoints = {to_toml(list(endpoints))}"
+    text, count = re.subn(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", client_toml)
+    assert count == len(("users", "nodes")), f"client.toml lacks endpoints:\n{client_toml}"
+    return text
 
 
 def _signing(paths: Paths, variant: Variant, munge_socket: str) -> str:

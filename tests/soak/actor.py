@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import signal
 import time
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devcluster import files, process
+from devcluster import files, process, render
 from devcluster.clock import clock_file
 from devcluster.supervisor import Supervisor
 from harness import ALICE, ROOT, Site, await_seconds, await_true, await_value
@@ -187,10 +186,8 @@ class Actor:
     def _clients_sent_to_proxy(self, endpoints: int) -> Iterator[None]:
         path = self._paths.client_toml
         before = path.read_text(encoding="utf-8")
-        quoted = f'"unix:{self._paths.run / "soak-proxy.sock"}"'
-        ours = f"endpoints = [{', '.join([quoted] * endpoints)}]"
-        text, count = re.subn(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", before)
-        assert count == len(("users", "nodes")), f"client.toml lacks endpoints:\n{before}"
+        proxy = f"unix:{self._paths.run / 'soak-proxy.sock'}"
+        text = render.asking(before, [proxy] * endpoints)
         # The flusher reads it at each pass: until then it would tell the node that all is well.
         self._supervisor.end("flusher")
         files.write(path, text, mode=0o644)

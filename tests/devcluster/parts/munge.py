@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
 
 from devcluster import command, files
 from devcluster.parts.part import Part
@@ -13,6 +14,23 @@ KEY_BYTES = 128
 """Size of the key; munged accepts 32 to 1024 bytes (munged(8))."""
 
 
+def argv(paths: Paths, name: str, socket: Path, origin: str = HOST) -> list[str]:
+    """Return the command of a munged that knows the cluster's key.
+
+    Each has a name of its own, and an ``origin``, the address that its credentials carry.
+    """
+    return [
+        command.find("munged"),
+        "--foreground",
+        f"--key-file={paths.munge_key}",
+        f"--socket={socket}",
+        f"--pid-file={paths.run}/{name}.pid",
+        f"--log-file={paths.log_of(name)}",
+        f"--seed-file={paths.munge_spool}/{name}-seed",
+        f"--origin={origin}",
+    ]
+
+
 def part(paths: Paths) -> Part:
     """Return the part; munged runs as root."""
 
@@ -21,22 +39,13 @@ def part(paths: Paths) -> Part:
             files.write(paths.munge_key, secrets.token_bytes(KEY_BYTES), mode=0o400)
 
     def probe() -> str | None:
-        argv = ["munge", f"--socket={paths.munge_socket}", "--no-input", "--output=/dev/null"]
-        done = command.run(argv, check=False, timeout=5.0)
+        once = ["munge", f"--socket={paths.munge_socket}", "--no-input", "--output=/dev/null"]
+        done = command.run(once, check=False, timeout=5.0)
         return None if done.returncode == 0 else done.stderr.strip()
 
     return Part(
         name="munged",
-        argv=[
-            command.find("munged"),
-            "--foreground",
-            f"--key-file={paths.munge_key}",
-            f"--socket={paths.munge_socket}",
-            f"--pid-file={paths.run}/munged.pid",
-            f"--log-file={paths.log_of('munged')}",
-            f"--seed-file={paths.munge_spool}/seed",
-            f"--origin={HOST}",
-        ],
+        argv=argv(paths, "munged", paths.munge_socket),
         env=command.base_env(),
         log=paths.log_of("munged"),
         output=paths.log_of("munged"),

@@ -66,10 +66,25 @@ pub(crate) fn read_own(path: &Path) -> io::Result<String> {
 
 /// Finds what is at a path, itself if it is a link, and opens nothing.
 pub(crate) fn find(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    options.custom_flags(libc::O_PATH | libc::O_NOFOLLOW);
-    options.open(path)
+    found(path, 0)
+}
+
+/// The same; errs if it is no directory.
+pub(crate) fn find_directory(path: &Path) -> io::Result<File> {
+    found(path, libc::O_DIRECTORY)
+}
+
+fn found(path: &Path, more: i32) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_NOFOLLOW | more)
+        .open(path)
+}
+
+/// The way to what was found, whatever has come to its place since. It is this process's alone, and
+/// so no way for a user.
+pub(crate) fn way_to(found: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", found.as_raw_fd()).into()
 }
 
 /// Opens for reading a file of a user's that was [found](find), without ever waiting for that user:
@@ -78,7 +93,7 @@ pub(crate) fn open_anothers(found: &File, uid: u32) -> io::Result<File> {
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(format!("/proc/self/fd/{}", found.as_raw_fd()));
+        .open(way_to(found));
     let file = opened.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(
             io::ErrorKind::WouldBlock,

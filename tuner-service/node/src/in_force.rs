@@ -17,6 +17,7 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use crate::files::{DirectoryError, at, check_directory, ensure_directory, find, open_anothers};
+use crate::job::name_on_node;
 
 pub(crate) const VARIABLE: &str = "MPI_IO_IN_FORCE";
 
@@ -36,7 +37,7 @@ fn directory(spool_dir: &Path) -> PathBuf {
 }
 
 fn place(spool_dir: &Path, job: &Job) -> PathBuf {
-    directory(spool_dir).join(format!("{}.{}.{}", job.cluster, job.node, job.job_id))
+    directory(spool_dir).join(name_on_node(&job.cluster, &job.node, job.job_id))
 }
 
 pub(crate) fn make(spool_dir: &Path, job: &Job) -> Result<PathBuf, DirectoryError> {

@@ -37,6 +37,11 @@ pub(crate) struct NodeJob {
     pub(crate) epilog: Option<EpilogOutcome>,
 }
 
+/// What a job is called in the spool, which many nodes may share on a host.
+pub(crate) fn name_on_node(cluster: &str, node: &str, job_id: u32) -> String {
+    format!("{cluster}.{node}.{job_id}")
+}
+
 pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob, JobError> {
     let any = |names: &[&'static str]| names.iter().find_map(|name| variable(name));
     let text = |name: &'static str| variable(name).ok_or(JobError::Missing(name));

@@ -24,9 +24,8 @@ use saved::{Saved, SavedDirectory, Value};
 use stops::{Stop, Stops};
 
 /// What a hook gives to removing what a command has left; the timer has its deadline, and who
-/// clears away at boot this.
+/// clears away at boot [`place::AT_BOOT`].
 const REMOVAL: Duration = Duration::from_millis(300);
-const AT_BOOT: Duration = Duration::from_secs(60);
 
 /// Pairs for one setting: writing one zeroes the other; the first takes no zero (kernel/sysctl.c,
 /// mm/page-writeback.c).
@@ -261,7 +260,7 @@ pub(crate) fn stop_again(spool: &Path, deadline: Deadline, now: SystemTime) {
 
 /// Removes what commands have left on this host; only while no job runs.
 pub(crate) fn forget_commands(config: &NodeConfig, spool: &Path) {
-    let end = Instant::now() + AT_BOOT;
+    let end = Instant::now() + place::AT_BOOT;
     match boot_id() {
         Ok(boot_id) => Stops::new(spool).retry(&boot_id, Deadline { end }, None),
         Err(error) => say(&error.to_string()),

@@ -21,8 +21,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::Instant;
 
-use self::apart::Apart;
-pub use self::apart::{Reader, read_answer};
+pub use self::apart::read_answer;
+use self::apart::{Apart, Reader};
 use crate::config::{ClientConfig, ConfigError, Endpoint};
 use crate::credentials::{CredentialError, Credentials};
 use crate::shown::shown;
@@ -358,10 +358,7 @@ impl Client {
                 _ => unreachable(error),
             })?;
         let Some(signature) = signature else {
-            return Err(match self.reader {
-                Some(_) if UNSIGNED.contains(&status) => not_now(status, &body),
-                _ => unsigned(endpoint, status, &body),
-            });
+            return Err(unsigned(self.reader, endpoint, status, &body));
         };
         self.verify(endpoint, signature, status.as_u16(), &nonce, body.clone())
             .await?;
@@ -445,7 +442,7 @@ const PRIVILEGED: std::ops::Range<u16> = 600..1024;
 
 /// Root's connections come from a privileged port if one is free: the service's address for nodes
 /// takes no others.
-async fn connect(address: &str) -> std::io::Result<TcpStream> {
+async fn connect(address: &str) -> io::Result<TcpStream> {
     if !nix::unistd::geteuid().is_root() {
         return TcpStream::connect(address).await;
     }
@@ -456,12 +453,12 @@ async fn connect(address: &str) -> std::io::Result<TcpStream> {
             Err(error) => failure = Some(error),
         }
     }
-    Err(failure.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into()))
+    Err(failure.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()))
 }
 
-async fn connect_as_root(address: SocketAddr) -> std::io::Result<TcpStream> {
+async fn connect_as_root(address: SocketAddr) -> io::Result<TcpStream> {
     let mut start = [0; 2];
-    getrandom::fill(&mut start).map_err(std::io::Error::other)?;
+    getrandom::fill(&mut start).map_err(io::Error::other)?;
     let count = PRIVILEGED.end - PRIVILEGED.start;
     let start = u16::from_ne_bytes(start) % count;
     for offset in 0..count {
@@ -474,43 +471,45 @@ async fn connect_as_root(address: SocketAddr) -> std::io::Result<TcpStream> {
         socket.set_reuseaddr(true)?;
         match socket.bind(SocketAddr::new(any, port)) {
             Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => continue,
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => continue,
             // Not root enough, in a container: what any user has is better than nothing.
             Err(_) => break,
         }
         match socket.connect(address).await {
-            Err(error) if error.kind() == std::io::ErrorKind::AddrNotAvailable => {}
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {}
             connected => return connected,
         }
     }
     TcpStream::connect(address).await
 }
 
-/// What is believed without a signature.
-const UNSIGNED: [StatusCode; 3] = [
-    StatusCode::UNAUTHORIZED,
-    StatusCode::TOO_MANY_REQUESTS,
-    StatusCode::SERVICE_UNAVAILABLE,
-];
-
-/// The same for root, which parses nothing of a stranger's.
-fn not_now(status: StatusCode, body: &[u8]) -> ClientError {
-    ClientError::Refused {
-        status: status.as_u16(),
-        code: "unsigned".into(),
-        message: shown(&String::from_utf8_lossy(body)),
-    }
-}
-
 /// The service signs refusals too, except those of whom it does not know, or who asks too much.
 /// Whoever sends these, they settle nothing: the request may be accepted later.
-fn unsigned(endpoint: &Endpoint, status: StatusCode, body: &[u8]) -> ClientError {
-    if UNSIGNED.contains(&status) {
-        return refusal(endpoint, status, body);
+fn unsigned(
+    reader: Option<Reader>,
+    endpoint: &Endpoint,
+    status: StatusCode,
+    body: &[u8],
+) -> ClientError {
+    const UNSIGNED: [StatusCode; 3] = [
+        StatusCode::UNAUTHORIZED,
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::SERVICE_UNAVAILABLE,
+    ];
+    if !UNSIGNED.contains(&status) {
+        return ClientError::Malformed {
+            endpoint: endpoint.to_string(),
+            problem: format!("it is not signed (HTTP status {status})"),
+        };
     }
-    ClientError::Malformed {
-        endpoint: endpoint.to_string(),
-        problem: format!("it is not signed (HTTP status {status})"),
+    match reader {
+        None => refusal(endpoint, status, body),
+        // Root parses nothing of a stranger's.
+        Some(_) => ClientError::Refused {
+            status: status.as_u16(),
+            code: "unsigned".into(),
+            message: shown(&String::from_utf8_lossy(body)),
+        },
     }
 }
 
@@ -843,8 +842,13 @@ mod tests {
         let body = r#"{"error": {"code": "busy", "message": "the study is busy; ask again"}}"#;
         io_autotune_fuzzing::Target::new("refusal", &[body]).run(|input| {
             let endpoint = Endpoint::Tcp("localhost:1".into());
-            for status in [StatusCode::SERVICE_UNAVAILABLE, StatusCode::OK] {
-                let error = unsigned(&endpoint, status, input);
+            let roots: Option<Reader> = Some(|| std::process::Command::new("true"));
+            for (status, reader) in [
+                (StatusCode::SERVICE_UNAVAILABLE, None),
+                (StatusCode::SERVICE_UNAVAILABLE, roots),
+                (StatusCode::OK, None),
+            ] {
+                let error = unsigned(reader, &endpoint, status, input);
                 assert!(error.is_transient(), "a report would be put aside: {error}");
                 let text = error.to_string();
                 assert!(

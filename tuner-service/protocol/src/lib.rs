@@ -21,7 +21,7 @@ mod types;
 mod variable;
 
 pub use account::is_account;
-pub use client::{Call, Client, ClientError, Method, Reader, read_answer};
+pub use client::{Call, Client, ClientError, Method, read_answer};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use request::{Mode, Note, Request, RequestError, TextError, is_name, is_name_byte};
 pub use runtime::block_on;

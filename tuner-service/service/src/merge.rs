@@ -98,12 +98,16 @@ impl Reports {
         }
     }
 
-    pub(crate) fn merge(&self) -> MergedRun {
+    /// What they come to, and what their nodes read back of each parameter.
+    pub(crate) fn read(&self) -> (MergedRun, Vec<ObservedValue>) {
+        (self.merge(), self.observed_values())
+    }
+
+    fn merge(&self) -> MergedRun {
         merge(&self.0)
     }
 
-    /// What their nodes read back of each parameter.
-    pub(crate) fn observed_values(&self) -> Vec<ObservedValue> {
+    fn observed_values(&self) -> Vec<ObservedValue> {
         let observed = self.0.iter().flat_map(|report| &report.observed);
         observed
             .map(|observed| ObservedValue {

@@ -244,25 +244,28 @@ impl Reconciler {
                 !(run.outcome.is_none() && matches!(asked, Asked::Alive | Asked::NoAnswer))
             })
             .collect();
+        let mut reports = HashMap::new();
+        let add = |read: &mut Reports, stored: Value| read.add(&stored);
         for (run, _) in batch.iter().filter(|(run, _)| run.dirty) {
-            let add = |reports: &mut Reports, stored| reports.add(&stored);
-            let merge = |reports: Reports| reports.merge().into();
+            let merge = |read: Reports| {
+                let (merged, observed_values) = read.read();
+                reports.insert(run.run_id, (merged.clone(), observed_values));
+                merged.into()
+            };
             if let Err(error) = self.store.merge_reports(run.run_id, add, merge).await {
                 tracing::warn!(run_id = run.run_id, %error, "a run's reports wait to be merged");
             }
         }
-        let reported: Vec<i64> = batch
+        let unread: Vec<i64> = batch
             .iter()
-            .filter(|(run, _)| run.reported)
+            .filter(|(run, _)| run.reported && !reports.contains_key(&run.run_id))
             .map(|(run, _)| run.run_id)
             .collect();
-        let mut reports = match self.reports_of(&reported).await {
-            Ok(reports) => reports,
-            Err(error) => {
-                tracing::warn!(runs = batch.len(), %error, "runs have to wait for their verdicts");
-                return;
-            }
-        };
+        let done = |run_id, read: Reports| drop(reports.insert(run_id, read.read()));
+        if let Err(error) = self.store.read_reports(&unread, add, done).await {
+            tracing::warn!(runs = batch.len(), %error, "runs have to wait for their verdicts");
+            return;
+        }
         let mut verdicts = Vec::new();
         for (run, asked) in batch.drain(..) {
             let (reported, observed_values) = reports.remove(&run.run_id).unzip();
@@ -291,31 +294,6 @@ impl Reconciler {
                 tracing::warn!(run_id, %error, "a run has to wait for its verdict");
             }
         }
-    }
-
-    /// What the reports of each run come to. Of each batch one run's are in memory at a time.
-    async fn reports_of(
-        &self,
-        run_ids: &[i64],
-    ) -> Result<HashMap<i64, (MergedRun, Vec<ObservedValue>)>, StoreError> {
-        let mut done = HashMap::new();
-        let mut reading: Option<(i64, Reports)> = None;
-        let mut keep = |read: Option<(i64, Reports)>| {
-            if let Some((run_id, reports)) = read {
-                done.insert(run_id, (reports.merge(), reports.observed_values()));
-            }
-        };
-        let read = |run_id, stored: Value| {
-            if reading.as_ref().is_none_or(|(before, _)| *before != run_id) {
-                keep(reading.replace((run_id, Reports::default())));
-            }
-            if let Some((_, reports)) = &mut reading {
-                reports.add(&stored);
-            }
-        };
-        self.store.read_reports(run_ids, read).await?;
-        keep(reading);
-        Ok(done)
     }
 
     async fn release(&self, run: &AwaitedRun) {

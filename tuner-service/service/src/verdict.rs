@@ -1,5 +1,6 @@
 //! Whether a run counts, and for what was applied: if Slurm says COMPLETED, or without an outcome
-//! if a source once listed its job and nothing speaks against it. A timeout is a lower bound. No other end ever looks fast.
+//! if a source once listed its job and nothing speaks against it. A timeout is a lower bound. No
+//! other end ever looks fast.
 
 use std::time::Duration;
 
@@ -68,8 +69,12 @@ pub(crate) enum Next {
 }
 
 pub(crate) fn next(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
+    if facts.outcome.is_some()
+        && let Some(judged) = facts.reported.as_ref().and_then(contradicted)
+    {
+        return judged;
+    }
     match (facts.outcome, &facts.reported) {
-        (Some(_), Some(run)) if run.contradiction.is_some() => contradicted(run),
         (Some("COMPLETED"), Some(run)) => completed(facts, run, timeouts),
         (Some("COMPLETED"), None) => wait_for_reports(
             facts.outcome_age,
@@ -109,8 +114,9 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     Next::Judge(sample(facts, run, ""))
 }
 
-fn contradicted(run: &MergedRun) -> Next {
-    Next::Judge(not_counted(run.contradiction.clone().unwrap_or_default()))
+fn contradicted(run: &MergedRun) -> Option<Next> {
+    let why = run.contradiction.clone()?;
+    Some(Next::Judge(not_counted(why)))
 }
 
 /// Waits for missing parts of steps. If all nodes have reported, one ran no prolog: give up.
@@ -196,8 +202,8 @@ fn without_a_record(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> N
 /// status 0, the epilogs were told 0:0, and elapsed is below the limit. A site without sources has
 /// chosen to believe the nodes alone.
 fn fallback(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
-    if run.contradiction.is_some() {
-        return contradicted(run);
+    if let Some(judged) = contradicted(run) {
+        return judged;
     }
     if let Some(missing) = &run.missing {
         return wait_for_parts(facts, run, missing, timeouts);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_model::{Parametrization, Space};
+use io_autotune_model::Parametrization;
 use serde_json::Value;
 use sqlx::types::Json;
 
@@ -144,17 +144,9 @@ impl Store {
         name: &'static str,
         epochs: &[i64],
     ) -> Result<BTreeMap<i64, Parametrization>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select id, space as "space: Json<Space>" from epochs where id = any($1)"#,
-            epochs
-        )
-        .fetch_all(&self.pool)
-        .await
-        .named(name)?;
-        Ok(rows
-            .into_iter()
-            .map(|row| (row.id, row.space.0.default()))
-            .collect())
+        let spaces = self.spaces(name, epochs).await?;
+        let defaults = spaces.into_iter().map(|(id, space)| (id, space.default()));
+        Ok(defaults.collect())
     }
 
     /// Those runs whose outcome has been known for `known_for`, or with a verdict but no outcome.

@@ -362,7 +362,7 @@ impl Store {
     }
 
     /// The spaces of some epochs: each is long, and many runs have the same.
-    async fn spaces(
+    pub(crate) async fn spaces(
         &self,
         name: &'static str,
         epochs: &[i64],
@@ -435,12 +435,13 @@ impl Store {
         .named(NAME)
     }
 
-    /// Gives the node reports of several runs to `read` one by one, because together they may be
-    /// larger than memory: run after run, each run's in order of arrival.
-    pub async fn read_reports(
+    /// Reads the node reports of several runs, run after run, because together they may be larger
+    /// than memory: `add` takes in one by one, in order of arrival, what `done` gets of each run.
+    pub async fn read_reports<R: Default>(
         &self,
         run_ids: &[i64],
-        mut read: impl FnMut(i64, Value),
+        mut add: impl FnMut(&mut R, Value),
+        mut done: impl FnMut(i64, R),
     ) -> Result<(), StoreError> {
         const NAME: &str = "read_reports";
         let mut rows = sqlx::query!(
@@ -448,8 +449,18 @@ impl Store {
             run_ids
         )
         .fetch(&self.pool);
+        let mut reading: Option<(i64, R)> = None;
         while let Some(row) = rows.try_next().await.named(NAME)? {
-            read(row.run_id, row.body);
+            let (mut run_id, mut reports) = reading.take().unwrap_or((row.run_id, R::default()));
+            if run_id != row.run_id {
+                done(run_id, std::mem::take(&mut reports));
+                run_id = row.run_id;
+            }
+            add(&mut reports, row.body);
+            reading = Some((run_id, reports));
+        }
+        if let Some((run_id, reports)) = reading {
+            done(run_id, reports);
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::place::{self, Place};
 use crate::config::{RunAs, SiteCommand};
 use crate::files::is_one_line;
+use crate::job::name_on_node;
 use crate::{cgroup, limited, say, within};
 
 /// How long killed processes have to die.
@@ -68,7 +69,8 @@ impl Running {
         // the way.
         let place = owner.is_some().then(|| {
             let base = place::base(site.directory.as_deref(), spool);
-            Place::new(base, format!("{}.{}", name_of(job), std::process::id()))
+            let job = name_on_node(&job.cluster, &job.node, job.job_id);
+            Place::new(base, format!("{job}.{}", std::process::id()))
         });
         if let Some(place) = &place {
             let path = place.path().display().to_string();
@@ -186,10 +188,6 @@ impl Running {
         within::as_user(command.args(arguments), self.owner);
         Ok(command)
     }
-}
-
-fn name_of(job: &Job) -> String {
-    format!("{}.{}.{}", job.cluster, job.node, job.job_id)
 }
 
 #[cfg(test)]

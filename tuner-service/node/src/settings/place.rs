@@ -1,10 +1,9 @@
 //! A command's directory for one job: the user's, below one of root's in which only root makes and
 //! removes. What is left in it is moved into a directory that no user can enter, and removed there.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,13 +12,15 @@ use nix::libc;
 use nix::mount::{MntFlags, umount2};
 use serde::{Deserialize, Serialize};
 
-use crate::files::{DirectoryError, at, check_directory, ensure_top_directory, mounts};
+use crate::files::{
+    DirectoryError, at, check_directory, ensure_top_directory, find_directory, mounts, way_to,
+};
 use crate::limited;
 
 /// Where what is to be removed waits; mode 0700.
 const OVER: &str = ".over";
 /// At boot no job waits.
-const AT_BOOT: Duration = Duration::from_secs(60);
+pub(super) const AT_BOOT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -155,27 +156,17 @@ fn is_gone(error: &io::Error) -> bool {
 /// Takes away what is mounted at a point in a user's directory, of which that user can meanwhile
 /// put a link in the place of any part: no link is followed, so that nothing else is unmounted.
 fn unmount(directory: &Path, point: &Path) -> io::Result<()> {
-    let open = |path: &Path| {
-        OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_PATH | libc::O_NOFOLLOW | libc::O_DIRECTORY)
-            .open(path)
-    };
-    // Of this process alone, and so no way for a user.
-    let below = |opened: &File, name: &Path| {
-        PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())).join(name)
-    };
     let within = point.strip_prefix(directory).map_err(io::Error::other)?;
     let flags = MntFlags::MNT_FORCE | MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW;
     let (Some(above), Some(name)) = (within.parent(), within.file_name()) else {
         // The directory itself, which is in one of root's.
         return Ok(umount2(directory, flags)?);
     };
-    let mut opened = open(directory)?;
+    let mut found = find_directory(directory)?;
     for part in above {
-        opened = open(&below(&opened, Path::new(part)))?;
+        found = find_directory(&way_to(&found).join(part))?;
     }
-    Ok(umount2(&below(&opened, Path::new(name)), flags)?)
+    Ok(umount2(&way_to(&found).join(name), flags)?)
 }
 
 /// A path of mountinfo, in which blanks, tabs, line ends and backslashes are octal numbers.

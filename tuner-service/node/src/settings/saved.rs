@@ -13,6 +13,7 @@ use super::kernel::Target;
 use crate::files::{
     DirectoryError, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
 };
+use crate::job::name_on_node;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,7 +55,7 @@ impl SavedDirectory {
 
     /// What a job's stop is called.
     pub(crate) fn name_of(&self, job_id: u32) -> String {
-        format!("{}.{}.{job_id}", self.cluster, self.node)
+        name_on_node(&self.cluster, &self.node, job_id)
     }
 
     pub(crate) fn all(spool: &Path) -> Result<Vec<Self>, DirectoryError> {

@@ -27,7 +27,7 @@ use crate::shown::shown;
 use crate::signature::ANSWER_HEADER;
 
 /// Starts this program so that it calls [`read_answer`].
-pub type Reader = fn() -> Command;
+pub(super) type Reader = fn() -> Command;
 
 /// Status line and headers; the signature is the longest of them.
 const HEAD_LIMIT: usize = 32 * 1024;

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
@@ -82,7 +81,11 @@ pub(crate) async fn signed(
         || (uri.path() == "/v1/outcomes" && service.access.is_collector(caller).await);
     let _place = match is_trusted {
         true => None,
-        false => match service.quotas.admit(caller.uid, cost(&parts, &uri)).await {
+        false => match service
+            .quotas
+            .admit(caller.uid, cost(&parts.method, uri.path()))
+            .await
+        {
             Ok(place) => Some(place),
             // Unsigned: a signature costs more than the refusal saves.
             Err(when) => return later(&service, ApiError::too_many_requests(when)).await,
@@ -175,8 +178,8 @@ async fn is_first(
     path: &str,
     nonce: &Nonce,
 ) -> Result<(), ApiError> {
-    let acts = method == Method::POST
-        && (path.starts_with("/v1/studies/") || matches!(path, "/v1/runs/finish" | "/v1/outcomes"));
+    let acts = steers(method, path)
+        || method == Method::POST && matches!(path, "/v1/runs/finish" | "/v1/outcomes");
     if !acts || retried(|| service.store.is_first_reading(nonce.as_str())).await? {
         Ok(())
     } else {
@@ -184,10 +187,15 @@ async fn is_first(
     }
 }
 
-fn cost(parts: &Parts, uri: &Uri) -> Cost {
-    if parts.method == Method::POST && uri.path().starts_with("/v1/studies/") {
+/// Whether a request pins, unpins, resets or accepts.
+fn steers(method: &Method, path: &str) -> bool {
+    method == Method::POST && path.starts_with("/v1/studies/")
+}
+
+fn cost(method: &Method, path: &str) -> Cost {
+    if steers(method, path) {
         Cost::Steering
-    } else if matches!(uri.path(), "/v1/runs" | "/v1/studies") {
+    } else if matches!(path, "/v1/runs" | "/v1/studies") {
         Cost::Listing
     } else {
         Cost::Reading
