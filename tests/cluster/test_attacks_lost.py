@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from devcluster import command, files, render
+from devcluster import accounts, command, files, render
 from devcluster.users import SERVICE_USER
-from harness import ALICE, ROOT, Site, asked, await_true
+from harness import ALICE, BOB, ROOT, Site, asked, await_true
 from services import resident, service_beside
 from test_attacks import Sender, finish_of
 
@@ -39,9 +39,9 @@ class Rogue:
     directory: Path
     forgets: Path
 
-    def helper(self, action: str, job_id: int, node: str = "n1") -> None:
-        """Run the node's helper as slurmd would in the prolog or epilog of a job of alice's."""
-        uid = self.site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
+    def helper(self, action: str, job_id: int, node: str = "n1", user: str = ALICE) -> None:
+        """Run the node's helper as slurmd would in the prolog or epilog of a user's job."""
+        uid = str(accounts.find(user).uid)
         environment = {
             "SPANK_IO_AUTOTUNE": f"app=lost-{job_id},mode=observe",
             "SLURM_CLUSTER_NAME": self.site.cluster_name,
@@ -62,9 +62,9 @@ class Rogue:
         done = self.site.cluster.run_as(ROOT, argv, env=environment)
         assert "defaults" not in done.stderr, done.stderr
 
-    def start(self, job_id: int, node: str = "n1") -> None:
+    def start(self, job_id: int, node: str = "n1", user: str = ALICE) -> None:
         """Start a run, and let its batch step have run."""
-        self.helper("start", job_id, node)
+        self.helper("start", job_id, node, user)
         directory = self.directory / "run" / self.site.cluster_name / node
         files.write(directory / str(job_id) / "step-4294967291.stamp", STAMP, mode=0o400)
 
@@ -149,6 +149,33 @@ def test_a_report_from_elsewhere_shapes_no_study(rogue: Rogue) -> None:
         why = "n1, n2 reported a job of 1 nodes"
         await_true("all to count", lambda: why in rogue.column("verdict", job))
         assert rogue.column("state", job) == "not_counted"
+
+
+def test_slurm_says_where_a_job_was_and_whose_it_is(rogue: Rogue) -> None:
+    site = rogue.site
+    alice, bob = accounts.find(ALICE).uid, accounts.find(BOB).uid
+    for node, user, why in (
+        ("n2", ALICE, "n2 started it, and Slurm says that it ran on n1"),
+        ("n1", BOB, f"a job of uid {alice}, and n1 started it for uid {bob}"),
+    ):
+        job = site.sbatch("true", "--nodelist=n1")
+        site.ended(job)
+        rogue.start(job.job_id, node, user)
+        rogue.helper("finish", job.job_id, node, user)
+        state, verdict = rogue.verdict(job.job_id)
+        assert (state, why in verdict) == ("not_counted", True), verdict
+
+
+def test_a_node_that_the_job_had_not_is_not_heard(rogue: Rogue) -> None:
+    site = rogue.site
+    job = site.sbatch("true", "--nodelist=n1")
+    site.ended(job)
+    for node in ("n1", "n2"):
+        rogue.start(job.job_id, node)
+    rogue.helper("finish", job.job_id, "n2")
+    rogue.helper("finish", job.job_id, "n1")
+    state, why = rogue.verdict(job.job_id)
+    assert state == "counted", why
 
 
 def test_many_long_reports_of_a_run_are_never_in_memory_together(rogue: Rogue) -> None:

@@ -33,7 +33,7 @@ def today(tmp_path: Path) -> Path:
 def test_it_appends(tmp_path: Path, today: Path) -> None:
     run(tmp_path)
     run(tmp_path)
-    assert today.read_text(encoding="utf-8") == "2 7 FAILED - - - - - -\n" * 2
+    assert today.read_text(encoding="utf-8") == "3 7 FAILED - - - - - - -\n" * 2
     assert today.stat().st_mode & 0o777 == 0o640
 
 
@@ -45,7 +45,18 @@ def test_an_account_that_is_no_plain_name_is_left_out(
     tmp_path: Path, today: Path, account: str, written: str
 ) -> None:
     run(tmp_path, ACCOUNT=account)
-    assert today.read_text(encoding="utf-8") == f"2 7 FAILED - - - - - {written}\n"
+    assert today.read_text(encoding="utf-8") == f"3 7 FAILED - - - - - {written} -\n"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "written"),
+    [("n[1-2],m-3.site", "n[1-2],m-3.site"), ("n1 n2", "-"), ("(null)", "-"), ("n" * 3073, "-")],
+)
+def test_nodes_that_are_no_hostlist_or_too_many_are_left_out(
+    tmp_path: Path, today: Path, nodes: str, written: str
+) -> None:
+    run(tmp_path, NODES=nodes)
+    assert today.read_text(encoding="utf-8") == f"3 7 FAILED - - - - - - {written}\n"
 
 
 def test_a_spool_that_is_missing_is_no_failure(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
-//! Parses a line of the spool, as `deploy/jobcomp/io-autotune-jobcomp` writes it: `2 JOBID JOBSTATE
-//! EXITCODE START END LIMIT NODECNT ACCOUNT`, or `1` without the account.
+//! Parses a line of the spool, as `deploy/jobcomp/io-autotune-jobcomp` writes it: `3 JOBID JOBSTATE
+//! EXITCODE START END LIMIT NODECNT ACCOUNT NODES`; `2` without the nodes, `1` without the account
+//! too.
 //!
 //! The values are those of Slurm's plugin jobcomp/script (seen with 22.05): times in seconds since
 //! 1970, the limit as `[days-]hh:mm:ss`. Every line is untrusted.
 
-use io_autotune_protocol::{Outcome, is_account};
+use io_autotune_protocol::{Outcome, is_account, is_hostlist};
 use jiff::Timestamp;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +33,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
     let expected = match format {
         "1" => 8,
         "2" => 9,
+        "3" => 10,
         _ => return Err(LineError::Format(excerpt(format))),
     };
     if words.len() != expected {
@@ -75,6 +77,11 @@ pub(crate) fn parse(line: &[u8]) -> Result<Option<Outcome>, LineError> {
         account: account
             .filter(|account| is_account(account))
             .map(|account| (*account).to_owned()),
+        uid: None,
+        node_list: words
+            .get(9)
+            .filter(|nodes| **nodes != UNSET && !never_began && is_hostlist(nodes))
+            .map(|nodes| (*nodes).to_owned()),
     }))
 }
 
@@ -192,6 +199,8 @@ mod tests {
                 suspended_seconds: None,
                 limit_seconds: Some(60),
                 account: None,
+                uid: None,
+                node_list: None,
             }
         );
         for (line, state, exit_code) in [
@@ -264,6 +273,15 @@ mod tests {
     }
 
     #[test]
+    fn its_nodes_are_told_where_it_had_some() {
+        let nodes = |rest: &str| read(&format!("3 7 COMPLETED 0:0 10 20 - {rest}")).node_list;
+        assert_eq!(nodes("2 - n[1-2]").as_deref(), Some("n[1-2]"));
+        for rest in ["1 physics -", "0 - n1", "1 - (null)"] {
+            assert_eq!(nodes(rest), None, "{rest}");
+        }
+    }
+
+    #[test]
     fn a_change_of_size_is_no_end() {
         assert_eq!(parse(b"1 7 RESIZING 0:0 10 20 UNLIMITED 1"), Ok(None));
     }
@@ -272,7 +290,8 @@ mod tests {
     fn what_cannot_be_believed_says_why() {
         for (line, why) in [
             ("", "its format \"\""),
-            ("3 7 COMPLETED 0:0 10 20 - 1", "its format \"3\""),
+            ("4 7 COMPLETED 0:0 10 20 - 1", "its format \"4\""),
+            ("3 7 COMPLETED 0:0 10 20 - 1 -", "9 words and not 10"),
             ("2 7 COMPLETED 0:0 10 20 - 1", "8 words and not 9"),
             ("1 7 COMPLETED 0:0 10 20 -", "7 words and not 8"),
             ("1 7 COMPLETED 0:0 10 20 - 1 1", "9 words and not 8"),
@@ -329,6 +348,8 @@ mod tests {
                 suspended_seconds: None,
                 limit_seconds: Some(limit),
                 account: None,
+                uid: None,
+                node_list: None,
             });
         }
     }

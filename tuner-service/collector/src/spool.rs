@@ -187,7 +187,11 @@ mod tests {
                 .env_clear()
                 .envs([("JOBID", job_id), ("JOBSTATE", state), ("EXITCODE", "0:0")])
                 .envs([("START", "10"), ("END", "20"), ("LIMIT", "00:05:00")])
-                .envs([("NODECNT", "2"), ("JOBNAME", "1 9 COMPLETED\n")])
+                .envs([
+                    ("NODECNT", "2"),
+                    ("NODES", "n[1-2]"),
+                    ("JOBNAME", "1 9 COMPLETED\n"),
+                ])
                 .status()
                 .unwrap();
             assert!(status.success());
@@ -202,7 +206,7 @@ mod tests {
         // There are two files if the test runs over midnight.
         let batches: Vec<_> = files.iter().map(|file| file.read(0, 10).unwrap()).collect();
         let words: Vec<_> = batches.iter().flat_map(|batch| &batch.words).collect();
-        assert_eq!(words[0].line, "2 7 COMPLETED 0:0 10 20 00:05:00 2 -");
+        assert_eq!(words[0].line, "3 7 COMPLETED 0:0 10 20 00:05:00 2 - n[1-2]");
         assert_eq!(words[1].outcome.state, "REQUEUED");
         assert_eq!(words.len(), 2);
         let unbelievable: u64 = batches.iter().map(|batch| batch.unbelievable).sum();

@@ -1,10 +1,8 @@
 //! The job, from slurmd's environment for prolog and epilog. slurmd's variables are trusted;
 //! `SPANK_IO_AUTOTUNE` comes from the user and is parsed strictly.
 
-use io_autotune_protocol::{EpilogOutcome, Job, Request, RequestError};
+use io_autotune_protocol::{EpilogOutcome, Job, Request, RequestError, first_host};
 use jiff::Timestamp;
-
-use crate::hostlist::first_host;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JobError {

@@ -10,7 +10,6 @@ mod config;
 mod directory;
 mod files;
 mod finish;
-mod hostlist;
 mod in_force;
 mod job;
 mod limited;

@@ -307,6 +307,8 @@ impl End {
             suspended_seconds: None,
             limit_seconds: None,
             account: None,
+            uid: None,
+            node_list: None,
         })
     }
 

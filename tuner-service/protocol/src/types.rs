@@ -457,6 +457,12 @@ pub struct Outcome {
     /// The charged account, if the source has it: [`is_account`](crate::is_account).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
+    /// Whose job it is, if the source has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// Its nodes, if the source has them: [`is_hostlist`](crate::is_hostlist).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_list: Option<String>,
 }
 
 /// `POST /v1/outcomes`: the collector delivers what Slurm's job-completion script wrote.

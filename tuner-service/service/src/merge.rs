@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_model::ObservedValue;
-use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Step};
+use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Step, has_host};
 use io_autotune_store::Merged;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -98,16 +98,34 @@ impl Reports {
         }
     }
 
-    /// What they come to, and what their nodes read back of each parameter.
-    pub(crate) fn read(&self) -> (MergedRun, Vec<ObservedValue>) {
-        (self.merge(), self.observed_values())
+    /// Those from a node that the job had by Slurm: root of any node can report any job.
+    pub(crate) fn from(mut self, node_list: &str) -> Self {
+        self.0.retain(|report| {
+            let job = &report.job;
+            let had = has_host(node_list, &job.node);
+            if !had {
+                tracing::warn!(
+                    job.job_id,
+                    job.node,
+                    node_list,
+                    "a node that the job had not reports it"
+                );
+            }
+            had
+        });
+        self
     }
 
-    fn merge(&self) -> MergedRun {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn merge(&self) -> MergedRun {
         merge(&self.0)
     }
 
-    fn observed_values(&self) -> Vec<ObservedValue> {
+    /// What their nodes read back of each parameter.
+    pub(crate) fn observed_values(&self) -> Vec<ObservedValue> {
         let observed = self.0.iter().flat_map(|report| &report.observed);
         observed
             .map(|observed| ObservedValue {
@@ -411,6 +429,27 @@ mod tests {
             let why = run.contradiction.unwrap();
             assert_eq!(why, "n0, n1 reported a job of 1 nodes");
         }
+    }
+
+    #[test]
+    fn a_node_that_the_job_had_not_by_slurm_is_not_heard() {
+        let mut reports = Reports::default();
+        reports.add(&json!(report(
+            "n1",
+            1,
+            given(4),
+            &[step(Step::BATCH, 1, 5)]
+        )));
+        reports.add(&json!(report(
+            "n9",
+            1,
+            given(4),
+            &[step(Step::BATCH, 1, 1)]
+        )));
+        let heard = reports.from("n[1-2]");
+        let run = heard.merge();
+        assert_eq!((run.elapsed, run.contradiction), (Some(5.0), None));
+        assert!(heard.from("n3").is_empty());
     }
 
     #[test]

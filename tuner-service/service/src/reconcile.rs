@@ -238,36 +238,47 @@ impl Reconciler {
 
     /// Judges runs of one epoch. Logs failures: one busy study must not hold up the others.
     async fn judge(&self, batch: Vec<(AwaitedRun, Asked)>) {
-        let mut batch: Vec<_> = batch
+        let batch: Vec<_> = batch
             .into_iter()
             .filter(|(run, asked)| {
                 !(run.outcome.is_none() && matches!(asked, Asked::Alive | Asked::NoAnswer))
             })
             .collect();
+        let node_lists: HashMap<i64, &str> = batch
+            .iter()
+            .filter_map(|(run, _)| Some((run.run_id, run.node_list.as_deref()?)))
+            .collect();
         let mut reports = HashMap::new();
-        let add = |read: &mut Reports, stored: Value| read.add(&stored);
-        for (run, _) in batch.iter().filter(|(run, _)| run.dirty) {
-            let merge = |read: Reports| {
-                let (merged, observed_values) = read.read();
-                reports.insert(run.run_id, (merged.clone(), observed_values));
-                merged.into()
+        let mut keep = |run_id, read: Reports| {
+            let heard = match node_lists.get(&run_id) {
+                Some(node_list) => read.from(node_list),
+                None => read,
             };
+            let merged = heard.merge();
+            if !heard.is_empty() {
+                reports.insert(run_id, (merged.clone(), heard.observed_values()));
+            }
+            merged
+        };
+        let add = |read: &mut Reports, stored: Value| read.add(&stored);
+        let mut unread = Vec::new();
+        for (run, _) in batch.iter().filter(|(run, _)| run.reported) {
+            if !run.dirty {
+                unread.push(run.run_id);
+                continue;
+            }
+            let merge = |read: Reports| keep(run.run_id, read).into();
             if let Err(error) = self.store.merge_reports(run.run_id, add, merge).await {
                 tracing::warn!(run_id = run.run_id, %error, "a run's reports wait to be merged");
             }
         }
-        let unread: Vec<i64> = batch
-            .iter()
-            .filter(|(run, _)| run.reported && !reports.contains_key(&run.run_id))
-            .map(|(run, _)| run.run_id)
-            .collect();
-        let done = |run_id, read: Reports| drop(reports.insert(run_id, read.read()));
+        let done = |run_id, read: Reports| drop(keep(run_id, read));
         if let Err(error) = self.store.read_reports(&unread, add, done).await {
             tracing::warn!(runs = batch.len(), %error, "runs have to wait for their verdicts");
             return;
         }
         let mut verdicts = Vec::new();
-        for (run, asked) in batch.drain(..) {
+        for (run, asked) in batch {
             let (reported, observed_values) = reports.remove(&run.run_id).unzip();
             match next(&facts(&run, reported, asked), self.timeouts) {
                 Next::Wait => {}
@@ -387,6 +398,10 @@ fn facts(run: &AwaitedRun, reported: Option<MergedRun>, asked: Asked) -> Facts<'
         default: &run.default,
         request: serde_json::from_value(run.request.clone()).ok(),
         reported,
+        uid: run.uid,
+        node: &run.node,
+        owner: run.owner,
+        node_list: run.node_list.as_deref(),
         listed: run.listed,
         outcome: run.outcome.as_deref(),
         suspended: run.suspended,

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use io_autotune_engine::Parametrization;
-use io_autotune_protocol::{Applied, Note, Request};
+use io_autotune_protocol::{Applied, Note, Request, has_host};
 use io_autotune_store::{Failure, Verdict};
 
 use crate::merge::MergedRun;
@@ -44,6 +44,14 @@ pub(crate) struct Facts<'a> {
     /// The user's request, if readable.
     pub(crate) request: Option<Request>,
     pub(crate) reported: Option<MergedRun>,
+    /// Whose job it is, by the node that started it.
+    pub(crate) uid: u32,
+    /// That node.
+    pub(crate) node: &'a str,
+    /// Whose job it is, by Slurm, if told.
+    pub(crate) owner: Option<u32>,
+    /// Its nodes by Slurm, if told.
+    pub(crate) node_list: Option<&'a str>,
     /// Whether a source ever listed its job.
     pub(crate) listed: bool,
     /// Slurm's state.
@@ -70,9 +78,9 @@ pub(crate) enum Next {
 
 pub(crate) fn next(facts: &Facts<'_>, timeouts: Timeouts) -> Next {
     if facts.outcome.is_some()
-        && let Some(judged) = facts.reported.as_ref().and_then(contradicted)
+        && let Some(why) = contradiction(facts)
     {
-        return judged;
+        return Next::Judge(not_counted(why));
     }
     match (facts.outcome, &facts.reported) {
         (Some("COMPLETED"), Some(run)) => completed(facts, run, timeouts),
@@ -114,9 +122,19 @@ fn completed(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
     Next::Judge(sample(facts, run, ""))
 }
 
-fn contradicted(run: &MergedRun) -> Option<Next> {
-    let why = run.contradiction.clone()?;
-    Some(Next::Judge(not_counted(why)))
+/// Why a run is nobody's: root of any node can start and report a run of any job.
+fn contradiction(facts: &Facts<'_>) -> Option<String> {
+    let node = facts.node;
+    match (facts.owner, facts.node_list) {
+        (Some(owner), _) if owner != facts.uid => Some(format!(
+            "Slurm says that it is a job of uid {owner}, and {node} started it for uid {}",
+            facts.uid
+        )),
+        (_, Some(nodes)) if !has_host(nodes, node) => Some(format!(
+            "{node} started it, and Slurm says that it ran on {nodes}"
+        )),
+        _ => facts.reported.as_ref()?.contradiction.clone(),
+    }
 }
 
 /// Waits for missing parts of steps. If all nodes have reported, one ran no prolog: give up.
@@ -202,8 +220,8 @@ fn without_a_record(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> N
 /// status 0, the epilogs were told 0:0, and elapsed is below the limit. A site without sources has
 /// chosen to believe the nodes alone.
 fn fallback(facts: &Facts<'_>, run: &MergedRun, timeouts: Timeouts) -> Next {
-    if let Some(judged) = contradicted(run) {
-        return judged;
+    if let Some(why) = contradiction(facts) {
+        return Next::Judge(not_counted(why));
     }
     if let Some(missing) = &run.missing {
         return wait_for_parts(facts, run, missing, timeouts);
@@ -360,6 +378,10 @@ mod tests {
             default: &DEFAULT,
             request: Some("app=ocean".parse().unwrap()),
             reported,
+            uid: 1000,
+            node: "n1",
+            owner: Some(1000),
+            node_list: Some("n[1-2]"),
             listed: true,
             outcome,
             suspended: false,
@@ -427,6 +449,37 @@ mod tests {
             | Verdict::Counted { why, .. }
             | Verdict::Censored { why, .. } => why,
         }
+    }
+
+    #[test]
+    fn a_run_that_slurm_says_is_anothers_or_was_elsewhere_counts_for_nothing() {
+        type Edit = fn(&mut Facts<'_>);
+        let edits: [(Edit, &str); 2] = [
+            (
+                |facts| facts.owner = Some(1001),
+                "a job of uid 1001, and n1 started it for uid 1000",
+            ),
+            (
+                |facts| facts.node = "n3",
+                "n3 started it, and Slurm says that it ran on n[1-2]",
+            ),
+        ];
+        for (edit, expected) in edits {
+            for word in ["COMPLETED", "FAILED", "TIMEOUT"] {
+                let mut facts = facts(Some(word), Some(merged()));
+                edit(&mut facts);
+                assert_eq!(counts_for(&facts), None);
+                assert_eq!(blamed(&facts), None);
+                assert!(why(&facts).contains(expected), "{}", why(&facts));
+            }
+        }
+        let untold = Facts {
+            owner: None,
+            node_list: None,
+            node: "n3",
+            ..completed_with(merged())
+        };
+        assert!(counts_for(&untold).is_some());
     }
 
     #[test]

@@ -21,6 +21,10 @@ pub struct AwaitedRun {
     pub epoch_id: i64,
     /// The job.
     pub job: JobKey,
+    /// Whose it is, by the node that started it.
+    pub uid: u32,
+    /// That node.
+    pub node: String,
     /// What it was launched with.
     pub launched: Parametrization,
     /// The default of its epoch's space.
@@ -53,6 +57,10 @@ pub struct AwaitedRun {
     pub outcome: Option<String>,
     /// Where that state is from.
     pub outcome_source: Option<Source>,
+    /// Whose it was, by Slurm, if a record tells it.
+    pub owner: Option<u32>,
+    /// Its nodes by Slurm, as a hostlist, if a record tells them.
+    pub node_list: Option<String>,
     /// Whether Slurm says that it was suspended.
     pub suspended: bool,
     /// The job's time limit in seconds, if Slurm told it.
@@ -76,11 +84,13 @@ impl Store {
     ) -> Result<Vec<AwaitedRun>, StoreError> {
         const NAME: &str = "awaited_runs";
         let rows = sqlx::query!(
-            r#"select id, epoch_id, cluster, job_id, restart_count, request, state, released, changes, dirty, missing,
+            r#"select id, epoch_id, cluster, job_id, restart_count, uid, node, request, state, released, changes, dirty, missing,
                       elapsed, wait_status, applied, epilog, outcome, outcome_source, suspended, limit_seconds,
                       parametrization as "parametrization: Json<Parametrization>",
                       finished_at is not null as "reported!",
                       (listed_at is not null or outcome is not null) as "listed!",
+                      (select max(o.uid) from outcomes o where o.run_id = runs.id) as owner,
+                      (select max(o.node_list) from outcomes o where o.run_id = runs.id) as node_list,
                       extract(epoch from now() - started_at)::double precision as "age!",
                       extract(epoch from now() - finished_at)::double precision as reported_age,
                       extract(epoch from now() - outcome_at)::double precision as outcome_age
@@ -106,6 +116,8 @@ impl Store {
                         job_id: number(NAME, row.job_id)?,
                         restart_count: number(NAME, row.restart_count)?,
                     },
+                    uid: number(NAME, row.uid)?,
+                    node: row.node,
                     launched: row.parametrization.0,
                     default: defaults.get(&row.epoch_id).cloned().unwrap_or_default(),
                     listed: row.listed,
@@ -125,6 +137,8 @@ impl Store {
                         .outcome_source
                         .map(|source| word(NAME, &source))
                         .transpose()?,
+                    owner: row.owner.map(|uid| number(NAME, uid)).transpose()?,
+                    node_list: row.node_list,
                     suspended: row.suspended,
                     limit_seconds: row
                         .limit_seconds

@@ -77,6 +77,10 @@ pub struct OutcomeReport {
     pub limit_seconds: Option<u64>,
     /// The account that was charged, if the source knows it.
     pub account: Option<String>,
+    /// Whose job it was, if the source knows it.
+    pub uid: Option<u32>,
+    /// Its nodes as Slurm's hostlist, if the source knows them.
+    pub node_list: Option<String>,
 }
 
 /// What [`Store::record_outcomes`] did.
@@ -168,15 +172,15 @@ async fn insert(
     let seconds = |seconds: Option<u64>| seconds.map(|s| i64::try_from(s).unwrap_or(i64::MAX));
     let mut jobs = sqlx::query_scalar!(
         r#"insert into outcomes (source, cluster, job_id, state, exit_code, restart_count, started_at, ended_at,
-                                 suspended_seconds, limit_seconds, account)
+                                 suspended_seconds, limit_seconds, account, uid, node_list)
            select $1, $2, job_id, state, exit_code, restart_count,
                   timestamptz 'epoch' + started_at * interval '1 microsecond',
                   timestamptz 'epoch' + ended_at * interval '1 microsecond', suspended_seconds, limit_seconds,
-                  account
+                  account, uid, node_list
            from unnest($3::bigint[], $4::text[], $5::text[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[],
-                       $10::bigint[], $11::text[])
+                       $10::bigint[], $11::text[], $12::bigint[], $13::text[])
                as w (job_id, state, exit_code, restart_count, started_at, ended_at, suspended_seconds, limit_seconds,
-                     account)
+                     account, uid, node_list)
            on conflict do nothing returning job_id"#,
         source.as_str(),
         cluster,
@@ -188,7 +192,9 @@ async fn insert(
         &column(records, |record| micros(record.ended_at)) as &[Option<i64>],
         &column(records, |record| seconds(record.suspended_seconds)) as &[Option<i64>],
         &column(records, |record| seconds(record.limit_seconds)) as &[Option<i64>],
-        &column(records, |record| record.account.clone()) as &[Option<String>]
+        &column(records, |record| record.account.clone()) as &[Option<String>],
+        &column(records, |record| record.uid.map(i64::from)) as &[Option<i64>],
+        &column(records, |record| record.node_list.clone()) as &[Option<String>]
     )
     .fetch_all(connection)
     .await

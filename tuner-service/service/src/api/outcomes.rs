@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::{Extension, Json};
-use io_autotune_protocol::{ErrorBody, Outcome, OutcomesAnswer, OutcomesRequest, is_account};
+use io_autotune_protocol::{
+    ErrorBody, Outcome, OutcomesAnswer, OutcomesRequest, is_account, is_hostlist,
+};
 use io_autotune_store::Source;
 use jiff::Timestamp;
 
@@ -130,6 +132,11 @@ pub(super) fn validate(outcome: &Outcome) -> Result<(), String> {
             "account {account:?} is not a name of 1 to 64 letters, digits and _-.+"
         ));
     }
+    if let Some(node_list) = &outcome.node_list
+        && !is_hostlist(node_list)
+    {
+        return Err("node_list is not a hostlist, such as n[1-3,7]".into());
+    }
     Ok(())
 }
 
@@ -148,6 +155,8 @@ mod tests {
             suspended_seconds: None,
             limit_seconds: Some(60),
             account: Some("physics".into()),
+            uid: Some(1000),
+            node_list: Some("n[1-2]".into()),
         }
     }
 
@@ -170,7 +179,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         type Edit = fn(&mut Outcome);
-        let edits: [(&str, Edit); 11] = [
+        let edits: [(&str, Edit); 12] = [
             ("job_id", |o| o.job_id = 0),
             ("not a word", |o| o.state = "completed".into()),
             ("not a word", |o| o.state = String::new()),
@@ -186,6 +195,7 @@ mod tests {
             }),
             ("limit_seconds", |o| o.limit_seconds = Some(u64::MAX)),
             ("account", |o| o.account = Some("a b".into())),
+            ("node_list", |o| o.node_list = Some("n1 n2".into())),
         ];
         for (expected, edit) in edits {
             let mut outcome = outcome();

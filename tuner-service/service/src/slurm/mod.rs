@@ -148,6 +148,8 @@ pub(crate) fn word(outcome: &Outcome) -> OutcomeReport {
         suspended_seconds: outcome.suspended_seconds,
         limit_seconds: outcome.limit_seconds,
         account: outcome.account.clone(),
+        uid: outcome.uid,
+        node_list: outcome.node_list.clone(),
     }
 }
 

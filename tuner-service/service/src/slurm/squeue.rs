@@ -3,11 +3,12 @@
 //! Unlike `scontrol show job`, squeue's columns can be chosen, so no user's text (job name,
 //! comment) is parsed. The exception is the account, which users may write where associations are
 //! not enforced. It is the last column and narrower than the others together: a line forged in it
-//! is too short for a job's.
+//! is too short for a job's. The nodes' column is before it: its width is the least, because
+//! squeue does not cut it.
 
 use std::collections::HashMap;
 
-use io_autotune_protocol::{Outcome, is_account};
+use io_autotune_protocol::{Outcome, is_account, is_hostlist};
 use io_autotune_store::Source;
 use jiff::Timestamp;
 
@@ -39,7 +40,7 @@ impl OutcomeSource for Squeue {
                 "--array",
                 "--noheader",
                 "--states=all",
-                "--Format=JobID:.20,State:.32,RestartCnt:.12,StartTime:.24,EndTime:.24,TimeUsed:.24,TimeLimit:.24,Account:.66",
+                "--Format=JobID:.20,State:.32,RestartCnt:.12,StartTime:.24,EndTime:.24,TimeUsed:.24,TimeLimit:.24,UserID:.12,NodeList:.100,Account:.66",
             ]
             .map(str::to_owned);
             let text = self.program.output(&arguments).await?;
@@ -48,10 +49,13 @@ impl OutcomeSource for Squeue {
     }
 }
 
-/// Width of the columns before the account.
-const BEFORE_ACCOUNT: usize = 160;
+/// Width of the columns before the nodes.
+const BEFORE_NODES: usize = 172;
 
-/// Width of the account. A part that a newline broke off has another.
+/// Least width of the nodes.
+const NODES: usize = 100;
+
+/// Width of the account.
 const ACCOUNT: usize = 66;
 
 #[derive(Debug)]
@@ -64,12 +68,17 @@ struct Listed<'a> {
     /// Seconds without suspension.
     used: Option<u64>,
     limit: Option<TimeLimit>,
+    uid: Option<u32>,
+    node_list: Option<&'a str>,
     account: Option<&'a str>,
 }
 
 impl<'a> Listed<'a> {
     fn parse(line: &'a str) -> Option<Self> {
-        let (before, account) = line.split_at_checked(BEFORE_ACCOUNT)?;
+        let (before, rest) = line.split_at_checked(BEFORE_NODES)?;
+        // A part that a newline broke off in the account has another width.
+        let nodes = rest.len().saturating_sub(ACCOUNT).max(NODES);
+        let (nodes, account) = rest.split_at_checked(nodes)?;
         let mut columns = before.split_ascii_whitespace();
         Some(Self {
             job_id: columns.next()?.parse().ok()?,
@@ -79,6 +88,8 @@ impl<'a> Listed<'a> {
             ended_at: time(columns.next()?),
             used: seconds(columns.next()?),
             limit: limit(columns.next()?),
+            uid: columns.next().and_then(|uid| uid.parse().ok()),
+            node_list: Some(nodes.trim_ascii()).filter(|nodes| is_hostlist(nodes)),
             account: Some(account)
                 .filter(|account| account.len() == ACCOUNT)
                 .map(str::trim_ascii)
@@ -104,6 +115,8 @@ impl<'a> Listed<'a> {
                 suspended_seconds: None,
                 limit_seconds: None,
                 account: self.account.map(str::to_owned),
+                uid: self.uid,
+                node_list: None,
             });
         }
         let ended = self.restart_count == restart_count && is_end(self.state);
@@ -120,6 +133,8 @@ impl<'a> Listed<'a> {
                 Some(TimeLimit::Unlimited) | None => None,
             },
             account: self.account.map(str::to_owned),
+            uid: self.uid,
+            node_list: self.node_list.map(str::to_owned),
         })
     }
 }
@@ -174,16 +189,16 @@ mod tests {
         }
     }
 
-    /// As 22.05.8 prints them, with TZ=UTC; 27 and 26 were requeued, 16 was suspended.
+    /// As 22.05.8 prints them, with TZ=UTC; 27 and 26 were requeued, 16 was suspended, 17 never began.
     const LISTED: &str = "
-                   1                         TIMEOUT           0     2026-11-21T12:33:14     2026-11-21T12:34:20                    1:06                    1:00                                                           physics
-                   3                       COMPLETED           0     2026-11-21T12:33:14     2026-11-21T12:33:15                    0:01                    5:00                                                            (null)
-                  13                   OUT_OF_MEMORY           0     2026-11-21T12:33:15     2026-11-21T12:33:15                    0:00            365-00:00:00                                                               a b
-                  16                       COMPLETED           0     2026-11-21T12:33:41     2026-11-21T12:33:45                    0:01            365-00:00:00                                                              root
-                  17                       CANCELLED           0     2026-11-21T12:33:50     2026-11-21T12:33:50                    0:00               UNLIMITED                                                               two
-                  26                         RUNNING           1     2026-11-21T12:37:14                    NONE                    0:10               UNLIMITED                                                                 x
-                  27                         PENDING           1     2027-11-21T12:37:14                    NONE                    0:00               UNLIMITED                                                                yz
-                  28                      COMPLETING           0     2026-11-21T12:37:14     2026-11-21T12:37:19                    0:05               UNLIMITED                                                           physics
+                   1                         TIMEOUT           0     2026-11-21T12:33:14     2026-11-21T12:34:20                    1:06                    1:00        1001                                                                                                  n1                                                           physics
+                   3                       COMPLETED           0     2026-11-21T12:33:14     2026-11-21T12:33:15                    0:01                    5:00        1001                                                                                              n[1-2]                                                            (null)
+                  13                   OUT_OF_MEMORY           0     2026-11-21T12:33:15     2026-11-21T12:33:15                    0:00            365-00:00:00        1001                                                                                                  n2                                                               a b
+                  16                       COMPLETED           0     2026-11-21T12:33:41     2026-11-21T12:33:45                    0:01            365-00:00:00        1001                                                                                                  n1                                                              root
+                  17                       CANCELLED           0     2026-11-21T12:33:50     2026-11-21T12:33:50                    0:00               UNLIMITED        1002                                                                                                                                                                   two
+                  26                         RUNNING           1     2026-11-21T12:37:14                    NONE                    0:10               UNLIMITED        1001                                                                                              n[1-3]                                                                 x
+                  27                         PENDING           1     2027-11-21T12:37:14                    NONE                    0:00               UNLIMITED        1001                                                                                                                                                                    yz
+                  28                      COMPLETING           0     2026-11-21T12:37:14     2026-11-21T12:37:19                    0:05               UNLIMITED        1001                                                                                                  n1                                                           physics
 noise
 ";
 
@@ -240,8 +255,30 @@ noise
     }
 
     #[test]
+    fn whose_it_is_and_where_it_was_is_told() {
+        let where_it_was = |job_id, restart_count| {
+            let outcome = told(job_id, restart_count);
+            (outcome.uid, outcome.node_list)
+        };
+        assert_eq!(where_it_was(3, 0), (Some(1001), Some("n[1-2]".into())));
+        assert_eq!(where_it_was(17, 0), (Some(1002), None), "it never began");
+        assert_eq!(
+            where_it_was(26, 0),
+            (Some(1001), None),
+            "these are its next launch's"
+        );
+        // squeue does not cut the nodes of a job that has many.
+        let many = format!("{}{}n999", "n111,".repeat(40), "n222,".repeat(2));
+        let line = LISTED.lines().nth(2).unwrap();
+        let (before, account) = line.split_at(BEFORE_NODES + NODES);
+        let listed = format!("{}{many}{account}\n", &before[..BEFORE_NODES]);
+        let answer = answer(&listed, &[launch(3, 0)]);
+        assert_eq!(answer.outcomes[0].node_list.as_ref(), Some(&many));
+    }
+
+    #[test]
     fn an_account_with_a_newline_cannot_speak_of_another_job() {
-        let job = &LISTED.lines().nth(1).unwrap()[..BEFORE_ACCOUNT];
+        let job = &LISTED.lines().nth(1).unwrap()[..BEFORE_NODES + NODES];
         let forged = "4711 COMPLETED 0 2026-11-21T12:33:14 2026-11-21T12:33:15 0:01 5:00";
         let listed = format!("{job}{}\n", &format!("x\n{forged}")[..ACCOUNT]);
         let answer = answer(&listed, &[launch(4711, 0), launch(1, 0)]);

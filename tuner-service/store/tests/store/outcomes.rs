@@ -47,6 +47,33 @@ async fn awaited(store: &Store, job_id: u32, restart_count: u32) -> AwaitedRun {
 }
 
 #[tokio::test]
+async fn whose_a_job_was_and_where_is_known_from_whichever_record_tells_it() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let run_id = Start::of(1).search(&store, point(1)).await.run_id;
+        let from = started_at(&database, run_id).await;
+        let told = async || {
+            let run = awaited(&store, 1, 0).await;
+            (run.owner, run.node_list)
+        };
+        assert_eq!(told().await, (None, None));
+        let nodes = OutcomeReport {
+            node_list: Some("n[1-2]".into()),
+            ..interval(1, "COMPLETED", from, 10)
+        };
+        record(&store, Source::Jobcomp, &[nodes]).await;
+        assert_eq!(told().await, (None, Some("n[1-2]".into())));
+        let owner = OutcomeReport {
+            uid: Some(u32::MAX),
+            ..interval(1, "COMPLETED", from, 10)
+        };
+        record(&store, Source::Sacct, &[owner]).await;
+        assert_eq!(told().await, (Some(u32::MAX), Some("n[1-2]".into())));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_word_is_stored_once_however_often_it_is_delivered() {
     in_database(|database| async move {
         let store = database.store(2);

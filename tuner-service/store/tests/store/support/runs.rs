@@ -276,6 +276,8 @@ pub(crate) fn word(job_id: u32, state: &str) -> OutcomeReport {
         suspended_seconds: None,
         limit_seconds: None,
         account: None,
+        uid: None,
+        node_list: None,
     }
 }
 
