@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pytest
-from devcluster import Cluster, files, process, record
+from devcluster import Cluster, accounts, files, process, record
 from devcluster.render import DATABASE
 from devcluster.supervisor import Supervisor
 from devcluster.users import SERVICE_USER
@@ -428,6 +428,26 @@ class Site:
         shown = self.cluster.run_as(ROOT, ["sinfo", "--version"]).stdout
         year, month = shown.split()[1].split(".")[:2]
         return int(year), int(month)
+
+    def hook_environment(
+        self, job_id: int, request: str, node: str = "n1", user: str = ALICE
+    ) -> dict[str, str]:
+        """Return what slurmd would tell the hooks of a job of one node."""
+        uid = str(accounts.find(user).uid)
+        return {
+            "SPANK_IO_AUTOTUNE": request,
+            "SLURM_CLUSTER_NAME": self.cluster_name,
+            "SLURMD_NODENAME": node,
+            "SLURM_JOB_ID": str(job_id),
+            "SLURM_JOB_UID": uid,
+            "SLURM_JOB_GID": uid,
+            "SLURM_JOB_NUM_NODES": "1",
+            "SLURM_JOB_PARTITION": "main",
+            "SLURM_JOB_CPUS_PER_NODE": "1",
+            "SLURM_JOB_NODELIST": node,
+            "SLURM_JOB_EXIT_CODE2": "0:0",
+            "SLURM_JOB_DERIVED_EC": "0",
+        }
 
     # What is left behind
 

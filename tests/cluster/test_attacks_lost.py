@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,21 +42,8 @@ class Rogue:
 
     def helper(self, action: str, job_id: int, node: str = "n1", user: str = ALICE) -> None:
         """Run the node's helper as slurmd would in the prolog or epilog of a user's job."""
-        uid = str(accounts.find(user).uid)
-        environment = {
-            "SPANK_IO_AUTOTUNE": f"app=lost-{job_id},mode=observe",
-            "SLURM_CLUSTER_NAME": self.site.cluster_name,
-            "SLURMD_NODENAME": node,
-            "SLURM_JOB_ID": str(job_id),
-            "SLURM_JOB_UID": uid,
-            "SLURM_JOB_GID": uid,
-            "SLURM_JOB_NUM_NODES": "1",
-            "SLURM_JOB_PARTITION": "main",
-            "SLURM_JOB_CPUS_PER_NODE": "1",
-            "SLURM_JOB_NODELIST": node,
-            "SLURM_JOB_EXIT_CODE2": "0:0",
-            "SLURM_JOB_DERIVED_EC": "0",
-        }
+        request = f"app=lost-{job_id},mode=observe"
+        environment = self.site.hook_environment(job_id, request, node, user)
         places = [f"--run-dir={self.directory / 'run'}", f"--spool-dir={self.directory / 'spool'}"]
         argv = ["io-autotune-node", action, f"--config={self.config}", *places]
         argv.append("--deadline-ms=20000")
@@ -178,8 +166,15 @@ def test_a_node_that_the_job_had_not_is_not_heard(rogue: Rogue) -> None:
     assert state == "counted", why
 
 
+def taken(sender: Sender, report: bytes) -> bool:
+    """Send a report, and return whether it was taken."""
+    answer = sender.signed(ROOT, "/v1/runs/finish", report)
+    assert answer.status in (200, 503), answer.body[:500]
+    return answer.status == 200
+
+
 def test_many_long_reports_of_a_run_are_never_in_memory_together(rogue: Rogue) -> None:
-    """Together they took 466 MiB; one by one 130."""
+    """Together they took 466 MiB; now 16 take 100, and 64 take 107."""
     site = rogue.site
     sender = Sender(site, site.paths.run / f"{DATABASE}.sock")
     job, nodes = MADE_UP_JOB + 1, 16
@@ -188,13 +183,14 @@ def test_many_long_reports_of_a_run_are_never_in_memory_together(rogue: Rogue) -
     report["steps"] = [{**step, "step_id": number, "nodes": nodes} for number in range(20_000)]
     for node in range(nodes):
         report["job"] |= {"cluster": site.cluster_name, "node": f"n{node}", "nodes": nodes}
-        answer = sender.signed(ROOT, "/v1/runs/finish", json.dumps(report).encode())
-        assert answer.status == 200, answer.body[:500]
+        body = json.dumps(report).encode()
+        # "Not now" while the earlier ones are merged, and then a node asks again.
+        await_true("it to be taken", partial(taken, sender, body))
     merged = f"select count(*) from runs where job_id = {job} and not dirty and missing is null"
     await_true("all to be read", lambda: site.sql(merged, DATABASE) == [["1"]])
     config = site.paths.etc / f"{DATABASE}.toml"
     most = resident(site, config, "VmHWM")
-    assert most < 256 << 20, f"{most >> 20} MiB"
+    assert most < 160 << 20, f"{most >> 20} MiB"
 
 
 def test_a_reason_that_is_not_what_it_looks_like_is_refused(site: Site) -> None:

@@ -7,13 +7,16 @@ import json
 import os
 import re
 import shutil
+import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
+from devcluster import files, render
 from harness import ALICE, BOB, ROOT, Site, asked, await_true, await_value, command_lines, lines
 from mounting import NODE_TOML, RCLONE, fuse_for_users, rclone
 
@@ -140,6 +143,71 @@ def test_a_job_cannot_fill_the_spool_with_values(site: Site) -> None:
     (report,) = site.explain(job)["reports"]
     assert [told["in_force"] for told in report["told"]] == ["disable"]
     assert not site.spooled()
+
+
+@contextmanager
+def long_answers(at: Path, length: int, go_on: Event) -> Iterator[list[int]]:
+    """Answer in the service's place, without a signature: a head, and bytes as long as it says.
+
+    Yields how many of them whoever asks has taken, by answer.
+    """
+    taken: list[int] = []
+
+    def answer(listener: socket.socket) -> None:
+        block = b"x" * 65536
+        while True:
+            asker, _ = listener.accept()
+            with asker, contextlib.suppress(ConnectionError):
+                asker.recv(65536)
+                asker.sendall(f"HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n".encode())
+                assert go_on.wait(30), "nobody has looked"
+                taken.append(0)
+                while taken[-1] < length:
+                    asker.sendall(block)
+                    taken[-1] += len(block)
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(at))
+        at.chmod(0o777)
+        listener.listen()
+        Thread(target=answer, args=(listener,), daemon=True).start()
+        yield taken
+
+
+def reader() -> dict[str, str] | None:
+    """Return what the kernel says of a process that reads an answer, once it has its filter."""
+    for pid, line in command_lines():
+        if line.split() == ["/proc/self/exe", "read-answer"]:
+            status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+            told = dict(re.findall(r"(?m)^(\w+):\s*(.*)$", status))
+            if told["Seccomp"] == "2":
+                return told
+    return None
+
+
+@pytest.mark.parametrize("length", [1 << 20, 64 << 20])
+def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> None:
+    place = site.paths.scratch / f"answers-{length}"
+    files.directory(place, 0o755)
+    config, at, go_on = place / "client.toml", place / "service.sock", Event()
+    ours = site.paths.client_toml.read_text(encoding="utf-8")
+    files.write(config, render.asking(ours, [f"unix:{at}"]), mode=0o644)
+    argv = ["io-autotune-node", "start", f"--config={config}", "--deadline-ms=20000"]
+    argv += [f"--run-dir={place / 'run'}", f"--spool-dir={place / 'spool'}"]
+    environment = site.hook_environment(3_999_200, "app=attacks-answer,mode=tune")
+    with long_answers(at, length, go_on) as taken, ThreadPoolExecutor() as pool:
+        asking = pool.submit(site.cluster.run_as, ROOT, argv, env=environment, check=False)
+        try:
+            if length == 1 << 20:
+                seen = await_value("a reader under its filter", reader)
+                assert set(seen["Uid"].split()) == {"65534"}
+                assert int(seen["CapEff"], 16) == int(seen["CapPrm"], 16) == 0
+        finally:
+            go_on.set()
+        done = asking.result()
+    assert "defaults" in done.stderr, done.stderr
+    # Of what is too long nobody reads more than the head, and what is under way in the socket.
+    assert sum(taken) < 4 << 20
 
 
 def test_a_process_by_a_steps_name_keeps_no_job_from_being_reported(site: Site) -> None:

@@ -31,6 +31,8 @@ def test_a_report_waits_for_slurms_word(site: Site) -> None:
         assert (run["state"], run["outcome"]) == ("in_flight", None)
     run = site.judged(job)
     assert (run["state"], run["outcome"]) == ("counted", "COMPLETED"), run["verdict"]
+    nodes = f"select node_list from outcomes where run_id = {run['run_id']}"
+    assert site.sql(nodes) == [[run["node"]]]
 
 
 def test_slurms_word_waits_for_the_report(site: Site) -> None:
@@ -113,7 +115,7 @@ def say_instead(site: Site, job: Job, word: str, other: str) -> None:
     changed = 0
     for path in spool_files(site):
         text = path.read_text(encoding="utf-8")
-        text, count = re.subn(rf"(?m)^2 {job.job_id} {word} ", f"2 {job.job_id} {other} ", text)
+        text, count = re.subn(rf"(?m)^3 {job.job_id} {word} ", f"3 {job.job_id} {other} ", text)
         changed += count
         # In place: the file stays slurmctld's user's.
         path.write_text(text, encoding="utf-8")

@@ -51,23 +51,6 @@ def test_the_same_name_of_two_users_is_two_applications(site: Site) -> None:
     assert [run["run_id"] for run in site.history(app, ALICE)] == [of_alice["run_id"]]
 
 
-def made_up(site: Site, user: str) -> dict[str, str]:
-    """Return a prolog's environment as a user would make it up, to run the helper by hand."""
-    uid = site.cluster.run_as(user, ["id", "-u"]).stdout.strip()
-    return {
-        "SPANK_IO_AUTOTUNE": "app=trust-forged,mode=tune",
-        "SLURM_CLUSTER_NAME": "test",
-        "SLURMD_NODENAME": "n1",
-        "SLURM_JOB_ID": str(MADE_UP_JOB),
-        "SLURM_JOB_UID": uid,
-        "SLURM_JOB_GID": uid,
-        "SLURM_JOB_NUM_NODES": "1",
-        "SLURM_JOB_PARTITION": "main",
-        "SLURM_JOB_CPUS_PER_NODE": "1",
-        "SLURM_JOB_NODELIST": "n1",
-    }
-
-
 def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
     home = site.paths.home(BOB)
     # The nodes' door does not even open: bob asks at the users'.
@@ -75,9 +58,10 @@ def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
     config = site.paths.scratch / "trust-client.toml"
     files.write(config, re.sub(r"(?m)^node_endpoints = .*\n", "", ours), mode=0o644)
     places = ["--run-dir", str(home / "run"), "--spool-dir", str(home / "spool")]
+    made_up = site.hook_environment(MADE_UP_JOB, "app=trust-forged,mode=tune", user=BOB)
     for action in ("start", "finish"):
         argv = ["io-autotune-node", action, f"--config={config}", *places]
-        done = site.cluster.run_as(BOB, argv, env=made_up(site, BOB), check=False)
+        done = site.cluster.run_as(BOB, argv, env=made_up, check=False)
         assert "only root" in done.stderr, f"{action} was not refused as forbidden: {done.stderr}"
     recorded = site.sql(f"select count(*) from runs where job_id = {MADE_UP_JOB}")
     assert recorded == [["0"]], "a made-up run is in the database"

@@ -3,17 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_model::ObservedValue;
-use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Step, has_host};
+use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Job, has_host};
 use io_autotune_store::Merged;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+const BATCH: u32 = io_autotune_protocol::Step::BATCH;
 
 /// A run according to all reports so far.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MergedRun {
     /// Seconds; `None`: the end of a step was not seen, or there was no step.
     pub(crate) elapsed: Option<f64>,
-    /// The batch step's wait status; without one the first non-zero one, else 0.
+    /// The batch step's wait status; without one the first step's that is not 0, else 0.
     pub(crate) wait_status: i32,
     pub(crate) applied: Applied,
     pub(crate) measures: BTreeMap<String, f64>,
@@ -42,91 +44,88 @@ impl From<MergedRun> for Merged {
     }
 }
 
-/// Merges a run's reports, in any order. A node without steps has no say where another has some.
-pub(crate) fn merge(reports: &[FinishRequest]) -> MergedRun {
-    let mut sorted: Vec<&FinishRequest> = reports.iter().collect();
-    sorted.sort_by(|a, b| a.job.node.cmp(&b.job.node));
-    let steps = Steps::of(&sorted);
-    let (speaking, silent): (Vec<&FinishRequest>, Vec<_>) = sorted
-        .iter()
-        .copied()
-        .partition(|report| !report.steps.is_empty());
-    let speaking = if speaking.is_empty() {
-        silent
-    } else {
-        speaking
-    };
-    let nodes = sorted.iter().map(|report| report.job.nodes).max();
-    let names: BTreeSet<&str> = sorted.iter().map(|r| r.job.node.as_str()).collect();
-    let unheard = nodes.is_some_and(|nodes| names.len() < nodes as usize);
-    let mut measures = BTreeMap::new();
-    for report in &sorted {
-        for (name, value) in &report.measures {
-            measures.entry(name.clone()).or_insert(*value);
-        }
-    }
-    MergedRun {
-        elapsed: steps.elapsed(),
-        wait_status: steps.wait_status(),
-        applied: applied(&speaking),
-        measures,
-        epilog: epilog(&sorted),
-        missing: steps.missing(),
-        all_reported: !unheard,
-        may_lack_steps: unheard && steps.batch().is_none(),
-        has_batch_step: steps.batch().is_some(),
-        contradiction: too_many_nodes(&sorted, &names),
-    }
+/// A run's reports, merged one by one in any order: a thousand nodes may report 20,000 steps each,
+/// so that of steps only what they come to is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    /// By node, without their steps.
+    of: BTreeMap<String, Report>,
+    steps: BTreeMap<u32, Step>,
 }
 
-/// A run's stored reports, taken in one by one: a hundred nodes may report 20,000 steps each, and
-/// only what a merge needs of them is kept.
-#[derive(Debug, Default)]
-pub(crate) struct Reports(Vec<FinishRequest>);
+#[derive(Debug)]
+struct Report {
+    body: FinishRequest,
+    has_steps: bool,
+}
 
 impl Reports {
-    /// Logs and skips an unreadable one.
-    pub(crate) fn add(&mut self, stored: &Value) {
-        match FinishRequest::deserialize(stored) {
-            Ok(mut report) => {
-                for step in &mut report.steps {
-                    step.variables = BTreeMap::new();
-                }
-                self.0.push(report);
+    /// Adds a stored report. Logs and skips an unreadable one, and where Slurm has told the job's
+    /// nodes another's: root of any node can report any job.
+    pub(crate) fn add(&mut self, stored: &Value, node_list: Option<&str>) {
+        let report = match FinishRequest::deserialize(stored) {
+            Ok(report) => report,
+            Err(error) => {
+                tracing::error!(%error, "a stored report cannot be read");
+                return;
             }
-            Err(error) => tracing::error!(%error, "a stored report cannot be read"),
-        }
-    }
-
-    /// Those from a node that the job had by Slurm: root of any node can report any job.
-    pub(crate) fn from(mut self, node_list: &str) -> Self {
-        self.0.retain(|report| {
-            let job = &report.job;
-            let had = has_host(node_list, &job.node);
-            if !had {
+        };
+        let Job { job_id, node, .. } = &report.job;
+        match node_list {
+            Some(nodes) if !has_host(nodes, node) => {
                 tracing::warn!(
-                    job.job_id,
-                    job.node,
-                    node_list,
+                    job_id,
+                    node,
+                    nodes,
                     "a node that the job had not reports it"
                 );
             }
-            had
-        });
-        self
+            _ => self.take(report),
+        }
+    }
+
+    fn take(&mut self, mut body: FinishRequest) {
+        let mut steps = std::mem::take(&mut body.steps);
+        let has_steps = !steps.is_empty();
+        // A node has one part of a step.
+        steps.sort_by_key(|step| step.step_id);
+        steps.dedup_by_key(|step| step.step_id);
+        for part in steps {
+            self.steps.entry(part.step_id).or_default().add(&part);
+        }
+        let node = body.job.node.clone();
+        self.of.insert(node, Report { body, has_steps });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.of.is_empty()
     }
 
-    pub(crate) fn merge(&self) -> MergedRun {
-        merge(&self.0)
+    pub(crate) fn merged(&self) -> MergedRun {
+        let nodes = self.bodies().map(|report| report.job.nodes).max();
+        let unheard = nodes.is_some_and(|nodes| self.of.len() < nodes as usize);
+        let batch = self.steps.get(&BATCH);
+        let mut measures = BTreeMap::new();
+        for (name, value) in self.bodies().flat_map(|report| &report.measures) {
+            measures.entry(name.clone()).or_insert(*value);
+        }
+        MergedRun {
+            elapsed: self.elapsed(),
+            wait_status: self.wait_status(),
+            applied: applied(&self.speaking()),
+            measures,
+            epilog: self.epilog(),
+            missing: self.missing(),
+            all_reported: !unheard,
+            may_lack_steps: unheard && batch.is_none(),
+            has_batch_step: batch.is_some(),
+            contradiction: self.too_many_nodes(),
+        }
     }
 
-    /// What their nodes read back of each parameter.
+    /// What the nodes read back of each parameter.
     pub(crate) fn observed_values(&self) -> Vec<ObservedValue> {
-        let observed = self.0.iter().flat_map(|report| &report.observed);
+        let observed = self.bodies().flat_map(|report| &report.observed);
         observed
             .map(|observed| ObservedValue {
                 parameter: observed.parameter.clone(),
@@ -137,49 +136,30 @@ impl Reports {
             })
             .collect()
     }
-}
 
-/// Merges one stored report.
-pub(crate) fn merge_stored(report: &Value) -> MergedRun {
-    let mut reports = Reports::default();
-    reports.add(report);
-    reports.merge()
-}
-
-struct Steps<'a>(BTreeMap<u32, BTreeMap<&'a str, &'a Step>>);
-
-impl<'a> Steps<'a> {
-    fn of(reports: &[&'a FinishRequest]) -> Self {
-        let mut steps = BTreeMap::<u32, BTreeMap<&str, &Step>>::new();
-        for report in reports {
-            for step in &report.steps {
-                let parts = steps.entry(step.step_id).or_default();
-                parts.entry(&report.job.node).or_insert(step);
-            }
-        }
-        Self(steps)
+    fn bodies(&self) -> impl Iterator<Item = &FinishRequest> {
+        self.of.values().map(|report| &report.body)
     }
 
-    fn batch(&self) -> Option<&'a Step> {
-        self.0.get(&Step::BATCH)?.values().next().copied()
+    /// A node without steps has no say where another has some.
+    fn speaking(&self) -> Vec<&FinishRequest> {
+        let with_steps = self.of.values().filter(|report| report.has_steps);
+        let speaking: Vec<_> = with_steps.map(|report| &report.body).collect();
+        match speaking.is_empty() {
+            true => self.bodies().collect(),
+            false => speaking,
+        }
     }
 
     /// A batch job: the batch step's duration, because inner steps run inside it. Otherwise the sum
     /// over steps of the longest part: a user's thinking time between steps does not count.
     fn elapsed(&self) -> Option<f64> {
-        let nanoseconds = match self.batch() {
-            Some(batch) => batch.duration_ns?,
-            None => {
-                let mut sum = 0_u64;
-                for parts in self.0.values() {
-                    let mut longest = 0;
-                    for part in parts.values() {
-                        longest = part.duration_ns?.max(longest);
-                    }
-                    sum = sum.checked_add(longest)?;
-                }
-                sum
-            }
+        let nanoseconds = match self.steps.get(&BATCH) {
+            Some(batch) => batch.longest?,
+            None => self
+                .steps
+                .values()
+                .try_fold(0_u64, |sum, step| sum.checked_add(step.longest?))?,
         };
         #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days")]
         let seconds = nanoseconds as f64 / 1e9;
@@ -187,30 +167,91 @@ impl<'a> Steps<'a> {
     }
 
     fn wait_status(&self) -> i32 {
-        match self.batch() {
+        match self.steps.get(&BATCH) {
             Some(batch) => batch.wait_status,
             None => self
-                .0
+                .steps
                 .values()
-                .flat_map(BTreeMap::values)
-                .map(|part| part.wait_status)
+                .map(|step| step.wait_status)
                 .find(|status| *status != 0)
                 .unwrap_or(0),
         }
     }
 
     fn missing(&self) -> Option<String> {
-        self.0.iter().find_map(|(step_id, parts)| {
-            let of = parts.values().map(|part| part.nodes).max()?;
-            let names: Vec<&str> = parts.keys().copied().collect();
-            ((names.len() as u64) < u64::from(of)).then(|| {
-                format!(
-                    "step {step_id} ran on {of} nodes, and only {} reported it",
-                    listed(&names)
-                )
-            })
+        let (step_id, Step { nodes, parts, .. }) = self
+            .steps
+            .iter()
+            .find(|(_, step)| step.parts < step.nodes)?;
+        Some(format!(
+            "step {step_id} ran on {nodes} nodes, and {parts} of them reported it"
+        ))
+    }
+
+    /// Where Slurm has not told the job's nodes: if more report than one says that there are, none
+    /// is believed.
+    fn too_many_nodes(&self) -> Option<String> {
+        let fewest = self.bodies().map(|report| report.job.nodes).min()?;
+        (self.of.len() > fewest as usize).then(|| {
+            let names: Vec<&str> = self.of.keys().map(String::as_str).collect();
+            format!("{} reported a job of {fewest} nodes", listed(&names))
         })
     }
+
+    /// The worst exit codes, and a limit if any epilog was told one.
+    fn epilog(&self) -> Option<EpilogOutcome> {
+        let words = || self.bodies().filter_map(|report| report.epilog.as_ref());
+        let worst = |field: fn(&EpilogOutcome) -> &String| {
+            let text = words().map(field).find(|code| *code != "0:0");
+            text.or_else(|| words().map(field).next()).cloned()
+        };
+        Some(EpilogOutcome {
+            exit_code: worst(|word| &word.exit_code)?,
+            derived_exit_code: worst(|word| &word.derived_exit_code)?,
+            limit_seconds: words().find_map(|word| word.limit_seconds),
+        })
+    }
+}
+
+/// What the parts of a step on several nodes come to.
+#[derive(Debug)]
+struct Step {
+    /// How many nodes reported a part.
+    parts: u32,
+    /// How many nodes it has.
+    nodes: u32,
+    /// The longest part's nanoseconds; `None`: the end of one was not seen.
+    longest: Option<u64>,
+    /// The largest.
+    wait_status: i32,
+}
+
+impl Default for Step {
+    fn default() -> Self {
+        Self {
+            parts: 0,
+            nodes: 0,
+            longest: Some(0),
+            wait_status: 0,
+        }
+    }
+}
+
+impl Step {
+    fn add(&mut self, part: &io_autotune_protocol::Step) {
+        self.parts += 1;
+        self.nodes = self.nodes.max(part.nodes);
+        self.longest = self.longest.zip(part.duration_ns).map(|(a, b)| a.max(b));
+        let [ours, theirs] = [self.wait_status, part.wait_status].map(i32::cast_unsigned);
+        self.wait_status = ours.max(theirs).cast_signed();
+    }
+}
+
+/// Merges one stored report.
+pub(crate) fn merge_stored(report: &Value) -> MergedRun {
+    let mut reports = Reports::default();
+    reports.add(report, None);
+    reports.merged()
 }
 
 fn listed(names: &[&str]) -> String {
@@ -219,18 +260,6 @@ fn listed(names: &[&str]) -> String {
         None | Some(0) => names.join(", "),
         Some(more) => format!("{} and {more} more", names[..SHOWN].join(", ")),
     }
-}
-
-/// Root of any node can report a run of a job that is elsewhere. Then more nodes report than some
-/// of them say that there are, and none is believed.
-fn too_many_nodes(reports: &[&FinishRequest], names: &BTreeSet<&str>) -> Option<String> {
-    let fewest = reports.iter().map(|report| report.job.nodes).min()?;
-    (names.len() > fewest as usize).then(|| {
-        format!(
-            "{} reported a job of {fewest} nodes",
-            listed(&names.iter().copied().collect::<Vec<_>>())
-        )
-    })
 }
 
 /// What was applied, if the nodes agree.
@@ -289,27 +318,23 @@ fn in_words(applied: &Applied) -> &'static str {
     }
 }
 
-/// The worst exit codes, and a limit if any epilog was told one.
-fn epilog(reports: &[&FinishRequest]) -> Option<EpilogOutcome> {
-    let words = || reports.iter().filter_map(|report| report.epilog.as_ref());
-    let worst = |field: fn(&EpilogOutcome) -> &String| {
-        let text = words().map(field).find(|code| *code != "0:0");
-        text.or_else(|| words().map(field).next()).cloned()
-    };
-    Some(EpilogOutcome {
-        exit_code: worst(|word| &word.exit_code)?,
-        derived_exit_code: worst(|word| &word.derived_exit_code)?,
-        limit_seconds: words().find_map(|word| word.limit_seconds),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use io_autotune_engine::Parametrization;
     use io_autotune_engine::Value;
     use io_autotune_protocol::Job;
 
+    use io_autotune_protocol::Step;
+
     use super::*;
+
+    fn merge(reports: &[FinishRequest]) -> MergedRun {
+        let mut all = Reports::default();
+        for report in reports {
+            all.take(report.clone());
+        }
+        all.merged()
+    }
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -322,9 +347,9 @@ mod tests {
         let mut stored = json!(report("n1", 1, Applied::Default, &[step(0, 1, 3)]));
         stored["told"] = json!([told("sieve", "enable", "disable"), told("nodes", "4", "4")]);
         let mut reports = Reports::default();
-        reports.add(&json!("not a report"));
-        reports.add(&stored);
-        assert_eq!(reports.merge(), merge_stored(&stored));
+        reports.add(&json!("not a report"), None);
+        reports.add(&stored, None);
+        assert_eq!(reports.merged(), merge_stored(&stored));
         let values = reports.observed_values();
         let [sieve, nodes] = &values[..] else {
             panic!("two parameters: {values:?}")
@@ -433,23 +458,17 @@ mod tests {
 
     #[test]
     fn a_node_that_the_job_had_not_by_slurm_is_not_heard() {
-        let mut reports = Reports::default();
-        reports.add(&json!(report(
-            "n1",
-            1,
-            given(4),
-            &[step(Step::BATCH, 1, 5)]
-        )));
-        reports.add(&json!(report(
-            "n9",
-            1,
-            given(4),
-            &[step(Step::BATCH, 1, 1)]
-        )));
-        let heard = reports.from("n[1-2]");
-        let run = heard.merge();
+        let heard = |nodes| {
+            let mut reports = Reports::default();
+            for (node, seconds) in [("n1", 5), ("n9", 1)] {
+                let report = report(node, 1, given(4), &[step(Step::BATCH, 1, seconds)]);
+                reports.add(&json!(report), Some(nodes));
+            }
+            reports
+        };
+        let run = heard("n[1-2]").merged();
         assert_eq!((run.elapsed, run.contradiction), (Some(5.0), None));
-        assert!(heard.from("n3").is_empty());
+        assert!(heard("n3").is_empty());
     }
 
     #[test]
@@ -458,7 +477,7 @@ mod tests {
         let run = merge(std::slice::from_ref(&first));
         assert_eq!(
             run.missing.as_deref(),
-            Some("step 0 ran on 2 nodes, and only n1 reported it")
+            Some("step 0 ran on 2 nodes, and 1 of them reported it")
         );
         assert!(!run.all_reported);
         let second = report("n2", 2, given(4), &[step(0, 2, 3)]);

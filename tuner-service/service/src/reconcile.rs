@@ -250,17 +250,15 @@ impl Reconciler {
             .collect();
         let mut reports = HashMap::new();
         let mut keep = |run_id, read: Reports| {
-            let heard = match node_lists.get(&run_id) {
-                Some(node_list) => read.from(node_list),
-                None => read,
-            };
-            let merged = heard.merge();
-            if !heard.is_empty() {
-                reports.insert(run_id, (merged.clone(), heard.observed_values()));
+            let merged = read.merged();
+            if !read.is_empty() {
+                reports.insert(run_id, (merged.clone(), read.observed_values()));
             }
             merged
         };
-        let add = |read: &mut Reports, stored: Value| read.add(&stored);
+        let add = |run_id, read: &mut Reports, stored: Value| {
+            read.add(&stored, node_lists.get(&run_id).copied());
+        };
         let mut unread = Vec::new();
         for (run, _) in batch.iter().filter(|(run, _)| run.reported) {
             if !run.dirty {

@@ -610,7 +610,7 @@ mod tests {
     #[test]
     fn the_part_of_a_node_is_waited_for_without_a_place_and_not_for_ever() {
         let missing = MergedRun {
-            missing: Some("step 0 ran on 2 nodes, and only n1 reported it".into()),
+            missing: Some("step 0 ran on 2 nodes, and 1 of them reported it".into()),
             all_reported: false,
             ..merged()
         };
@@ -620,12 +620,12 @@ mod tests {
         };
         assert_eq!(next(&after(59), TIMEOUTS), Next::Wait);
         assert_eq!(next(&after(60), TIMEOUTS), Next::Release);
-        assert!(why(&after(3600)).contains("only n1"));
+        assert!(why(&after(3600)).contains("1 of them"));
         let nothing_to_come = MergedRun {
             all_reported: true,
             ..missing.clone()
         };
-        assert!(why(&completed_with(nothing_to_come)).contains("only n1"));
+        assert!(why(&completed_with(nothing_to_come)).contains("1 of them"));
         let timeout = facts(Some("TIMEOUT"), Some(missing));
         assert!(!is_bound(&timeout));
     }

@@ -47,7 +47,7 @@ pub struct AwaitedRun {
     pub missing: Option<String>,
     /// Seconds.
     pub elapsed: Option<f64>,
-    /// The batch step's wait status; without one the steps' first non-zero, else 0.
+    /// The batch step's wait status; without one the first step's that is not 0, else 0.
     pub wait_status: Option<i32>,
     /// What was applied, as stored.
     pub applied: Option<Value>,

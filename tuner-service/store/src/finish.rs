@@ -58,7 +58,7 @@ impl Finish<'_> {
 pub struct Merged {
     /// Seconds; `None`: no step's end was seen.
     pub elapsed: Option<f64>,
-    /// The batch step's wait status; without one the steps' first non-zero, else 0.
+    /// The batch step's wait status; without one the first step's that is not 0, else 0.
     pub wait_status: i32,
     /// What was applied, as stored.
     pub applied: Value,
@@ -172,7 +172,7 @@ impl Store {
     pub async fn merge_reports<R: Default>(
         &self,
         run_id: i64,
-        mut add: impl FnMut(&mut R, Value),
+        mut add: impl FnMut(i64, &mut R, Value),
         merge: impl FnOnce(R) -> Merged,
     ) -> Result<(), StoreError> {
         const NAME: &str = "merge_reports";
@@ -191,7 +191,7 @@ impl Store {
         )
         .fetch(&mut *transaction);
         while let Some(body) = bodies.try_next().await.named(NAME)? {
-            add(&mut reports, body);
+            add(run_id, &mut reports, body);
         }
         drop(bodies);
         let merged = merge(reports);

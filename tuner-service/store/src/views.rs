@@ -143,7 +143,7 @@ pub struct RunRow {
     pub applied: Option<Value>,
     /// Seconds.
     pub elapsed: Option<f64>,
-    /// The batch step's wait status; without one the steps' first non-zero, else 0.
+    /// The batch step's wait status; without one the first step's that is not 0, else 0.
     pub wait_status: Option<i32>,
     /// Positive numbers the job left, by name.
     pub measures: BTreeMap<String, f64>,
@@ -440,7 +440,7 @@ impl Store {
     pub async fn read_reports<R: Default>(
         &self,
         run_ids: &[i64],
-        mut add: impl FnMut(&mut R, Value),
+        mut add: impl FnMut(i64, &mut R, Value),
         mut done: impl FnMut(i64, R),
     ) -> Result<(), StoreError> {
         const NAME: &str = "read_reports";
@@ -456,7 +456,7 @@ impl Store {
                 done(run_id, std::mem::take(&mut reports));
                 run_id = row.run_id;
             }
-            add(&mut reports, row.body);
+            add(run_id, &mut reports, row.body);
             reading = Some((run_id, reports));
         }
         if let Some((run_id, reports)) = reading {

@@ -508,7 +508,6 @@ mod tests {
     use io_autotune_protocol::{OutcomesRequest, PinRequest, PreviewRequest, WhyRequest};
 
     use super::*;
-    use crate::merge::merge;
 
     const JOB: &str = r#"{"cluster": "c", "job_id": 4711, "restart_count": 0, "uid": 1000, "gid": 1000, "user": "alice",
         "node": "n1", "nodes": 1, "partition": "main", "cpus_per_node": "8"}"#;
@@ -572,7 +571,7 @@ mod tests {
         if let Ok(finish) = serde_json::from_slice::<FinishRequest>(input) {
             match checked(&finish.job, &finish.request).and_then(|()| validate_report(&finish)) {
                 Ok(()) => {
-                    let run = merge(&[finish.clone(), finish]);
+                    let run = merge_stored(&as_json(&finish).unwrap());
                     assert!(
                         run.elapsed
                             .is_none_or(|elapsed| elapsed.is_finite() && elapsed > 0.0)

@@ -2,7 +2,8 @@
 //!
 //! sacct knows no restart count. With `--duplicates` it lists each launch with start and end, and
 //! the store joins them to runs by interval. It is not asked for the account: a user may write that
-//! text, and without fixed column widths it could forge a record.
+//! text, and without fixed column widths it could forge a record. Nor for the user: of a user
+//! without an association it says 0 (seen with 22.05).
 
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ fn arguments(launches: &[Launch]) -> Vec<String> {
         "--duplicates",
         "--noheader",
         "--parsable2",
-        "--format=JobIDRaw,State,ExitCode,Start,End,Suspended,Timelimit,UID,NodeList",
+        "--format=JobIDRaw,State,ExitCode,Start,End,Suspended,Timelimit,NodeList",
     ]
     .map(str::to_owned)
     .to_vec();
@@ -100,7 +101,6 @@ fn record(line: &str) -> Option<Record> {
         end,
         suspended,
         limit,
-        uid,
         node_list,
     ] = columns.as_slice()
     else {
@@ -125,7 +125,7 @@ fn record(line: &str) -> Option<Record> {
         suspended_seconds: seconds(suspended),
         limit_seconds: seconds(limit),
         account: None,
-        uid: uid.parse().ok(),
+        uid: None,
         // `None assigned` of a job that never began.
         node_list: Some(*node_list)
             .filter(|nodes| is_hostlist(nodes))
@@ -139,18 +139,18 @@ mod tests {
 
     /// As 22.05.8 prints them, with TZ=UTC.
     const TOLD: &str = "\
-1|TIMEOUT|0:0|2026-11-21T12:33:14|2026-11-21T12:34:20|00:00:00|00:01:00|995|n[1-2]
-5|FAILED|0:11|2026-11-21T12:33:14|2026-11-21T12:33:14|00:00:00|UNLIMITED|995|n1
-7|CANCELLED by 995|0:0|2026-11-21T12:33:14|2026-11-21T12:33:17|00:00:00|UNLIMITED|995|n1
-8|REQUEUED|0:0|2026-11-21T12:33:14|2026-11-21T12:33:17|00:00:00|UNLIMITED|995|n1
-13|OUT_OF_MEMORY|0:125|2026-11-21T12:33:15|2026-11-21T12:33:15|00:00:00|365-00:00:00|995|n1
-8|COMPLETED|0:0|2026-11-21T12:33:25|2026-11-21T12:33:28|00:00:00|365-00:00:00|995|n1
-16|COMPLETED|0:0|2026-11-21T12:33:41|2026-11-21T12:33:45|00:00:03|365-00:00:00|995|n1
-17|CANCELLED by 995|0:0|None|2026-11-21T12:33:50|00:00:00|Partition_Limit|995|None assigned
-23|PREEMPTED|0:0|None|2026-11-21T12:36:13|00:00:00|Partition_Limit|995|None assigned
-26|NODE_FAIL|0:0|2026-11-21T12:36:11|2026-11-21T12:36:48|00:00:00|UNLIMITED|995|n1
-27|PENDING|0:0|Unknown|Unknown|00:00:00|Partition_Limit|995|None assigned
-26|RUNNING|0:0|2026-11-21T12:37:14|Unknown|00:00:00|UNLIMITED|995|n1
+1|TIMEOUT|0:0|2026-11-21T12:33:14|2026-11-21T12:34:20|00:00:00|00:01:00|n[1-2]
+5|FAILED|0:11|2026-11-21T12:33:14|2026-11-21T12:33:14|00:00:00|UNLIMITED|n1
+7|CANCELLED by 995|0:0|2026-11-21T12:33:14|2026-11-21T12:33:17|00:00:00|UNLIMITED|n1
+8|REQUEUED|0:0|2026-11-21T12:33:14|2026-11-21T12:33:17|00:00:00|UNLIMITED|n1
+13|OUT_OF_MEMORY|0:125|2026-11-21T12:33:15|2026-11-21T12:33:15|00:00:00|365-00:00:00|n1
+8|COMPLETED|0:0|2026-11-21T12:33:25|2026-11-21T12:33:28|00:00:00|365-00:00:00|n1
+16|COMPLETED|0:0|2026-11-21T12:33:41|2026-11-21T12:33:45|00:00:03|365-00:00:00|n1
+17|CANCELLED by 995|0:0|None|2026-11-21T12:33:50|00:00:00|Partition_Limit|None assigned
+23|PREEMPTED|0:0|None|2026-11-21T12:36:13|00:00:00|Partition_Limit|None assigned
+26|NODE_FAIL|0:0|2026-11-21T12:36:11|2026-11-21T12:36:48|00:00:00|UNLIMITED|n1
+27|PENDING|0:0|Unknown|Unknown|00:00:00|Partition_Limit|None assigned
+26|RUNNING|0:0|2026-11-21T12:37:14|Unknown|00:00:00|UNLIMITED|n1
 ";
 
     #[test]
@@ -185,10 +185,7 @@ mod tests {
             timeout.ended_at.unwrap().to_string(),
             "2026-11-21T12:34:20Z"
         );
-        assert_eq!(
-            (timeout.uid, timeout.node_list.as_deref()),
-            (Some(995), Some("n[1-2]"))
-        );
+        assert_eq!(timeout.node_list.as_deref(), Some("n[1-2]"));
         assert_eq!(told(5)[0].exit_code.as_deref(), Some("0:11"));
         assert_eq!(told(5)[0].limit_seconds, None);
         assert_eq!(told(13)[0].state, "OUT_OF_MEMORY");

@@ -318,5 +318,6 @@ pub(crate) fn in_flight(state: &StudyState) -> u64 {
 /// Merges the stored reports of a run.
 pub(crate) async fn merge_reports(store: &Store, run_id: i64) {
     let merge = |reports: Vec<Value>| merged(&reports);
-    store.merge_reports(run_id, Vec::push, merge).await.unwrap();
+    let add = |_, reports: &mut Vec<Value>, report| reports.push(report);
+    store.merge_reports(run_id, add, merge).await.unwrap();
 }
