@@ -26,14 +26,15 @@ alter role "io-autotune" set statement_timeout = '60s';
 alter role "io-autotune" set lock_timeout = '10s';
 alter role "io-autotune" set idle_in_transaction_session_timeout = '60s';
 
--- What a role of an earlier release owns.
+-- What a role of an earlier release owns. What is owned right is left alone: to alter a table locks out the service.
 do $$
 declare
     owned record;
 begin
     execute format('alter database %I owner to "io-autotune-migrate"', current_database());
     for owned in
-        select nspname from pg_namespace where nspname in ('public', 'report')
+        select nspname from pg_namespace
+        where nspname in ('public', 'report') and nspowner <> '"io-autotune-migrate"'::regrole
     loop
         execute format('alter schema %I owner to "io-autotune-migrate"', owned.nspname);
     end loop;
@@ -41,13 +42,14 @@ begin
     for owned in
         select oid::regclass as relation from pg_class
         where relnamespace in (select oid from pg_namespace where nspname in ('public', 'report'))
-          and relkind in ('r', 'p', 'v', 'm')
+          and relkind in ('r', 'p', 'v', 'm') and relowner <> '"io-autotune-migrate"'::regrole
     loop
         execute format('alter table %s owner to "io-autotune-migrate"', owned.relation);
     end loop;
     for owned in
         select oid::regprocedure as routine from pg_proc
         where pronamespace in (select oid from pg_namespace where nspname in ('public', 'report'))
+          and proowner <> '"io-autotune-migrate"'::regrole
     loop
         execute format('alter routine %s owner to "io-autotune-migrate"', owned.routine);
     end loop;

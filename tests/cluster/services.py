@@ -17,12 +17,13 @@ from harness import Site, await_true
 
 @contextmanager
 def service_beside(site: Site, name: str, service_toml: str) -> Iterator[Path]:
-    """Run another io-autotuned, configured so but for where it listens; yield its socket."""
+    """Run another io-autotuned, configured so but for where it listens; yield its users' socket."""
     paths = site.paths
     unix = paths.run / f"{name}.sock"
     config = paths.etc / f"{name}.toml"
     text = service_toml.replace(str(paths.service_socket), str(unix))
-    text = re.sub(r"(?m)^(tcp|nodes_tcp|nodes_unix) = .*$", "", text)
+    text = text.replace(str(paths.nodes_socket), str(nodes_socket(site, name)))
+    text = re.sub(r"(?m)^(tcp|nodes_tcp) = .*$", "", text)
     account = accounts.find(SERVICE_USER)
     files.write(config, text, mode=0o640, gid=account.gid)
     argv = [str(paths.bin / "io-autotuned"), "--config", str(config)]
@@ -35,6 +36,11 @@ def service_beside(site: Site, name: str, service_toml: str) -> Iterator[Path]:
         yield unix
     finally:
         assert process.end(service, signal.SIGTERM, 20.0), f"the {name} service does not end"
+
+
+def nodes_socket(site: Site, name: str) -> Path:
+    """Return the socket at which a service beside the cluster's own listens for nodes."""
+    return site.paths.run / f"{name}-nodes.sock"
 
 
 def accepts(unix: Path) -> bool:

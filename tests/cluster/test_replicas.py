@@ -12,7 +12,7 @@ import pytest
 from clusters import cluster_of_its_own
 from devcluster import files, render
 from harness import ALICE, ROOT, Json, Site, asked, await_true, hints
-from services import service_beside
+from services import nodes_socket, service_beside
 
 GIVEN = {"cb_nodes": "2"}
 STARTS = 100
@@ -33,9 +33,10 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
 def _both_are_asked(site: Site) -> None:
     """Tell all clients of both services; bringing up parts of the cluster tells them of one."""
     path = site.paths.client_toml
-    endpoints = [f"unix:{site.paths.service_socket}", f"unix:{site.paths.run / 'second.sock'}"]
+    users = [f"unix:{site.paths.service_socket}", f"unix:{site.paths.run / 'second.sock'}"]
+    nodes = [f"unix:{site.paths.nodes_socket}", f"unix:{nodes_socket(site, 'second')}"]
     clients = path.read_text(encoding="utf-8")
-    files.write(path, render.asking(clients, endpoints), mode=0o644)
+    files.write(path, render.asking(clients, users, nodes), mode=0o644)
 
 
 def storm(site: Site, app: str, first_job_id: int, deadline_ms: int = DEADLINE_MS) -> Json:
@@ -92,7 +93,7 @@ def test_a_mute_service_is_passed_by_and_returned_to(site: Site) -> None:
         run = site.judged(job)
         assert hints(site.output(job)).items() >= GIVEN.items()
         assert run["state"] == "counted", run
-        assert site.endpoint.read_text(encoding="utf-8").endswith("second.sock")
+        assert site.endpoint.read_text(encoding="utf-8").endswith("second-nodes.sock")
         assert not site.outage.exists(), "one of two that is mute is no outage"
         # What must not be done twice is asked of one that is alive.
         site.pin(app, {"cb_nodes": "4"}, user=ROOT)

@@ -255,11 +255,13 @@ def client_toml(paths: Paths, record: Record) -> str:
     )
 
 
-def asking(client_toml: str, endpoints: Sequence[str]) -> str:
-    """Return such a configuration with other endpoints, of users and nodes alike."""
-    ours = f"endpoints = {to_toml(list(endpoints))}"
-    text, count = re.subn(r"(?m)^(node_)?endpoints = .*$", rf"\1{ours}", client_toml)
-    assert count == len(("users", "nodes")), f"client.toml lacks endpoints:\n{client_toml}"
+def asking(client_toml: str, users: Sequence[str], nodes: Sequence[str] | None = None) -> str:
+    """Return such a configuration with other endpoints; nodes ask where users do, if not said."""
+    text = client_toml
+    for key, endpoints in (("endpoints", users), ("node_endpoints", nodes or users)):
+        line = f"{key} = {to_toml(list(endpoints))}"
+        text, count = re.subn(rf"(?m)^{key} = .*$", line, text)
+        assert count == 1, f"client.toml lacks {key}:\n{client_toml}"
     return text
 
 
