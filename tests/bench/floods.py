@@ -6,21 +6,27 @@ munged and what asks for starts share the others, in both cases.
 
 from __future__ import annotations
 
+from devcluster import accounts
+from devcluster.users import JOB_USERS
+
 from bench.figures import Aim, Figure, mean_of_rounds, ratio_of_rounds
 from bench.place import Place, in_turn
 
 STARTS = 1500
 """A round's, by two clients."""
 STUDIES = 8
+RUNS = 1500
+"""As many has each of the users who ask for lists of them."""
 AIM = Aim(2.0)
 FLOODS = (
-    ("--connections=32", "openapi"),
-    ("--connections=32", "--tcp", "openapi"),
+    ("--connections=128", "openapi"),
+    ("--connections=128", "--tcp", "openapi"),
     ("--connections=32", "runs"),
     ("--connections=32", "studies"),
     ("--connections=32", "refused"),
     ("--connections=300", "--tcp", "bodies"),
     ("--connections=64", "drip"),
+    ("--connections=64", "--length=1000000", "drip"),
     ("--connections=600", "silence"),
 )
 """What each sends at once (tuner-service/protocol/examples/flood.rs)."""
@@ -55,6 +61,16 @@ def figures(place: Place, rounds: int) -> list[Figure]:
             times: dict[str, float] = summary["starts"]
             return times
 
+        for number, account in enumerate(map(accounts.find, JOB_USERS)):
+            place.client(
+                "lives",
+                service,
+                "--starts-only",
+                f"--app=floods-of-{account.name}",
+                f"--uid={account.uid}",
+                f"--lives={RUNS}",
+                f"--first-job-id={1_000_000_000 + number * RUNS}",
+            )
         starts()
         for side in in_turn(rounds, "quiet", "flooded"):
             if side == "quiet":

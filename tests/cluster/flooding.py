@@ -13,13 +13,14 @@ from devcluster import files
 from harness import BOB, SECONDS, Json, Site
 
 KINDS = {
-    "description": ("--connections=32", "openapi"),
-    "description over TCP": ("--connections=32", "--tcp", "openapi"),
+    "description": ("--connections=128", "openapi"),
+    "description over TCP": ("--connections=128", "--tcp", "openapi"),
     "long lists": ("--connections=32", "runs"),
     "lists of studies": ("--connections=32", "studies"),
     "no credentials": ("--connections=32", "refused"),
     "bodies over TCP": ("--connections=300", "--tcp", "bodies"),
     "dripping bodies": ("--connections=64", "drip"),
+    "long dripping bodies": ("--connections=64", "--length=1000000", "drip"),
     "silence": ("--connections=600", "silence"),
     "silence at the door for nodes": ("--connections=600", "--nodes", "--tcp", "silence"),
 }
@@ -75,8 +76,12 @@ def starts(
     clients: int = 2,
     studies: int = 4,
     over_tcp: bool = False,
+    more: Sequence[str] = (),
 ) -> Json:
-    """Ask for starts as prologs do, one after another, with their deadline; return the times."""
+    """Ask for starts as prologs do, one after another, with their deadline; return the times.
+
+    ``more`` are arguments of ``lives`` (tuner-service/protocol/examples/lives.rs).
+    """
     config = site.paths.client_toml
     if over_tcp:
         text = config.read_text(encoding="utf-8")
@@ -93,6 +98,7 @@ def starts(
         f"--clients={clients}",
         f"--studies={studies}",
         "--starts-only",
+        *more,
     ]
     done = site.cluster.run_as("root", argv, timeout=count * 2 + SECONDS)
     summary: Json = json.loads(done.stdout)

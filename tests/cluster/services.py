@@ -54,14 +54,15 @@ def resident(site: Site, config: Path, field: str = "VmRSS") -> int:
 
     As /proc/PID/status has it: VmRSS now, VmHWM at the most so far.
     """
-    (pid,) = [
+    pids = [
         pid
         for pid in process.all_pids()
         if f"{site.paths.bin}/io-autotuned".encode()
         in _read(Path(f"/proc/{pid}/cmdline")).split(b"\0")[:1]
         and str(config).encode() in _read(Path(f"/proc/{pid}/cmdline"))
     ]
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    # One that it has just forked has its arguments until it runs another program.
+    status = Path(f"/proc/{min(pids)}/status").read_text(encoding="ascii")
     found = re.search(rf"{field}:\s+(\d+) kB", status)
     assert found
     return int(found[1]) * 1024

@@ -26,6 +26,10 @@ from test_attacks import Answer, Sender, finish_of, start_of, to_service
 FLOOD_SECONDS = 6.0
 STARTS = 60
 """Starts during a flood; each takes milliseconds, or misses the deadline of two seconds."""
+RESTING = ("--rest-ms=50",)
+"""So that they are spread over much of the flood."""
+RUNS = 1500
+"""As many has the user who asks for lists of them."""
 
 
 sender = pytest.fixture(scope="module")(to_service)
@@ -39,18 +43,47 @@ def jobs(site: Site) -> Iterator[int]:
     site.sql(f"delete from runs where job_id >= {first} and state = 'in_flight'")
 
 
+@pytest.fixture(scope="module")
+def history(site: Site) -> Iterator[None]:
+    """Give bob runs to ask for, in many studies."""
+    first = 2_900_000_000
+    bobs = (f"--uid={accounts.find(BOB).uid}",)
+    began = starts(site, "attacks-bobs", first, RUNS, clients=16, studies=150, more=bobs)
+    assert began["failed"] == 0, began["failures"]
+    yield
+    these = f"job_id between {first} and {first + RUNS} and state = 'in_flight'"
+    site.sql(f"delete from runs where {these}")
+
+
+@pytest.mark.usefixtures("history")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
     site: Site, jobs: int, kind: str
 ) -> None:
     with floods(site, [KINDS[kind]], FLOOD_SECONDS) as (flood,):
         over_tcp = kind == "silence at the door for nodes"
-        began = starts(site, "attacks-flood", jobs, STARTS, over_tcp=over_tcp)
+        began = starts(site, "attacks-flood", jobs, STARTS, over_tcp=over_tcp, more=RESTING)
+        assert began["failed"] == 0, began["failures"]
         assert flood.is_on(), "the starts outlived the flood"
-    assert began["failed"] == 0, began["failures"]
+        assert sum(flood.seen().values()) > 0, "there was no flood"
     assert not site.outage.exists(), "a prolog took the service for down"
 
 
+def test_a_nodes_long_report_is_read_beside_bodies_that_drip(site: Site, sender: Sender) -> None:
+    """On 0.2.0 it took 28 s, because it waited for room among them."""
+    report = finish_of(3_999_103)
+    (step,) = report["steps"]
+    report["steps"] = [{**step, "step_id": number} for number in range(13_000)]
+    long = json.dumps(report).encode()
+    assert len(long) > 1_000_000
+    dripping = [KINDS["dripping bodies"], KINDS["long dripping bodies"]]
+    with floods(site, dripping, 3 * FLOOD_SECONDS) as begun:
+        answer = sender.signed(ROOT, "/v1/runs/finish", long)
+        assert answer.status == 200, answer.body[:500]
+        assert all(flood.is_on() for flood in begun), "it was read when the floods were over"
+
+
+@pytest.mark.usefixtures("history")
 def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs: int) -> None:
     for user in (ALICE, BOB):
         site.run("true", asked(f"attacks-reset-{user}"), user=user)
@@ -62,15 +95,15 @@ def test_all_floods_at_once_by_two_users_cost_no_job_its_tuning(site: Site, jobs
     with floods(site, everything, 3 * FLOOD_SECONDS, (ALICE, BOB)) as begun:
         for user, arguments in resets.items():
             begun.append(Flood(site, [*arguments, "resets"], 3 * FLOOD_SECONDS, user))
-        began = starts(site, "attacks-floods", jobs, STARTS)
+        began = starts(site, "attacks-floods", jobs, STARTS, more=RESTING)
         # Submitted by root: a user's own submission asks for a preview, which waits in their queue.
         run = site.run("true", asked("attacks-floods"), user=ROOT)
+        assert began["failed"] == 0, began["failures"]
         assert all(flood.is_on() for flood in begun), "the starts outlived the floods"
         for flood in begun[-2:]:
             assert flood.seen().get("200", 0) <= 10 + 2 * (3 * FLOOD_SECONDS + 2), (
                 "resets are bounded"
             )
-    assert began["failed"] == 0, began["failures"]
     assert run["state"] == "counted"
     assert "no answer" not in run["reason"]
 
@@ -82,11 +115,11 @@ def test_bodies_of_nobody_are_not_read(site: Site) -> None:
     most = before
     while flood.is_on():
         most = max(most, resident(site, site.paths.service_toml))
-    assert "401" in flood.seen()
     assert most - before < 64 << 20, f"{(most - before) >> 20} MiB more"
+    assert "401" in flood.seen()
 
 
-def test_a_users_body_is_short_and_a_nodes_may_be_long(sender: Sender) -> None:
+def test_a_users_body_is_short(sender: Sender) -> None:
     body = json.dumps({"request": {"app": "x" * 65536}}).encode()
 
     def of_bob() -> Answer | None:
@@ -96,7 +129,10 @@ def test_a_users_body_is_short_and_a_nodes_may_be_long(sender: Sender) -> None:
 
     answer = await_value("bob's quota", of_bob)
     assert (answer.status, "65536 bytes" in answer.body) == (413, True), answer
-    # 0.2.0 refused a report of more than 2 MiB for ever.
+
+
+def test_a_nodes_body_may_be_long(sender: Sender) -> None:
+    """0.2.0 refused a report of more than 2 MiB for ever."""
     start = json.loads(
         sender.signed(ROOT, "/v1/runs/start", json.dumps(start_of(3_999_101)).encode()).body
     )

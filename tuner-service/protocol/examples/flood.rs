@@ -39,12 +39,15 @@ struct Arguments {
     /// The study, for resets.
     #[arg(long, default_value_t = 1)]
     study: i64,
+    /// What a dripping body says of its length.
+    #[arg(long, default_value_t = 60_000)]
+    length: usize,
     what: What,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
-    /// The API's description, four requests in a row before an answer is read.
+    /// The API's description, four requests always under way on each connection.
     Openapi,
     /// Long lists of runs.
     Runs,
@@ -52,7 +55,7 @@ enum What {
     Studies,
     /// Resets of a study.
     Resets,
-    /// Credentials that are none.
+    /// Credentials that are none, sixteen always under way.
     Refused,
     /// Bodies of 1 MiB but for a byte, without a credential.
     Bodies,
@@ -150,12 +153,12 @@ async fn once(flood: &Flood, seen: &Seen) -> std::io::Result<()> {
             ask(flood, seen, Method::Post, &path).await;
         }
         _ => {
-            return match &flood.endpoint {
-                Endpoint::Unix(path) => raw(flood, seen, UnixStream::connect(path).await?).await,
-                Endpoint::Tcp(address) => {
-                    raw(flood, seen, TcpStream::connect(address.as_str()).await?).await
-                }
+            let stream: Box<dyn Stream> = match &flood.endpoint {
+                Endpoint::Unix(path) => Box::new(UnixStream::connect(path).await?),
+                Endpoint::Tcp(address) => Box::new(TcpStream::connect(address.as_str()).await?),
             };
+            seen.count("connected");
+            return raw(flood, seen, stream).await;
         }
     }
     Ok(())
@@ -181,10 +184,11 @@ async fn ask(flood: &Flood, seen: &Seen, method: Method, path: &str) {
     });
 }
 
-async fn raw<S>(flood: &Flood, seen: &Seen, mut stream: S) -> std::io::Result<()>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+async fn raw(flood: &Flood, seen: &Seen, mut stream: Box<dyn Stream>) -> std::io::Result<()> {
     const JUNK: &str = "MUNGE:none:";
     let nonce = Nonce::fresh().map_err(std::io::Error::other)?;
     let head = |path: &str, credential: &str, length: usize| {
@@ -194,14 +198,16 @@ where
             nonce.as_str()
         )
     };
+    // What is sent again for each answer.
+    let mut again = String::new();
     match flood.arguments.what {
         What::Openapi => {
-            let asked = "GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(4);
-            stream.write_all(asked.as_bytes()).await?;
+            again = "GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".to_owned();
+            stream.write_all(again.repeat(4).as_bytes()).await?;
         }
         What::Refused => {
-            let asked = head("/v1/preview", JUNK, 0).repeat(16);
-            stream.write_all(asked.as_bytes()).await?;
+            again = head("/v1/preview", JUNK, 0);
+            stream.write_all(again.repeat(16).as_bytes()).await?;
         }
         What::Bodies => {
             const LENGTH: usize = 1 << 20;
@@ -213,7 +219,7 @@ where
             let path = "/v1/preview";
             let signed = sign_request(&flood.signer, flood.service, "POST", path, &nonce, b"");
             let signed = signed.map_err(std::io::Error::other)?;
-            let asked = head(path, &signed, 60_000);
+            let asked = head(path, &signed, flood.arguments.length);
             stream.write_all(asked.as_bytes()).await?;
         }
         _ => {}
@@ -228,17 +234,19 @@ where
             }
             Ok(Ok(count)) => {
                 let text = String::from_utf8_lossy(&buffer[..count]);
+                let mut answers = 0;
                 for answer in text.split("HTTP/1.1 ").skip(1) {
                     seen.count(answer.get(..3).unwrap_or("none"));
+                    answers += 1;
                 }
+                stream.write_all(again.repeat(answers).as_bytes()).await?;
             }
             Ok(Err(error)) => return Err(error),
             Err(_) if matches!(flood.arguments.what, What::Drip) => {
                 stream.write_all(b" ").await?;
             }
-            Err(_) if matches!(flood.arguments.what, What::Openapi | What::Refused) => {
-                return Ok(());
-            }
+            // An answer whose beginning fell between two reads: from the beginning.
+            Err(_) if !again.is_empty() => return Ok(()),
             Err(_) => {}
         }
     }

@@ -51,6 +51,12 @@ struct Arguments {
     /// Ask for starts alone.
     #[arg(long)]
     starts_only: bool,
+    /// Whose jobs they are.
+    #[arg(long, default_value_t = 1000)]
+    uid: u32,
+    /// How long each client rests after a life, in milliseconds.
+    #[arg(long, default_value_t = 0)]
+    rest_ms: u64,
     /// What is left to chance.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -197,6 +203,7 @@ async fn all(arguments: Arc<Arguments>, client: Client) -> Summary {
                     Ok(()) => seen.lives += 1,
                     Err(error) => *seen.failures.entry(error.to_string()).or_default() += 1,
                 }
+                tokio::time::sleep(Duration::from_millis(arguments.rest_ms)).await;
             }
         });
     }
@@ -352,8 +359,8 @@ fn job(arguments: &Arguments, number: u32) -> Job {
         cluster: arguments.cluster.clone(),
         job_id: arguments.first_job_id + number,
         restart_count: 0,
-        uid: 1000,
-        gid: 1000,
+        uid: arguments.uid,
+        gid: arguments.uid,
         user: None,
         node: format!("n{}", number % 4 + 1),
         nodes: 1,

@@ -46,11 +46,12 @@ impl Door {
     }
 
     /// Connections too many that are closed without a pause. They wait in one queue with those that
-    /// are admitted, and a prolog has 2 s: at nodes' door a full queue is emptied in half a second.
+    /// are admitted: a full one is emptied in a second, at nodes' door, where a prolog has 2 s, in
+    /// half of one.
     pub(crate) fn closed_at_once(self) -> u32 {
         match self {
             Self::Nodes => 64,
-            Self::Users => 1,
+            Self::Users => 16,
         }
     }
 

@@ -1,4 +1,5 @@
 //! What one user may ask of the service: so many requests at once, so many a second, so many bytes.
+//! The same for a host, by what its users ask over TCP without a credential.
 //!
 //! Root of nodes and collectors have no quota: Slurm bounds the jobs that they speak for.
 
@@ -9,6 +10,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+
+use crate::peers::Peer;
 
 /// Longest wait for one's own other requests.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -135,7 +138,7 @@ pub(crate) struct AskAgain(pub(crate) Duration);
 #[derive(Debug)]
 pub(crate) struct Quotas {
     config: QuotaConfig,
-    users: Mutex<HashMap<u32, User>>,
+    users: Mutex<HashMap<Peer, User>>,
 }
 
 impl Quotas {
@@ -149,10 +152,10 @@ impl Quotas {
     /// A place for a user's request, until it is dropped. Errs when the quota is used up.
     pub(crate) async fn admit(
         &self,
-        uid: u32,
+        of: Peer,
         cost: Cost,
     ) -> Result<OwnedSemaphorePermit, AskAgain> {
-        let places = self.take(uid, cost)?;
+        let places = self.take(of, cost)?;
         match tokio::time::timeout(PATIENCE, places.acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
             _ => Err(AskAgain(PATIENCE)),
@@ -161,9 +164,9 @@ impl Quotas {
 
     /// Errs when a user's quota is used up. Takes nothing of it: this is asked before anybody knows
     /// whose the request is, of the user whose connection it came by.
-    pub(crate) fn look(&self, uid: u32) -> Result<(), AskAgain> {
+    pub(crate) fn look(&self, of: Peer) -> Result<(), AskAgain> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(user) = users.get_mut(&uid) else {
+        let Some(user) = users.get_mut(&of) else {
             return Ok(());
         };
         user.fill(&self.config, Instant::now());
@@ -173,19 +176,18 @@ impl Quotas {
         }
     }
 
-    /// Counts a request that came by a user's connection and was refused.
-    pub(crate) fn blame(&self, uid: u32) {
-        // Whoever has nothing left is refused already.
-        let _ = self.take(uid, Cost::Reading);
+    /// Counts a request that nobody has signed, of whoever it came from.
+    pub(crate) fn count(&self, of: Peer) -> Result<(), AskAgain> {
+        self.take(of, Cost::Reading).map(drop)
     }
 
-    fn take(&self, uid: u32, cost: Cost) -> Result<Arc<Semaphore>, AskAgain> {
+    fn take(&self, of: Peer, cost: Cost) -> Result<Arc<Semaphore>, AskAgain> {
         let (config, now) = (&self.config, Instant::now());
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        if users.len() >= REMEMBERED && !users.contains_key(&uid) {
+        if users.len() >= REMEMBERED && !users.contains_key(&of) {
             users.retain(|_, user| !user.is_rested(config, now));
         }
-        let user = users.entry(uid).or_insert_with(|| User {
+        let user = users.entry(of).or_insert_with(|| User {
             requests: Bucket::full(config.burst, now),
             bytes: Bucket::full(config.bytes_burst, now),
             places: Arc::new(Semaphore::new(config.in_flight)),
@@ -201,9 +203,9 @@ impl Quotas {
     /// Counts what a request and its answer have moved. They may exceed the quota; the next request
     /// waits for that.
     #[expect(clippy::cast_precision_loss, reason = "no answer is that long")]
-    pub(crate) fn charge(&self, uid: u32, bytes: usize) {
+    pub(crate) fn charge(&self, of: Peer, bytes: usize) {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(user) = users.get_mut(&uid) {
+        if let Some(user) = users.get_mut(&of) {
             user.bytes.level -= bytes as f64;
         }
     }
@@ -249,7 +251,7 @@ mod tests {
 
     async fn admitted(quotas: &Quotas, uid: u32, cost: Cost) -> usize {
         let mut admitted = 0;
-        while quotas.admit(uid, cost).await.is_ok() {
+        while quotas.admit(Peer::User(uid), cost).await.is_ok() {
             admitted += 1;
         }
         admitted
@@ -259,10 +261,17 @@ mod tests {
     async fn a_user_has_a_burst_and_then_a_rate_and_others_do_not_notice() {
         let quotas = quotas();
         assert_eq!(admitted(&quotas, 1000, Cost::Reading).await, 20);
-        let refused = quotas.admit(1000, Cost::Reading).await.unwrap_err();
+        let refused = quotas
+            .admit(Peer::User(1000), Cost::Reading)
+            .await
+            .unwrap_err();
         assert_eq!(refused, AskAgain(Duration::from_millis(500)));
-        assert_eq!(quotas.look(1000), Err(refused));
-        assert_eq!(quotas.look(1002), Ok(()), "who has not asked yet");
+        assert_eq!(quotas.look(Peer::User(1000)), Err(refused));
+        assert_eq!(
+            quotas.look(Peer::User(1002)),
+            Ok(()),
+            "who has not asked yet"
+        );
         assert_eq!(admitted(&quotas, 1001, Cost::Steering).await, 2);
         tokio::time::advance(Duration::from_secs(3)).await;
         assert_eq!(admitted(&quotas, 1000, Cost::Reading).await, 6);
@@ -273,25 +282,28 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn too_many_at_once_wait_and_then_ask_again() {
         let quotas = quotas();
-        let first = quotas.admit(1000, Cost::Reading).await.unwrap();
-        let _second = quotas.admit(1000, Cost::Reading).await.unwrap();
+        let first = quotas.admit(Peer::User(1000), Cost::Reading).await.unwrap();
+        let _second = quotas.admit(Peer::User(1000), Cost::Reading).await.unwrap();
         let began = Instant::now();
-        assert!(quotas.admit(1000, Cost::Reading).await.is_err());
+        assert!(quotas.admit(Peer::User(1000), Cost::Reading).await.is_err());
         assert_eq!(began.elapsed(), PATIENCE);
-        drop(quotas.admit(1001, Cost::Reading).await.unwrap());
+        drop(quotas.admit(Peer::User(1001), Cost::Reading).await.unwrap());
         drop(first);
-        drop(quotas.admit(1000, Cost::Reading).await.unwrap());
+        drop(quotas.admit(Peer::User(1000), Cost::Reading).await.unwrap());
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_moved_many_bytes_rests_until_they_are_paid() {
         let quotas = quotas();
-        drop(quotas.admit(1000, Cost::Reading).await.unwrap());
-        quotas.charge(1000, 12_000);
-        let refused = quotas.admit(1000, Cost::Reading).await.unwrap_err();
+        drop(quotas.admit(Peer::User(1000), Cost::Reading).await.unwrap());
+        quotas.charge(Peer::User(1000), 12_000);
+        let refused = quotas
+            .admit(Peer::User(1000), Cost::Reading)
+            .await
+            .unwrap_err();
         assert_eq!(refused, AskAgain(Duration::from_secs(2)));
         tokio::time::advance(Duration::from_secs(2)).await;
-        drop(quotas.admit(1000, Cost::Reading).await.unwrap());
+        drop(quotas.admit(Peer::User(1000), Cost::Reading).await.unwrap());
     }
 
     #[tokio::test(start_paused = true)]
@@ -301,7 +313,7 @@ mod tests {
             if uid == 1000 {
                 tokio::time::advance(Duration::from_hours(1)).await;
             }
-            quotas.take(uid, Cost::Reading).unwrap();
+            quotas.take(Peer::User(uid), Cost::Reading).unwrap();
         }
         assert!(quotas.users.lock().unwrap().len() <= 1100);
     }

@@ -1,20 +1,47 @@
-//! Liveness, readiness and the API's description, for probes without a credential: anybody may ask
-//! for them as often as they like, so that none is worked out for a request.
+//! Liveness, readiness and the API's description, for probes without a credential. None is worked
+//! out for a request, and whoever asks has a quota all the same.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::State;
+use axum::body::{Bytes, HttpBody};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use io_autotune_protocol::Readiness;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::Service;
+use super::error::ApiError;
+use super::signing::later;
+use crate::door::Came;
+use crate::peers::Peer;
+
+/// Counts what nobody has signed as its user's, or over TCP as its host's.
+pub(super) async fn counted(
+    State(service): State<Arc<Service>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let came = request.extensions().get::<Came>();
+    let peer = came.map(|came| came.peer);
+    let Some(peer) = peer.filter(|peer| *peer != Peer::User(0)) else {
+        return next.run(request).await;
+    };
+    if let Err(when) = service.quotas.count(peer) {
+        return later(&service, ApiError::too_many_requests(when)).await;
+    }
+    let answer = next.run(request).await;
+    let length = answer.body().size_hint().exact().unwrap_or(0);
+    service
+        .quotas
+        .charge(peer, usize::try_from(length).unwrap_or(usize::MAX));
+    answer
+}
 
 /// The process answers.
 #[utoipa::path(get, path = "/v1/health", responses((status = 200, description = "It answers")))]
@@ -68,8 +95,5 @@ impl LastReadiness {
 pub(super) async fn openapi() -> impl IntoResponse {
     static DESCRIPTION: LazyLock<Bytes> =
         LazyLock::new(|| super::description().to_json().unwrap_or_default().into());
-    /// Nobody is in a hurry for it, and it is long.
-    const LATE: Duration = Duration::from_millis(50);
-    tokio::time::sleep(LATE).await;
     ([(CONTENT_TYPE, "application/json")], DESCRIPTION.clone())
 }

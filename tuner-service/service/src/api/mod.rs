@@ -147,7 +147,13 @@ pub(crate) fn router(service: Service) -> Router {
             Router::new().route("/v1/health", get(health::health)),
             nodes_routes(),
         ),
-        Door::Users => (open_routes(), users_routes().merge(nodes_routes())),
+        Door::Users => (
+            open_routes().layer(middleware::from_fn_with_state(
+                Arc::clone(&service),
+                health::counted,
+            )),
+            users_routes().merge(nodes_routes()),
+        ),
     };
     let signed = signed
         .fallback(error::no_such_path)

@@ -56,10 +56,10 @@ pub(crate) async fn signed(
     let came = parts.extensions.get::<Came>();
     let remote = came.and_then(|came| came.address);
     let local = match came.map(|came| came.peer) {
-        Some(Peer::User(uid)) if uid != 0 => Some(uid),
+        Some(user @ Peer::User(uid)) if uid != 0 => Some(user),
         _ => None,
     };
-    if let Some(Err(when)) = local.map(|uid| service.quotas.look(uid)) {
+    if let Some(Err(when)) = local.map(|user| service.quotas.look(user)) {
         return later(&service, ApiError::too_many_requests(when)).await;
     }
     let declared = body.size_hint().lower();
@@ -67,9 +67,8 @@ pub(crate) async fn signed(
         Ok(known) => known,
         Err(refusal) => {
             // A refused credential has cost a call of the back-end: it counts as its sender's.
-            if let Some(uid) = local {
-                service.quotas.blame(uid);
-            }
+            // Whoever has nothing left is refused already.
+            let _ = local.map(|user| service.quotas.count(user));
             return later(&service, refusal).await;
         }
     };
@@ -77,13 +76,14 @@ pub(crate) async fn signed(
         uid: sender.uid,
         origin: sender.origin.or(remote),
     };
+    let user = Peer::User(caller.uid);
     let is_trusted = caller.is_root()
         || (uri.path() == "/v1/outcomes" && service.access.is_collector(caller).await);
     let _place = match is_trusted {
         true => None,
         false => match service
             .quotas
-            .admit(caller.uid, cost(&parts.method, uri.path()))
+            .admit(user, cost(&parts.method, uri.path()))
             .await
         {
             Ok(place) => Some(place),
@@ -102,7 +102,7 @@ pub(crate) async fn signed(
                 Ok(()) => {}
                 Err(refusal) => return refusal.into_response(),
             }
-            service.quotas.charge(caller.uid, body.len());
+            service.quotas.charge(user, body.len());
             parts.extensions.insert(caller);
             next.run(Request::from_parts(parts, Body::from(body))).await
         }
@@ -112,7 +112,7 @@ pub(crate) async fn signed(
 
 /// A refusal that costs its sender nothing is late: with the limit of connections that bounds how
 /// many a second there are. Nodes' door has no strangers.
-async fn later(service: &Service, refusal: ApiError) -> Response {
+pub(super) async fn later(service: &Service, refusal: ApiError) -> Response {
     if service.door == Door::Users {
         tokio::time::sleep(lateness()).await;
     }
@@ -235,7 +235,7 @@ async fn sign(service: &Service, reader: u32, nonce: &Nonce, answer: Response) -
         return ApiError::unavailable("answer", "the answer could not be made").into_response();
     };
     let body = body.to_bytes();
-    service.quotas.charge(reader, body.len());
+    service.quotas.charge(Peer::User(reader), body.len());
     let status = parts.status.as_u16();
     let signature = {
         let (credentials, nonce, body) = (
