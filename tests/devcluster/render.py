@@ -40,7 +40,7 @@ def slurm_conf(paths: Paths, record: Record) -> str:
         flags.append("Contain")
     prolog = f"PrologFlags={','.join(flags)}\n" if flags else ""
     if record.variant.run_in_job:
-        prolog += f"Prolog={paths.hook('prolog')}\nEpilog={paths.hook('epilog')}\n"
+        prolog += f"Prolog={paths.run_in_job}\nEpilog={paths.run_in_job}\n"
     nodes = "".join(
         f"NodeName={node} NodeHostname=localhost NodeAddr={HOST} Port={port}"
         f" CPUs={CPUS_PER_NODE} RealMemory={MEMORY_PER_NODE} State=UNKNOWN\n"
@@ -189,8 +189,8 @@ def namespace_yaml(paths: Paths) -> str:
     return f'{_NOTICE}defaults:\n  base_path: {paths.namespaces}\n  dirs: "/tmp,/dev/shm"\n'
 
 
-def hook(paths: Paths, text: str) -> str:
-    """Return a script of deploy/slurm with the cluster's paths."""
+def run_in_job(paths: Paths, text: str) -> str:
+    """Return deploy/slurm/run-in-job with the cluster's paths."""
     for shipped, own in {
         "/usr/libexec/io-autotune/io-autotune-node": paths.bin / "io-autotune-node",
         "/etc/io-autotune/client.toml": paths.client_toml,

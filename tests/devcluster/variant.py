@@ -44,7 +44,7 @@ class Variant:
     configless: bool = False
     """slurmd has its configuration from slurmctld, and no file of its own."""
     run_in_job: bool = False
-    """``PrologFlags=RunInJob``, and our scripts as Prolog= and Epilog= (Slurm 24.11 on)."""
+    """``PrologFlags=RunInJob``, and our script as Prolog= and Epilog= (Slurm 24.11 on)."""
     namespace: str | None = None
     """A plugin that gives each job a mount namespace: ``job_container/tmpfs``,
     ``namespace/tmpfs``, ``namespace/linux``."""

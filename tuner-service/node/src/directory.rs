@@ -35,6 +35,9 @@ pub(crate) struct StartRecord {
     pub(crate) limit_seconds: Option<u64>,
     #[serde(default)]
     pub(crate) settings: Option<Outcome>,
+    /// The epilog is run by a step of the job's (`PrologFlags=RunInJob`).
+    #[serde(default)]
+    pub(crate) in_job: bool,
 }
 
 impl StartRecord {
@@ -48,6 +51,7 @@ impl StartRecord {
             unwatched: false,
             limit_seconds: None,
             settings: None,
+            in_job: false,
         }
     }
 }

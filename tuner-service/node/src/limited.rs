@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-const OUTPUT_MOST: u64 = 64 * 1024;
+pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const OUTPUT_MOST: u64 = 64 * 1024;
 /// Of one that was killed. Nobody is told of its end before a process that traces it.
 const DYING: Duration = Duration::from_millis(200);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
@@ -33,7 +34,7 @@ pub(crate) fn run<'a>(
     let end = Instant::now() + limit;
     let mut child = command
         .env_clear()
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("PATH", PATH)
         .envs(environment)
         .current_dir("/")
         .process_group(0)
@@ -51,11 +52,11 @@ pub(crate) fn run<'a>(
     });
     let output = match waiting.recv_timeout(limit) {
         Ok(output) => output?,
-        Err(_) => return Err(killed(child, limit)),
+        Err(_) => return Err(killed(&mut child, limit)),
     };
     // One that runs as the user may have closed its output and gone on.
     let Some(status) = ended_by(&mut child, end)? else {
-        return Err(killed(child, limit));
+        return Err(killed(&mut child, limit));
     };
     Ok(Ended {
         good: status.success(),
@@ -65,7 +66,7 @@ pub(crate) fn run<'a>(
 }
 
 /// How it has ended, if it has by then.
-fn ended_by(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
+pub(crate) fn ended_by(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         match child.try_wait()? {
             None if Instant::now() < end => thread::sleep(LOOK_AGAIN),
@@ -74,11 +75,16 @@ fn ended_by(child: &mut Child, end: Instant) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-fn killed(mut child: Child, limit: Duration) -> io::Error {
+/// Kills its group, and does not wait for one that does not die.
+pub(crate) fn kill(child: &mut Child) {
     // The program may have just ended, and its children may have left the group.
     let group = i32::try_from(child.id()).map(Pid::from_raw);
     let _ = group.map(|group| killpg(group, Signal::SIGKILL));
-    let _ = ended_by(&mut child, Instant::now() + DYING);
+    let _ = ended_by(child, Instant::now() + DYING);
+}
+
+fn killed(child: &mut Child, limit: Duration) -> io::Error {
+    kill(child);
     io::Error::new(
         io::ErrorKind::TimedOut,
         format!(

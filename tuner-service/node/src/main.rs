@@ -10,6 +10,7 @@ mod config;
 mod directory;
 mod files;
 mod finish;
+mod hook;
 mod in_force;
 mod job;
 mod limited;
@@ -34,6 +35,7 @@ use clap::{Args, Parser, Subcommand};
 use io_autotune_protocol::{Client, ClientConfig, ConfigError, block_on, read_answer};
 
 use crate::config::{NodeConfig, NodeConfigError};
+use crate::hook::Hook;
 use crate::within::Within;
 
 /// The node helper of io-autotune; the SPANK plugin runs it, people rarely do.
@@ -50,6 +52,8 @@ enum Command {
     Action(Action),
     #[command(flatten)]
     Part(Part),
+    /// As Slurm's Prolog= and Epilog= under PrologFlags=RunInJob: run start, finish or restore.
+    Hook(Hook),
 }
 
 /// How the helper runs itself, without a runtime.
@@ -87,6 +91,9 @@ enum Action {
         service: ServiceArguments,
         #[command(flatten)]
         places: Places,
+        /// By a step of the job's, which runs the epilog too.
+        #[arg(long, hide = true)]
+        in_job: bool,
     },
     /// In the epilog: report how the job went, and clear its files away.
     Finish {
@@ -186,6 +193,7 @@ fn main() -> ExitCode {
     match &arguments.command {
         Command::Part(Part::ReadAnswer) => ended(read_answer()),
         Command::Part(Part::Within(within)) => ended(Err(within.run())),
+        Command::Hook(hook) => ended(hook.run()),
         Command::Action(action) => block_on(run(action, began)).unwrap_or_else(|error| {
             say(&format!("cannot start: {error}"));
             ExitCode::FAILURE
@@ -205,8 +213,12 @@ async fn run(action: &Action, began: Instant) -> ExitCode {
         Action::Submit { service, request } => {
             submission::submit(service.client(), request, deadline(service)).await
         }
-        Action::Start { service, places } => {
-            let result = start::start(service, places, deadline(service)).await;
+        Action::Start {
+            service,
+            places,
+            in_job,
+        } => {
+            let result = start::start(service, places, *in_job, deadline(service)).await;
             ended(result)
         }
         Action::Finish { service, places } => {

@@ -2,8 +2,9 @@
 //! no epilog. The timer's pass reports those that are over, without slurmd's exit codes.
 //!
 //! A launch is over when no step of its job runs on this host, nothing was written for [`QUIET`],
-//! and its batch step has ended or the service knows Slurm's outcome record. If its epilog still
-//! comes, the service counts no second report of this node.
+//! and its batch step has ended or the service knows Slurm's outcome record. Where a step runs the
+//! epilog, it is over with the last step. If its epilog still comes, the service counts no second
+//! report of this node.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -45,7 +46,11 @@ pub(crate) async fn report(
     }
     let quiet: Vec<_> = directory::unreported(&places.run_dir)
         .into_iter()
-        .filter(|directory| directory.is_taken() || is_quiet(directory, now))
+        .filter(|directory| {
+            directory.is_taken()
+                || is_quiet(directory, now)
+                || directory.read_start().is_ok_and(|start| start.in_job)
+        })
         .collect();
     if quiet.is_empty() {
         return;
@@ -321,6 +326,21 @@ mod tests {
         let report: io_autotune_protocol::FinishRequest = serde_json::from_str(&report).unwrap();
         assert_eq!(report.steps[0].duration_ns, Some(250));
         assert_eq!(report.job, job());
+    }
+
+    #[tokio::test]
+    async fn where_a_step_runs_the_epilog_it_is_overdue_without_the_step() {
+        let node = Node::new();
+        let directory = node.launched();
+        let start = StartRecord {
+            in_job: true,
+            ..StartRecord::without_answer(job(), "no answer")
+        };
+        directory.write_start(&start).unwrap();
+        assert!(node.after(Duration::ZERO).await.is_empty(), "it has begun");
+        node.stamped(&directory);
+        assert_eq!(node.after(Duration::ZERO).await.len(), 1);
+        assert!(!node.is_left());
     }
 
     #[tokio::test]

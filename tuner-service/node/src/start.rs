@@ -32,6 +32,7 @@ const WATCHED: &str = "watched";
 pub(crate) async fn start(
     service: &ServiceArguments,
     places: &Places,
+    in_job: bool,
     deadline: Deadline,
 ) -> Result<(), StartError> {
     let config = service.node_config();
@@ -74,6 +75,7 @@ pub(crate) async fn start(
             unwatched,
             limit_seconds,
             settings,
+            in_job,
         }
     };
 

@@ -12,13 +12,13 @@ use super::command::Program;
 /// How often Slurm is asked: its configuration changes rarely.
 const PERIOD: Duration = Duration::from_secs(600);
 
-/// Under RunInJob there are scripts, and only the site knows what they call.
-pub(crate) const SCRIPTS: &str = "Slurm has PrologFlags=RunInJob: its Prolog= and Epilog= must run io-autotune's scripts, or \
+/// Under RunInJob there are scripts, and only the site knows what they run.
+pub(crate) const SCRIPTS: &str = "Slurm has PrologFlags=RunInJob: its Prolog= and Epilog= must run io-autotune's run-in-job, or \
      no job is tuned (docs/install.md)";
 
 /// What to do about it.
 pub(crate) const MISSING: &str = "Slurm has PrologFlags=RunInJob and no Prolog= or Epilog=, so no job is tuned: set \
-     them to io-autotune's scripts (docs/install.md)";
+     both to io-autotune's run-in-job (docs/install.md)";
 
 /// What runs at a job's start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
