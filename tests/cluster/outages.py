@@ -52,23 +52,28 @@ def service_frozen(site: Site) -> Iterator[None]:
 @contextmanager
 def patient_hooks(site: Site) -> Iterator[None]:
     """Let prologs and epilogs take much longer than a site would."""
-    # slurmd starts a new slurmstepd for each prolog, which reads the file.
-    patient = rf"\g<0> job_deadline_ms={PATIENCE_MS}"
-    with _line_changed(site.paths.plugstack_conf, r"optional .*", patient):
+    if site.paths.run_in_job.exists():
+        patient = rf"\g<1>{PATIENCE_MS}"
+        changed = _line_changed(site.paths.run_in_job, r"(.* --deadline-ms )\d+", patient, 0o755)
+    else:
+        # slurmd starts a new slurmstepd for each prolog, which reads the file.
+        patient = rf"\g<0> job_deadline_ms={PATIENCE_MS}"
+        changed = _line_changed(site.paths.plugstack_conf, r"optional .*", patient)
+    with changed:
         yield
 
 
 @contextmanager
-def _line_changed(path: Path, line: str, to: str) -> Iterator[None]:
+def _line_changed(path: Path, line: str, to: str, mode: int = 0o644) -> Iterator[None]:
     """Change the one line of a file that matches, and change it back."""
     text = path.read_text(encoding="utf-8")
     changed, count = re.subn(rf"(?m)^{line}$", to, text)
     assert count == 1, f"{path} has {count} lines like {line}, not one:\n{text}"
-    files.write(path, changed, mode=0o644)
+    files.write(path, changed, mode=mode)
     try:
         yield
     finally:
-        files.write(path, text, mode=0o644)
+        files.write(path, text, mode=mode)
 
 
 @contextmanager

@@ -212,20 +212,21 @@ def test_root_reads_no_answer_and_nobody_a_long_one(site: Site, length: int) -> 
 
 def test_a_process_by_a_steps_name_keeps_no_job_from_being_reported(site: Site) -> None:
     app = "attacks-name"
-    with site.helper_killed("finish", 1):
-        job = site.sbatch("sleep 0.3", asked(app))
-        site.ended(job)
-    (directory,) = site.job_directories()
-    name = f"slurmstepd: [{job.job_id}.0]"
     # The second's directory in /proc is root's, because it lets nobody trace it.
     quiet = "import ctypes, signal; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); signal.pause()"
-    impostor = site.sbatch(
-        f"(exec -a '{name}' sleep 600) &\n(exec -a '{name}' {PYTHON} -c '{quiet}') &\nwait",
-        user=BOB,
-    )
-    try:
+    with site.parts_stopped("flusher"):
+        with site.helper_killed("finish", 1):
+            job = site.sbatch("sleep 0.3", asked(app))
+            site.ended(job)
+        (directory,) = site.job_directories()
+        name = f"slurmstepd: [{job.job_id}.0]"
+        impostor = site.sbatch(
+            f"(exec -a '{name}' sleep 600) &\n(exec -a '{name}' {PYTHON} -c '{quiet}') &\nwait",
+            user=BOB,
+        )
         await_true("two by a step's name", lambda: len(called(name)) == 2)
         grown_old(directory)
+    try:
         assert site.judged(job)["state"] == "counted"
         assert len(called(name)) == 2, "they were not there so long"
     finally:
@@ -290,8 +291,9 @@ def test_nobody_takes_the_place_of_anothers_directory(site: Site) -> None:
         body = f"until [ -e {fence} ]; do sleep 0.1; done; ls -d $RCLONE_VFS_DIR"
         # While one's is there, so is the directory in which they all are.
         running = site.sbatch(body, asked(app, RCLONE), "--exclusive")
-        base = await_value("the job's directory", lambda: next(mounts.glob("*/*/mount"), None))
-        base = base.parent.parent
+        # Root may not look at what is mounted there.
+        inside = await_value("the job's directory", lambda: next(mounts.glob("*/*/*"), None))
+        base = inside.parent.parent
         names = [
             name
             for later in range(running.job_id + 1, running.job_id + 20)

@@ -190,12 +190,13 @@ def grown_old(site: Site, job: Job) -> None:
 def test_a_launch_whose_epilog_has_not_reported_is_reported_by_the_timer(site: Site) -> None:
     app = "overdue"
     site.pinned(app, {"cb_nodes": "2"})
-    with site.helper_killed("finish", 1):
-        job = site.sbatch("sleep 0.3; cat $ROMIO_HINTS", asked(app))
-        assert site.ended(job)["ExitCode"] == "0:0"
-    assert not site.undelivered()
-    assert [run["state"] for run in site.runs(job)] == ["in_flight"]
-    grown_old(site, job)
+    with site.parts_stopped("flusher"):
+        with site.helper_killed("finish", 1):
+            job = site.sbatch("sleep 0.3; cat $ROMIO_HINTS", asked(app))
+            assert site.ended(job)["ExitCode"] == "0:0"
+        assert not site.undelivered()
+        assert [run["state"] for run in site.runs(job)] == ["in_flight"]
+        grown_old(site, job)
     run = site.judged(job)
     assert (run["state"], run["applied"]["kind"]) == ("counted", "parametrization"), run["verdict"]
     assert run["elapsed"] >= 0.3
