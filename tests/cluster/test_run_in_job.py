@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from clusters import cluster_of_its_own
 from devcluster import Variant, command, files
 from harness import ALICE, Site, asked, await_true, lines
+from mounting import RCLONE, fuse_for_users, rclone
 
 SINCE = (24, 11)
 """RunInJob is in 24.05, which is in no suite of Debian's."""
@@ -24,10 +27,12 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         yield site
 
 
-def test_an_epilog_that_is_not_roots_leaves_the_report_to_the_timer(site: Site) -> None:
-    """Slurm 24.11 to 25.11.3 run an epilog as the job's user now and then, and here always."""
-    app = "run-in-job-not-root"
-    site.pinned(app, {"cb_nodes": "2"})
+@contextmanager
+def epilog_as_user(site: Site) -> Iterator[Path]:
+    """Run epilogs as alice, and no timer's pass; yield where they say what.
+
+    Slurm 24.11 to 25.11.3 do so now and then.
+    """
     home = site.paths.home(ALICE).stat()
     epilog, said = site.paths.etc / "epilog-as-user", site.paths.scratch / "said"
     files.write(
@@ -36,14 +41,21 @@ def test_an_epilog_that_is_not_roots_leaves_the_report_to_the_timer(site: Site) 
         f" {site.paths.run_in_job} 2> {said}\n",
         mode=0o755,
     )
-    with site.parts_stopped("flusher"):
-        with site.slurm_conf_changed(Epilog=str(epilog)):
-            job = site.sbatch("sleep 0.3; cat $ROMIO_HINTS", asked(app))
-            assert site.ended(job)["ExitCode"] == "0:0"
-            await_true("the epilog", said.exists)
-        assert "and not as root" in said.read_text(encoding="utf-8")
+    said.unlink(missing_ok=True)
+    with site.parts_stopped("flusher"), site.slurm_conf_changed(Epilog=str(epilog)):
+        yield said
+
+
+def test_an_epilog_that_is_not_roots_leaves_the_report_to_the_timer(site: Site) -> None:
+    app = "run-in-job-not-root"
+    site.pinned(app, {"cb_nodes": "2"})
+    with epilog_as_user(site) as said:
+        job = site.sbatch("sleep 0.3; cat $ROMIO_HINTS", asked(app))
+        assert site.ended(job)["ExitCode"] == "0:0"
+        await_true("the epilog", said.exists)
         (directory,) = site.job_directories()
         assert directory.name == str(job.job_id)
+    assert "and not as root" in said.read_text(encoding="utf-8")
     # The job's last step is gone: the timer waits no longer.
     run = site.judged(job)
     assert (run["state"], run["applied"]["kind"]) == ("counted", "parametrization"), run["verdict"]
@@ -51,6 +63,22 @@ def test_an_epilog_that_is_not_roots_leaves_the_report_to_the_timer(site: Site) 
     assert lines(site.output(job)) == ["cb_nodes 2"]
     await_true("the directory to go", lambda: not site.job_directories())
     assert not (site.paths.plugin_spool / "in-force").exists()
+
+
+def test_the_timer_also_undoes_what_was_done_for_its_job(site: Site) -> None:
+    app = "run-in-job-undone"
+    with fuse_for_users(), rclone(site) as (_slow, mounts):
+        site.run("true", asked(app, RCLONE), "--exclusive")
+        site.pin(app, {"cache_mode": "full"})
+        with epilog_as_user(site) as said:
+            job = site.sbatch("ls -d $RCLONE_VFS_DIR", asked(app, RCLONE), "--exclusive")
+            site.ended(job)
+            await_true("the epilog", said.exists)
+            assert lines(site.output(job))[0].startswith(str(mounts))
+            assert (site.paths.plugin_spool / "saved").exists()
+        run = site.judged(job)
+        assert run["state"] == "counted", run["verdict"]
+        await_true("all of it to be gone", lambda: not list(mounts.iterdir()))
 
 
 def test_a_killed_epilog_reports_all_the_same(site: Site) -> None:

@@ -23,7 +23,7 @@ use crate::files::DirectoryError;
 use crate::job::NodeJob;
 use crate::report::{self, ReportError};
 use crate::spool::Spool;
-use crate::{Deadline, Places, ServiceArguments, in_force, restore, say, stamp};
+use crate::{Deadline, Places, ServiceArguments, in_force, restore, say, settings, stamp};
 
 /// Longer than KillWait and UnkillableStepTimeout (30 s, 60 s by default), for which epilogs wait.
 const QUIET: Duration = Duration::from_secs(120);
@@ -177,6 +177,8 @@ impl Overdue {
         let Some(directory) = directory.take(&start)? else {
             return Ok(false);
         };
+        // The next prolog on this node would do it too, but may be far away.
+        settings::restore_after(&start.job, &config, &places.spool_dir);
         let values = in_force::take(&places.spool_dir, &start.job).unwrap_or_else(|error| {
             say(&format!("nothing is read back: {error}"));
             in_force::Values::new()

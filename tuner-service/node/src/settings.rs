@@ -231,23 +231,34 @@ pub(crate) fn restore(node: Option<(&str, &str)>, config: &NodeConfig, spool: &P
         Vec::new()
     });
     for saved in directories {
-        let jobs = saved.jobs().unwrap_or_else(|error| {
-            say(&format!("the saved values cannot be read: {error}"));
-            Vec::new()
-        });
-        for job_id in jobs {
-            match put_back(&kernel, &saved, job_id) {
-                Ok(0) => {}
-                Ok(count) => say(&format!(
-                    "{count} settings are as they were before job {job_id}"
-                )),
-                Err(problem) => say(&format!(
-                    "not all settings are as they were before job {job_id}: {problem}; the next prolog or epilog tries again"
-                )),
-            }
-        }
-        saved.tidy();
+        restore_of(&kernel, &saved, |_| true);
     }
+}
+
+/// Restores what one job has changed.
+pub(crate) fn restore_after(job: &Job, config: &NodeConfig, spool: &Path) {
+    let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
+    let kernel = Kernel::new(&config.settings);
+    restore_of(&kernel, &saved, |job_id| job_id == job.job_id);
+}
+
+fn restore_of(kernel: &Kernel, saved: &SavedDirectory, is_wanted: impl Fn(u32) -> bool) {
+    let jobs = saved.jobs().unwrap_or_else(|error| {
+        say(&format!("the saved values cannot be read: {error}"));
+        Vec::new()
+    });
+    for job_id in jobs.into_iter().filter(|job_id| is_wanted(*job_id)) {
+        match put_back(kernel, saved, job_id) {
+            Ok(0) => {}
+            Ok(count) => say(&format!(
+                "{count} settings are as they were before job {job_id}"
+            )),
+            Err(problem) => say(&format!(
+                "not all settings are as they were before job {job_id}: {problem}; the next prolog or epilog tries again"
+            )),
+        }
+    }
+    saved.tidy();
 }
 
 /// The timer's part: stops what no hook could stop.
