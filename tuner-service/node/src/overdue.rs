@@ -70,14 +70,18 @@ pub(crate) async fn report(
         match directory.read_start() {
             Ok(start) => {
                 let overdue = Overdue { directory, start };
-                if overdue.directory.is_taken() || overdue.has_seen_its_batch_step_end() {
+                if overdue.directory.is_taken() || overdue.has_seen_its_last_step_end() {
                     over.push(overdue);
                 } else {
                     doubtful.push(overdue);
                 }
             }
             // The helper was killed before it recorded the launch: there is nothing to report.
-            Err(error) => cleared(directory, &error),
+            Err(error) if directory.is_taken() || is_quiet(&directory, now) => {
+                cleared(directory, &error);
+            }
+            // Its epilog has come meanwhile.
+            Err(_) => {}
         }
     }
     over.extend(known_to_be_over(client, breaker, doubtful, deadline).await);
@@ -143,8 +147,12 @@ impl Overdue {
         self.start.answer.as_ref().map(|answer| answer.run_id)
     }
 
-    /// The job ends with its batch script, even if other steps still run.
-    fn has_seen_its_batch_step_end(&self) -> bool {
+    /// The job ends with its batch script, even if other steps still run. A step that runs the
+    /// epilog lives from the prolog on.
+    fn has_seen_its_last_step_end(&self) -> bool {
+        if self.start.in_job {
+            return true;
+        }
         let stamps = self.directory.stamps().unwrap_or_default();
         stamps
             .texts
@@ -339,8 +347,6 @@ mod tests {
             ..StartRecord::without_answer(job(), "no answer")
         };
         directory.write_start(&start).unwrap();
-        assert!(node.after(Duration::ZERO).await.is_empty(), "it has begun");
-        node.stamped(&directory);
         assert_eq!(node.after(Duration::ZERO).await.len(), 1);
         assert!(!node.is_left());
     }
