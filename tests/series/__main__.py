@@ -11,7 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from series import page, roots
+from series import page, processors, roots
 from series.suites import SUITES, Cell, Suite, named
 
 TREE = roots.TREE
@@ -126,7 +126,9 @@ def _inside(
     build = _build(suite)
     build.mkdir(parents=True, exist_ok=True)
     scratch = root.with_name(f"{suite.name}.{name}.{os.getpid()}.scratch")
-    argv = ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child"]
+    processor = processors.lowest()
+    argv = ["taskset", "--cpu-list", str(processor)] if processor is not None else []
+    argv += ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child"]
     argv += [sys.executable, "-m", "series.inside", f"--root={root}", f"--scratch={scratch}"]
     argv += [f"--bind={TREE}", f"--bind={build}:{TREE}/build", f"--chdir={TREE}", "--", *command]
     environment = os.environ | {"PYTHONPATH": str(TREE / "tests")} | variables

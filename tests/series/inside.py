@@ -39,6 +39,8 @@ def main() -> int:
     options = parser.parse_args()
     if os.getpid() != 1:
         parser.error("this is no PID namespace of its own: call it by unshare --pid --fork")
+    # Its namespaces were made on one processor (processors.py); what runs in them may use all.
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
     enter(options.root, options.scratch, options.bind)
     os.chdir(options.chdir)
     return run(options.command)
