@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report generated-tables measure-local measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -281,6 +281,13 @@ MEASURE_ARGS ?=
 measure-romio: build ## Measure the ROMIO accelerator's table on a private cluster: leave the machine alone meanwhile
 	@deploy/install-deps cluster
 	PYTHONPATH=$(LABORATORY):tests python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
+
+measure-local: ## Measure the tables in analysis/data/held-out on this machine: leave it alone meanwhile
+	PYTHONPATH=$(LABORATORY) python3 -m measure_local analysis/data/held-out
+
+GENERATED ?= build/generated-tables
+generated-tables: ## Write the tables of the generated families
+	PYTHONPATH=$(LABORATORY) python3 -m generated_tables $(GENERATED)
 
 sqlx: ## Renew the committed descriptions of the store's queries
 	@deploy/install-deps build cluster

@@ -1,0 +1,1 @@
+"""Tables with known structure: what a measured table may have, one trait at a time."""
