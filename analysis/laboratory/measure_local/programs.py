@@ -28,7 +28,7 @@ class Program:
     """Elapsed seconds; raises OSError or lzma.LZMAError where the parametrization fails."""
 
 
-_ROWS = 400
+_ROWS = 3200
 _ROW = b"x" * 300
 
 
@@ -94,7 +94,7 @@ def _lzma(_folder: Path, chosen: dict[str, Any]) -> float:
     return time.perf_counter() - start + size / _LINK
 
 
-_BYTES = 512 * 1024
+_BYTES = 4 * 1024 * 1024
 _FLAGS = {"buffered": 0, "dsync": os.O_DSYNC, "direct": os.O_DIRECT}
 
 
@@ -142,13 +142,13 @@ def _writes(folder: Path, chosen: dict[str, Any]) -> float:
 PROGRAMS = [
     Program(
         "sqlite",
-        "SQLite: 400 rows are inserted into an indexed table",
+        "SQLite: 3200 rows are inserted into an indexed table",
         {
             "journal_mode": ["delete", "truncate", "memory", "wal", "off"],
             "synchronous": ["off", "normal", "full"],
             "page_size": [512, 4096, 16384, 65536],
             "cache_kib": [64, 2048],
-            "rows_per_transaction": [5, 20, 100],
+            "rows_per_transaction": [40, 160, 800],
         },
         frozenset({"journal_mode"}),
         {
@@ -156,7 +156,7 @@ PROGRAMS = [
             "synchronous": "full",
             "page_size": 4096,
             "cache_kib": 2048,
-            "rows_per_transaction": 20,
+            "rows_per_transaction": 160,
         },
         _sqlite,
     ),
@@ -177,7 +177,7 @@ PROGRAMS = [
     ),
     Program(
         "writes",
-        "512 KiB are written to a file; direct writes of blocks that are no whole sectors fail",
+        "4 MiB are written to a file; direct writes of blocks that are no whole sectors fail",
         {
             "block_bytes": [1000, 3000, 4096, 16384, 65536, 524288],
             "open": list(_FLAGS),

@@ -6,6 +6,7 @@ pub mod cache;
 pub mod cholesky;
 pub mod coregionalisation;
 pub mod ensemble;
+pub mod failures;
 mod kernel;
 pub mod multitask;
 pub mod posterior;

@@ -5,10 +5,10 @@
 //! with the known ones for the highest
 //!
 //! ```text
-//! value = improvement * (runs left + HORIZON) - excess
+//! value = ok * improvement * (runs left + HORIZON) - excess - LOST * (1 - ok)
 //! ```
 //!
-//! `improvement` is the augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I.
+//! `ok` is the probability that the run is not lost (`surrogate/failures.rs`); `improvement` is the augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I.
 //! Notz, N. Zeng, "Global optimization of stochastic black-box systems via sequential kriging
 //! meta-models", 2006, equation 11), which every later run gains; `excess` is this run's expected
 //! time above the best known, since every run is a user's job.
@@ -43,6 +43,10 @@ const CLIMBED: usize = 3;
 /// The runs that profit from a better parametrization after the budget.
 const HORIZON: f64 = 250.0;
 
+/// The price of a lost run, in runs: its time is spent, and its job has to run once more, after
+/// somebody has noticed.
+const LOST: f64 = 3.0;
+
 /// The minimum share of the best improvement that makes a cheaper candidate informative.
 const INFORMATIVE: f64 = 0.25;
 /// Added to the cost when improvement is divided by it: nearly free is not better than free.
@@ -57,11 +61,16 @@ pub struct SurrogateGenetic {
     /// The minimum size of its Latin hypercube: its surrogate learns from every run. Each category
     /// runs once, up to the site's `design_points`.
     pub design_points: u32,
+    /// Whether a process on lost runs weighs what a point promises, and prices what it may lose.
+    pub models_failures: bool,
 }
 
 impl Default for SurrogateGenetic {
     fn default() -> Self {
-        SurrogateGenetic { design_points: 3 }
+        SurrogateGenetic {
+            design_points: 3,
+            models_failures: true,
+        }
     }
 }
 
@@ -125,17 +134,30 @@ impl Method for SurrogateGenetic {
         candidates.retain(|point, _| model.is_free(point));
         let (points, origins): (Vec<Point>, Vec<Option<Origin>>) = candidates.into_iter().unzip();
         let predictions = model.posterior.surrogate.predict_all(&points);
+        let successes = if self.models_failures {
+            context.view.succeed(&points)
+        } else {
+            vec![1.0; points.len()]
+        };
         let budget = u64::from(context.budget);
         let runs_left = budget.saturating_sub(context.explored) as f64;
         let mut candidates: Vec<Candidate> = points
             .into_iter()
             .zip(origins)
             .zip(predictions)
-            .map(|((point, origin), prediction)| Candidate {
-                point,
-                origin,
-                prediction,
-                value: model.value(prediction, runs_left),
+            .zip(successes)
+            .map(|(((point, origin), prediction), ok)| {
+                let improvement = ok * model.improvement(prediction);
+                let value = improvement * (runs_left + HORIZON)
+                    - model.excess(prediction)
+                    - LOST * (1.0 - ok);
+                Candidate {
+                    point,
+                    origin,
+                    prediction,
+                    improvement,
+                    value,
+                }
             })
             .collect();
         candidates.retain(|candidate| {
@@ -195,6 +217,8 @@ struct Candidate {
     point: Point,
     origin: Option<Origin>,
     prediction: Prediction,
+    /// What it promises: zero of a run that is lost.
+    improvement: f64,
     value: f64,
 }
 
@@ -233,12 +257,11 @@ impl<'a> Model<'a> {
     /// improvement for its cost.
     fn choose(&self, context: &MethodContext<'_>, candidates: Vec<Candidate>) -> Option<Candidate> {
         let fits = |candidate: &Candidate| fits(context, self.posterior, candidate.prediction);
-        let improvement = |candidate: &Candidate| self.improvement(candidate.prediction);
         let best = highest(candidates.iter(), |candidate| candidate.value)?;
-        let least = INFORMATIVE * improvement(best);
+        let least = INFORMATIVE * best.improvement;
         let informative = candidates
             .iter()
-            .filter(|candidate| fits(candidate) && improvement(candidate) >= least);
+            .filter(|candidate| fits(candidate) && candidate.improvement >= least);
         let chosen = if fits(best) {
             Some(best)
         } else {
@@ -247,7 +270,7 @@ impl<'a> Model<'a> {
         let chosen = chosen.or_else(|| {
             highest(candidates.iter(), |candidate| {
                 let cost = regret::cost(self.posterior, candidate.prediction);
-                improvement(candidate) / (cost + NEARLY_FREE)
+                candidate.improvement / (cost + NEARLY_FREE)
             })
         })?;
         let point = chosen.point.clone();
@@ -314,9 +337,9 @@ impl<'a> Model<'a> {
         (child, Origin { parents, mutated })
     }
 
-    fn value(&self, prediction: Prediction, runs_left: f64) -> f64 {
-        let regret = (prediction.mean - self.posterior.incumbent).exponential() - 1.0;
-        self.improvement(prediction) * (runs_left + HORIZON) - regret
+    /// The expected time above the best known, in its runs.
+    fn excess(&self, prediction: Prediction) -> f64 {
+        (prediction.mean - self.posterior.incumbent).exponential() - 1.0
     }
 
     /// Augmented expected improvement: reduced as far as a run's noise hides it.

@@ -1,2 +1,3 @@
 mod conformance;
 mod deep_q_network;
+mod failing_region;

@@ -194,7 +194,13 @@ mod tests {
                 1,
             )
             .replacen(r#""default": {"#, r#""surrogate-genetic": {"#, 1)
-            .replacen(r#""loss": {"#, r#""regret": {"#, 1);
+            .replacen(r#""loss": {"#, r#""regret": {"#, 1)
+            // A setting that is added to a table comes after its others.
+            .replacen(
+                "\"design_points\": 3\n  }",
+                "\"design_points\": 3,\n    \"models_failures\": true\n  }",
+                1,
+            );
         // A method that is added comes last.
         let fields = renamed.trim_end().strip_suffix("\n}").unwrap();
         assert!(written.starts_with(fields), "{written}");

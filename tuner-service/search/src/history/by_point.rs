@@ -72,6 +72,11 @@ impl Known {
         self.bounds.len() as u64
     }
 
+    /// The runs that failed or were cut short.
+    pub fn lost(&self) -> u64 {
+        self.failed.saturating_add(self.censored())
+    }
+
     /// The mean elapsed, seconds (the paper's estimator of f, robert2020 section VI-A), raised by
     /// censored runs. If all are censored: the longest bound, if it exceeds the default's mean.
     pub fn mean(&self) -> Option<f64> {

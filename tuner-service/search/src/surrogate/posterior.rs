@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::history::by_point::{Known, View};
 use crate::surrogate::cache::{Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
+use crate::surrogate::failures::Failures;
 use crate::surrogate::{Observation, Prediction, Scatter, ranked};
 use io_autotune_model::space::Point;
 
@@ -31,6 +32,7 @@ pub struct Modelled<'a> {
     cache: Option<&'a SurrogateCache>,
     fitted: OnceCell<Option<Fitted>>,
     posterior: OnceCell<Option<Posterior>>,
+    failures: OnceCell<Option<Failures>>,
 }
 
 impl<'a> Modelled<'a> {
@@ -41,6 +43,7 @@ impl<'a> Modelled<'a> {
             cache,
             fitted: OnceCell::new(),
             posterior: OnceCell::new(),
+            failures: OnceCell::new(),
         }
     }
 
@@ -56,6 +59,17 @@ impl<'a> Modelled<'a> {
         self.posterior
             .get_or_init(|| Posterior::new(&self.view, self.fitted()?))
             .as_ref()
+    }
+}
+
+impl Modelled<'_> {
+    /// The probability that a run of each point is not lost.
+    pub fn succeed(&self, points: &[Point]) -> Vec<f64> {
+        let failures = self.failures.get_or_init(|| Failures::new(&self.view));
+        failures.as_ref().map_or_else(
+            || vec![1.0; points.len()],
+            |failures| failures.succeed(points),
+        )
     }
 }
 

@@ -130,15 +130,28 @@ fn noises() -> Vec<Noise> {
 fn conforms(settings: &Settings, spaces: impl IntoIterator<Item = Space>) {
     let method = settings.method();
     for space in spaces {
-        random_life(method, &space, 0, |world| match world.random_range(0..10) {
-            0 => Outcome::Failed,
-            1 => Outcome::Ignored,
-            2 => Outcome::Censored(12.0 * (0.4 * normal(world)).exponential()),
-            _ => Outcome::Elapsed(10.0 * (0.4 * normal(world)).exponential()),
+        random_life(method, &space, 0, |_, world| {
+            match world.random_range(0..10) {
+                0 => Outcome::Failed,
+                1 => Outcome::Ignored,
+                2 => Outcome::Censored(12.0 * (0.4 * normal(world)).exponential()),
+                _ => Outcome::Elapsed(10.0 * (0.4 * normal(world)).exponential()),
+            }
         });
-        random_life(method, &space, 9, |_| Outcome::Elapsed(10.0));
+        random_life(method, &space, 9, |_, _| Outcome::Elapsed(10.0));
+        random_life(method, &space, 4, |point, _| failing_with_a_tail(point));
         nothing_known(method, &space);
         nonsense(method, &space);
+    }
+}
+
+/// Half of the first parameter's levels fail; the others take up to a hundred times as long, by the
+/// last parameter's level.
+fn failing_with_a_tail(point: &Point) -> Outcome {
+    match (point.0.first(), point.0.last()) {
+        (Some(first), _) if first % 2 == 1 => Outcome::Failed,
+        (_, Some(last)) => Outcome::Elapsed(10.0 * 100_f64.power(f64::from(*last % 8) / 7.0)),
+        _ => Outcome::Elapsed(10.0),
     }
 }
 
@@ -180,7 +193,7 @@ fn random_life(
     method: &dyn Method,
     space: &Space,
     seed: u64,
-    outcome: fn(&mut ChaCha8Rng) -> Outcome,
+    outcome: fn(&Point, &mut ChaCha8Rng) -> Outcome,
 ) {
     let mut world = ChaCha8Rng::seed_from_u64(seed ^ 0xfeed);
     let mut history = History::default();
@@ -211,7 +224,8 @@ fn random_life(
             pending.push(started);
         } else if !pending.is_empty() {
             let run = pending.swap_remove(world.random_range(0..pending.len()));
-            let outcome = outcome(&mut world);
+            let point = space.validate(&run.parametrization).unwrap();
+            let outcome = outcome(&point, &mut world);
             finish(&mut history, &run, outcome);
             if let Outcome::Elapsed(elapsed) = outcome {
                 measure(&mut history, &run, elapsed, &mut world);

@@ -45,14 +45,25 @@ fn life(settings: &Settings) -> u64 {
 
 /// What each version of the engine answered: the main method, the published one, the published one
 /// with roulette. Append; a line that was released never changes.
-const ANSWERS: &[(&str, [u64; 3])] = &[(
-    "io-autotune-engine 2",
-    [
-        9_337_759_949_555_499_470,
-        8_394_745_825_552_054_120,
-        2_947_820_002_794_621_109,
-    ],
-)];
+const ANSWERS: &[(&str, [u64; 3])] = &[
+    (
+        "io-autotune-engine 2",
+        [
+            9_337_759_949_555_499_470,
+            8_394_745_825_552_054_120,
+            2_947_820_002_794_621_109,
+        ],
+    ),
+    // Version 3 models failures; the published methods answer as before.
+    (
+        "io-autotune-engine 3",
+        [
+            16_302_030_816_564_573_993,
+            8_394_745_825_552_054_120,
+            2_947_820_002_794_621_109,
+        ],
+    ),
+];
 
 #[test]
 fn a_change_of_an_answer_is_a_new_version_of_the_engine() {
