@@ -13,7 +13,11 @@
 //! meta-models", 2006, equation 11), which every later run gains; `excess` is this run's expected
 //! time above the best known, since every run is a user's job.
 //!
-//! If that run would exceed the study's [regret bound](crate::study::settings::RegretSettings), a
+//! Where the best has run often, its small remaining improvement may still exceed that of all others,
+//! on a rugged response for the rest of the study. So once the best is known, some runs go to the
+//! new point that promises most, whatever it may lose now.
+//!
+//! If a run would exceed the study's [regret bound](crate::study::settings::RegretSettings), a
 //! cheaper informative one runs; without any, the one with the most improvement for its cost.
 //!
 //! While nothing is known, runs in flight are spread over the space within the regret bound; later
@@ -47,6 +51,9 @@ const HORIZON: f64 = 250.0;
 /// somebody has noticed.
 const LOST: f64 = 3.0;
 
+/// So many runs of the best tell its time well enough to look elsewhere.
+const WELL_KNOWN: u64 = 3;
+
 /// The minimum share of the best improvement that makes a cheaper candidate informative.
 const INFORMATIVE: f64 = 0.25;
 /// Added to the cost when improvement is divided by it: nearly free is not better than free.
@@ -63,13 +70,16 @@ pub struct SurrogateGenetic {
     pub design_points: u32,
     /// Whether a process on lost runs weighs what a point promises, and prices what it may lose.
     pub models_failures: bool,
+    /// Once the best is known well, one run in so many is of a new point; 0 for none.
+    pub new_point_every: u32,
 }
 
 impl Default for SurrogateGenetic {
     fn default() -> Self {
         SurrogateGenetic {
-            design_points: 3,
+            design_points: 5,
             models_failures: true,
+            new_point_every: 3,
         }
     }
 }
@@ -165,13 +175,31 @@ impl Method for SurrogateGenetic {
             !loses && !model.is_far(candidate.prediction)
         });
         let count = candidates.len() as u64;
-        match model.choose(context, candidates) {
+        let new = self.is_turn_of_new(context, &model);
+        match model.choose(context, candidates, new) {
             Some(candidate) => Proposal::Run {
                 point: candidate.point.clone(),
                 reason: model.reason(candidate, count),
             },
             None => context.nothing_to_run(),
         }
+    }
+}
+
+impl SurrogateGenetic {
+    /// Whether this run is of a new point. Not once half of a small space has run: what is left there
+    /// is what promised least.
+    fn is_turn_of_new(&self, context: &MethodContext<'_>, model: &Model<'_>) -> bool {
+        let view = context.view;
+        let best = model.posterior.ranked.first();
+        let best = best.and_then(|best| view.get(best));
+        let ran = view.iter().filter(|(_, known)| known.runs() > 0).count();
+        self.new_point_every > 0
+            && context
+                .explored
+                .is_multiple_of(u64::from(self.new_point_every))
+            && best.is_some_and(|best| best.count() >= WELL_KNOWN)
+            && context.space().points(2 * ran).is_none()
     }
 }
 
@@ -253,21 +281,30 @@ impl<'a> Model<'a> {
         self.view.get(point).is_none_or(free)
     }
 
-    /// The highest value that [fits], or the highest among the informative that do; else the most
-    /// improvement for its cost.
-    fn choose(&self, context: &MethodContext<'_>, candidates: Vec<Candidate>) -> Option<Candidate> {
+    /// With `new` the new point that promises most, if one [fits]. Else the highest value that fits,
+    /// or the highest among the informative that do; else the most improvement for its cost.
+    fn choose(
+        &self,
+        context: &MethodContext<'_>,
+        candidates: Vec<Candidate>,
+        new: bool,
+    ) -> Option<Candidate> {
         let fits = |candidate: &Candidate| fits(context, self.posterior, candidate.prediction);
+        let is_new = |candidate: &&Candidate| {
+            new && fits(candidate) && context.is_untested(&candidate.point)
+        };
+        let promising = highest(candidates.iter().filter(is_new), |new| new.improvement);
         let best = highest(candidates.iter(), |candidate| candidate.value)?;
         let least = INFORMATIVE * best.improvement;
         let informative = candidates
             .iter()
             .filter(|candidate| fits(candidate) && candidate.improvement >= least);
-        let chosen = if fits(best) {
+        let valuable = if fits(best) {
             Some(best)
         } else {
             highest(informative, |candidate| candidate.value)
         };
-        let chosen = chosen.or_else(|| {
+        let chosen = promising.or(valuable).or_else(|| {
             highest(candidates.iter(), |candidate| {
                 let cost = regret::cost(self.posterior, candidate.prediction);
                 candidate.improvement / (cost + NEARLY_FREE)
@@ -411,8 +448,8 @@ mod tests {
     #[test]
     fn the_design_has_as_many_points_as_there_are_categories() {
         let points = |space: &Space| SurrogateGenetic::default().design_points(space, 15);
-        assert_eq!(points(&grid(&[9, 9])), 3);
-        for (count, wanted) in [(2, 3), (5, 5), (40, 15)] {
+        assert_eq!(points(&grid(&[9, 9])), 5);
+        for (count, wanted) in [(2, 5), (8, 8), (40, 15)] {
             let mut parameters = grid(&[9]).parameters().to_vec();
             parameters.push(categories("kind", count));
             assert_eq!(points(&Space::new(parameters).unwrap()), wanted);
