@@ -18,6 +18,8 @@ pub struct MethodContext<'a> {
     pub view: &'a Modelled<'a>,
     /// The epoch's design, the nearest point to the default first.
     pub design: &'a [Point],
+    /// So many of them, the first, are inherited: they ran well in the epoch before.
+    pub inherited: usize,
     /// The regret budget.
     pub regret: &'a RegretSettings,
     /// The maximum number of design and search runs.
@@ -66,6 +68,14 @@ impl<'a> MethodContext<'a> {
     /// The space.
     pub fn space(&self) -> &'a Space {
         self.view.space
+    }
+
+    /// Whether the point ran well in the epoch before.
+    pub fn is_inherited(&self, point: &Point) -> bool {
+        self.design
+            .iter()
+            .take(self.inherited)
+            .any(|one| one == point)
     }
 
     /// Whether the point belongs to the design.

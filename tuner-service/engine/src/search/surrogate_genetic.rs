@@ -17,6 +17,8 @@
 //! on a rugged response for the rest of the study. So once the best is known, some runs go to the
 //! new point that promises most, whatever it may lose now.
 //!
+//! While there is a regret budget, only what is within reach of harmless runs may run (`reach.rs`).
+//!
 //! If a run would exceed the study's [regret bound](crate::study::settings::RegretSettings), a
 //! cheaper informative one runs; without any, the one with the most improvement for its cost.
 //!
@@ -41,6 +43,8 @@ use io_autotune_search::surrogate::posterior::{Modelled, Posterior};
 use io_autotune_search::{Method, MethodContext, Proposal};
 use serde::{Deserialize, Serialize};
 
+use crate::search::reach::Reach;
+
 const CHILDREN: usize = 300;
 /// The best points whose single changes are candidates too.
 const CLIMBED: usize = 3;
@@ -53,6 +57,9 @@ const LOST: f64 = 3.0;
 
 /// So many runs of the best tell its time well enough to look elsewhere.
 const WELL_KNOWN: u64 = 3;
+
+/// The upper bound of a prediction lies so many standard deviations above its mean.
+const DOUBT: f64 = 1.0;
 
 /// The minimum share of the best improvement that makes a cheaper candidate informative.
 const INFORMATIVE: f64 = 0.25;
@@ -72,6 +79,9 @@ pub struct SurrogateGenetic {
     pub models_failures: bool,
     /// Once the best is known well, one run in so many is of a new point; 0 for none.
     pub new_point_every: u32,
+    /// Whether a study with a regret budget explores outwards (`reach.rs`), and the upper
+    /// bound of a prediction decides what is too slow.
+    pub explores_outwards: bool,
 }
 
 impl Default for SurrogateGenetic {
@@ -80,6 +90,7 @@ impl Default for SurrogateGenetic {
             design_points: 5,
             models_failures: true,
             new_point_every: 3,
+            explores_outwards: true,
         }
     }
 }
@@ -127,21 +138,31 @@ impl Method for SurrogateGenetic {
     }
 
     fn admits(&self, context: &MethodContext<'_>, point: &Point) -> bool {
-        let prediction = |posterior: &Posterior| posterior.surrogate.predict(point);
-        let fits = |posterior: &Posterior| fits(context, posterior, prediction(posterior));
-        context.view.posterior().is_none_or(fits)
-            && !regret::is_far(context.view, context.regret, point)
+        let Some(model) = self.model(context) else {
+            return !self.is_careful(context) || context.is_inherited(point);
+        };
+        let prediction = model.posterior.surrogate.predict(point);
+        fits(context, model.posterior, prediction)
+            && !model.is_far(prediction)
+            && (context.is_inherited(point)
+                || model.reach.is_none_or(|reach| reach.contains(point)))
     }
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
-        let Some(model) = Model::new(context) else {
-            return spread(context, rng).unwrap_or_else(|| context.nothing_to_go_by());
+        let Some(model) = self.model(context) else {
+            let blind = (!self.is_careful(context)).then(|| spread(context, rng));
+            return blind
+                .flatten()
+                .unwrap_or_else(|| context.nothing_to_go_by());
         };
         let mut candidates = model.candidates(rng);
         if candidates.len() == 1 && context.space().points(1).is_some() {
             return Proposal::Exhausted;
         }
         candidates.retain(|point, _| model.is_free(point));
+        if let Some(reach) = &model.reach {
+            reach.retain(&mut candidates);
+        }
         let (points, origins): (Vec<Point>, Vec<Option<Origin>>) = candidates.into_iter().unzip();
         let predictions = model.posterior.surrogate.predict_all(&points);
         let successes = if self.models_failures {
@@ -187,6 +208,25 @@ impl Method for SurrogateGenetic {
 }
 
 impl SurrogateGenetic {
+    /// Whether the runs are users' jobs: a search on request has no regret budget.
+    fn is_careful(&self, context: &MethodContext<'_>) -> bool {
+        self.explores_outwards && !context.regret.drops_nothing()
+    }
+
+    /// None before a run has counted.
+    fn model<'a>(&self, context: &MethodContext<'a>) -> Option<Model<'a>> {
+        let posterior = context.view.posterior()?;
+        let most = posterior.default + context.regret.design_most.logarithm();
+        let careful = self.is_careful(context);
+        Some(Model {
+            view: context.view,
+            posterior,
+            most,
+            doubt: if careful { DOUBT } else { 0.0 },
+            reach: careful.then(|| Reach::new(context.view, most)),
+        })
+    }
+
     /// Whether this run is of a new point. Not once half of a small space has run: what is left there
     /// is what promised least.
     fn is_turn_of_new(&self, context: &MethodContext<'_>, model: &Model<'_>) -> bool {
@@ -255,25 +295,19 @@ struct Origin {
     mutated: Vec<String>,
 }
 
-#[derive(Clone, Copy)]
 struct Model<'a> {
     view: &'a View<'a>,
     posterior: &'a Posterior,
+    /// The slowest log elapsed that an exploring run may have.
     most: f64,
+    /// So many standard deviations above the mean a prediction must not exceed it.
+    doubt: f64,
+    reach: Option<Reach<'a>>,
 }
 
 impl<'a> Model<'a> {
-    fn new(context: &MethodContext<'a>) -> Option<Self> {
-        let posterior = context.view.posterior()?;
-        Some(Model {
-            view: context.view,
-            posterior,
-            most: posterior.default + context.regret.design_most.logarithm(),
-        })
-    }
-
     fn is_far(&self, prediction: Prediction) -> bool {
-        prediction.mean > self.most
+        prediction.mean + self.doubt * prediction.variance.sqrt() > self.most
     }
 
     fn is_free(&self, point: &Point) -> bool {
@@ -488,7 +522,11 @@ mod tests {
             default_runs: 5.0,
             ..RegretSettings::default()
         };
-        let (points, pending) = blind(&outside(bounded), 12);
+        let mut settings = outside(bounded);
+        let (points, _) = blind(&settings, 12);
+        assert_eq!(distinct(&points), 1, "users' jobs explore nothing blindly");
+        settings.surrogate_genetic.explores_outwards = false;
+        let (points, pending) = blind(&settings, 12);
         assert_eq!(distinct(&points), 6, "{points:?}");
         assert!(pending[6..].iter().all(|run| run.role == Role::BestKnown));
     }

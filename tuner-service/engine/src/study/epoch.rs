@@ -433,6 +433,7 @@ impl Chooser<'_> {
         MethodContext {
             view: &self.view,
             design: self.epoch.design(),
+            inherited: self.epoch.ranked().len(),
             regret: &self.epoch.settings.regret,
             budget: self.epoch.settings.budget,
             explored: self.explored(),

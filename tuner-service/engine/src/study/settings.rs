@@ -200,7 +200,7 @@ mod tests {
             // A setting that is added to a table comes after its others.
             .replacen(
                 "\"design_points\": 3\n  }",
-                "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 3\n  }",
+                "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 3,\n    \"explores_outwards\": true\n  }",
                 1,
             );
         // A method that is added comes last.
