@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report generated-tables measure-local measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -288,6 +288,10 @@ measure-local: ## Measure the tables in analysis/data/held-out on this machine: 
 GENERATED ?= build/generated-tables
 generated-tables: ## Write the tables of the generated families
 	PYTHONPATH=$(LABORATORY) python3 -m generated_tables $(GENERATED)
+
+ABLATION_ARGS ?=
+search-ablation: build generated-tables ## Renew docs/measurements/search-ablation.md: what each part of the search is worth
+	PYTHONPATH=$(LABORATORY) python3 -m comparison.ablation $(ABLATION_ARGS) -- analysis/data analysis/data/held-out $(GENERATED) $(TABLES)
 
 sqlx: ## Renew the committed descriptions of the store's queries
 	@deploy/install-deps build cluster

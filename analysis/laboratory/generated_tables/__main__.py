@@ -33,9 +33,7 @@ def _write(family: str, number: int, path: Path) -> None:
             {"name": name, "kind": kind, "values": [f"v{level}" for level in range(one.levels)]}
             for name, kind, one in zip(names, kinds, world.parameters, strict=True)
         ],
-        "default": {
-            name: f"v{level}" for name, level in zip(names, world.default, strict=True)
-        },
+        "default": {name: f"v{level}" for name, level in zip(names, world.default, strict=True)},
     }
     path.write_text(json.dumps(text, indent=1) + "\n", "utf-8")
     with path.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:

@@ -29,6 +29,7 @@ Runs = Callable[[Point], list[Run]]
 """The rows of a point; none where runs fail."""
 
 _DEFAULT_S = 100.0
+_HALF = 0.5
 
 
 class _World:
@@ -38,9 +39,7 @@ class _World:
         ordered = draw.randint(3, 4)
         self.parameters = [Parameter(draw.choice([4, 5, 6, 8]), True) for _ in range(ordered)]
         self.parameters.append(Parameter(draw.choice([2, 3, 4]), False))
-        self.default = tuple(
-            (one.levels - 1) // 2 if one.ordered else 0 for one in self.parameters
-        )
+        self.default = tuple((one.levels - 1) // 2 if one.ordered else 0 for one in self.parameters)
         self._effects = [self._effect(one, draw) for one in self.parameters]
         self._pair = draw.sample(range(ordered), 2)
         self._twist = draw.uniform(-0.5, 0.5)
@@ -107,7 +106,7 @@ def _failing(world: _World, draw: random.Random) -> Runs:
 def _tails(world: _World, draw: random.Random) -> Runs:
     """Beyond a cliff times grow by the level, up to a hundredfold; most of the space is not."""
     index = draw.randrange(len(world.parameters) - 1)
-    upwards, far = draw.random() < 0.5, math.log(draw.uniform(40.0, 100.0))
+    upwards, far = draw.random() < _HALF, math.log(draw.uniform(40.0, 100.0))
 
     def runs(point: Point) -> list[Run]:
         share = world.share(point, index)

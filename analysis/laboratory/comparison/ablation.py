@@ -1,0 +1,211 @@
+"""The command behind `make search-ablation`: what each part of the search is worth."""
+
+import argparse
+import math
+import os
+import random
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from peers.program import Program, ReplayError
+from peers.replay import run_methods
+from peers.studies import Study
+from peers.tables import Table, TableError, named
+
+from comparison.markdown import table
+from comparison.prose import prose
+from comparison.simulate import Method
+
+_ENGINE_2 = {
+    "design_points": "3",
+    "models_failures": "false",
+    "new_point_every": "0",
+    "explores_outwards": "false",
+}
+
+
+def _with(*parts: str) -> str:
+    left = [f"{name}={value}" for name, value in _ENGINE_2.items() if name not in parts]
+    return "surrogate-genetic:" + ",".join(left) if left else "surrogate-genetic"
+
+
+METHODS = [
+    Method("engine 2", _with()),
+    Method("+ failures", _with("models_failures")),
+    Method("+ a design of five", _with("models_failures", "design_points")),
+    Method("+ new points", _with("models_failures", "design_points", "new_point_every")),
+    Method("+ outwards: the default", _with(*_ENGINE_2)),
+]
+"""Each adds one part to those before it; the first is the search of engine version 2."""
+OUTSIDE = [*METHODS[:-2], Method("+ new points: the default", METHODS[-1].text)]
+"""Without a regret budget nothing explores outwards."""
+RANDOM = Method("random", "random")
+RESAMPLES = 1000
+MOST = 3.0
+"""What a study may lose, in runs of the default, and a run take, over the default."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one study came to, times over the true best and harm over the default."""
+
+    recommended: float
+    average: float
+    failed: int
+    """Runs outside the table."""
+    loss: float
+    """Time beyond the default, summed, in runs of the default."""
+    worst: float
+    """The slowest run's parametrization over the default."""
+
+
+def figures(on: Table, study: Study) -> Figures:
+    """The figures of a study, by the table's means."""
+    best, default = on.truths[on.best], on.truths[on.default]
+    times = [on.truths[place] for place in study.runs if place is not None]
+    return Figures(
+        recommended=on.truths[study.recommended] / best,
+        average=sum(times) / len(times) / best,
+        failed=len(study.runs) - len(times),
+        loss=sum(max(0.0, time / default - 1.0) for time in times),
+        worst=max(times) / default,
+    )
+
+
+Of = Callable[[Figures], float]
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _ratio(ours: list[list[Figures]], base: list[list[Figures]], of: Of) -> str:
+    """The geometric mean over tables of ratios of means, with the bootstrap's 95 % interval."""
+    draw = random.Random(0)
+
+    def over(places: list[list[int]]) -> float:
+        logs = [
+            math.log(_mean([of(a[k]) for k in some]) / _mean([of(b[k]) for k in some]))
+            for a, b, some in zip(ours, base, places, strict=True)
+        ]
+        return math.exp(_mean(logs))
+
+    value = over([list(range(len(one))) for one in ours])
+    some = sorted(
+        over([draw.choices(range(len(one)), k=len(one)) for one in ours]) for _ in range(RESAMPLES)
+    )
+    low, high = some[RESAMPLES // 40], some[-RESAMPLES // 40 - 1]
+    return f"{value:.3f} ({low:.3f}-{high:.3f})"
+
+
+def _geometric(tables: list[list[Figures]], of: Of) -> float:
+    return math.exp(_mean([math.log(_mean([of(one) for one in some])) for some in tables]))
+
+
+def _share(tables: list[list[Figures]], is_so: Callable[[Figures], bool]) -> str:
+    return f"{100.0 * _mean([float(is_so(one)) for some in tables for one in some]):.0f} %"
+
+
+def _quantile(tables: list[list[Figures]], of: Of, share: float) -> float:
+    values = sorted(of(one) for some in tables for one in some)
+    return values[min(int(share * len(values)), len(values) - 1)]
+
+
+def _recommended(one: Figures) -> float:
+    return one.recommended
+
+
+def _average(one: Figures) -> float:
+    return one.average
+
+
+def _overall(by_method: dict[str, list[list[Figures]]]) -> list[str]:
+    base = by_method[METHODS[0].name]
+    rows = [
+        [
+            name,
+            f"{_geometric(ours, _recommended):.3f}",
+            _ratio(ours, base, _recommended),
+            f"{_geometric(ours, _average):.3f}",
+            _ratio(ours, base, _average),
+            f"{_mean([float(one.failed) for some in ours for one in some]):.1f}",
+            f"{_quantile(ours, lambda one: one.loss, 0.95):.1f}",
+            _share(ours, lambda one: one.loss > MOST),
+            _share(ours, lambda one: one.worst > MOST),
+        ]
+        for name, ours in by_method.items()
+    ]
+    head = ["", "recommended", "by engine 2's", "average run", "by engine 2's", "failed runs"]
+    return table([*head, "loss, 95 %", "loss above 3", "a run above 3"], rows)
+
+
+def _by_table(names: list[str], by_method: dict[str, list[list[Figures]]]) -> list[str]:
+    methods = list(by_method)
+    of = [methods[0], *methods[-2:]]
+    rows = [
+        [
+            name,
+            *(f"{_mean([one.recommended for one in by_method[m][at]]):.3f}" for m in of),
+            *(f"{_mean([one.average for one in by_method[m][at]]):.2f}" for m in of),
+            *(f"{_mean([float(one.failed) for one in by_method[m][at]]):.1f}" for m in of),
+            *(f"{_quantile([by_method[m][at]], lambda one: one.worst, 0.99):.1f}" for m in of),
+        ]
+        for at, name in enumerate(names)
+    ]
+    figures = ["recommended", "average run", "failed runs", "slowest run"]
+    words = ("engine 2", "now", "random")
+    return table(["", *(f"{figure}, {word}" for figure in figures for word in words)], rows)
+
+
+def main() -> int:
+    """Replays and writes the page."""
+    parser = argparse.ArgumentParser(prog="comparison.ablation", description=__doc__)
+    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.json or FOLDER")
+    parser.add_argument("--seeds", type=int, nargs=2, default=[20, 8], metavar=("50", "150"))
+    parser.add_argument("--work", type=Path, default=Path("build/comparison"))
+    parser.add_argument("--output", type=Path, default=Path("docs/measurements/search-ablation.md"))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads")
+    parser.add_argument("--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"))
+    arguments = parser.parse_args()
+    program = Program(arguments.io_autotune, arguments.jobs, arguments.work / "kept")
+    parts = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
+    lines = prose("ablation", outside=str(arguments.seeds[0]), site=str(arguments.seeds[1]))
+    try:
+        tables = {one.name: one for one in named(arguments.tables)}
+        for part, names in parts.items():
+            some = [tables[name] for name in names if name in tables]
+            missing = [name for name in names if name not in tables]
+            lines += ["", f"## {part.replace('_', ' ').capitalize()}"]
+            if missing:
+                lines += ["", f"Not given: {', '.join(missing)}."]
+            for title, budget, seeds, of_a_site in (
+                ("50 runs outside Slurm", 50, arguments.seeds[0], False),
+                ("A site's study of 150 runs", 150, arguments.seeds[1], True),
+            ):
+                methods = [*(METHODS if of_a_site else OUTSIDE), RANDOM]
+                texts = [method.text for method in methods]
+                studies = run_methods(
+                    some, texts, range(seeds), budget, program, of_a_site=of_a_site
+                )
+                by_method = {
+                    method.name: [
+                        [figures(on, timed.study) for timed in studies[on.name, method.text]]
+                        for on in some
+                    ]
+                    for method in methods
+                }
+                lines += ["", f"### {part.replace('_', ' ').capitalize()}: {title}", ""]
+                lines += _overall(by_method)
+                lines += ["", *_by_table([on.name for on in some], by_method)]
+    except (TableError, ReplayError) as error:
+        print(f"search-ablation: {error}", file=sys.stderr)
+        return 1
+    arguments.output.write_text("\n".join(lines) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
