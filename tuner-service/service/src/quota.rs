@@ -135,10 +135,17 @@ struct User {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AskAgain(pub(crate) Duration);
 
+/// A request's place among its user's, and a list's among all lists.
+#[derive(Debug)]
+pub(crate) struct Place(#[expect(dead_code, reason = "held")] [Option<OwnedSemaphorePermit>; 2]);
+
 #[derive(Debug)]
 pub(crate) struct Quotas {
     config: QuotaConfig,
     users: Mutex<HashMap<Peer, User>>,
+    /// Lists are made one at a time: together they would keep a processor from prologs for longer
+    /// than one does.
+    lists: Arc<Semaphore>,
 }
 
 impl Quotas {
@@ -146,20 +153,23 @@ impl Quotas {
         Self {
             config,
             users: Mutex::default(),
+            lists: Arc::new(Semaphore::new(1)),
         }
     }
 
     /// A place for a user's request, until it is dropped. Errs when the quota is used up.
-    pub(crate) async fn admit(
-        &self,
-        of: Peer,
-        cost: Cost,
-    ) -> Result<OwnedSemaphorePermit, AskAgain> {
+    pub(crate) async fn admit(&self, of: Peer, cost: Cost) -> Result<Place, AskAgain> {
         let places = self.take(of, cost)?;
-        match tokio::time::timeout(PATIENCE, places.acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
-            _ => Err(AskAgain(PATIENCE)),
-        }
+        let both = async {
+            let own = places.acquire_owned().await.ok();
+            let list = match cost {
+                Cost::Listing => Arc::clone(&self.lists).acquire_owned().await.ok(),
+                Cost::Reading | Cost::Steering => None,
+            };
+            Place([own, list])
+        };
+        let place = tokio::time::timeout(PATIENCE, both).await;
+        place.map_err(|_| AskAgain(PATIENCE))
     }
 
     /// Errs when a user's quota is used up. Takes nothing of it: this is asked before anybody knows
