@@ -19,28 +19,30 @@ from comparison.markdown import table
 from comparison.prose import prose
 from comparison.simulate import Method
 
-_ENGINE_2 = {
-    "design_points": "3",
-    "models_failures": "false",
-    "new_point_every": "0",
-    "explores_outwards": "false",
+_PARTS = {
+    "models_failures": ("false", "true"),
+    "design_points": ("3", "5"),
+    "new_point_every": ("0", "3"),
+    "explores_outwards": ("false", "true"),
 }
+"""Each part's setting, without it and with it."""
 
 
-def _with(*parts: str) -> str:
-    left = [f"{name}={value}" for name, value in _ENGINE_2.items() if name not in parts]
-    return "surrogate-genetic:" + ",".join(left) if left else "surrogate-genetic"
+def _with(count: int) -> str:
+    settings = enumerate(_PARTS.items())
+    values = [f"{name}={of[place < count]}" for place, (name, of) in settings]
+    return "surrogate-genetic:" + ",".join(values)
 
 
 METHODS = [
-    Method("engine 2", _with()),
-    Method("+ failures", _with("models_failures")),
-    Method("+ a design of five", _with("models_failures", "design_points")),
-    Method("+ new points", _with("models_failures", "design_points", "new_point_every")),
-    Method("+ outwards: the default", _with(*_ENGINE_2)),
+    Method("engine 2", _with(0)),
+    Method("+ failures: the default", _with(1)),
+    Method("+ a design of five", _with(2)),
+    Method("+ new points", _with(3)),
+    Method("+ outwards", _with(4)),
 ]
 """Each adds one part to those before it; the first is the search of engine version 2."""
-OUTSIDE = [*METHODS[:-2], Method("+ new points: the default", METHODS[-1].text)]
+OUTSIDE = METHODS[:-1]
 """Without a regret budget nothing explores outwards."""
 RANDOM = Method("random", "random")
 RESAMPLES = 1000
@@ -156,7 +158,7 @@ def _by_table(names: list[str], by_method: dict[str, list[list[Figures]]]) -> li
         for at, name in enumerate(names)
     ]
     figures = ["recommended", "average run", "failed runs", "slowest run"]
-    words = ("engine 2", "now", "random")
+    words = ("engine 2", "all parts", "random")
     return table(["", *(f"{figure}, {word}" for figure in figures for word in words)], rows)
 
 

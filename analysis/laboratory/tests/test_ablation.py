@@ -1,6 +1,7 @@
 """The split of tables, the generated families, and the ablation's figures."""
 
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 from comparison.ablation import METHODS, figures
@@ -42,5 +43,7 @@ def test_figures_are_by_the_tables_means() -> None:
     assert (found.recommended, found.failed, found.loss, found.worst) == (1.0, 1, 0.0, 1.0)
 
 
-def test_the_last_line_is_the_default() -> None:
-    assert METHODS[-1].text == "surrogate-genetic"
+def test_each_line_adds_one_part() -> None:
+    settings = [set(method.text.split(",")) for method in METHODS]
+    for before, after in pairwise(settings):
+        assert len(after - before) == 1

@@ -46,12 +46,12 @@ impl Door {
     }
 
     /// Connections too many that are closed without a pause. They wait in one queue with those that
-    /// are admitted: at nodes' door, where a prolog has 2 s, a full one is emptied in half a second,
-    /// at users' in four.
+    /// are admitted, and those whose client has gone wait too: a full one is emptied in a second, at
+    /// nodes' door, where a prolog has 2 s, in half of one.
     pub(crate) fn closed_at_once(self) -> u32 {
         match self {
             Self::Nodes => 64,
-            Self::Users => 4,
+            Self::Users => 16,
         }
     }
 

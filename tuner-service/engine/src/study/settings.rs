@@ -185,9 +185,7 @@ mod tests {
     fn stored_settings_keep_their_names_and_order() {
         let stored = include_str!("settings/default.json");
         let read: Settings = serde_json::from_str(stored).unwrap();
-        let mut of_the_time = Settings::default();
-        of_the_time.surrogate_genetic.design_points = 3;
-        assert_eq!(read, of_the_time);
+        assert_eq!(read, Settings::default());
         let written = serde_json::to_string_pretty(&read).unwrap();
         let renamed = stored
             .replacen(
@@ -200,7 +198,7 @@ mod tests {
             // A setting that is added to a table comes after its others.
             .replacen(
                 "\"design_points\": 3\n  }",
-                "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 3,\n    \"explores_outwards\": true\n  }",
+                "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 0,\n    \"explores_outwards\": false\n  }",
                 1,
             );
         // A method that is added comes last.

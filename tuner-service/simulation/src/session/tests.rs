@@ -259,7 +259,7 @@ fn settings_are_for_so_few_runs() {
         for method in MethodName::ALL {
             let settings = settings_for(budget, *method);
             assert_eq!(settings.baseline_runs, 1);
-            assert!(settings.design_points <= 15 && settings.surrogate_genetic.design_points <= 5);
+            assert!(settings.design_points <= 15 && settings.surrogate_genetic.design_points <= 3);
             assert!(settings.budget >= 1 && settings.budget <= budget);
         }
     }

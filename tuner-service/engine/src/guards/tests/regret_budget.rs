@@ -179,12 +179,10 @@ fn where_nothing_is_wrong_nothing_pauses() {
 fn exploration_pauses_and_goes_on() {
     let space = grid(&[6, 6, 3, 4]);
     for method in MethodName::ALL {
-        let mut settings = Settings {
+        let settings = Settings {
             budget: 30,
             ..settings(*method)
         };
-        // The upper bound of what is so slow would end the search before a pause.
-        settings.surrogate_genetic.explores_outwards = false;
         // All but the default takes twice as long, so that a tenth of the runs may explore.
         let time = |point: &Point| {
             if *point == space.default_point() {

@@ -19,6 +19,7 @@ fn outcome(point: &Point) -> Outcome {
 fn tried(new_point_every: u32) -> usize {
     let space = grid(&[6, 6, 4, 6]);
     let mut settings = Settings::default();
+    settings.surrogate_genetic.design_points = 5;
     settings.surrogate_genetic.new_point_every = new_point_every;
     let mut history = History::default();
     for _ in 0..60 {
