@@ -99,7 +99,8 @@ def test_a_job_runs_as_it_would_and_its_report_arrives_later(site: Site, outage:
     }
     noticed = "did not answer this node"
     assert noticed not in failures[good.job.job_id]
-    assert (noticed in failures[bad.job.job_id]) == (outage in SLOW_OUTAGES), failures
+    # On a busy host one that fails at once may have taken as long.
+    assert noticed in failures[bad.job.job_id] or outage not in SLOW_OUTAGES, failures
 
     run = site.judged(good.job)
     assert run["applied"] == {"kind": "default"}
