@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -175,11 +174,7 @@ class Cluster:
             return False
         with self._locked(), self._network.inside():
             self._down()
-            # The record goes last: a removal that was interrupted can be taken up again.
-            for item in self.root.iterdir():
-                if item.is_dir() and item != self.paths.etc:
-                    shutil.rmtree(item)
-            shutil.rmtree(self.root)
+            layout.remove(self.paths)
         self._network.delete()
         with registry.opened() as shared:
             shared.roots.discard(self.root)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
-from devcluster import accounts, files, users
+from devcluster import accounts, command, files, users
 from devcluster.errors import ClusterError
 from devcluster.paths import Paths
 from devcluster.record import Record
 
+_MOUNTINFO = Path("/proc/self/mountinfo")
 SACK_RUN = Path("/run/slurm")
 """Where slurmd has the socket of auth/slurm; slurmctld has it in ``/run/slurmctld``."""
 
@@ -66,3 +69,28 @@ def make(paths: Paths, record: Record) -> None:
     for name in users.JOB_USERS:
         account = accounts.find(name)
         files.directory(paths.home(name), 0o755, account.uid, account.gid)
+
+
+def remove(paths: Paths) -> None:
+    """Remove the root, and first whatever a test or a job that was killed has left mounted there.
+
+    The record goes last: a removal that was interrupted can be taken up again.
+    """
+    for place in mounted_below(paths.root, _MOUNTINFO.read_text(encoding="utf-8")):
+        # Not made canonical: a dead FUSE file system would not answer.
+        command.run(["umount", "--lazy", "--no-canonicalize", place])
+    for item in paths.root.iterdir():
+        if item.is_dir() and item != paths.etc:
+            shutil.rmtree(item)
+    shutil.rmtree(paths.root)
+
+
+def mounted_below(root: Path, mountinfo: str) -> list[str]:
+    """Return the places below ``root`` where something is mounted, what was mounted last first.
+
+    ``mountinfo`` is as /proc/self/mountinfo has it (proc_pid_mountinfo(5)): the fifth field is the
+    place, with blanks as octal escapes.
+    """
+    places = (line.split(" ")[4] for line in mountinfo.splitlines())
+    unescaped = [re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), at) for at in places]
+    return [place for place in reversed(unescaped) if root in Path(place).parents]
