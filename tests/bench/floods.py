@@ -7,6 +7,7 @@ munged and what asks for starts share the others, in both cases.
 from __future__ import annotations
 
 from devcluster import accounts
+from devcluster.floods import KINDS
 from devcluster.users import JOB_USERS
 
 from bench.figures import Aim, Figure, mean_of_rounds, ratio_of_rounds
@@ -18,18 +19,9 @@ STUDIES = 8
 RUNS = 1500
 """As many has each of the users who ask for lists of them."""
 AIM = Aim(2.0)
-FLOODS = (
-    ("--connections=128", "openapi"),
-    ("--connections=128", "--tcp", "openapi"),
-    ("--connections=32", "runs"),
-    ("--connections=32", "studies"),
-    ("--connections=32", "refused"),
-    ("--connections=300", "--tcp", "bodies"),
-    ("--connections=64", "drip"),
-    ("--connections=64", "--length=1000000", "drip"),
-    ("--connections=600", "silence"),
-)
-"""What each sends at once (tuner-service/protocol/examples/flood.rs)."""
+AT_NODES_DOOR = "silence at the door for nodes"
+FLOODS = tuple(arguments for kind, arguments in KINDS.items() if kind != AT_NODES_DOOR)
+"""What each sends at once: all that goes to users' door."""
 
 
 def figures(place: Place, rounds: int) -> list[Figure]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from devcluster import accounts
 from devcluster.users import SERVICE_USER
-from harness import ROOT, Site
+from harness import Site
 
 SACK = """
 import os, socket, struct, sys
@@ -23,7 +24,7 @@ with socket.socket(socket.AF_UNIX) as server:
 
 def credential(site: Site, user: str, payload: str) -> str:
     """Sign a payload as a user, for the service alone."""
-    to = site.cluster.run_as(ROOT, ["id", "-u", SERVICE_USER]).stdout.strip()
+    to = str(accounts.find(SERVICE_USER).uid)
     if site.record().variant.auth == "slurm":
         return site.cluster.run_as(user, [sys.executable, "-c", SACK, to, payload]).stdout.strip()
     argv = ["munge", f"--socket={site.paths.munge_socket}", f"--restrict-uid={to}", "--ttl=60"]

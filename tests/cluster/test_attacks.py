@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from devcluster import command
+from devcluster import accounts, command
 from harness import ALICE, BOB, ROOT, Site, asked
 from outages import full, small
 from signing import credential
@@ -131,7 +131,7 @@ def test_a_credential_is_good_once_and_for_what_it_was_made(sender: Sender) -> N
 
 
 def test_a_user_posts_nothing_in_another_name(site: Site, sender: Sender) -> None:
-    uid = int(site.cluster.run_as(ALICE, ["id", "-u"]).stdout)
+    uid = accounts.find(ALICE).uid
     for path, body in (("start", start_of(3_999_001)), ("finish", finish_of(3_999_001))):
         body["job"]["uid"] = uid
         answer = sender.signed(BOB, f"/v1/runs/{path}", json.dumps(body).encode())

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 from devcluster import accounts, command, files, process, render
+from devcluster.floods import KINDS
 from devcluster.network import Namespace
 from devcluster.parts import munge
 from devcluster.ports import NODES_HOST
 from devcluster.users import SERVICE_USER
-from flooding import KINDS, Flood, floods, starts
+from flooding import Flood, floods, starts
 from harness import ALICE, BOB, ROOT, Site, asked, await_true, await_value
 from services import resident, service_beside
 from test_attacks import Answer, Sender, finish_of, start_of, to_service
@@ -200,7 +201,7 @@ def test_the_door_for_nodes_is_closed_to_users(site: Site) -> None:
 
 def test_a_user_has_so_many_studies_and_then_runs_the_default(site: Site) -> None:
     text = site.paths.service_toml.read_text(encoding="utf-8")
-    uid = int(site.cluster.run_as(BOB, ["id", "-u"]).stdout)
+    uid = accounts.find(BOB).uid
     have = int(
         site.sql(
             "select count(*) from studies s join applications a on a.id = s.application_id"
@@ -299,7 +300,7 @@ def test_root_of_a_host_speaks_for_its_own_node_alone(site: Site) -> None:
         )
         nonce = secrets.token_hex(16)
         payload = at_home.payload(path, body, nonce)
-        to = site.cluster.run_as(ROOT, ["id", "-u", SERVICE_USER]).stdout.strip()
+        to = accounts.find(SERVICE_USER).uid
         argv = ["munge", f"--socket={elsewhere}", f"--restrict-uid={to}", "--ttl=60"]
         forged = site.cluster.run_as(ROOT, [*argv, "--string", payload]).stdout.strip()
         answer = at_home.send(path, body, nonce, forged)

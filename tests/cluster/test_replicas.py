@@ -10,7 +10,7 @@ from threading import Event, Thread
 
 import pytest
 from clusters import cluster_of_its_own
-from devcluster import files, render
+from devcluster import accounts, files, render
 from harness import ALICE, ROOT, Json, Site, asked, await_true, hints
 from services import nodes_socket, service_beside
 
@@ -41,7 +41,7 @@ def _both_are_asked(site: Site) -> None:
 
 def storm(site: Site, app: str, first_job_id: int, deadline_ms: int = DEADLINE_MS) -> Json:
     """Start many runs of one study at once, as their prologs would, and hang up at the deadline."""
-    uid = site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
+    uid = str(accounts.find(ALICE).uid)
     argv = [
         "storm",
         f"--config={site.paths.client_toml}",

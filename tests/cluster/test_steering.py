@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from devcluster import accounts
 from harness import ALICE, BOB, ROOT, Site, asked, hints, roles
 
 
@@ -36,7 +37,7 @@ def test_pin_unpin_and_reset_reach_the_next_job(site: Site) -> None:
     assert roles(before) == ["baseline", "pinned", "baseline"]
     assert site.study(app)["counted"] == 1, "what was learnt before the reset does not count"
 
-    uid = site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
+    uid = str(accounts.find(ALICE).uid)
     query = f"select action, uid, why from audit where study_id = {study['study_id']} order by id"
     assert site.sql(query) == [
         ["pin", uid, "a test asks for it"],

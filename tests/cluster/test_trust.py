@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from devcluster import files
+from devcluster import accounts, files
 from forging import forge
 from harness import ALICE, BOB, ROOT, Json, Site, asked
 
@@ -70,7 +70,7 @@ def test_a_user_can_neither_start_nor_finish_a_run(site: Site) -> None:
 def test_a_forged_request_is_still_its_users_own(site: Site, forger: Path) -> None:
     run = site.judged(forge(site, forger, "app=trust-forged,mode=tune"))
     assert run["application"] == "trust-forged", "it did not reach the prolog"
-    uid = site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
+    uid = str(accounts.find(ALICE).uid)
     assert str(run["uid"]) == uid
 
 

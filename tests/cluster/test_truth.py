@@ -6,6 +6,7 @@ import json
 from collections import Counter
 
 import pytest
+from devcluster import accounts
 from harness import ALICE, ROOT, Job, Json, Site, asked, await_true, roles
 
 DEADLINE_MS = 2000
@@ -53,7 +54,7 @@ def test_many_starts_at_once_are_each_answered_and_few_explore(site: Site, start
     app = f"truth-storm-{starts}"
     for number in (1, 2):
         assert site.run("true", asked(app))["role"] == "baseline", f"run {number} of two"
-    uid = site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
+    uid = str(accounts.find(ALICE).uid)
     summary = json.loads(
         site.cluster.run_as(
             ROOT,

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devcluster import files, process, render
+from devcluster import accounts, files, process, render
 from devcluster.clock import clock_file
 from devcluster.supervisor import Supervisor
 from harness import ALICE, ROOT, Site, await_seconds, await_true, await_value
@@ -66,7 +66,7 @@ class Actor:
         self._chance = random.Random(f"actor {seed}")
         self._helper = self._paths.bin / "io-autotune-node"
         self.done: list[Done] = []
-        uid = site.cluster.run_as(ALICE, ["id", "-u"]).stdout.strip()
+        uid = str(accounts.find(ALICE).uid)
         argv = ["munge", f"--socket={self._paths.munge_socket}", "--string=forged"]
         credential = site.cluster.run_as(ALICE, argv).stdout.strip()
         assert uid != "0"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from peers.program import Program, ReplayError
 from peers.replay import run_methods
-from peers.studies import Study
+from peers.studies import Score, Study, score
 from peers.tables import Table, TableError, named
 
 from comparison.markdown import table
@@ -52,28 +52,22 @@ MOST = 3.0
 
 @dataclass(frozen=True)
 class Figures:
-    """What one study came to, times over the true best and harm over the default."""
+    """What one study came to: its score, and what harm it did."""
 
-    recommended: float
-    average: float
+    score: Score
     failed: int
     """Runs outside the table."""
-    loss: float
-    """Time beyond the default, summed, in runs of the default."""
     worst: float
     """The slowest run's parametrization over the default."""
 
 
 def figures(on: Table, study: Study) -> Figures:
     """The figures of a study, by the table's means."""
-    best, default = on.truths[on.best], on.truths[on.default]
     times = [on.truths[place] for place in study.runs if place is not None]
     return Figures(
-        recommended=on.truths[study.recommended] / best,
-        average=sum(times) / len(times) / best,
+        score=score(on, study),
         failed=len(study.runs) - len(times),
-        loss=sum(max(0.0, time / default - 1.0) for time in times),
-        worst=max(times) / default,
+        worst=max(times) / on.truths[on.default],
     )
 
 
@@ -117,11 +111,11 @@ def _quantile(tables: list[list[Figures]], of: Of, share: float) -> float:
 
 
 def _recommended(one: Figures) -> float:
-    return one.recommended
+    return one.score.recommended
 
 
 def _average(one: Figures) -> float:
-    return one.average
+    return one.score.average
 
 
 def _overall(by_method: dict[str, list[list[Figures]]]) -> list[str]:
@@ -134,8 +128,8 @@ def _overall(by_method: dict[str, list[list[Figures]]]) -> list[str]:
             f"{_geometric(ours, _average):.3f}",
             _ratio(ours, base, _average),
             f"{_mean([float(one.failed) for some in ours for one in some]):.1f}",
-            f"{_quantile(ours, lambda one: one.loss, 0.95):.1f}",
-            _share(ours, lambda one: one.loss > MOST),
+            f"{_quantile(ours, lambda one: one.score.loss, 0.95):.1f}",
+            _share(ours, lambda one: one.score.loss > MOST),
             _share(ours, lambda one: one.worst > MOST),
         ]
         for name, ours in by_method.items()
@@ -150,8 +144,8 @@ def _by_table(names: list[str], by_method: dict[str, list[list[Figures]]]) -> li
     rows = [
         [
             name,
-            *(f"{_mean([one.recommended for one in by_method[m][at]]):.3f}" for m in of),
-            *(f"{_mean([one.average for one in by_method[m][at]]):.2f}" for m in of),
+            *(f"{_mean([one.score.recommended for one in by_method[m][at]]):.3f}" for m in of),
+            *(f"{_mean([one.score.average for one in by_method[m][at]]):.2f}" for m in of),
             *(f"{_mean([float(one.failed) for one in by_method[m][at]]):.1f}" for m in of),
             *(f"{_quantile([by_method[m][at]], lambda one: one.worst, 0.99):.1f}" for m in of),
         ]

@@ -40,7 +40,8 @@ def test_figures_are_by_the_tables_means() -> None:
     best, default = on.best, on.default
     study = Study(0, (default, best, None, best), best)
     found = figures(on, study)
-    assert (found.recommended, found.failed, found.loss, found.worst) == (1.0, 1, 0.0, 1.0)
+    assert (found.score.recommended, found.failed) == (1.0, 1)
+    assert (found.score.loss, found.worst) == (0.0, 1.0)
 
 
 def test_each_line_adds_one_part() -> None:

@@ -8,16 +8,18 @@
 //! value = ok * improvement * (runs left + HORIZON) - excess - LOST * (1 - ok)
 //! ```
 //!
-//! `ok` is the probability that the run is not lost (`surrogate/failures.rs`); `improvement` is the augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I.
-//! Notz, N. Zeng, "Global optimization of stochastic black-box systems via sequential kriging
-//! meta-models", 2006, equation 11), which every later run gains; `excess` is this run's expected
-//! time above the best known, since every run is a user's job.
+//! `ok` is the probability that the run is not lost (`surrogate/failures.rs`); `improvement` is the
+//! augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I. Notz, N. Zeng,
+//! "Global optimization of stochastic black-box systems via sequential kriging meta-models", 2006,
+//! equation 11), which every later run gains; `excess` is this run's expected time above the best
+//! known, since every run is a user's job.
 //!
-//! Where the best has run often, its small remaining improvement may still exceed that of all others,
-//! on a rugged response for the rest of the study. So once the best is known, some runs go to the
-//! new point that promises most, whatever it may lose now.
+//! Where the best has run often, its small remaining improvement may still exceed that of all
+//! others, on a rugged response for the rest of the study. With `new_point_every` some runs go,
+//! once the best is known, to the new point that promises most, whatever it may lose now.
 //!
-//! While there is a regret budget, only what is within reach of harmless runs may run (`reach.rs`).
+//! With `explores_outwards`, while there is a regret budget, only what is within reach of harmless
+//! runs may run (`reach.rs`).
 //!
 //! If a run would exceed the study's [regret bound](crate::study::settings::RegretSettings), a
 //! cheaper informative one runs; without any, the one with the most improvement for its cost.
