@@ -51,8 +51,7 @@ all nights together.
 | --- | ---: | ---: | ---: |
 {rows}
 
-A default with twice the noise is at the edge of the promise in all sites at once; workflows break
-it, as in single studies."""
+A default with twice the noise is at the edge of the promise if all studies are so."""
 
 
 if __name__ == "__main__":

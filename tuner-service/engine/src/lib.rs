@@ -37,9 +37,10 @@ pub use io_autotune_search::history::quarantine::{Ends, Quarantine, Quarantined}
 pub use io_autotune_search::regret::settings::RegretSettings;
 pub use io_autotune_search::surrogate::cache::SurrogateCache;
 pub use search::surrogate_genetic::SurrogateGenetic;
+pub use settled::control_runs::control_chance;
 pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::evidence;
-pub use settled::gain::{Gain, MeanInterval, gain, mean_interval};
+pub use settled::mean_interval::{MeanInterval, mean_interval};
 pub use study::epoch::Epoch;
 pub use study::findings::StudyFacts;
 pub use study::recommend::Recommendation;
@@ -49,4 +50,4 @@ pub use study::warm_start::MOST_INHERITED;
 
 /// The version that is stored with every suggestion, since a replay needs the same one. It changes
 /// when an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 3";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 4";

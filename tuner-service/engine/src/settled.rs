@@ -3,5 +3,5 @@
 pub(crate) mod control_runs;
 pub(crate) mod drift;
 pub mod evidence;
-pub(crate) mod gain;
 pub(crate) mod incumbent;
+pub(crate) mod mean_interval;

@@ -36,6 +36,13 @@ pub enum GainVerdict {
     NotYet,
 }
 
+impl GainVerdict {
+    /// Whether a gain or a loss is claimed.
+    pub fn is_resolved(self) -> bool {
+        matches!(self, Self::Faster | Self::Slower)
+    }
+}
+
 /// The gain of the chosen parametrization over control runs near its runs, as a share of the
 /// default's elapsed: 0.2 is a fifth less time. Interval and verdict hold for all looks together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -20,6 +20,10 @@ pub struct Suggestion {
     pub parametrization: Parametrization,
     /// Why.
     pub reason: Reason,
+    /// With what probability this run of a settled epoch was to be a control run. None where nothing
+    /// was drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_chance: Option<f64>,
 }
 
 impl Suggestion {

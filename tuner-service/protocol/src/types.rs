@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use io_autotune_model::{
-    Assessment, Finding, Gain, GainVerdict, Parametrization, Phase, Role, Space,
-};
+use io_autotune_model::{Assessment, Finding, Gain, Parametrization, Phase, Role, Space};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -625,7 +623,7 @@ impl GainSummary {
         Some(Self {
             gain: gain.share?,
             interval: gain.low.zip(gain.high)?,
-            resolved: matches!(gain.verdict, GainVerdict::Faster | GainVerdict::Slower),
+            resolved: gain.verdict.is_resolved(),
         })
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Occasion<'a> {
     /// Set if the study was busy: nothing may be explored, because exploring is serialised. Starts
     /// with the same state share the recommendation.
     pub(crate) busy: Option<&'a OnceLock<Option<Recommendation>>>,
+    /// From 0 to 1: it decides whether a settled run is a control run.
+    pub(crate) draw: f64,
 }
 
 /// What overrides the engine's suggestion, stored with the decision.
@@ -109,6 +111,10 @@ pub(crate) struct Inputs<'a> {
     pub(crate) pending: &'a [Pending],
     pub(crate) settings: &'a Settings,
     pub(crate) seed: u64,
+    /// None in decisions from before control runs were drawn.
+    pub(crate) draw: Option<f64>,
+    /// A gain or a loss of the epoch's choice was claimed.
+    pub(crate) is_resolved: bool,
     /// What the epoch took from its parent, the best first.
     pub(crate) inherited: &'a [Parametrization],
     pub(crate) overrides: &'a Overrides,
@@ -125,13 +131,20 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         pending,
         settings,
         seed,
+        draw,
+        is_resolved,
         inherited,
         overrides,
         recommended,
         surrogates,
     } = *inputs;
     let restricted = RestrictedSpace::new(space, history, inherited, &overrides.ineffective);
-    let epoch = Epoch::restricted(&restricted, settings, seed).with_cache(surrogates);
+    let mut epoch = Epoch::restricted(&restricted, settings, seed)
+        .with_cache(surrogates)
+        .with_resolved(is_resolved);
+    if let Some(draw) = draw {
+        epoch = epoch.with_draw(draw);
+    }
     let history = restricted.history();
     let bar = overrides.bar_to_exploring();
     let phase = || match bar {
@@ -143,6 +156,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         role: Role::Observe,
         parametrization: space.default(),
         reason,
+        control_chance: None,
     };
     let pin = overrides
         .pin
@@ -156,6 +170,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
             role: Role::Pinned,
             parametrization: pin.clone(),
             reason: Reason::Pinned,
+            control_chance: None,
         }
     } else if let Some(mixed) = mixed(space, history, settings, overrides.accepts_mixed)
         .filter(|mixed| is_observed(mixed, history, phase()))
@@ -221,6 +236,8 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             pending: &state.pending,
             settings: occasion.settings,
             seed: state.seed,
+            draw: Some(occasion.draw),
+            is_resolved: state.is_resolved,
             inherited: &state.inherited,
             overrides,
             recommended,
@@ -246,6 +263,9 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             "reason": suggestion.reason,
             "engine_version": ENGINE_VERSION,
             "seed": state.seed.to_string(),
+            "draw": occasion.draw,
+            "is_resolved": state.is_resolved,
+            "control_chance": suggestion.control_chance,
             "settings": occasion.settings,
             "epoch": state.epoch,
             "judged": state.judged,
@@ -321,10 +341,21 @@ mod tests {
             limit_seconds: None,
             pin,
             accepts_mixed: false,
+            is_resolved: false,
         }
     }
 
     fn decided(request: &str, restart_count: u32, busy: bool, state: &StudyState) -> Decision {
+        drawn(0.5, request, restart_count, busy, state)
+    }
+
+    fn drawn(
+        draw: f64,
+        request: &str,
+        restart_count: u32,
+        busy: bool,
+        state: &StudyState,
+    ) -> Decision {
         let request = request.parse().unwrap();
         let (accelerator, settings) = (accelerator(), Settings::default());
         let recommended = OnceLock::new();
@@ -337,6 +368,7 @@ mod tests {
             settings: &settings,
             surrogates: None,
             busy: busy.then_some(&recommended),
+            draw,
         };
         decide(&occasion, state)
     }
@@ -377,6 +409,7 @@ mod tests {
                 settings: &settings,
                 surrogates: None,
                 busy: None,
+                draw: 0.5,
             };
             decide(&occasion, &state)
         };
@@ -598,6 +631,42 @@ mod tests {
         assert!(!pinned.reason.contains("heed"), "{}", pinned.reason);
     }
 
+    fn replayed(decision: &Decision, state: &StudyState) -> Suggestion {
+        // Through text, as the database stores it.
+        let text = decision.suggestion.to_string();
+        let kept = crate::replay::Kept::read(&serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(kept.judged, state.judged);
+        let epoch = io_autotune_store::EpochInputs {
+            epoch_id: state.epoch_id,
+            space: state.space.clone(),
+            seed: state.seed,
+            inherited: state.inherited.clone(),
+        };
+        kept.choose(&epoch, &state.history)
+    }
+
+    #[test]
+    fn a_settled_run_is_a_control_run_by_its_draw_and_seldom_once_a_gain_is_claimed() {
+        let mut state = state(None);
+        state.history.tally.settled = 1;
+        for (draw, is_resolved, role, chance) in [
+            (0.25, false, Role::Control, 0.25 * 1.025),
+            (0.25, true, Role::Settled, 0.05 * 1.005),
+            (0.05, true, Role::Control, 0.05 * 1.005),
+        ] {
+            state.is_resolved = is_resolved;
+            let decision = drawn(draw, "app=ocean", 0, false, &state);
+            assert_eq!(decision.role, role, "{draw} {is_resolved}");
+            let kept = decision.suggestion["control_chance"].as_f64().unwrap();
+            assert!((kept - chance).abs() < 1e-12, "{kept} is not {chance}");
+            assert_eq!(replayed(&decision, &state).role, role);
+        }
+        assert_eq!(
+            drawn(0.0, "app=ocean", 1, false, &state).role,
+            Role::BestKnown
+        );
+    }
+
     #[test]
     fn what_is_kept_with_a_decision_gives_the_same_decision() {
         for (request, restart_count, busy, pin, limit) in [
@@ -618,17 +687,7 @@ mod tests {
                 state = unheeding(state);
             }
             let decision = decided(request, restart_count, busy, &state);
-            // Through text, as the database stores it.
-            let text = decision.suggestion.to_string();
-            let kept = crate::replay::Kept::read(&serde_json::from_str(&text).unwrap()).unwrap();
-            assert_eq!(kept.judged, state.judged);
-            let epoch = io_autotune_store::EpochInputs {
-                epoch_id: state.epoch_id,
-                space: state.space.clone(),
-                seed: state.seed,
-                inherited: state.inherited.clone(),
-            };
-            let again = kept.choose(&epoch, &state.history);
+            let again = replayed(&decision, &state);
             assert_eq!(
                 (
                     again.phase,

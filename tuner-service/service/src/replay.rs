@@ -13,6 +13,10 @@ use crate::decide::{Inputs, Overrides, choose};
 pub(crate) struct Kept {
     engine_version: String,
     seed: String,
+    #[serde(default)]
+    draw: Option<f64>,
+    #[serde(default)]
+    is_resolved: bool,
     settings: Settings,
     pub(crate) judged: i64,
     pending: Vec<Pending>,
@@ -48,6 +52,8 @@ impl Kept {
             pending: &self.pending,
             settings: &self.settings,
             seed: epoch.seed,
+            draw: self.draw,
+            is_resolved: self.is_resolved,
             inherited: &epoch.inherited,
             overrides: &self.overrides,
             recommended: &OnceLock::new(),

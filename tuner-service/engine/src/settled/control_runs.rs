@@ -1,11 +1,14 @@
-//! When a settled epoch runs the default, so that the gain stays measured against the present.
+//! How likely a settled epoch runs the default, so that the gain stays measured against the present.
+//! Which runs do is drawn: at fixed distances they would always meet the same step of a workflow.
 
-use std::collections::BTreeSet;
+use io_autotune_search::history::Tally;
 
-use crate::settled::gain::gain;
 use crate::study::settings::Settings;
-use io_autotune_model::space::{Point, Space};
-use io_autotune_search::history::{History, RECENT_RUNS, RecentRun, Tally};
+
+/// The share by which one control run too many or too few changes the probability. So little that
+/// the bounds are seldom met: there the probability would depend on the number of runs modulo
+/// `control_every`, and so on the step of a workflow.
+const BIAS: f64 = 0.1;
 
 /// The settled phase's runs in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,209 +18,174 @@ pub(crate) struct InFlight {
     pub(crate) settled: u64,
 }
 
-/// Whether the next run of a settled epoch is a control run: the first, then one in `control_every`
-/// with that many runs in between, or one in `control_every_resolved` (the minimum rate in any
-/// case) while `best`'s gain is [resolved](is_resolved).
-pub(crate) fn is_due(
-    space: &Space,
-    history: &History,
+/// The probability that the next run of a settled epoch is a control run: see [`control_chance`].
+pub(crate) fn chance(
+    tally: &Tally,
     in_flight: InFlight,
-    best: &Point,
+    is_resolved: bool,
     settings: &Settings,
-) -> bool {
-    let Tally {
-        settled,
-        settled_controls,
-        ..
-    } = history.tally;
-    let controls = settled_controls.saturating_add(in_flight.controls);
-    let others = settled.saturating_add(in_flight.settled);
-    let all = u128::from(controls) + u128::from(others);
-    let at_most = |every: u32| u128::from(controls) * u128::from(every) <= all;
-    let often = settings.control_every.max(2);
-    let seldom = settings.control_every_resolved.max(often);
-    if at_most(seldom) {
-        return true;
+) -> f64 {
+    let controls = tally.settled_controls.saturating_add(in_flight.controls);
+    let others = tally.settled.saturating_add(in_flight.settled);
+    control_chance(
+        settings,
+        controls,
+        controls.saturating_add(others),
+        is_resolved,
+    )
+}
+
+/// The probability of a control run after `controls` in `runs` runs of a settled epoch.
+///
+/// It is `1 / control_every_at_first` for the first `controls_at_first` control runs, then `1 /
+/// control_every`; and `1 / control_every_resolved` as soon as a gain is resolved. A biased coin (B.
+/// Efron, Biometrika 58 (1971), 403-417) keeps to that: each control run less than this share of
+/// the runs, or more than `1 / control_every`, moves it by a tenth, at most by half of itself.
+pub fn control_chance(settings: &Settings, controls: u64, runs: u64, is_resolved: bool) -> f64 {
+    let one_in = |runs: u32| 1.0 / f64::from(runs.max(2));
+    let often = one_in(settings.control_every);
+    let at_first = often.max(one_in(settings.control_every_at_first));
+    let first = u64::from(settings.controls_at_first);
+    if controls < first && !is_resolved {
+        return coin(at_first, at_first, controls as f64, runs as f64);
     }
-    if !at_most(often) {
-        return false;
-    }
-    let every = if is_resolved(space, history, best) {
-        seldom
+    let rate = if is_resolved {
+        often.min(one_in(settings.control_every_resolved))
     } else {
         often
     };
-    // Histories keep only this many.
-    let every = u64::from(every).min(RECENT_RUNS as u64);
-    let flying = in_flight.controls.saturating_add(in_flight.settled);
-    if in_flight.controls > 0 {
-        return flying >= every.saturating_mul(in_flight.controls);
-    }
-    since_default(space, history).saturating_add(flying) >= every
+    // What came more often at first is not saved later.
+    let first = first.min(controls) as f64;
+    let runs = runs as f64 - first / at_first;
+    coin(rate, often, controls as f64 - first, runs.max(0.0))
 }
 
-/// Whether the gain of the recommended parametrization is resolved by the latest runs: as many as
-/// the settled phase had, at most [`RECENT_RUNS`]. It only sets the rate of control runs.
-pub(crate) fn is_resolved(space: &Space, history: &History, best: &Point) -> bool {
-    let default = space.default_point();
-    if *best == default {
-        return false;
-    }
-    let latest = |point: &Point, runs: u64| -> Vec<f64> {
-        let mut recent = recent(space, history, point);
-        recent.sort_by_key(|run| run.ordinal);
-        let runs = usize::try_from(runs).unwrap_or(usize::MAX);
-        let from = recent.len().saturating_sub(runs.min(RECENT_RUNS));
-        recent[from..].iter().map(|run| run.elapsed).collect()
-    };
-    let tuned = latest(best, history.tally.settled);
-    let control = latest(&default, history.tally.settled_controls);
-    gain(&tuned, &control).is_some_and(|gain| gain.low > 0.0 || gain.high < 0.0)
-}
-
-fn recent(space: &Space, history: &History, point: &Point) -> Vec<RecentRun> {
-    let same = |tested: &&io_autotune_search::history::Tested| {
-        space.validate(&tested.parametrization).as_ref() == Ok(point)
-    };
-    let entries = history.tested.iter().filter(same);
-    entries.flat_map(|tested| tested.recent.clone()).collect()
-}
-
-/// The counted runs since the default's last one, at most [`RECENT_RUNS`] of each parametrization.
-fn since_default(space: &Space, history: &History) -> u64 {
-    let default = recent(space, history, &space.default_point());
-    let last = default.iter().map(|run| run.ordinal).max();
-    let since: BTreeSet<i64> = history
-        .tested
-        .iter()
-        .flat_map(|tested| &tested.recent)
-        .map(|run| run.ordinal)
-        .filter(|ordinal| last.is_none_or(|last| *ordinal > last))
-        .collect();
-    // Plus the default's last run.
-    since.len() as u64 + 1
+fn coin(rate: f64, most: f64, controls: f64, runs: f64) -> f64 {
+    let too_few = (rate * runs - controls).max(0.0);
+    let too_many = (controls - most * runs).max(0.0);
+    rate * (1.0 + BIAS * (too_few - too_many)).clamp(0.5, 1.5)
 }
 
 #[cfg(test)]
 mod tests {
-    use io_autotune_search::math::Portable;
-    use rand::SeedableRng;
+    use io_autotune_search::history::{Phase, Role};
+    use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::testing::{Outcome, finish, grid, normal};
-    use io_autotune_search::history::{Pending, Phase, Role};
 
-    /// A settled phase whose tuned runs take `ratio` times the default's, as letters; `outcome` may
-    /// set another end for a run.
+    /// A settled phase as letters, with the probabilities; `is_resolved` by number of the run.
     fn settled(
-        ratio: f64,
         runs: usize,
         settings: &Settings,
-        outcome: impl Fn(usize, bool) -> Option<Outcome>,
-    ) -> (String, History) {
-        let space = grid(&[6]);
-        let mut world = ChaCha8Rng::seed_from_u64(4);
-        let mut history = History::default();
-        let best = Point(vec![3]);
-        let mut letters = String::new();
+        is_resolved: impl Fn(usize) -> bool,
+    ) -> (String, Vec<f64>) {
+        let mut draws = ChaCha8Rng::seed_from_u64(4);
+        let mut tally = Tally::default();
+        let (mut letters, mut chances) = (String::new(), Vec::new());
         for number in 0..runs {
-            let control = is_due(&space, &history, InFlight::default(), &best, settings);
-            let (role, point) = if control {
-                (Role::Control, space.default_point())
+            let chance = chance(&tally, InFlight::default(), is_resolved(number), settings);
+            let (role, letter) = if draws.random::<f64>() < chance {
+                (Role::Control, 'c')
             } else {
-                (Role::Settled, best.clone())
+                (Role::Settled, 's')
             };
-            let run = Pending {
-                parametrization: space.parametrization(&point),
-                phase: Phase::Settled,
-                role,
-                count: 1,
-            };
-            let mean = if control { 100.0 } else { 100.0 * ratio };
-            let elapsed = Outcome::Elapsed(mean * (0.05 * normal(&mut world)).exponential());
-            finish(
-                &mut history,
-                &run,
-                outcome(number, control).unwrap_or(elapsed),
-            );
-            letters.push(if control { 'c' } else { 's' });
+            tally += Tally::of(Phase::Settled, role);
+            letters.push(letter);
+            chances.push(chance);
         }
-        (letters, history)
+        (letters, chances)
     }
 
-    /// The numbers of runs from each control run to the next.
-    fn gaps(letters: &str) -> Vec<usize> {
-        let places: Vec<usize> = letters.match_indices('c').map(|(place, _)| place).collect();
-        places.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    /// Without a beginning of its own.
+    fn even() -> Settings {
+        Settings {
+            controls_at_first: 0,
+            ..Settings::default()
+        }
+    }
+
+    fn controls(letters: &str) -> usize {
+        letters.matches('c').count()
     }
 
     #[test]
     fn one_in_ten_until_the_gain_is_resolved_then_one_in_twenty() {
-        let settings = Settings::default();
-        let space = grid(&[6]);
-        let (letters, history) = settled(1.0, 400, &settings, |_, _| None);
-        assert!(!is_resolved(&space, &history, &Point(vec![3])));
-        let tens = gaps(&letters).iter().filter(|gap| **gap == 10).count();
-        assert!(letters.starts_with('c') && tens >= 30, "{letters}");
+        let (letters, chances) = settled(2000, &even(), |_| false);
+        assert!((190..=210).contains(&controls(&letters)), "{letters}");
+        assert!(chances.iter().all(|one| (0.049..0.151).contains(one)));
 
-        let (letters, history) = settled(0.5, 400, &settings, |_, _| None);
-        assert!(is_resolved(&space, &history, &Point(vec![3])));
-        assert!(!is_resolved(&space, &history, &space.default_point()));
-        let gaps = gaps(&letters);
-        assert_eq!(gaps[0], 10, "two control runs it takes to resolve a gain");
+        let (letters, chances) = settled(2000, &even(), |number| number >= 100);
+        assert!((95..=135).contains(&controls(&letters)), "{letters}");
         assert!(
-            gaps.len() > 15 && gaps[2..].iter().all(|gap| *gap == 20),
-            "{gaps:?}"
+            chances[100..]
+                .iter()
+                .all(|one| (0.024..0.076).contains(one))
         );
     }
 
     #[test]
-    fn the_default_runs_again_whatever_becomes_of_the_runs() {
+    fn the_first_control_runs_come_faster_and_are_not_saved_later() {
         let settings = Settings::default();
-        let fails = |controls: bool| {
-            let outcome = move |_, control| (control == controls).then_some(Outcome::Failed);
-            settled(0.5, 400, &settings, outcome).0
-        };
-        // Where control runs fail nothing is resolved; they do not follow one another for that.
-        assert!(gaps(&fails(true)).iter().all(|gap| *gap == 10));
-        assert!(
-            gaps(&fails(false))
-                .iter()
-                .all(|gap| (10..=20).contains(gap))
-        );
+        let (letters, chances) = settled(2000, &settings, |_| false);
+        let first = controls(&letters[..96]);
+        assert!((18..=30).contains(&first), "{letters}");
+        assert!(chances[..80].iter().all(|one| (0.12..0.38).contains(one)));
+        assert!(chances[160..].iter().all(|one| *one < 0.151));
+        let later = controls(&letters[96..]);
+        assert!((170..=210).contains(&later), "{later}");
+
+        // Once the gain is resolved nothing is in a hurry.
+        let (letters, chances) = settled(400, &settings, |number| number >= 40);
+        assert!(chances[40..].iter().all(|one| *one < 0.076), "{letters}");
+        assert!((10..=30).contains(&controls(&letters[40..])), "{letters}");
+    }
+
+    #[test]
+    fn a_step_of_a_workflow_is_no_more_often_a_control_run_than_another() {
+        for every in [2, 10] {
+            let settings = Settings {
+                control_every: every,
+                ..even()
+            };
+            let (letters, _) = settled(100_000, &settings, |_| false);
+            let of_step = |step: usize| {
+                let runs = letters.bytes().skip(step).step_by(10);
+                runs.filter(|letter| *letter == b'c').count() as f64
+            };
+            let expected = 10_000.0 / f64::from(every);
+            for step in 0..10 {
+                let seen = of_step(step);
+                assert!(
+                    (seen / expected - 1.0).abs() < 0.1,
+                    "{every}, {step}: {seen}"
+                );
+            }
+        }
     }
 
     #[test]
     fn what_is_in_flight_keeps_the_same_pace() {
-        let (space, settings) = (grid(&[6]), Settings::default());
-        for (ratio, controls) in [(0.5, 50), (1.0, 100)] {
-            let (_, history) = settled(ratio, 60, &settings, |_, _| None);
+        let mut draws = ChaCha8Rng::seed_from_u64(7);
+        for (is_resolved, controls) in [(true, 50), (false, 100)] {
             let mut flying = InFlight::default();
             for _ in 0..1000 {
-                if is_due(&space, &history, flying, &Point(vec![3]), &settings) {
+                let chance = chance(&Tally::default(), flying, is_resolved, &even());
+                if draws.random::<f64>() < chance {
                     flying.controls += 1;
                 } else {
                     flying.settled += 1;
                 }
             }
-            assert!(flying.controls.abs_diff(controls) <= 4, "{flying:?}");
+            assert!(flying.controls.abs_diff(controls) <= 15, "{flying:?}");
         }
     }
 
     #[test]
     fn a_gain_that_is_lost_again_brings_no_burst_of_control_runs() {
-        let settings = Settings::default();
-        let outcome = |number: usize, control: bool| {
-            let elapsed = if number.is_multiple_of(2) {
-                97.0
-            } else {
-                103.0
-            };
-            (number > 300 && !control).then_some(Outcome::Elapsed(elapsed))
-        };
-        let (letters, _) = settled(0.5, 700, &settings, outcome);
-        assert!(gaps(&letters).iter().all(|gap| *gap >= 10), "{letters}");
-        assert!(letters[600..].matches('c').count() >= 5, "{letters}");
+        let resolved = |number| (100..1500).contains(&number);
+        let (letters, chances) = settled(2000, &Settings::default(), resolved);
+        assert!(chances[1500..].iter().all(|one| *one < 0.151), "{letters}");
+        assert!(controls(&letters[1500..]) >= 40, "{letters}");
     }
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use io_autotune_model::Drift;
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::guards::restriction::RestrictedSpace;
@@ -34,6 +34,8 @@ pub struct Epoch<'a> {
     space: &'a Space,
     settings: Cow<'a, Settings>,
     seed: u64,
+    draw: Option<f64>,
+    is_resolved: bool,
     inherited: &'a [Parametrization],
     design: OnceCell<Vec<Point>>,
     surrogates: Option<&'a SurrogateCache>,
@@ -47,6 +49,8 @@ impl<'a> Epoch<'a> {
             space,
             settings: Cow::Borrowed(settings),
             seed,
+            draw: None,
+            is_resolved: false,
             inherited: &[],
             design: OnceCell::new(),
             surrogates: None,
@@ -70,6 +74,23 @@ impl<'a> Epoch<'a> {
     #[must_use]
     pub fn with_cache(mut self, surrogates: &'a SurrogateCache) -> Self {
         self.surrogates = Some(surrogates);
+        self
+    }
+
+    /// With a number from 0 to 1 (exclusive) for the next suggestion: below the probability of a
+    /// control run, it is one. A service draws it where users cannot know it and stores it; without,
+    /// it comes from the seed.
+    #[must_use]
+    pub fn with_draw(mut self, draw: f64) -> Self {
+        self.draw = Some(draw);
+        self
+    }
+
+    /// With whether a gain or a loss of the choice is claimed ([`evidence`](crate::evidence)), which
+    /// makes control runs seldom.
+    #[must_use]
+    pub fn with_resolved(mut self, is_resolved: bool) -> Self {
+        self.is_resolved = is_resolved;
         self
     }
 
@@ -110,8 +131,9 @@ impl<'a> Epoch<'a> {
     /// 6. *Search*: what the method proposes, while the budget lasts.
     /// 7. When the budget is spent, nothing is left or `settings.stop` is met: wait for exploring
     ///    runs in flight, then confirm a best parametrization that has one run by a second.
-    /// 8. *Settled*, for good: the recommended parametrization, with one control run in
-    ///    `control_every` runs, or in `control_every_resolved` once the gain is resolved.
+    /// 8. *Settled*, for good: the recommended parametrization, or a control run, by a
+    ///    [draw](Epoch::with_draw): on average one in `control_every` runs, or in
+    ///    `control_every_resolved` once the gain is resolved.
     ///
     /// Never fails or panics: entries that do not fit the space are ignored.
     pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
@@ -383,6 +405,7 @@ impl Chooser<'_> {
             role,
             parametrization: self.view.space.parametrization(point),
             reason,
+            control_chance: None,
         }
     }
 
@@ -498,6 +521,10 @@ impl Chooser<'_> {
         rng
     }
 
+    fn draw(&self) -> f64 {
+        self.epoch.draw.unwrap_or_else(|| self.rng().random())
+    }
+
     fn stopped(&self) -> Option<Stopped> {
         let within = self.explored() < u64::from(self.epoch.settings.budget);
         if !within {
@@ -561,23 +588,23 @@ impl Chooser<'_> {
     fn settled(&self) -> Suggestion {
         let default = self.view.default_known();
         let best = recommend::recommend(&self.view, self.method());
-        let recommended = best
-            .as_ref()
-            .and_then(|best| self.view.space.validate(&best.parametrization).ok());
         let in_flight = InFlight {
             controls: self.in_flight(Role::Control),
             settled: self.in_flight(Role::Settled),
         };
-        let control_is_due = self.epoch.settings.controls
-            && control_runs::is_due(
-                self.view.space,
-                self.history,
+        let control_chance = self.epoch.settings.controls.then(|| {
+            control_runs::chance(
+                &self.history.tally,
                 in_flight,
-                recommended.as_ref().unwrap_or(&self.view.default),
+                self.epoch.is_resolved,
                 &self.epoch.settings,
-            );
-        if control_is_due {
-            return self.control(Phase::Settled);
+            )
+        });
+        if control_chance.is_some_and(|chance| self.draw() < chance) {
+            return Suggestion {
+                control_chance,
+                ..self.control(Phase::Settled)
+            };
         }
         let (parametrization, mean, n) = match best {
             Some(best) => (best.parametrization, Some(best.mean), best.n),
@@ -595,6 +622,7 @@ impl Chooser<'_> {
                 is_default,
                 stopped: self.stopped(),
             },
+            control_chance,
         }
     }
 }

@@ -96,6 +96,7 @@ fn of_parent(
             n: known.count(),
             inherited: true,
         },
+        control_chance: None,
     }
 }
 
@@ -122,5 +123,6 @@ fn instead_of_exploring(
             n,
             inherited: false,
         },
+        control_chance: None,
     }
 }

@@ -35,7 +35,11 @@ pub struct Settings {
     pub exploring: u32,
     /// Whether there are control runs: always on a site, not in searches outside Slurm.
     pub controls: bool,
-    /// Settled: one run in this many is a control run until the gain is resolved; at least 2.
+    /// Settled: how many control runs come faster than the others, which brings a proof nearer.
+    pub controls_at_first: u32,
+    /// One run in this many is one of them; `control_every` if that is less.
+    pub control_every_at_first: u32,
+    /// Then one run in this many is a control run until the gain is resolved; at least 2.
     pub control_every: u32,
     /// The same once the gain is resolved; `control_every` if that is more.
     pub control_every_resolved: u32,
@@ -67,6 +71,8 @@ impl Default for Settings {
             budget: 50,
             exploring: 8,
             controls: true,
+            controls_at_first: 24,
+            control_every_at_first: 4,
             control_every: 10,
             control_every_resolved: 20,
             surrogate_genetic: SurrogateGenetic::default(),
@@ -140,6 +146,13 @@ impl Settings {
                 allowed: "true, because a study's gain is measured by its control runs".to_owned(),
             });
         }
+        whole("controls_at_first", self.controls_at_first, 0, 1_000_000)?;
+        whole(
+            "control_every_at_first",
+            self.control_every_at_first,
+            2,
+            1_000_000,
+        )?;
         whole("control_every", self.control_every, 2, 1_000_000)?;
         whole(
             "control_every_resolved",
@@ -195,6 +208,11 @@ mod tests {
             )
             .replacen(r#""default": {"#, r#""surrogate-genetic": {"#, 1)
             .replacen(r#""loss": {"#, r#""regret": {"#, 1)
+            .replacen(
+                r#""control_every": 10"#,
+                "\"controls_at_first\": 24,\n  \"control_every_at_first\": 4,\n  \"control_every\": 10",
+                1,
+            )
             // A setting that is added to a table comes after its others.
             .replacen(
                 "\"design_points\": 3\n  }",
@@ -260,12 +278,14 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 38] = [
+        let edits: [(&str, Edit); 40] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("controls", |s| s.controls = false),
             ("budget", |s| s.budget = s.design_points - 1),
             ("exploring", |s| s.exploring = 0),
+            ("controls_at_first", |s| s.controls_at_first = 1_000_001),
+            ("control_every_at_first", |s| s.control_every_at_first = 1),
             ("control_every", |s| s.control_every = 1),
             ("control_every_resolved", |s| s.control_every_resolved = 1),
             ("max_baseline_cv", |s| s.max_baseline_cv = f64::NAN),

@@ -171,7 +171,7 @@ mod tests {
         );
         let exploring = seen.iter().filter(|(role, _)| role.explores()).count();
         assert!((30..=31).contains(&exploring), "{exploring}");
-        assert_eq!(seen.last().unwrap().0, Role::Settled);
+        assert!(seen.iter().any(|(role, _)| *role == Role::Settled));
     }
 
     #[test]

@@ -73,6 +73,8 @@ pub(super) async fn start(
         settings: &service.settings,
         surrogates: Some(&service.surrogates),
         busy: None,
+        // Of the system's randomness: nobody can tell beforehand which runs are control runs.
+        draw: rand::random(),
     };
     let ask = || async {
         let started = retried(|| started(&service, &new, &occasion)).await?;

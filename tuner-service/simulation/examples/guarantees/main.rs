@@ -11,7 +11,7 @@ mod yuen;
 
 use std::io::Write;
 
-use measure::{coverage, detectable, null, power};
+use measure::{coverage, detectable, null, power, until_claim};
 use world::{WORLDS, What, World};
 
 type Failure = Box<dyn std::error::Error>;
@@ -53,6 +53,7 @@ fn main() -> Result<(), Failure> {
     )?;
     nulls(out, &worlds, studies, seed)?;
     coverages(out, &worlds, studies, seed + 1)?;
+    until_claims(out, studies.min(400), seed + 4)?;
     detectables(out, studies.min(400), seed + 2)?;
     beside(out, studies.min(1000), seed + 3)?;
     Ok(writeln!(out, "{MIXED}")?)
@@ -60,7 +61,7 @@ fn main() -> Result<(), Failure> {
 
 const WORDS: &str = "\
 - Noise is log-normal. One run in 16 is an outlier, 30 to 60 % slower.
-- *Drift* makes everything slower over 700 runs.
+- *Drift* makes everything slower over 560 runs.
 - *Heavy tails*: noise of the same standard deviation is Student's with 3 degrees of freedom.
 - *Episodes*: the machine is busy for 10 h of 110 h on average; runs, 2 h apart, take twice as long.
 - *With memory*: as much noise again comes from an autoregression with the coefficient 0.9.
@@ -83,8 +84,8 @@ fn nulls(
         out,
         "Studies without an effect",
         "What was chosen is the best of 13 parametrizations by 3 runs each, which all take what the default takes.\n\
-         700 runs follow, every tenth a control run. Each study is looked at 140 times: after each control run, and\n\
-         after the tuned runs around it. Promised: a false claim in at most 5 % of studies, over all their looks.",
+         About 560 runs follow, with 70 control runs among them. Each study is looked at 140 times: after each control\n\
+         run, and before the next one. Promised: a false claim in at most 5 % of studies, over all their looks.",
         &[
             "world",
             "claimed falsely, ever",
@@ -104,12 +105,9 @@ fn nulls(
     }
     writeln!(
         out,
-        "\nThe last two columns are not what the report does: an interval made for one look, looked at after each\n\
-         ten runs; and a gain of 8 % or more of the chosen parametrization's three runs over four runs of the\n\
-         default from the start.\n\n\
-         **Known defect: the promise is broken for workflows.** Control runs are spaced evenly. Where the number of\n\
-         steps divides their distance, all control runs are of the same step, and the step's time is taken for the\n\
-         default's. Seven steps, which do not divide ten, do no harm. The cure is to draw the control runs by chance."
+        "\nThe last two columns are not what the report does: an interval made for one look, looked at before\n\
+         each control run; and a gain of 8 % or more of the chosen parametrization's three runs over four runs of the\n\
+         default from the start. Steps of a workflow meet control runs by chance, as the engine draws them."
     )?;
     Ok(())
 }
@@ -132,8 +130,46 @@ fn coverages(
     }
     writeln!(
         out,
-        "\nUnequal noise is corrected for, yet no theorem covers it. Workflows break this promise too."
+        "\nUnequal noise is corrected for, yet no theorem covers it."
     )?;
+    Ok(())
+}
+
+fn until_claims(out: &mut impl Write, studies: u64, seed: u64) -> Result<(), Failure> {
+    section(
+        out,
+        "Runs to a claim",
+        "From the choice to the first claim of a gain, in runs, control runs included: the median of studies, and what\n\
+         four of five have reached; - if not in a life of 70 control runs. The search's runs come before. *Evenly*: one\n\
+         control run in ten from the beginning, as before `controls_at_first` was.",
+        &[
+            "noise",
+            "gain",
+            "median",
+            "four of five",
+            "evenly: median",
+            "four of five",
+        ],
+    )?;
+    for noise in [0.05, 0.10, 0.17, 0.30] {
+        let world = World::new("", noise, What::Nothing);
+        for gain in [0.05, 0.10, 0.20, 0.50] {
+            let [ours, evenly] =
+                [false, true].map(|is_even| until_claim(&world, gain, is_even, studies, seed));
+            let cells = [ours, evenly].concat();
+            let cells: Vec<String> = cells
+                .into_iter()
+                .map(|runs| runs.map_or_else(|| "-".to_owned(), |runs| runs.to_string()))
+                .collect();
+            writeln!(
+                out,
+                "| {:.0}% | {:.0}% | {} |",
+                100.0 * noise,
+                100.0 * gain,
+                cells.join(" | ")
+            )?;
+        }
+    }
     Ok(())
 }
 
@@ -146,7 +182,7 @@ fn detectables(out: &mut impl Write, studies: u64, seed: u64) -> Result<(), Fail
         out,
         "The smallest detectable gain",
         &format!(
-            "Claimed in 80 % of {studies} studies after so many control runs, nine times as many tuned runs beside them. A\n\
+            "Claimed in 80 % of {studies} studies after so many control runs, with the tuned runs around them. A\n\
              dash: not even 70 %."
         ),
         &head,

@@ -139,6 +139,35 @@ pub(crate) fn power(
     power
 }
 
+/// The tuned and control runs from the choice to the claim: the median of studies, and what four of
+/// five have reached; none beyond a life.
+pub(crate) fn until_claim(
+    world: &World,
+    share: f64,
+    is_even: bool,
+    studies: u64,
+    seed: u64,
+) -> [Option<usize>; 2] {
+    let mut until: Vec<usize> = (0..studies)
+        .map(|number| {
+            let mut study = Study::new(world, log_ratio(share), of(seed, number));
+            if is_even {
+                study = study.evenly();
+            }
+            let mut claimed = usize::MAX;
+            study.settled(CONTROLS, |now, _, _| {
+                if now.evidence.gain(1).verdict == GainVerdict::Faster {
+                    claimed = claimed.min(now.control.len() + now.tuned.len());
+                }
+            });
+            claimed
+        })
+        .collect();
+    until.sort_unstable();
+    let quantile = |share: f64| until[((until.len() - 1) as f64 * share) as usize];
+    [0.5, 0.8].map(|share| Some(quantile(share)).filter(|runs| *runs != usize::MAX))
+}
+
 pub(crate) fn log_ratio(gain: f64) -> f64 {
     -(-gain).ln_1p()
 }

@@ -1,15 +1,14 @@
 //! Studies with a known truth, for the example and the tests.
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
-use io_autotune_engine::{Phase, Role};
+use io_autotune_engine::{Phase, Role, Settings, control_chance};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// After the search, the middle one of every ten runs is a control run.
-pub(crate) const EVERY: usize = 10;
-const MIDDLE: usize = 4;
 /// The control runs of a study's life.
 pub(crate) const CONTROLS: usize = 70;
+/// About as many runs have them.
+pub(crate) const RUNS: usize = 560;
 /// The search's parametrizations, and the runs of each.
 const CANDIDATES: usize = 13;
 const CANDIDATE_RUNS: usize = 3;
@@ -149,7 +148,7 @@ impl Surroundings {
     /// The influence on the next run's log elapsed.
     fn next(&mut self, rng: &mut ChaCha8Rng) -> f64 {
         let hour = GAP * f64::from(self.run);
-        let share = f64::from(self.run) / (CONTROLS * EVERY) as f64;
+        let share = f64::from(self.run) / RUNS as f64;
         self.run += 1;
         match self.what {
             What::Nothing => 0.0,
@@ -177,6 +176,7 @@ impl Surroundings {
 
 pub(crate) struct Study<'a> {
     world: &'a World,
+    settings: Settings,
     rng: ChaCha8Rng,
     surroundings: Surroundings,
     ordinal: i64,
@@ -197,6 +197,7 @@ impl<'a> Study<'a> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         Study {
             world,
+            settings: Settings::default(),
             surroundings: Surroundings::new(world, &mut rng),
             rng,
             ordinal: 0,
@@ -212,6 +213,12 @@ impl<'a> Study<'a> {
     /// The same with another time of the default.
     pub(crate) fn of(self, seconds: f64) -> Self {
         Study { seconds, ..self }
+    }
+
+    /// The same with control runs at one rate from the beginning.
+    pub(crate) fn evenly(mut self) -> Self {
+        self.settings.controls_at_first = 0;
+        self
     }
 
     /// Makes and records a run; returns its log elapsed. `log_ratio` is none for the default.
@@ -265,30 +272,38 @@ impl<'a> Study<'a> {
     }
 
     /// Continues for so many control runs with the tuned runs around them. `look` gets their number
-    /// after each control run and, with `is_whole` set, after each block of ten.
+    /// after each control run and, with `is_whole` set, before the next one.
     pub(crate) fn settled(
         &mut self,
         controls: usize,
         mut look: impl FnMut(&Study<'_>, usize, bool),
     ) {
-        for seen in 1..=controls {
-            for place in 0..EVERY {
-                let is_control = place == MIDDLE;
-                let (role, log_ratio) = if is_control {
-                    (Role::Control, None)
-                } else {
-                    (Role::Settled, Some(self.log_ratio))
-                };
-                let log = self.run(Phase::Settled, role, log_ratio);
-                let logs = if is_control {
-                    &mut self.control
-                } else {
-                    &mut self.tuned
-                };
-                logs.insert(logs.partition_point(|one| *one < log), log);
-                if is_control || place + 1 == EVERY {
-                    look(self, seen, !is_control);
-                }
+        let (mut seen, mut runs) = (0, 0);
+        loop {
+            // A claimed gain would only make control runs more seldom.
+            let chance = control_chance(&self.settings, seen as u64, runs, false);
+            let is_control = self.rng.random::<f64>() < chance;
+            if is_control && seen > 0 {
+                look(self, seen, true);
+            }
+            if is_control && seen == controls {
+                return;
+            }
+            runs += 1;
+            let (role, log_ratio, logs) = if is_control {
+                (Role::Control, None, &mut self.control)
+            } else {
+                (Role::Settled, Some(self.log_ratio), &mut self.tuned)
+            };
+            let mut logs = std::mem::take(logs);
+            let log = self.run(Phase::Settled, role, log_ratio);
+            logs.insert(logs.partition_point(|one| *one < log), log);
+            if is_control {
+                self.control = logs;
+                seen += 1;
+                look(self, seen, false);
+            } else {
+                self.tuned = logs;
             }
         }
     }

@@ -16,6 +16,7 @@ const SEVENTH: &str = include_str!("../../../../migrations/0007_taken_runs.sql")
 const EIGHTH: &str = include_str!("../../../../migrations/0008_unmerged.sql");
 const NINTH: &str = include_str!("../../../../migrations/0009_recurrences.sql");
 const TENTH: &str = include_str!("../../../../migrations/0010_heeds.sql");
+const ELEVENTH: &str = include_str!("../../../../migrations/0011_assessments.sql");
 const TWELFTH: &str = include_str!("../../../../migrations/0012_starts.sql");
 const THIRTEENTH: &str = include_str!("../../../../migrations/0013_names.sql");
 const FIFTEENTH: &str = include_str!("../../../../migrations/0015_listed.sql");
@@ -199,6 +200,8 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
         apply(&mut connection, NINTH).await;
         apply(&mut connection, TENTH).await;
         apply(&mut connection, START_EVERY_HOUR).await;
+        let (tables, _views) = ELEVENTH.split_once("create view").unwrap();
+        apply(&mut connection, tables).await;
         apply(&mut connection, TWELFTH).await;
         apply(&mut connection, THIRTEENTH).await;
         apply(&mut connection, FIFTEENTH).await;

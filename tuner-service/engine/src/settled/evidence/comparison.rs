@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::curve::Curve;
 use super::ranks::{self, LogMoment, MOST_TUNED};
-use crate::settled::gain::quantile;
+use crate::settled::mean_interval::quantile;
 
 /// The probability of a false effect over a study's life, half for each direction.
 pub(super) const ERROR: f64 = 0.05;

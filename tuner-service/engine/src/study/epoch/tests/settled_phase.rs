@@ -56,12 +56,18 @@ fn a_lucky_single_run_is_confirmed_and_not_recommended() {
     assert_eq!(waiting.parametrization, best.parametrization);
 
     finish(&mut history, &started(&confirm), Outcome::Elapsed(150.0));
-    let control = suggest(&space, &history, &[], &settings, SEED);
+    let drawn = |draw| {
+        let epoch = Epoch::new(&space, &settings, SEED).with_draw(draw);
+        epoch.suggest(&history, &[])
+    };
+    let control = drawn(0.2499);
     assert_eq!(
         (control.phase, control.role),
         (Phase::Settled, Role::Control)
     );
-    let settled = suggest(&space, &history, &[started(&control)], &settings, SEED);
+    let settled = drawn(0.25);
+    assert_eq!(control.control_chance, Some(0.25));
+    assert_eq!(settled.control_chance, Some(0.25));
     assert_eq!(settled.role, Role::Settled);
     assert_eq!(settled.parametrization, best.parametrization);
     assert_eq!(
@@ -108,10 +114,11 @@ fn confirmation_ends_when_it_cannot_be_had() {
 }
 
 #[test]
-fn settled_runs_alternate_with_control_runs_as_set() {
+fn settled_runs_are_control_runs_as_often_as_set() {
     let space = grid(&[6, 6, 3, 4]);
-    for (control_every, expected) in [(2, "cscscscscs"), (3, "csscsscssc"), (10, "csssssssss")] {
+    for control_every in [2, 3, 10] {
         let settings = Settings {
+            controls_at_first: 0,
             control_every,
             budget: 15,
             ..published()
@@ -126,23 +133,26 @@ fn settled_runs_alternate_with_control_runs_as_set() {
         );
         // At once in flight, and one after the other.
         let mut pending = Vec::new();
-        let letter = |s: &Suggestion| if s.role == Role::Control { 'c' } else { 's' };
-        let parallel: String = (0..10)
+        let is_control = |s: &Suggestion| u32::from(s.role == Role::Control);
+        let parallel: u32 = (0..200)
             .map(|_| {
                 let suggestion = suggest(&space, &history, &pending, &settings, SEED);
                 assert_eq!(suggestion.phase, Phase::Settled);
                 pending.push(started(&suggestion));
-                letter(&suggestion)
+                is_control(&suggestion)
             })
-            .collect();
-        let serial: String = (0..10)
+            .sum();
+        let serial: u32 = (0..200)
             .map(|_| {
                 let suggestion = suggest(&space, &history, &[], &settings, SEED);
                 finish(&mut history, &started(&suggestion), Outcome::Elapsed(95.0));
-                letter(&suggestion)
+                is_control(&suggestion)
             })
-            .collect();
-        assert_eq!((parallel.as_str(), serial.as_str()), (expected, expected));
+            .sum();
+        for controls in [parallel, serial] {
+            let expected = 200 / control_every;
+            assert!(controls.abs_diff(expected) <= 8, "{controls} of {expected}");
+        }
     }
 }
 
