@@ -45,6 +45,10 @@ def test_a_study_tunes_and_its_settled_runs_beat_the_default(site: Site) -> None
     assert study["gain"]["gain"] > 0.0, f"the tuned runs are slower: {study}"
     assert study["differs"], "the default itself is recommended"
     check_numbers(study, site.history(APPLICATION, ALICE))
+    # What was drawn is kept with the decision: nobody else's secret is needed to make it again.
+    for run in [run for run in judged if run["phase"] == "settled"]:
+        (replay,) = site.ask(ALICE, "explain", str(run["job_id"]), "--replay")
+        assert replay["same"], replay
 
 
 def test_few_of_the_jobs_that_run_at_once_explore(site: Site) -> None:
