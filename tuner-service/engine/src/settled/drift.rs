@@ -26,8 +26,6 @@ use io_autotune_search::math::Portable;
 const LEAST: usize = 3;
 /// An advantage uses up to this many settled runs before the control run, and as many after it.
 const AROUND: usize = 8;
-/// At most one run in this many is a control run: the advantage's series is that much shorter.
-const CONTROL_EVERY: f64 = 10.0;
 /// The false alarm rate per number is this times `exp(-h^2 / 2)`. By simulation, which the tests
 /// repeat, for 35 to 700 numbers and h from 2.3 to 4.5.
 const LOOKS: f64 = 0.3;
@@ -74,7 +72,9 @@ pub fn drift(runs: &[SettledRun], settings: &DriftSettings) -> Option<Drift> {
             return Some(found);
         }
     }
-    let seen = change(&watched.advantages, threshold(rate * CONTROL_EVERY))?;
+    // The advantage's series is that much shorter.
+    let every = (watched.tuned.len() + watched.advantages.len()) / watched.advantages.len().max(1);
+    let seen = change(&watched.advantages, threshold(rate * every as f64))?;
     let (before, after) = watched.advantages.split_at(seen.at);
     let by = median(after)? - median(before)?;
     let found = watched.tell(Changed::Advantage, watched.control_places[seen.at], seen);
