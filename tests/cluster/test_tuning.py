@@ -46,8 +46,9 @@ def test_a_study_tunes_and_its_settled_runs_beat_the_default(site: Site) -> None
     assert study["differs"], "the default itself is recommended"
     check_numbers(study, site.history(APPLICATION, ALICE))
     # What was drawn is kept with the decision: nobody else's secret is needed to make it again.
-    for run in [run for run in judged if run["phase"] == "settled"]:
-        (replay,) = site.ask(ALICE, "explain", str(run["job_id"]), "--replay")
+    for role in ("control", "settled"):
+        drawn = next(run for run in reversed(judged) if run["role"] == role)
+        (replay,) = site.ask(ALICE, "explain", str(drawn["job_id"]), "--replay")
         assert replay["same"], replay
 
 
