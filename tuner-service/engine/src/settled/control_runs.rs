@@ -1,39 +1,12 @@
 //! How likely a settled epoch runs the default, so that the gain stays measured against the present.
 //! Which runs do is drawn: at fixed distances they would always meet the same step of a workflow.
 
-use io_autotune_search::history::Tally;
-
 use crate::study::settings::Settings;
 
 /// The share by which one control run too many or too few changes the probability. So little that
 /// the bounds are seldom met: there the probability would depend on the number of runs modulo
 /// `control_every`, and so on the step of a workflow.
 const BIAS: f64 = 0.1;
-
-/// The settled phase's runs in flight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct InFlight {
-    pub(crate) controls: u64,
-    /// Runs of the recommended parametrization.
-    pub(crate) settled: u64,
-}
-
-/// The probability that the next run of a settled epoch is a control run: see [`control_chance`].
-pub(crate) fn chance(
-    tally: &Tally,
-    in_flight: InFlight,
-    is_resolved: bool,
-    settings: &Settings,
-) -> f64 {
-    let controls = tally.settled_controls.saturating_add(in_flight.controls);
-    let others = tally.settled.saturating_add(in_flight.settled);
-    control_chance(
-        settings,
-        controls,
-        controls.saturating_add(others),
-        is_resolved,
-    )
-}
 
 /// The probability of a control run after `controls` in `runs` runs of a settled epoch.
 ///
@@ -68,7 +41,6 @@ fn coin(rate: f64, most: f64, controls: f64, runs: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use io_autotune_search::history::{Phase, Role};
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
@@ -81,17 +53,12 @@ mod tests {
         is_resolved: impl Fn(usize) -> bool,
     ) -> (String, Vec<f64>) {
         let mut draws = ChaCha8Rng::seed_from_u64(4);
-        let mut tally = Tally::default();
-        let (mut letters, mut chances) = (String::new(), Vec::new());
+        let (mut letters, mut chances, mut controls) = (String::new(), Vec::new(), 0);
         for number in 0..runs {
-            let chance = chance(&tally, InFlight::default(), is_resolved(number), settings);
-            let (role, letter) = if draws.random::<f64>() < chance {
-                (Role::Control, 'c')
-            } else {
-                (Role::Settled, 's')
-            };
-            tally += Tally::of(Phase::Settled, role);
-            letters.push(letter);
+            let chance = control_chance(settings, controls, number as u64, is_resolved(number));
+            let is_control = draws.random::<f64>() < chance;
+            controls += u64::from(is_control);
+            letters.push(if is_control { 'c' } else { 's' });
             chances.push(chance);
         }
         (letters, chances)
@@ -161,23 +128,6 @@ mod tests {
                     "{every}, {step}: {seen}"
                 );
             }
-        }
-    }
-
-    #[test]
-    fn what_is_in_flight_keeps_the_same_pace() {
-        let mut draws = ChaCha8Rng::seed_from_u64(7);
-        for (is_resolved, controls) in [(true, 50), (false, 100)] {
-            let mut flying = InFlight::default();
-            for _ in 0..1000 {
-                let chance = chance(&Tally::default(), flying, is_resolved, &even());
-                if draws.random::<f64>() < chance {
-                    flying.controls += 1;
-                } else {
-                    flying.settled += 1;
-                }
-            }
-            assert!(flying.controls.abs_diff(controls) <= 15, "{flying:?}");
         }
     }
 

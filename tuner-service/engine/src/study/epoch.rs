@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
-use crate::settled::control_runs::{self, InFlight};
+use crate::settled::control_runs::control_chance;
 use crate::study::recommend::{self, Recommendation, first_of};
 use crate::study::settings::Settings;
 use crate::study::stopping;
@@ -21,7 +21,7 @@ use io_autotune_model::reason::{BestKnownBecause, NoHeadroom, Reason, Stopped, S
 use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::history::by_point::{MIN_RUNS, View};
 use io_autotune_search::history::quarantine::Quarantined;
-use io_autotune_search::history::{History, Pending, Phase, Role};
+use io_autotune_search::history::{History, Pending, Phase, Role, Tally};
 use io_autotune_search::latin_hypercube::latin_hypercube;
 use io_autotune_search::regret::{self, ExpectedRegret};
 use io_autotune_search::surrogate::cache::SurrogateCache;
@@ -132,8 +132,7 @@ impl<'a> Epoch<'a> {
     /// 7. When the budget is spent, nothing is left or `settings.stop` is met: wait for exploring
     ///    runs in flight, then confirm a best parametrization that has one run by a second.
     /// 8. *Settled*, for good: the recommended parametrization, or a control run, by a
-    ///    [draw](Epoch::with_draw): on average one in `control_every` runs, or in
-    ///    `control_every_resolved` once the gain is resolved.
+    ///    [draw](Epoch::with_draw), as often as [`control_chance`] says.
     ///
     /// Never fails or panics: entries that do not fit the space are ignored.
     pub fn suggest(&self, history: &History, pending: &[Pending]) -> Suggestion {
@@ -586,26 +585,30 @@ impl Chooser<'_> {
     }
 
     fn settled(&self) -> Suggestion {
-        let default = self.view.default_known();
-        let best = recommend::recommend(&self.view, self.method());
-        let in_flight = InFlight {
-            controls: self.in_flight(Role::Control),
-            settled: self.in_flight(Role::Settled),
-        };
-        let control_chance = self.epoch.settings.controls.then(|| {
-            control_runs::chance(
-                &self.history.tally,
-                in_flight,
-                self.epoch.is_resolved,
-                &self.epoch.settings,
-            )
-        });
+        let Tally {
+            settled,
+            settled_controls,
+            ..
+        } = self.history.tally;
+        let controls = settled_controls.saturating_add(self.in_flight(Role::Control));
+        let others = settled.saturating_add(self.in_flight(Role::Settled));
+        let runs = controls.saturating_add(others);
+        let Epoch {
+            settings,
+            is_resolved,
+            ..
+        } = self.epoch;
+        let control_chance = settings
+            .controls
+            .then(|| control_chance(settings, controls, runs, *is_resolved));
         if control_chance.is_some_and(|chance| self.draw() < chance) {
             return Suggestion {
                 control_chance,
                 ..self.control(Phase::Settled)
             };
         }
+        let default = self.view.default_known();
+        let best = recommend::recommend(&self.view, self.method());
         let (parametrization, mean, n) = match best {
             Some(best) => (best.parametrization, Some(best.mean), best.n),
             None => (self.view.space.default(), None, default.count()),

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 /// The control runs of a study's life.
 pub(crate) const CONTROLS: usize = 70;
 /// About as many runs have them.
-pub(crate) const RUNS: usize = 560;
+const RUNS: usize = 560;
 /// The search's parametrizations, and the runs of each.
 const CANDIDATES: usize = 13;
 const CANDIDATE_RUNS: usize = 3;
@@ -290,20 +290,21 @@ impl<'a> Study<'a> {
                 return;
             }
             runs += 1;
-            let (role, log_ratio, logs) = if is_control {
-                (Role::Control, None, &mut self.control)
+            let (role, log_ratio) = if is_control {
+                (Role::Control, None)
             } else {
-                (Role::Settled, Some(self.log_ratio), &mut self.tuned)
+                (Role::Settled, Some(self.log_ratio))
             };
-            let mut logs = std::mem::take(logs);
             let log = self.run(Phase::Settled, role, log_ratio);
+            let logs = if is_control {
+                &mut self.control
+            } else {
+                &mut self.tuned
+            };
             logs.insert(logs.partition_point(|one| *one < log), log);
             if is_control {
-                self.control = logs;
                 seen += 1;
                 look(self, seen, false);
-            } else {
-                self.tuned = logs;
             }
         }
     }

@@ -5,6 +5,8 @@ use crate::testing::{
     Outcome, best_known, finish, grid, history, published, recommend, started, suggest, tested,
 };
 use io_autotune_search::history::Tally;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 const SEED: u64 = 42;
 
@@ -153,6 +155,31 @@ fn settled_runs_are_control_runs_as_often_as_set() {
             let expected = 200 / control_every;
             assert!(controls.abs_diff(expected) <= 8, "{controls} of {expected}");
         }
+    }
+}
+
+#[test]
+fn what_is_in_flight_keeps_the_same_pace() {
+    let space = grid(&[6]);
+    let settings = Settings {
+        controls_at_first: 0,
+        ..published()
+    };
+    let mut history = history(vec![tested(&space, &[3], &[90.0, 94.0], 5)], 0, 0);
+    history.tally.settled = 1;
+    let mut draws = ChaCha8Rng::seed_from_u64(7);
+    for (is_resolved, controls) in [(true, 50), (false, 100)] {
+        let epoch = |draw| {
+            Epoch::new(&space, &settings, SEED)
+                .with_resolved(is_resolved)
+                .with_draw(draw)
+        };
+        let mut pending = [0.0, 1.0].map(|draw| started(&epoch(draw).suggest(&history, &[])));
+        for _ in 0..1000 {
+            let next = epoch(draws.random()).suggest(&history, &pending);
+            pending[usize::from(next.role == Role::Settled)].count += 1;
+        }
+        assert!(pending[0].count.abs_diff(controls) <= 15, "{pending:?}");
     }
 }
 
