@@ -18,7 +18,7 @@ TREE = roots.TREE
 DIRECTORY = Path("/var/lib/io-autotune-series")
 """Where the roots are kept."""
 PAGE = TREE / "docs/measurements/series.md"
-STAGED = ("stage/bin", "stage/share", "workloads/lives", "workloads/storm")
+STAGED = ("stage/bin", "stage/share", *(f"workloads/{name}" for name in ("flood", "lives", "storm")))
 """The programs in Rust: built on the host, run in every root. All else is compiled inside."""
 NO_TESTS = 5
 """pytest's exit status when a module has none but slow tests."""

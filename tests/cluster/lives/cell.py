@@ -501,7 +501,9 @@ def _check_shown(cell: Cell, runs: Sequence[Json]) -> None:
         return
     assert explained.returncode == 0, explained.stderr
     blocks = re.split(r"(?m)^(?=job  )", explained.stdout)[1:]
-    history = cell.site.tuner(ALICE, "history", "--study", str(runs[0]["study_id"])).stdout
+    listed = cell.site.tuner(ALICE, "history", "--study", str(runs[0]["study_id"]))
+    assert listed.returncode == 0, listed.stderr
+    history = listed.stdout
     for run, block in zip(runs, blocks, strict=True):
         restarts = run["restart_count"]
         shown = f"{cell.job_id} (restart {restarts})" if restarts else str(cell.job_id)
