@@ -22,6 +22,9 @@ const RUNS_PAGE: usize = 500;
 
 /// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
+/// How often a first answer is asked for, and each later page.
+const FEW: u32 = 3;
+const MANY: u32 = 20;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -206,28 +209,31 @@ impl Service {
         }
     }
 
-    /// A page of a list. Beyond the quota the next ones of a long list wait for their turn: the
-    /// service delays its refusals.
+    /// A page of a list: the next ones of a long list wait longer for their turn.
     async fn page<A: DeserializeOwned>(&self, path: &str, is_first: bool) -> Result<A, CliError> {
-        const TRIES: usize = 20;
-        let mut tries = if is_first { 1 } else { TRIES };
-        loop {
-            tries -= 1;
-            match self.get(path).await {
-                Err(CliError::Client(ClientError::Refused { status: 429, .. })) if tries > 0 => {}
-                answer => return answer,
-            }
-        }
+        self.in_turn(path, if is_first { FEW } else { MANY }).await
     }
 
     async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, CliError> {
-        let call = Call::<()> {
+        self.in_turn(path, FEW).await
+    }
+
+    /// Asks up to so many times while the user's quota is spent: another command of a script may
+    /// have just spent it. The service delays its refusals.
+    async fn in_turn<A: DeserializeOwned>(&self, path: &str, tries: u32) -> Result<A, CliError> {
+        let call = || Call::<()> {
             method: Method::Get,
             path,
             body: None,
             idempotent: true,
         };
-        Ok(self.client.call(call, DEADLINE).await?)
+        for _ in 1..tries {
+            match self.client.call(call(), DEADLINE).await {
+                Err(ClientError::Refused { status: 429, .. }) => {}
+                answer => return Ok(answer?),
+            }
+        }
+        Ok(self.client.call(call(), DEADLINE).await?)
     }
 }
 

@@ -28,8 +28,8 @@ pub use io_autotune_baselines::{
 pub use io_autotune_model::{
     Acquisition, BestKnownBecause, Changed, Comparison, Condition, Constraint, DRIFT_RUNS, Domain,
     Drift, History, IneffectiveParameter, MOST_MEASURES, Mixture, Moments, NoHeadroom,
-    ObservedValue, Parameter, ParameterEffect, ParameterEffects, Parametrization, Pending, Phase,
-    Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError, SettledRun, Space, SpaceError,
+    ObservedValue, Outlook, Parameter, ParameterEffect, ParameterEffects, Parametrization, Pending,
+    Phase, Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError, SettledRun, Space, SpaceError,
     Stopped, Suggestion, Tally, Tested, UnknownWord, Value, carried, carried_parametrization,
 };
 pub use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError};
@@ -50,4 +50,4 @@ pub use study::warm_start::MOST_INHERITED;
 
 /// The version that is stored with every suggestion, since a replay needs the same one. It changes
 /// when an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 4";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 5";

@@ -13,7 +13,7 @@ pub struct Assessment {
     pub epoch: i32,
     /// The gain of the parametrization that the epoch has chosen.
     pub gain: Gain,
-    /// The effect of each parametrization that was ever chosen and compared.
+    /// The effect of each comparison: one for an epoch.
     pub effects: Vec<Effect>,
     /// The findings of the epoch.
     pub findings: Vec<Finding>,
@@ -43,8 +43,21 @@ impl GainVerdict {
     }
 }
 
-/// The gain of the chosen parametrization over control runs near its runs, as a share of the
-/// default's elapsed: 0.2 is a fifth less time. Interval and verdict hold for all looks together.
+/// What a study's evidence lets expect of more control runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outlook {
+    /// Nothing is known yet, or there is hardly a gain.
+    #[default]
+    Open,
+    /// They would soon show a gain.
+    Promising,
+    /// A gain or a loss is claimed.
+    Resolved,
+}
+
+/// The gain of what is recommended over control runs, as a share of the default's elapsed: 0.2 is a
+/// fifth less time. Interval and verdict hold for all looks together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Gain {
@@ -72,36 +85,53 @@ pub struct Gain {
     pub evidence: f64,
 }
 
-/// The effect of one chosen parametrization against the control runs near its runs. Logarithms are
-/// of the default's elapsed over the chosen parametrization's.
+impl Gain {
+    /// The least [`evidence`](Gain::evidence) of a promising gain: half of what a study's first
+    /// comparison begins with.
+    const PROMISING: f64 = 0.2;
+
+    /// What to expect of more control runs.
+    pub fn outlook(&self) -> Outlook {
+        if self.verdict.is_resolved() {
+            Outlook::Resolved
+        } else if self.share.is_some_and(|share| share > 0.0) && self.evidence >= Self::PROMISING {
+            Outlook::Promising
+        } else {
+            Outlook::Open
+        }
+    }
+}
+
+/// The effect of what an epoch recommended against its control runs. Logarithms are of the default's
+/// elapsed over the recommended parametrization's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Effect {
     /// The number of its epoch in the study.
     pub epoch: i32,
-    /// The chosen parametrization, as JSON with sorted names.
+    /// The parametrization recommended last, as JSON with sorted names.
     pub parametrization: String,
     /// The number of the comparison in the study's life, from 1. Comparison k gets the share
     /// `1 / (k (k + 1))` of the error rate; the shares sum to 1.
     pub number: u64,
-    /// Blocks: control runs with tuned runs near them.
+    /// The control runs that were compared.
     pub blocks: u64,
-    /// The tuned runs of the blocks.
+    /// The tuned runs that they were compared with.
     pub tuned_runs: u64,
     /// The estimated logarithm of the ratio; none if all runs of one side are censored.
     pub log_ratio: Option<f64>,
-    /// The lower end of its interval; none if there are too few blocks.
+    /// The lower end of its interval; none if there are too few runs.
     pub low: Option<f64>,
-    /// The upper end of its interval; none if there are too few blocks.
+    /// The upper end of its interval; none if there are too few runs.
     pub high: Option<f64>,
-    /// The standard error of `log_ratio`; none if there are too few blocks.
+    /// The standard error of `log_ratio`; none if there are too few runs.
     pub standard_error: Option<f64>,
     /// The log e-value against no effect, in the observed direction, corrected for the comparison's
     /// share of the error rate: `ln 20` corresponds to 5 %.
     pub log_evidence: f64,
     /// The smallest gain, as a share of the default's time, shown with probability 0.8.
     pub detectable: Option<f64>,
-    /// The blocks, in all, that would show an effect like this one with probability 0.8.
+    /// The control runs, in all, that would show an effect like this one with probability 0.8.
     pub blocks_needed: Option<f64>,
     /// The node-hours of the tuned runs, had they run with the default.
     pub default_hours: f64,
@@ -109,7 +139,7 @@ pub struct Effect {
     pub saved: f64,
     /// The node-hours of the control runs beyond those that the chosen parametrization needs.
     pub controls: f64,
-    /// The variance of `saved` less `controls`; none under two blocks.
+    /// The variance of `saved` less `controls`; none under two control runs.
     pub net_variance: Option<f64>,
     /// The node-hours saved per month, at the rate of the last 30 days; none in the first week.
     pub a_month: Option<f64>,

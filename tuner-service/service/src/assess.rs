@@ -6,6 +6,7 @@ use io_autotune_model::{Assessment, Effect, Gain};
 use io_autotune_store::{
     Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence, Store, StoreError, StudyState,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::decide::restricted;
@@ -47,13 +48,19 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
     };
     let mut parent = None;
     for kept in assessing.evidence().await? {
-        let mut evidence = begun(&kept, parent.as_ref());
+        let last = effects
+            .iter()
+            .filter(|effect| effect.epoch == kept.epoch)
+            .max_by_key(|effect| effect.last);
+        let claim = last.zip(Some(&gain).filter(|_| kept.epoch == state.epoch));
+        let mut evidence = begun(&kept, parent.as_ref(), claim);
         enter(&mut assessing, &kept, &mut evidence).await?;
         assessing
             .write_evidence(kept.epoch_id, &json!(evidence))
             .await?;
-        effects.retain(|effect: &Effect| effect.epoch != kept.epoch);
-        effects.extend(evidence.effects(kept.epoch));
+        let before = evidence.comparisons_before();
+        effects.retain(|effect| effect.epoch != kept.epoch || effect.number <= before);
+        effects.extend(evidence.effect(kept.epoch));
         // Late facts about an earlier epoch do not change the current gain.
         if kept.epoch == state.epoch {
             gain = evidence.gain(state.epoch);
@@ -103,18 +110,45 @@ pub(crate) async fn of(
 
 /// The evidence to continue. If a run in it has a new verdict, all runs enter anew: a mean cannot
 /// be downdated without rounding.
-fn begun(kept: &KeptEvidence, parent: Option<&Evidence>) -> Evidence {
-    let read = |value: &Option<Value>| {
-        let value = value.clone()?;
-        serde_json::from_value::<Evidence>(value).ok()
+fn begun(
+    kept: &KeptEvidence,
+    parent: Option<&Evidence>,
+    claim: Option<(&Effect, &Gain)>,
+) -> Evidence {
+    let read = |value: &Option<Value>, claim| {
+        let value = value.as_ref()?;
+        Evidence::deserialize(value)
+            .or_else(|_| Ranks::deserialize(value).map(|ranks| ranks.evidence(claim)))
+            .ok()
     };
-    match read(&kept.own) {
+    match read(&kept.own, claim) {
         Some(own) if kept.judged.is_some_and(|run_id| run_id <= own.through) => own.anew(),
         Some(own) => own,
         None => {
-            let parent = parent.cloned().or_else(|| read(&kept.parent));
+            let parent = parent.cloned().or_else(|| read(&kept.parent, None));
             parent.unwrap_or_default().next_epoch()
         }
+    }
+}
+
+/// The evidence as 0.2.0 kept it.
+#[derive(Deserialize)]
+struct Ranks {
+    through: i64,
+    before: u64,
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    number: Option<u64>,
+}
+
+impl Ranks {
+    fn evidence(&self, claim: Option<(&Effect, &Gain)>) -> Evidence {
+        let numbered = self.choices.iter().filter(|one| one.number.is_some());
+        let comparisons = self.before + numbered.count() as u64;
+        Evidence::after_ranks(self.through, comparisons, claim)
     }
 }
 
@@ -124,6 +158,7 @@ fn judged<'a>(run: &'a EvidenceRow, default: &str) -> JudgedRun<'a> {
         started: run.started,
         phase: run.phase,
         role: run.role,
+        control_chance: run.control_chance,
         counts: run.counts.as_ref().map(|(key, elapsed, cut_short)| Counts {
             key,
             is_default: key == default,

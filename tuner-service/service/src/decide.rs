@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
-    BestKnownBecause, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture,
+    BestKnownBecause, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture, Outlook,
     Parametrization, Pending, Reason, Recommendation, RestrictedSpace, Role, Settings, Space,
     Suggestion, SurrogateCache, is_observed, mixture,
 };
@@ -114,7 +114,7 @@ pub(crate) struct Inputs<'a> {
     /// None in decisions from before control runs were drawn.
     pub(crate) draw: Option<f64>,
     /// A gain or a loss of the epoch's choice was claimed.
-    pub(crate) is_resolved: bool,
+    pub(crate) outlook: Outlook,
     /// What the epoch took from its parent, the best first.
     pub(crate) inherited: &'a [Parametrization],
     pub(crate) overrides: &'a Overrides,
@@ -132,7 +132,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         settings,
         seed,
         draw,
-        is_resolved,
+        outlook,
         inherited,
         overrides,
         recommended,
@@ -141,7 +141,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     let restricted = RestrictedSpace::new(space, history, inherited, &overrides.ineffective);
     let mut epoch = Epoch::restricted(&restricted, settings, seed)
         .with_cache(surrogates)
-        .with_resolved(is_resolved);
+        .with_outlook(outlook);
     if let Some(draw) = draw {
         epoch = epoch.with_draw(draw);
     }
@@ -237,7 +237,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             settings: occasion.settings,
             seed: state.seed,
             draw: Some(occasion.draw),
-            is_resolved: state.is_resolved,
+            outlook: state.outlook,
             inherited: &state.inherited,
             overrides,
             recommended,
@@ -264,7 +264,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             "engine_version": ENGINE_VERSION,
             "seed": state.seed.to_string(),
             "draw": occasion.draw,
-            "is_resolved": state.is_resolved,
+            "outlook": state.outlook,
             "control_chance": suggestion.control_chance,
             "settings": occasion.settings,
             "epoch": state.epoch,
@@ -341,7 +341,7 @@ mod tests {
             limit_seconds: None,
             pin,
             accepts_mixed: false,
-            is_resolved: false,
+            outlook: Outlook::Open,
         }
     }
 
@@ -649,14 +649,14 @@ mod tests {
     fn a_settled_run_is_a_control_run_by_its_draw_and_seldom_once_a_gain_is_claimed() {
         let mut state = state(None);
         state.history.tally.settled = 1;
-        for (draw, is_resolved, role, chance) in [
-            (0.25, false, Role::Control, 0.25 * 1.025),
-            (0.25, true, Role::Settled, 0.05 * 1.005),
-            (0.05, true, Role::Control, 0.05 * 1.005),
+        for (draw, outlook, role, chance) in [
+            (0.25, Outlook::Open, Role::Control, 0.5),
+            (0.25, Outlook::Resolved, Role::Settled, 0.05),
+            (0.04, Outlook::Resolved, Role::Control, 0.05),
         ] {
-            state.is_resolved = is_resolved;
+            state.outlook = outlook;
             let decision = drawn(draw, "app=ocean", 0, false, &state);
-            assert_eq!(decision.role, role, "{draw} {is_resolved}");
+            assert_eq!(decision.role, role, "{draw} {outlook:?}");
             let kept = decision.suggestion["control_chance"].as_f64().unwrap();
             assert!((kept - chance).abs() < 1e-12, "{kept} is not {chance}");
             assert_eq!(replayed(&decision, &state).role, role);

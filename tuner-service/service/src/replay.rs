@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 
-use io_autotune_engine::{ENGINE_VERSION, History, Pending, Settings, Suggestion, SurrogateCache};
+use io_autotune_engine::{
+    ENGINE_VERSION, History, Outlook, Pending, Settings, Suggestion, SurrogateCache,
+};
 use io_autotune_protocol::{Replay, Suggested};
 use io_autotune_store::{EpochInputs, RunRow};
 use serde::Deserialize;
@@ -16,7 +18,7 @@ pub(crate) struct Kept {
     #[serde(default)]
     draw: Option<f64>,
     #[serde(default)]
-    is_resolved: bool,
+    outlook: Outlook,
     settings: Settings,
     pub(crate) judged: i64,
     pending: Vec<Pending>,
@@ -53,7 +55,7 @@ impl Kept {
             settings: &self.settings,
             seed: epoch.seed,
             draw: self.draw,
-            is_resolved: self.is_resolved,
+            outlook: self.outlook,
             inherited: &epoch.inherited,
             overrides: &self.overrides,
             recommended: &OnceLock::new(),

@@ -1,4 +1,4 @@
-//! What is promised of a study's gain: docs/measurements/report-guarantees.md with a tenth of the studies.
+//! What is promised of a study's gain: docs/measurements/report-guarantees.md with fewer studies.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,12 +11,12 @@ mod world;
 #[path = "../examples/guarantees/yuen.rs"]
 mod yuen;
 
-use measure::{coverage, detectable, null, power, until_claim};
+use measure::{coverage, detectable, null, until_claim};
 use serde_json::Value;
 use statrs::distribution::{Binomial, DiscreteCDF};
 use world::{WORLDS, World};
 
-const STUDIES: u64 = 60;
+const STUDIES: u64 = 20;
 const PAGE: &str = include_str!("../../../docs/measurements/report-guarantees.md");
 
 fn named(name: &str) -> World {
@@ -71,29 +71,23 @@ fn intervals_hold_the_truth_at_each_look_of_a_life() {
 #[test]
 fn what_can_be_detected_is_what_the_docs_say() {
     let world = named("noise 17 %");
-    let found = detectable(&world, &[10, 30, 70], STUDIES, 3);
+    let found = detectable(&world, &[40, 100], 2 * STUDIES, 3);
     let found: Vec<f64> = found.into_iter().map(Option::unwrap).collect();
-    assert!((0.30..=0.50).contains(&found[0]), "{found:?}");
-    assert!((0.15..=0.22).contains(&found[1]), "{found:?}");
-    assert!((0.09..=0.14).contains(&found[2]), "{found:?}");
+    assert!((0.18..=0.28).contains(&found[0]), "{found:?}");
+    assert!((0.12..=0.18).contains(&found[1]), "{found:?}");
 }
 
 #[test]
-fn a_gain_is_claimed_sooner_where_the_first_control_runs_come_faster() {
+fn a_gain_is_claimed_in_half_of_the_runs_where_the_first_control_runs_come_faster() {
     let world = named("noise 17 %");
     let [ours, evenly] = [false, true].map(|is_even| {
-        let [median, _] = until_claim(&world, 0.2, is_even, STUDIES, 5);
+        let [median, _] = until_claim(&world, 0.2, is_even, 2 * STUDIES, 5);
         median.unwrap() as f64
     });
-    assert!(ours <= 0.75 * evenly, "{ours} and {evenly} runs");
-}
-
-#[test]
-fn ranks_find_more_than_doubling_sample_sizes_just_before_these_double() {
-    let power = power(&named("noise 17 %"), 0.15, 63, STUDIES, 4);
-    assert!(power[62].ours > power[62].yuen, "{:?}", power[62]);
-    assert!(power[30].ours > power[30].yuen, "{:?}", power[30]);
-    assert_eq!(power[2].ours, 0, "claimed before five control runs");
+    assert!(
+        ours <= 0.5 * evenly && ours <= 45.0,
+        "{ours} and {evenly} runs"
+    );
 }
 
 #[test]
@@ -106,8 +100,8 @@ fn sites_are_printed_as_the_report_reads_them() {
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect();
-    // Ten sites of claims, and twenty of totals in twelve nights.
-    assert_eq!(lines.len(), 10 + 20 * 12);
+    // Two sites of claims, and twenty of totals in twelve nights.
+    assert_eq!(lines.len(), 2 + 20 * 12);
     assert_eq!(lines[0]["claims"]["studies"].as_array().unwrap().len(), 300);
     let last = &lines.last().unwrap()["night"];
     assert_eq!(
@@ -117,7 +111,7 @@ fn sites_are_printed_as_the_report_reads_them() {
     let effects = last["effects"].as_array().unwrap();
     assert_eq!(effects.len(), 20);
     for weighed in effects {
-        // One run in ten, and the noise: the hours that are said are about those that are true.
+        // The noise, and what is far from a control run: the hours that are said are about those that are true.
         let (said, hours) = (&weighed["effect"]["default_hours"], &weighed["hours"]);
         let ratio = said.as_f64().unwrap() / hours.as_f64().unwrap();
         assert!((0.9..1.2).contains(&ratio), "{ratio}");

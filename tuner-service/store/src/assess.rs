@@ -58,6 +58,8 @@ pub struct EvidenceRow {
     pub phase: Phase,
     /// The run's role in the phase.
     pub role: Role,
+    /// The probability with which it was drawn to be a control run, if it was drawn.
+    pub control_chance: Option<f64>,
     /// Number of nodes; 1 if unknown.
     pub nodes: u32,
     /// If counted or censored: the key, seconds, and whether they are a lower bound.
@@ -226,7 +228,7 @@ async fn runs_after(
 ) -> Result<Vec<EvidenceRow>, StoreError> {
     let rows = sqlx::query!(
         r#"select r.id, (extract(epoch from r.started_at) * 1000000)::bigint as "started!", r.phase, r.role, r.nodes,
-                  j.effect as "effect?", j.elapsed as "elapsed?",
+                  (r.suggestion->>'control_chance')::double precision as control_chance, j.effect as "effect?", j.elapsed as "elapsed?",
                   j.parametrization as "parametrization?: Json<io_autotune_model::Parametrization>"
            from runs r left join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
            where r.epoch_id = $1 and r.id > $2
@@ -251,6 +253,7 @@ async fn runs_after(
                 started: row.started,
                 phase: word(NAME, &row.phase)?,
                 role: word(NAME, &row.role)?,
+                control_chance: row.control_chance,
                 nodes: row.nodes.map_or(Ok(1), |nodes| number(NAME, nodes))?,
                 counts: key
                     .zip(row.elapsed)

@@ -1,7 +1,7 @@
 //! A study's state, from which suggestions are made: epoch, history, runs in flight.
 
 use io_autotune_model::{
-    GainVerdict, History, ParameterEffects, Parametrization, Pending, Space, Tally,
+    Gain, History, Outlook, ParameterEffects, Parametrization, Pending, Space, Tally,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -44,8 +44,8 @@ pub struct StudyState {
     pub pin: Option<Parametrization>,
     /// An admin accepted mixed work.
     pub accepts_mixed: bool,
-    /// A gain or a loss of the epoch's choice is claimed.
-    pub is_resolved: bool,
+    /// What more control runs of the epoch may show.
+    pub outlook: Outlook,
 }
 
 /// How an epoch was opened.
@@ -125,8 +125,8 @@ pub(crate) async fn load(
                   e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>", e.parameter_effects as "parameter_effects: Json<ParameterEffects>",
                   e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
                   s.mixed_accepted_at is not null as "accepts_mixed!",
-                  case when (s.assessment->>'epoch')::int = e.ordinal then s.assessment->'gain'->'verdict' end
-                      as "verdict: Json<GainVerdict>",
+                  case when (s.assessment->>'epoch')::int = e.ordinal then s.assessment->'gain' end
+                      as "gain: Json<Gain>",
                   p.parametrization as "pin?: Json<Parametrization>",
                   (select r.limit_seconds from runs r
                    where r.epoch_id = e.id and r.outcome is not null and r.outcome <> 'REQUEUED'
@@ -177,6 +177,6 @@ pub(crate) async fn load(
         limit_seconds,
         pin: epoch.pin.map(|pin| pin.0),
         accepts_mixed: epoch.accepts_mixed,
-        is_resolved: epoch.verdict.is_some_and(|last| last.0.is_resolved()),
+        outlook: epoch.gain.map(|last| last.0.outlook()).unwrap_or_default(),
     })
 }

@@ -11,9 +11,9 @@ from io_autotune_report.document import Gain
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """What the runs of one chosen parametrization show against the control runs near them.
+    """What the runs of an epoch's recommendations show against its control runs.
 
-    Logarithms are of the default's elapsed over the chosen parametrization's.
+    Logarithms are of the default's elapsed over the recommended parametrization's.
     """
 
     epoch: int
@@ -21,7 +21,7 @@ class Effect(msgspec.Struct, frozen=True):
     number: int
     """Which comparison of the study's life it is, from 1."""
     blocks: int
-    """Control runs with tuned runs near them."""
+    """Control runs."""
     tuned_runs: int
     log_ratio: float | None
     standard_error: float | None
@@ -65,7 +65,7 @@ UNKNOWN = Gain(
 
 @dataclass(frozen=True)
 class Assessment:
-    """The gain of what a study has chosen, the effects of all that it ever chose, its findings."""
+    """The gain of what a study recommends, the effects of all its comparisons, its findings."""
 
     epoch: int = 0
     gain: Gain = UNKNOWN

@@ -1,28 +1,24 @@
-//! The evidence of a study's gain: which tuned and control runs are compared, and the result.
+//! The evidence of an epoch's gain: its tuned runs against its control runs, and the result.
+//!
+//! The claim is of the *policy*: runs with what was recommended at their start, against control
+//! runs. So another recommendation costs no evidence. Only drawn runs (settled and control) are
+//! compared; other chosen runs (restarts, bursts, pinned) count in node-hours.
 //!
 //! Runs enter in the order of their starts; the order of ends would sort concurrent runs by
-//! elapsed. Chosen runs (settled, best known, pinned) form *stretches* of one parametrization. A
-//! control run belongs to the stretch in which it started, after the stretch's first run. A tuned
-//! run joins the nearest control run of its stretch: this *block* is the unit of comparison, so
-//! slow drift cancels. Stretches of one parametrization are one comparison.
-//!
-//! Only runs of role `settled` are ranked: they could as well have been control runs. Other chosen
-//! runs (restarts, bursts) count in node-hours. State has constant size: the open block, and sums.
+//! elapsed. State has constant size.
 
-mod comparison;
-mod curve;
 mod gain;
-mod ranks;
+mod hours;
+mod labels;
 #[cfg(test)]
 mod tests;
 
 use io_autotune_model::{Effect, Gain, Phase, Role};
+use io_autotune_search::math::Portable;
 use serde::{Deserialize, Serialize};
 
-use self::comparison::{Block, Spread, Sums, Timed};
-
-/// A tuned run further from its control run, in counted runs, is not compared.
-const REACH: u64 = 40;
+use self::hours::{Hours, Timed};
+use self::labels::Labels;
 
 /// A run with a verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +31,8 @@ pub struct JudgedRun<'a> {
     pub phase: Phase,
     /// Its role in it.
     pub role: Role,
+    /// The probability with which it was drawn to be a control run; none if it was not drawn.
+    pub control_chance: Option<f64>,
     /// None if the run does not count.
     pub counts: Option<Counts<'a>>,
     /// Its number of nodes.
@@ -59,38 +57,30 @@ pub struct Counts<'a> {
 pub struct Evidence {
     /// The ordinal of the last recorded run.
     pub through: i64,
-    /// The comparisons of earlier epochs.
+    /// The last run before these: an earlier version of the engine compared it and those before.
+    since: i64,
+    /// The comparisons before this one: of earlier epochs, and of an earlier version.
     before: u64,
+    /// What an earlier version claimed.
+    former: Option<Former>,
     places: u64,
-    choices: Vec<Choice>,
-    stretch: Option<Stretch>,
+    chosen: Option<Chosen>,
+    labels: Labels,
+    hours: Hours,
 }
 
+/// The parametrization chosen last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Choice {
+struct Chosen {
     key: String,
     is_default: bool,
-    spread: Spread,
-    /// Its number among the study's comparisons; none before it has a block.
-    number: Option<u64>,
-    sums: Sums,
 }
 
-/// Consecutive chosen runs of one parametrization.
+/// A claim by the ranks of control runs among the tuned runs near them, as until 0.2.0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Stretch {
-    choice: usize,
-    /// The last control run with the tuned runs that no later one can take.
-    block: Option<Block>,
-    /// Runs that a later control run may take.
-    waiting: Vec<Waiting>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Waiting {
-    place: u64,
-    ranked: bool,
-    run: Timed,
+struct Former {
+    key: String,
+    gain: Gain,
 }
 
 impl Evidence {
@@ -98,7 +88,7 @@ impl Evidence {
     #[must_use]
     pub fn next_epoch(&self) -> Self {
         Evidence {
-            before: self.before + self.numbered(),
+            before: self.before + u64::from(self.is_compared()),
             ..Evidence::default()
         }
     }
@@ -107,16 +97,35 @@ impl Evidence {
     #[must_use]
     pub fn anew(&self) -> Self {
         Evidence {
+            through: self.since,
+            since: self.since,
             before: self.before,
+            former: self.former.clone(),
             ..Evidence::default()
         }
     }
 
-    fn numbered(&self) -> u64 {
-        self.choices
-            .iter()
-            .filter(|one| one.number.is_some())
-            .count() as u64
+    /// The evidence of an epoch whose runs until `through` an earlier version compared, by the ranks
+    /// of control runs. Its last effect, if any, with the gain: a claim stays while nothing else is
+    /// chosen and nothing is claimed by the runs since then.
+    pub fn after_ranks(through: i64, comparisons: u64, last: Option<(&Effect, &Gain)>) -> Self {
+        Evidence {
+            through,
+            since: through,
+            before: comparisons,
+            former: last
+                .filter(|(_, gain)| gain.verdict.is_resolved())
+                .map(|(effect, gain)| Former {
+                    key: effect.parametrization.clone(),
+                    gain: gain::former(gain),
+                }),
+            ..Evidence::default()
+        }
+    }
+
+    /// The number of comparisons of the study before this epoch's.
+    pub fn comparisons_before(&self) -> u64 {
+        self.before
     }
 
     /// Records a run. Runs come in the order of their ordinals.
@@ -130,179 +139,79 @@ impl Evidence {
         };
         self.places += 1;
         let timed = Timed {
+            place: self.places,
+            started: run.started,
             seconds: counts.elapsed,
-            cut_short: counts.cut_short,
             nodes: f64::from(run.nodes),
         };
+        let log = (!counts.cut_short).then(|| counts.elapsed.logarithm());
+        let is_settled = run.role == Role::Settled;
         if matches!(run.role, Role::Settled | Role::BestKnown | Role::Pinned) {
-            self.choose(counts, run.started, run.role == Role::Settled, timed);
-        } else if run.role == Role::Control && run.phase == Phase::Settled && counts.is_default {
-            self.control(run.started, timed);
+            self.chosen = Some(Chosen {
+                key: counts.key.to_owned(),
+                is_default: counts.is_default,
+            });
+            if !counts.is_default {
+                self.hours.choose(timed, is_settled);
+            }
         }
-        self.number();
+        // Where the default itself is chosen both labels get the same.
+        let is_compared = self.chosen.as_ref().is_none_or(|one| !one.is_default);
+        let is_control = run.role == Role::Control && run.phase == Phase::Settled;
+        if is_control && is_compared {
+            self.hours.control(timed);
+        }
+        let is_drawn = (is_settled || is_control) && is_compared;
+        match run.control_chance.filter(|one| 0.0 < *one && *one < 1.0) {
+            Some(chance) if is_drawn => self.labels.enter(is_control, log, chance),
+            _ => match run.role {
+                Role::Settled => self.labels.observe(false, log),
+                Role::Baseline | Role::Control => self.labels.observe(true, log),
+                _ => {}
+            },
+        }
     }
 
-    /// The gain of the parametrization chosen last. `epoch` is its number in the study.
+    /// The gain of what is recommended. `epoch` is its number in the study.
     pub fn gain(&self, epoch: i32) -> Gain {
-        let Some(choice) = self.stretch.as_ref().map(|one| &self.choices[one.choice]) else {
-            return gain::unknown(
-                &format!("Epoch {epoch} has not chosen a parametrization yet."),
-                0,
-            );
+        let Some(chosen) = &self.chosen else {
+            let nothing = format!("Epoch {epoch} has not chosen a parametrization yet.");
+            return self
+                .former_claim(None)
+                .unwrap_or_else(|| gain::unknown(&nothing, 0));
         };
-        if choice.is_default {
-            return gain::of_default(choice.spread.runs);
+        if chosen.is_default {
+            return gain::of_default(self.hours.runs());
         }
-        self.effect(choice).as_ref().map_or_else(
+        let own = self.effect(epoch).map_or_else(
             || {
                 let reason =
                     "No control run was made near the runs of the chosen parametrization yet.";
-                gain::unknown(reason, choice.spread.runs)
+                gain::unknown(reason, self.hours.runs())
             },
-            gain::of,
-        )
-    }
-
-    /// The effects of all comparisons, by number. `epoch` is the epoch's number in the study.
-    pub fn effects(&self, epoch: i32) -> Vec<Effect> {
-        let of = |choice: &Choice| {
-            Some(Effect {
-                epoch,
-                parametrization: choice.key.clone(),
-                ..self.effect(choice)?
-            })
-        };
-        let mut effects: Vec<Effect> = self.choices.iter().filter_map(of).collect();
-        effects.sort_by_key(|effect| effect.number);
-        effects
-    }
-
-    fn choose(&mut self, counts: Counts<'_>, started: i64, ranked: bool, run: Timed) {
-        let known = self.choices.iter().position(|one| one.key == counts.key);
-        let choice = known.unwrap_or_else(|| {
-            self.choices.push(Choice {
-                key: counts.key.to_owned(),
-                is_default: counts.is_default,
-                spread: Spread::default(),
-                number: None,
-                sums: Sums::default(),
-            });
-            self.choices.len() - 1
-        });
-        self.choices[choice].spread.record(started, run.nodes);
-        if self.stretch.as_ref().is_none_or(|one| one.choice != choice) {
-            self.close();
-            self.stretch = Some(Stretch {
-                choice,
-                block: None,
-                waiting: Vec::new(),
-            });
-        }
-        if let Some(stretch) = &mut self.stretch
-            && !counts.is_default
-        {
-            let place = self.places;
-            stretch.waiting.push(Waiting { place, ranked, run });
-            stretch.settle(|waiting| place - waiting.place >= REACH);
+            |effect| gain::of(&effect),
+        );
+        match self.former_claim(Some(&chosen.key)) {
+            Some(former) if !own.verdict.is_resolved() => former,
+            _ => own,
         }
     }
 
-    fn control(&mut self, started: i64, control: Timed) {
-        let place = self.places;
-        let Some(stretch) = &mut self.stretch else {
-            return;
-        };
-        let before = stretch.block.as_ref().map(|block| block.place);
-        stretch.settle(|waiting| {
-            let behind = before.map_or(u64::MAX, |before| waiting.place - before);
-            behind <= place - waiting.place
-        });
-        let mut next = Block {
-            place,
-            control,
-            tuned: Vec::new(),
-            nodes: 0.0,
-        };
-        for waiting in stretch.waiting.drain(..) {
-            next.take(&waiting);
-        }
-        let choice = stretch.choice;
-        if let Some(block) = stretch.block.replace(next)
-            && block.has_tuned_runs()
-        {
-            self.choices[choice].sums.add(&block);
-        }
-        let spread = &mut self.choices[choice].spread;
-        spread.last = spread.last.max(started);
+    /// The effect of the epoch's comparison, if there is one. `epoch` is its number in the study.
+    pub fn effect(&self, epoch: i32) -> Option<Effect> {
+        let key = &self.chosen.as_ref()?.key;
+        let saved = self.hours.saved()?;
+        self.is_compared()
+            .then(|| gain::effect(epoch, key, self.before + 1, &self.labels, &saved))
     }
 
-    /// Ends the stretch: its waiting runs go to its last control run.
-    fn close(&mut self) {
-        let Some(mut stretch) = self.stretch.take() else {
-            return;
-        };
-        stretch.settle(|_| true);
-        if let Some(block) = stretch.block.filter(Block::has_tuned_runs) {
-            self.choices[stretch.choice].sums.add(&block);
-        }
+    fn is_compared(&self) -> bool {
+        self.labels.controls() > 0 && self.labels.tuned() > 0
     }
 
-    fn number(&mut self) {
-        let number = self.before + self.numbered() + 1;
-        if let Some(stretch) = &self.stretch
-            && self.choices[stretch.choice].number.is_none()
-            && stretch.open().is_some()
-        {
-            self.choices[stretch.choice].number = Some(number);
-        }
-    }
-
-    fn effect(&self, choice: &Choice) -> Option<Effect> {
-        let number = choice.number?;
-        let stretch = self.stretch.as_ref();
-        let here = stretch.filter(|one| std::ptr::eq(&raw const self.choices[one.choice], choice));
-        match here.and_then(Stretch::open) {
-            None => choice.sums.effect(number, &choice.spread),
-            Some(open) => {
-                let mut sums = choice.sums.clone();
-                sums.add(&open);
-                sums.effect(number, &choice.spread)
-            }
-        }
-    }
-}
-
-impl Stretch {
-    /// Gives those waiting runs to the last control run, if it is near.
-    fn settle(&mut self, is_settled: impl Fn(&Waiting) -> bool) {
-        let (settled, waiting) = self.waiting.drain(..).partition(is_settled);
-        self.waiting = waiting;
-        let settled: Vec<Waiting> = settled;
-        if let Some(block) = &mut self.block {
-            for waiting in &settled {
-                block.take(waiting);
-            }
-        }
-    }
-
-    fn open(&self) -> Option<Block> {
-        let mut block = self.block.clone()?;
-        for waiting in &self.waiting {
-            block.take(waiting);
-        }
-        Some(block).filter(Block::has_tuned_runs)
-    }
-}
-
-impl Block {
-    fn take(&mut self, waiting: &Waiting) {
-        let distance = waiting.place.abs_diff(self.place);
-        if distance > REACH {
-            return;
-        }
-        self.nodes += waiting.run.nodes;
-        if waiting.ranked {
-            self.tuned.push((distance, waiting.run));
-        }
+    fn former_claim(&self, key: Option<&str>) -> Option<Gain> {
+        let former = self.former.as_ref()?;
+        let stays = key.is_none_or(|key| key == former.key);
+        stays.then(|| former.gain.clone())
     }
 }

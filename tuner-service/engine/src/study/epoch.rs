@@ -6,7 +6,7 @@ mod tests;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use io_autotune_model::Drift;
+use io_autotune_model::{Drift, Outlook};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -21,7 +21,7 @@ use io_autotune_model::reason::{BestKnownBecause, NoHeadroom, Reason, Stopped, S
 use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::history::by_point::{MIN_RUNS, View};
 use io_autotune_search::history::quarantine::Quarantined;
-use io_autotune_search::history::{History, Pending, Phase, Role, Tally};
+use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::latin_hypercube::latin_hypercube;
 use io_autotune_search::regret::{self, ExpectedRegret};
 use io_autotune_search::surrogate::cache::SurrogateCache;
@@ -35,7 +35,7 @@ pub struct Epoch<'a> {
     settings: Cow<'a, Settings>,
     seed: u64,
     draw: Option<f64>,
-    is_resolved: bool,
+    outlook: Outlook,
     inherited: &'a [Parametrization],
     design: OnceCell<Vec<Point>>,
     surrogates: Option<&'a SurrogateCache>,
@@ -50,7 +50,7 @@ impl<'a> Epoch<'a> {
             settings: Cow::Borrowed(settings),
             seed,
             draw: None,
-            is_resolved: false,
+            outlook: Outlook::Open,
             inherited: &[],
             design: OnceCell::new(),
             surrogates: None,
@@ -86,11 +86,10 @@ impl<'a> Epoch<'a> {
         self
     }
 
-    /// With whether a gain or a loss of the choice is claimed ([`evidence`](crate::evidence)), which
-    /// makes control runs seldom.
+    /// With what more control runs may show ([`evidence`](crate::evidence)): how often they come.
     #[must_use]
-    pub fn with_resolved(mut self, is_resolved: bool) -> Self {
-        self.is_resolved = is_resolved;
+    pub fn with_outlook(mut self, outlook: Outlook) -> Self {
+        self.outlook = outlook;
         self
     }
 
@@ -585,22 +584,14 @@ impl Chooser<'_> {
     }
 
     fn settled(&self) -> Suggestion {
-        let Tally {
-            settled,
-            settled_controls,
-            ..
-        } = self.history.tally;
-        let controls = settled_controls.saturating_add(self.in_flight(Role::Control));
-        let others = settled.saturating_add(self.in_flight(Role::Settled));
-        let runs = controls.saturating_add(others);
         let Epoch {
-            settings,
-            is_resolved,
-            ..
+            settings, outlook, ..
         } = self.epoch;
+        let controls = self.history.tally.settled_controls;
+        let controls = controls.saturating_add(self.in_flight(Role::Control));
         let control_chance = settings
             .controls
-            .then(|| control_chance(settings, controls, runs, *is_resolved));
+            .then(|| control_chance(settings, controls, *outlook));
         if control_chance.is_some_and(|chance| self.draw() < chance) {
             return Suggestion {
                 control_chance,

@@ -39,7 +39,11 @@ pub struct Settings {
     pub controls_at_first: u32,
     /// One run in this many is one of them; `control_every` if that is less.
     pub control_every_at_first: u32,
-    /// Then one run in this many is a control run until the gain is resolved; at least 2.
+    /// Until how many control runs they come faster while a gain is [promising](Outlook::Promising).
+    pub controls_promising: u32,
+    /// One run in this many is one of them; `control_every` if that is less.
+    pub control_every_promising: u32,
+    /// Else one run in this many is a control run until the gain is resolved; at least 2.
     pub control_every: u32,
     /// The same once the gain is resolved; `control_every` if that is more.
     pub control_every_resolved: u32,
@@ -71,8 +75,10 @@ impl Default for Settings {
             budget: 50,
             exploring: 8,
             controls: true,
-            controls_at_first: 24,
-            control_every_at_first: 4,
+            controls_at_first: 20,
+            control_every_at_first: 2,
+            controls_promising: 150,
+            control_every_promising: 3,
             control_every: 10,
             control_every_resolved: 20,
             surrogate_genetic: SurrogateGenetic::default(),
@@ -146,20 +152,16 @@ impl Settings {
                 allowed: "true, because a study's gain is measured by its control runs".to_owned(),
             });
         }
-        whole("controls_at_first", self.controls_at_first, 0, 1_000_000)?;
-        whole(
-            "control_every_at_first",
-            self.control_every_at_first,
-            2,
-            1_000_000,
-        )?;
-        whole("control_every", self.control_every, 2, 1_000_000)?;
-        whole(
-            "control_every_resolved",
-            self.control_every_resolved,
-            2,
-            1_000_000,
-        )?;
+        for (setting, value, least) in [
+            ("controls_at_first", self.controls_at_first, 0),
+            ("control_every_at_first", self.control_every_at_first, 2),
+            ("controls_promising", self.controls_promising, 0),
+            ("control_every_promising", self.control_every_promising, 2),
+            ("control_every", self.control_every, 2),
+            ("control_every_resolved", self.control_every_resolved, 2),
+        ] {
+            whole(setting, value, least, 1_000_000)?;
+        }
         self.surrogate_genetic.validate()?;
         positive(
             "max_baseline_cv",
@@ -210,7 +212,7 @@ mod tests {
             .replacen(r#""loss": {"#, r#""regret": {"#, 1)
             .replacen(
                 r#""control_every": 10"#,
-                "\"controls_at_first\": 24,\n  \"control_every_at_first\": 4,\n  \"control_every\": 10",
+                "\"controls_at_first\": 20,\n  \"control_every_at_first\": 2,\n  \"controls_promising\": 150,\n  \"control_every_promising\": 3,\n  \"control_every\": 10",
                 1,
             )
             // A setting that is added to a table comes after its others.
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 40] = [
+        let edits: [(&str, Edit); 42] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("controls", |s| s.controls = false),
@@ -286,6 +288,8 @@ mod tests {
             ("exploring", |s| s.exploring = 0),
             ("controls_at_first", |s| s.controls_at_first = 1_000_001),
             ("control_every_at_first", |s| s.control_every_at_first = 1),
+            ("controls_promising", |s| s.controls_promising = 1_000_001),
+            ("control_every_promising", |s| s.control_every_promising = 1),
             ("control_every", |s| s.control_every = 1),
             ("control_every_resolved", |s| s.control_every_resolved = 1),
             ("max_baseline_cv", |s| s.max_baseline_cv = f64::NAN),

@@ -3,7 +3,7 @@
 use io_autotune_model::{Effect, GainVerdict};
 use rand::RngExt;
 
-use crate::world::{CONTROLS, Study, World};
+use crate::world::{RUNS, Study, World};
 use crate::yuen;
 
 /// Shares of A/A studies.
@@ -13,7 +13,7 @@ pub(crate) struct Null {
     pub(crate) slower: f64,
     /// Claimed either.
     pub(crate) ever: f64,
-    /// Claimed by Yuen's test at 5 % at every look: repeated looks at a single-look test.
+    /// Claimed by Yuen's test at 5 % after every tenth run: repeated looks at a single-look test.
     pub(crate) yuen: f64,
     /// Claimed from the runs that the choice was made from.
     pub(crate) lucky: f64,
@@ -27,11 +27,12 @@ pub(crate) fn null(world: &World, studies: u64, seed: u64) -> Null {
         let mut study = Study::new(world, 0.0, of(seed, number));
         let lucky = study.search(|_| 0.0);
         let (mut faster, mut slower, mut naive) = (false, false, false);
-        study.settled(CONTROLS, |now, controls, is_whole| {
+        study.settled(RUNS, |now, runs| {
             let verdict = now.evidence.gain(1).verdict;
             faster |= verdict == GainVerdict::Faster;
             slower |= verdict == GainVerdict::Slower;
-            naive |= is_whole && controls >= 4 && yuen::claim(&now.control, &now.tuned, 0.05) != 0;
+            let looked = runs % 10 == 0 && now.control.len() >= 4;
+            naive |= looked && yuen::claim(&now.control, &now.tuned, 0.05) != 0;
         });
         for (rate, is_so) in [
             (&mut null.faster, faster),
@@ -54,9 +55,9 @@ pub(crate) fn coverage(world: &World, studies: u64, seed: u64) -> [f64; 2] {
         let mut study = Study::new(world, 0.0, of(seed, number));
         study.search(|rng| log_ratio(rng.random_range(-0.25..0.5)));
         let (mut last, mut always) = (true, true);
-        study.settled(CONTROLS, |now, _, _| {
-            let effects = now.evidence.effects(1);
-            last = effects.iter().all(|effect| holds(effect, now.log_ratio));
+        study.settled(RUNS, |now, _| {
+            let effect = now.evidence.effect(1);
+            last = effect.is_none_or(|effect| holds(&effect, now.log_ratio));
             always &= last;
         });
         hold[0] += f64::from(u8::from(last)) / studies as f64;
@@ -69,74 +70,30 @@ fn holds(effect: &Effect, truth: f64) -> bool {
     effect.low.is_none_or(|low| low <= truth) && effect.high.is_none_or(|high| truth <= high)
 }
 
-/// For each number of control runs, the smallest gain with a power of 80 %; none above 70 %.
+/// For each number of runs, the smallest gain with a power of 80 %; none above 70 %.
 pub(crate) fn detectable(
     world: &World,
-    controls: &[usize],
+    runs: &[usize],
     studies: u64,
     seed: u64,
 ) -> Vec<Option<f64>> {
     let fine = (1..30).map(|share| f64::from(share) / 100.0);
     let shares = fine.chain((0..9).map(|step| 0.3 + 0.05 * f64::from(step)));
-    let mut found = vec![None; controls.len()];
+    let mut found = vec![None; runs.len()];
     for share in shares {
-        let waiting = || {
-            controls
-                .iter()
-                .zip(&found)
-                .filter(|(_, found)| found.is_none())
-        };
+        let waiting = || runs.iter().zip(&found).filter(|(_, found)| found.is_none());
         let Some(most) = waiting().map(|(most, _)| *most).max() else {
             break;
         };
-        let power = power(world, share, most, studies, seed);
-        for (controls, found) in controls.iter().zip(&mut found) {
-            if found.is_none() && f64::from(power[controls - 1].ours) >= 0.8 * studies as f64 {
+        let until = first_claims(world, share, false, most, studies, seed);
+        for (runs, found) in runs.iter().zip(&mut found) {
+            let claimed = until.partition_point(|until| until <= runs);
+            if found.is_none() && claimed as f64 >= 0.8 * studies as f64 {
                 *found = Some(share);
             }
         }
     }
     found
-}
-
-/// How many studies claim a gain.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Power {
-    pub(crate) ours: u32,
-    /// By Yuen's test after 4, 8, 16, 32, ... control runs. Look j has the share 1 / (j (j + 1)) of
-    /// the error rate, as our comparisons.
-    pub(crate) yuen: u32,
-}
-
-/// The power to claim a gain after each control run with the tuned runs around it.
-pub(crate) fn power(
-    world: &World,
-    share: f64,
-    controls: usize,
-    studies: u64,
-    seed: u64,
-) -> Vec<Power> {
-    let mut power = vec![Power::default(); controls];
-    for number in 0..studies {
-        let mut study = Study::new(world, log_ratio(share), of(seed, number));
-        let mut doubled = 0;
-        study.settled(controls, |now, controls, is_whole| {
-            if !is_whole {
-                return;
-            }
-            if controls >= 4 && controls.is_power_of_two() {
-                let look = f64::from(controls.ilog2() - 1);
-                // A study's first comparison has half of the error rate.
-                let level = 0.025 / (look * (look + 1.0));
-                doubled = yuen::claim(&now.control, &now.tuned, level);
-            }
-            let power = &mut power[controls - 1];
-            let verdict = now.evidence.gain(1).verdict;
-            power.ours += u32::from(verdict == GainVerdict::Faster);
-            power.yuen += u32::from(doubled > 0);
-        });
-    }
-    power
 }
 
 /// The tuned and control runs from the choice to the claim: the median of studies, and what four of
@@ -148,24 +105,35 @@ pub(crate) fn until_claim(
     studies: u64,
     seed: u64,
 ) -> [Option<usize>; 2] {
-    let mut until: Vec<usize> = (0..studies)
-        .map(|number| {
-            let mut study = Study::new(world, log_ratio(share), of(seed, number));
-            if is_even {
-                study = study.evenly();
-            }
-            let mut claimed = usize::MAX;
-            study.settled(CONTROLS, |now, _, _| {
-                if now.evidence.gain(1).verdict == GainVerdict::Faster {
-                    claimed = claimed.min(now.control.len() + now.tuned.len());
-                }
-            });
-            claimed
-        })
-        .collect();
-    until.sort_unstable();
+    let until = first_claims(world, share, is_even, RUNS, studies, seed);
     let quantile = |share: f64| until[((until.len() - 1) as f64 * share) as usize];
     [0.5, 0.8].map(|share| Some(quantile(share)).filter(|runs| *runs != usize::MAX))
+}
+
+/// The runs from the choice to the first claim of each study, ascending; `usize::MAX` if it has none
+/// in so many.
+fn first_claims(
+    world: &World,
+    share: f64,
+    is_even: bool,
+    most: usize,
+    studies: u64,
+    seed: u64,
+) -> Vec<usize> {
+    let until = |number| {
+        let mut study = Study::new(world, log_ratio(share), of(seed, number));
+        if is_even {
+            study = study.evenly();
+        }
+        let claims = |_: &usize| {
+            study.settled(1, |_, _| {});
+            study.evidence.gain(1).verdict == GainVerdict::Faster
+        };
+        (1..=most).find(claims).unwrap_or(usize::MAX)
+    };
+    let mut until: Vec<usize> = (0..studies).map(until).collect();
+    until.sort_unstable();
+    until
 }
 
 pub(crate) fn log_ratio(gain: f64) -> f64 {

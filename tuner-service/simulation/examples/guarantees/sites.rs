@@ -8,16 +8,16 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use crate::measure::{log_ratio, of};
-use crate::world::{CONTROLS, Study, What, World, normal};
+use crate::world::{RUNS, Study, What, World, normal};
 
 type Failure = Box<dyn std::error::Error>;
 
 /// Studies of a site whose claims are counted, and the share of them without effect.
 const CLAIMING: u64 = 300;
 const WITHOUT: f64 = 0.7;
-/// Studies of a site whose totals are added, and when: control runs of the oldest study.
+/// Studies of a site whose totals are added, and when: runs of the oldest study.
 const ADDED: u64 = 20;
-const NIGHTS: [usize; 12] = [4, 5, 6, 8, 11, 14, 19, 24, 32, 41, 53, 70];
+const NIGHTS: [usize; 12] = [20, 30, 40, 55, 75, 100, 135, 180, 240, 320, 430, 560];
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,7 +54,7 @@ pub(crate) fn print(
     seed: u64,
 ) -> Result<(), Failure> {
     let world = World::new("noise 17 %", 0.17, What::Nothing);
-    for site in 0..(studies / 50).max(10) {
+    for site in 0..(studies / 50).max(2) {
         let studies = claims(&world, of(seed + 4, site));
         line(out, &Line::Claims { studies: &studies })?;
     }
@@ -97,7 +97,7 @@ fn claims(world: &World, seed: u64) -> Vec<Claim> {
                 0.0
             };
             let mut study = Study::new(world, truth, rng.random());
-            study.settled(rng.random_range(1..=CONTROLS), |_, _, _| {});
+            study.settled(rng.random_range(10..=RUNS), |_, _| {});
             Claim {
                 truth,
                 gain: study.evidence.gain(1),
@@ -113,20 +113,20 @@ fn nights(world: &World, is_null: bool, seed: u64) -> Vec<Vec<Weighed>> {
     for number in 0..ADDED {
         let drawn = [0.0, 0.0, 0.02, 0.05, 0.2][rng.random_range(0..5)] - 0.01;
         let truth = if is_null { 0.0 } else { drawn };
-        let young = rng.random_range(0..CONTROLS - 4);
+        let young = rng.random_range(0..RUNS - 20);
         let born = if number == 0 { 0 } else { young };
         let seconds = 3600.0 * normal(&mut rng).exp();
         let mut study = Study::new(world, truth, rng.random()).of(seconds);
-        study.settled(CONTROLS - born, |now, controls, is_whole| {
-            let night = NIGHTS.iter().position(|night| *night == born + controls);
-            if let Some(night) = night.filter(|_| is_whole) {
+        study.settled(RUNS - born, |now, runs| {
+            let night = NIGHTS.iter().position(|night| *night == born + runs);
+            if let Some(night) = night {
                 let hours = now.default_seconds / 3600.0;
                 let weighed = |effect| Weighed {
                     truth,
                     hours,
                     effect,
                 };
-                nights[night].extend(now.evidence.effects(1).into_iter().map(weighed));
+                nights[night].extend(now.evidence.effect(1).map(weighed));
             }
         });
     }

@@ -5,10 +5,8 @@ use io_autotune_engine::{Phase, Role, Settings, control_chance};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The control runs of a study's life.
-pub(crate) const CONTROLS: usize = 70;
-/// About as many runs have them.
-const RUNS: usize = 560;
+/// The runs of a study's life after the choice.
+pub(crate) const RUNS: usize = 560;
 /// The search's parametrizations, and the runs of each.
 const CANDIDATES: usize = 13;
 const CANDIDATE_RUNS: usize = 3;
@@ -218,11 +216,18 @@ impl<'a> Study<'a> {
     /// The same with control runs at one rate from the beginning.
     pub(crate) fn evenly(mut self) -> Self {
         self.settings.controls_at_first = 0;
+        self.settings.controls_promising = 0;
         self
     }
 
     /// Makes and records a run; returns its log elapsed. `log_ratio` is none for the default.
-    fn run(&mut self, phase: Phase, role: Role, log_ratio: Option<f64>) -> f64 {
+    fn run(
+        &mut self,
+        phase: Phase,
+        role: Role,
+        control_chance: Option<f64>,
+        log_ratio: Option<f64>,
+    ) -> f64 {
         let level = self.surroundings.next(&mut self.rng);
         let noise = self.world.noise(log_ratio.is_none(), &mut self.rng);
         let log = level + noise - log_ratio.unwrap_or(0.0);
@@ -235,6 +240,7 @@ impl<'a> Study<'a> {
             started: (self.ordinal as f64 * GAP * 3.6e9) as i64,
             phase,
             role,
+            control_chance,
             counts: Some(Counts {
                 key: if log_ratio.is_none() {
                     "default"
@@ -254,14 +260,17 @@ impl<'a> Study<'a> {
     /// the search's runs alone would claim a gain.
     pub(crate) fn search(&mut self, effect: impl Fn(&mut ChaCha8Rng) -> f64) -> bool {
         let baseline = (0..BASELINE_RUNS)
-            .map(|_| self.run(Phase::Baseline, Role::Baseline, None).exp())
+            .map(|_| self.run(Phase::Baseline, Role::Baseline, None, None).exp())
             .sum::<f64>()
             / BASELINE_RUNS as f64;
         let mut lowest = f64::INFINITY;
         for _ in 0..CANDIDATES {
             let log_ratio = effect(&mut self.rng);
             let mean = (0..CANDIDATE_RUNS)
-                .map(|_| self.run(Phase::Search, Role::Search, Some(log_ratio)).exp())
+                .map(|_| {
+                    self.run(Phase::Search, Role::Search, None, Some(log_ratio))
+                        .exp()
+                })
                 .sum::<f64>()
                 / CANDIDATE_RUNS as f64;
             if mean < lowest {
@@ -271,41 +280,26 @@ impl<'a> Study<'a> {
         lowest < (1.0 - LUCKY) * baseline
     }
 
-    /// Continues for so many control runs with the tuned runs around them. `look` gets their number
-    /// after each control run and, with `is_whole` set, before the next one.
-    pub(crate) fn settled(
-        &mut self,
-        controls: usize,
-        mut look: impl FnMut(&Study<'_>, usize, bool),
-    ) {
-        let (mut seen, mut runs) = (0, 0);
-        loop {
-            // A claimed gain would only make control runs more seldom.
-            let chance = control_chance(&self.settings, seen as u64, runs, false);
+    /// Continues for so many runs, as the engine draws control runs among them. `look` gets their
+    /// number after each.
+    pub(crate) fn settled(&mut self, runs: usize, mut look: impl FnMut(&Study<'_>, usize)) {
+        for number in 1..=runs {
+            let outlook = self.evidence.gain(1).outlook();
+            let chance = control_chance(&self.settings, self.control.len() as u64, outlook);
             let is_control = self.rng.random::<f64>() < chance;
-            if is_control && seen > 0 {
-                look(self, seen, true);
-            }
-            if is_control && seen == controls {
-                return;
-            }
-            runs += 1;
             let (role, log_ratio) = if is_control {
                 (Role::Control, None)
             } else {
                 (Role::Settled, Some(self.log_ratio))
             };
-            let log = self.run(Phase::Settled, role, log_ratio);
+            let log = self.run(Phase::Settled, role, Some(chance), log_ratio);
             let logs = if is_control {
                 &mut self.control
             } else {
                 &mut self.tuned
             };
             logs.insert(logs.partition_point(|one| *one < log), log);
-            if is_control {
-                seen += 1;
-                look(self, seen, false);
-            }
+            look(self, number);
         }
     }
 }

@@ -39,7 +39,7 @@ def group(studies: Sequence[Part]) -> tuple[Gain, NodeHours]:
     ]
     weight = math.fsum(effect.default_hours for effect in counted)
     if not counted or weight <= 0:
-        why = "No study has enough control runs near its tuned runs yet."
+        why = "No study has enough control runs yet."
         tuned = sum(effect.tuned_runs for effect in effects)
         return not_compared(why, tuned, sum(effect.blocks for effect in effects)), hours
     return total(counted), hours

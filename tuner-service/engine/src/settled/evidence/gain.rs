@@ -1,9 +1,19 @@
-//! The verdict on a study's gain.
+//! The effect that an epoch's runs show, and the verdict on it.
 
 use io_autotune_model::{Effect, Gain, GainVerdict};
 use io_autotune_search::math::Portable;
+use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::comparison::ERROR;
+use super::hours::Saved;
+use super::labels::{Direction, Labels};
+
+/// The probability of a false effect over a study's life.
+const ERROR: f64 = 0.05;
+/// The share of it for gains. Losses have the rest: the search seldom settles on one.
+const FASTER: f64 = 0.8;
+/// The power at the smallest detectable gain.
+const POWER: f64 = 0.8;
+const MOST_RUNS: f64 = 100_000.0;
 
 /// An interval within this share, either way, means no effect.
 const WORTH: f64 = 0.03;
@@ -34,6 +44,69 @@ pub(super) fn of_default(tuned_runs: u64) -> Gain {
         high: Some(0.0),
         ..unknown(reason, tuned_runs)
     }
+}
+
+/// A claim of an earlier version.
+pub(super) fn former(gain: &Gain) -> Gain {
+    Gain {
+        reason:
+            "Claimed by version 0.2, from the ranks of control runs among the tuned runs near them."
+                .to_owned(),
+        ..gain.clone()
+    }
+}
+
+/// The effect of a study's comparison `number`.
+pub(super) fn effect(epoch: i32, key: &str, number: u64, labels: &Labels, saved: &Saved) -> Effect {
+    let power = Normal::standard().inverse_cdf(POWER);
+    let log_ratio = labels.estimate();
+    let direction = match log_ratio {
+        Some(ratio) if ratio < 0.0 => Direction::Slower,
+        Some(_) => Direction::Faster,
+        None => [Direction::Faster, Direction::Slower]
+            .into_iter()
+            .max_by(|a, b| labels.log_evidence(*a).total_cmp(&labels.log_evidence(*b)))
+            .unwrap_or(Direction::Faster),
+    };
+    let bound = log_bound(number, direction);
+    let evidence = labels.log_evidence(direction) - bound - ERROR.logarithm();
+    let (controls, tuned) = (labels.controls(), labels.tuned());
+    let runs_needed = log_ratio.and_then(|ratio| labels.runs_needed(ratio, bound, power));
+    Effect {
+        epoch,
+        parametrization: key.to_owned(),
+        number,
+        blocks: controls,
+        tuned_runs: tuned,
+        log_ratio,
+        low: labels.low(log_bound(number, Direction::Faster)),
+        high: labels.high(log_bound(number, Direction::Slower)),
+        standard_error: labels.standard_error(),
+        log_evidence: evidence,
+        detectable: labels
+            .detectable(log_bound(number, Direction::Faster), power)
+            .map(|log| 1.0 - (-log).exponential()),
+        blocks_needed: runs_needed
+            .filter(|runs| *runs <= MOST_RUNS)
+            .map(|runs| runs * controls as f64 / (controls + tuned) as f64),
+        default_hours: saved.default_hours,
+        saved: saved.saved,
+        controls: saved.controls,
+        net_variance: saved.net_variance,
+        a_month: saved.a_month,
+        last: saved.last,
+    }
+}
+
+/// The bound on one direction's log evidence. The shares `1 / (n (n + 1))` of all comparisons sum to
+/// 1.
+fn log_bound(number: u64, direction: Direction) -> f64 {
+    let share = match direction {
+        Direction::Faster => FASTER,
+        Direction::Slower => 1.0 - FASTER,
+    };
+    let number = number as f64;
+    (number * (number + 1.0) / (ERROR * share)).logarithm()
 }
 
 pub(super) fn of(effect: &Effect) -> Gain {
@@ -69,7 +142,7 @@ fn verdict(
     saved: f64,
 ) -> (GainVerdict, &'static str) {
     let (Some(share), Some(low), Some(high)) = (share, low, high) else {
-        let reason = "Too few control runs near the tuned ones to bound the gain.";
+        let reason = "Too few control runs to bound the gain.";
         return (GainVerdict::NotYet, reason);
     };
     if low <= 0.0 && high >= 0.0 {
@@ -103,7 +176,7 @@ fn verdict(
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "at most 20,000 blocks"
+    reason = "at most 100,000 runs"
 )]
 fn runs_needed(effect: &Effect) -> Option<u64> {
     let each = 1.0 + effect.tuned_runs as f64 / effect.blocks as f64;

@@ -20,6 +20,9 @@ struct Run {
     cut_short: bool,
 }
 
+/// The probability with which a settled run was drawn to be a control run.
+const CHANCE: f64 = 0.1;
+
 fn run(phase: Phase, role: Role, key: &'static str, elapsed: f64) -> Run {
     Run {
         phase,
@@ -65,6 +68,7 @@ fn live(evidence: &mut Evidence, runs: &[Run]) {
             started: ordinal * HOUR,
             phase: one.phase,
             role: one.role,
+            control_chance: (one.phase == Phase::Settled).then_some(CHANCE),
             counts: Some(Counts {
                 key: one.key,
                 is_default: one.key == DEFAULT,
@@ -93,8 +97,7 @@ fn a_loss_is_claimed_too() {
     assert!(said.low.unwrap() < -0.4, "{said:?}");
     assert!((-0.4..0.0).contains(&said.high.unwrap()), "{said:?}");
     assert!(said.evidence > 20.0, "{said:?}");
-    // The first control run is from before any run of the choice.
-    assert_eq!((said.tuned_runs, said.control_runs), (270, 29));
+    assert_eq!((said.tuned_runs, said.control_runs), (270, 30));
 }
 
 #[test]
@@ -122,15 +125,18 @@ fn a_difference_below_what_is_worth_it_is_no_effect() {
 }
 
 #[test]
-fn runs_from_before_the_choice_do_not_count() {
+fn runs_from_before_the_choice_are_not_compared() {
     let since = settled(300, 1.0, CHOSEN, noise(8, 0.1));
     let with = |slower: f64| {
         let baseline = run(Phase::Baseline, Role::Baseline, DEFAULT, 100.0 * slower);
         let searched = run(Phase::Search, Role::Search, CHOSEN, 100.0);
         gain(&[vec![baseline; 4], vec![searched; 16], since.clone()].concat())
     };
-    assert_eq!(with(2.0), with(1.0));
-    assert_eq!(with(2.0).verdict, NotYet);
+    // They only tell what to expect of the first ones.
+    for said in [with(2.0), with(1.0)] {
+        assert_eq!((said.verdict, said.tuned_runs), (NotYet, 270));
+        assert!(said.share.unwrap().abs() < 0.06, "{said:?}");
+    }
 }
 
 #[test]
@@ -154,33 +160,77 @@ fn a_step_in_time_cancels_within_blocks() {
 }
 
 #[test]
-fn another_choice_is_another_comparison_with_a_smaller_part_of_the_error() {
+fn another_choice_goes_on_with_the_evidence() {
     let first = settled(200, 0.7, CHOSEN, noise(13, 0.1));
-    let second = settled(200, 1.0, OTHER, noise(14, 0.1));
-    let known = evidence(&[first.clone(), second].concat());
-    let said = known.gain(1);
-    assert_eq!((said.verdict, known.effects(1).len()), (NotYet, 2));
-    assert!(said.share.unwrap().abs() < 0.1, "{said:?}");
-    assert!((said.level - (1.0 - 0.05 / 6.0)).abs() < 1e-12, "{said:?}");
+    let second = settled(50, 0.72, OTHER, noise(14, 0.1));
+    let (alone, known) = (
+        evidence(&first),
+        evidence(&[first.clone(), second].concat()),
+    );
+    let (alone, said) = (alone.gain(1), known.gain(1));
+    assert_eq!((said.verdict, said.control_runs), (Faster, 25));
+    assert!(said.evidence > alone.evidence, "{said:?}");
+    assert_eq!(known.effect(1).unwrap().parametrization, OTHER);
+    assert!((said.level - 0.975).abs() < 1e-12, "{said:?}");
 
-    // The next epoch says nothing until it has chosen; its comparisons are numbered on.
+    // The next epoch says nothing until it has chosen; its comparison has a smaller part of the error.
     let mut next = known.next_epoch();
     let said = next.gain(2);
     assert_eq!((said.verdict, said.share), (NotYet, None));
     assert!(said.reason.contains("Epoch 2"), "{said:?}");
     live(&mut next, &first);
-    assert_eq!(next.effects(2)[0].number, 3);
+    assert_eq!(next.effect(2).unwrap().number, 2);
+    assert!((next.gain(2).level - (1.0 - 0.05 / 6.0)).abs() < 1e-12);
 }
 
 #[test]
-fn a_control_run_from_before_a_change_of_choice_does_not_count_after_it() {
-    let mut runs = vec![
-        run(Phase::Settled, Role::Settled, CHOSEN, 100.0),
-        run(Phase::Settled, Role::Control, DEFAULT, 900.0),
-    ];
-    runs.extend(vec![run(Phase::Settled, Role::Settled, OTHER, 100.0); 9]);
-    let said = gain(&runs);
-    assert_eq!((said.verdict, said.control_runs), (NotYet, 0));
+fn a_claim_by_ranks_stays_until_the_draws_claim_something_or_another_is_chosen() {
+    let ranked = evidence(&settled(200, 0.7, CHOSEN, noise(13, 0.1)));
+    let (effect, gain) = (ranked.effect(1).unwrap(), ranked.gain(1));
+    let begun = Evidence::after_ranks(200, 1, Some((&effect, &gain)));
+    assert_eq!(begun.gain(1).verdict, Faster);
+
+    let mut same = begun.clone();
+    live(&mut same, &settled(12, 0.7, CHOSEN, noise(14, 0.1)));
+    let said = same.gain(1);
+    assert_eq!((said.verdict, said.share), (Faster, gain.share));
+    assert!(said.reason.contains("ranks"), "{said:?}");
+    assert_eq!(same.effect(1).unwrap().number, 2);
+    live(&mut same, &settled(300, 0.7, CHOSEN, noise(15, 0.1)));
+    assert!(!same.gain(1).reason.contains("ranks"));
+
+    let mut other = begun.clone();
+    live(&mut other, &settled(12, 0.7, OTHER, noise(14, 0.1)));
+    assert_eq!(other.gain(1).verdict, NotYet);
+
+    let mut anew = other.anew();
+    assert_eq!(anew, begun);
+    live(&mut anew, &settled(12, 0.7, CHOSEN, noise(14, 0.1)));
+    assert_eq!(anew.gain(1).verdict, Faster);
+}
+
+#[test]
+fn runs_that_were_not_drawn_are_no_evidence() {
+    let mut evidence = Evidence::default();
+    for one in settled(300, 0.7, CHOSEN, noise(13, 0.1)) {
+        let ordinal = evidence.through + 1;
+        evidence.record(&JudgedRun {
+            ordinal,
+            started: ordinal * HOUR,
+            phase: one.phase,
+            role: one.role,
+            control_chance: None,
+            counts: Some(Counts {
+                key: one.key,
+                is_default: one.key == DEFAULT,
+                elapsed: one.elapsed,
+                cut_short: false,
+            }),
+            nodes: 1,
+        });
+    }
+    assert_eq!(evidence.gain(1).verdict, NotYet);
+    assert_eq!(evidence.effect(1), None);
 }
 
 #[test]
@@ -227,7 +277,7 @@ fn where_all_runs_of_one_side_were_cut_short_nothing_is_bounded() {
         let known = evidence(&runs);
         let said = known.gain(1);
         assert_eq!((said.verdict, said.share, said.low), (NotYet, None, None));
-        assert_eq!(known.effects(1)[0].standard_error, None);
+        assert_eq!(known.effect(1).unwrap().standard_error, None);
     }
 }
 
@@ -238,7 +288,7 @@ fn restarted_jobs_do_not_make_a_gain() {
     let (alone, with) = (evidence(&runs), evidence(&[runs, resumed].concat()));
     assert_eq!(alone.gain(1), with.gain(1));
     // Their own elapsed would have made it 1.4; as the settled runs beside them they are a tenth.
-    let share = with.effects(1)[0].saved / alone.effects(1)[0].saved;
+    let share = with.effect(1).unwrap().saved / alone.effect(1).unwrap().saved;
     assert!((0.95..1.25).contains(&share), "{share}");
 }
 
@@ -247,19 +297,18 @@ fn pinned_runs_without_control_runs_near_are_not_compared() {
     let runs = settled(100, 0.8, CHOSEN, noise(21, 0.05));
     let pinned = vec![run(Phase::Settled, Role::Pinned, CHOSEN, 80.0); 399];
     let (alone, with) = (evidence(&runs), evidence(&[runs, pinned].concat()));
-    assert!(with.effects(1)[0].saved < alone.effects(1)[0].saved * 1.6);
+    assert!(with.effect(1).unwrap().saved < alone.effect(1).unwrap().saved * 1.6);
 }
 
 #[test]
 fn node_hours_are_arithmetic() {
-    let effects = evidence(&settled(201, 0.5, CHOSEN, || 1.0)).effects(1);
-    let [only] = &effects[..] else {
-        panic!("one comparison")
-    };
-    // 180 tuned runs of 50 s less on 4 nodes, 20 control runs of 50 s more.
+    let only = evidence(&settled(201, 0.5, CHOSEN, || 1.0))
+        .effect(1)
+        .unwrap();
+    // 180 tuned runs of 50 s less on 4 nodes, 21 control runs of 50 s more.
     let node_hours = 50.0 * 4.0 / 3600.0;
     assert!((only.saved - 180.0 * node_hours).abs() < 1e-9, "{only:?}");
-    assert!((only.controls - 20.0 * node_hours).abs() < 1e-9, "{only:?}");
+    assert!((only.controls - 21.0 * node_hours).abs() < 1e-9, "{only:?}");
     assert!(only.net_variance.unwrap() < 1e-9, "{only:?}");
     let month = 180.0 * node_hours / (200.0 / 24.0) * 30.0;
     let ratio = only.a_month.unwrap() / month;

@@ -62,14 +62,14 @@ fn a_lucky_single_run_is_confirmed_and_not_recommended() {
         let epoch = Epoch::new(&space, &settings, SEED).with_draw(draw);
         epoch.suggest(&history, &[])
     };
-    let control = drawn(0.2499);
+    let control = drawn(0.4999);
     assert_eq!(
         (control.phase, control.role),
         (Phase::Settled, Role::Control)
     );
-    let settled = drawn(0.25);
-    assert_eq!(control.control_chance, Some(0.25));
-    assert_eq!(settled.control_chance, Some(0.25));
+    let settled = drawn(0.5);
+    assert_eq!(control.control_chance, Some(0.5));
+    assert_eq!(settled.control_chance, Some(0.5));
     assert_eq!(settled.role, Role::Settled);
     assert_eq!(settled.parametrization, best.parametrization);
     assert_eq!(
@@ -105,7 +105,8 @@ fn confirmation_ends_when_it_cannot_be_had() {
             let suggestion = suggest(&space, &history, &[], &settings, SEED);
             finish(&mut history, &started(&suggestion), outcome);
         }
-        let last = suggest(&space, &history, &[], &settings, SEED);
+        let epoch = Epoch::new(&space, &settings, SEED).with_draw(0.9);
+        let last = epoch.suggest(&history, &[]);
         assert_eq!(
             (last.phase, last.role),
             (Phase::Settled, Role::Settled),
@@ -153,7 +154,10 @@ fn settled_runs_are_control_runs_as_often_as_set() {
             .sum();
         for controls in [parallel, serial] {
             let expected = 200 / control_every;
-            assert!(controls.abs_diff(expected) <= 8, "{controls} of {expected}");
+            assert!(
+                controls.abs_diff(expected) <= 20,
+                "{controls} of {expected}"
+            );
         }
     }
 }
@@ -168,10 +172,10 @@ fn what_is_in_flight_keeps_the_same_pace() {
     let mut history = history(vec![tested(&space, &[3], &[90.0, 94.0], 5)], 0, 0);
     history.tally.settled = 1;
     let mut draws = ChaCha8Rng::seed_from_u64(7);
-    for (is_resolved, controls) in [(true, 50), (false, 100)] {
+    for (outlook, controls) in [(Outlook::Resolved, 50), (Outlook::Open, 100)] {
         let epoch = |draw| {
             Epoch::new(&space, &settings, SEED)
-                .with_resolved(is_resolved)
+                .with_outlook(outlook)
                 .with_draw(draw)
         };
         let mut pending = [0.0, 1.0].map(|draw| started(&epoch(draw).suggest(&history, &[])));
@@ -179,7 +183,7 @@ fn what_is_in_flight_keeps_the_same_pace() {
             let next = epoch(draws.random()).suggest(&history, &pending);
             pending[usize::from(next.role == Role::Settled)].count += 1;
         }
-        assert!(pending[0].count.abs_diff(controls) <= 15, "{pending:?}");
+        assert!(pending[0].count.abs_diff(controls) <= 25, "{pending:?}");
     }
 }
 

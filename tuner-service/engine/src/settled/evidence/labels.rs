@@ -1,0 +1,422 @@
+//! The evidence of the draws: does the elapsed of a run tell whether it was a control run?
+//!
+//! Run t of a settled epoch is a control run (c = 1) with the recorded probability p, else a tuned
+//! one (c = 0). y is its log elapsed. For an effect of eta standard deviations, with the centre m
+//! and the scale s of earlier runs,
+//!
+//! ```text
+//! u = eta clip((y - m) / s - eta / 2, -2, 2)
+//! E+ = sum over eta of weight(eta) * product over runs of exp(c u) / (p exp(u) + 1 - p)
+//! ```
+//!
+//! Had the run taken as long under either label, the expectation of its factor over the draw would
+//! be 1, whatever y, m and s are. The service's own draw is the only randomness that this uses: it
+//! holds under any noise, drift or order of work. So E+ is a nonnegative martingale, and ever
+//! exceeds `1 / alpha` with probability at most `alpha` (Ville 1939), at any number of looks (Ramdas
+//! et al. 2023, "Game-theoretic statistics and safe anytime-valid inference"). E- uses `-eta`.
+//!
+//! An effect d is tested by the same with `y - d` of control runs. E+ falls with d and E- rises, so
+//! what neither rejects is an interval.
+
+use std::collections::VecDeque;
+use std::sync::LazyLock;
+
+use io_autotune_search::math::Portable;
+use serde::{Deserialize, Serialize};
+
+const ETAS: [f64; 6] = [0.1, 0.2, 0.35, 0.65, 1.2, 2.4];
+/// Any weights are valid. Most weight is on 6 to 20 % at 17 % noise.
+const WEIGHTS: [f64; 6] = [0.02, 0.03, 0.25, 0.40, 0.27, 0.03];
+/// E+ and E- for each effect.
+const TESTS: usize = 2 * ETAS.len();
+/// Scores beyond are cut off, so that no outlier decides.
+const CLIP: f64 = 2.0;
+/// The earlier runs that give the centre: slow drift and episodes are the same for them.
+const NEAR: usize = 30;
+/// The earlier runs that give the scale.
+const RECENT: usize = 100;
+/// So many runs of this standard deviation weigh in with the scale.
+const PRIOR_RUNS: f64 = 6.0;
+const PRIOR_SCALE: f64 = 0.12;
+/// A normal distribution's standard deviation over its median absolute deviation.
+const PER_MAD: f64 = 1.4826;
+/// So many runs of this mean square weigh in with either label's.
+const PRIOR_SQUARES: f64 = 6.0;
+const PRIOR_SQUARE: f64 = 0.8;
+/// The price of unequal noise: twice its second-order effect on the logarithm of a factor.
+const UNEQUAL: f64 = 2.0;
+const UNIT: f64 = 1e-4;
+
+/// Effects as logarithms: every 0.01 to 0.1, 0.02 to 0.6, 0.05 to 1.5, 0.25 to 4, and the same below
+/// zero. A fixed grid bounds the state; in between the log evidence is interpolated.
+static SHIFTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    let steps = |from: u32, to: u32, step: f64| (from..=to).map(move |i| f64::from(i) * step);
+    let above: Vec<f64> = steps(1, 10, 0.01)
+        .chain(steps(6, 30, 0.02))
+        .chain(steps(13, 30, 0.05))
+        .chain(steps(7, 16, 0.25))
+        .collect();
+    let below = above.iter().rev().map(|shift| -shift);
+    below.chain([0.0]).chain(above.iter().copied()).collect()
+});
+
+/// What the drawn runs of an epoch show. Its size does not grow with them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Labels {
+    /// The latest runs, drawn or not.
+    recent: VecDeque<Seen>,
+    control: Squares,
+    tuned: Squares,
+    /// The sum of p (1 - p).
+    information: f64,
+    /// By shift and test, in [`UNIT`]s: sums of log factors.
+    factors: Vec<i64>,
+    /// By shift: sums of (c - p) score, and of p (1 - p) score^2.
+    scores: Vec<i64>,
+    variances: Vec<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Seen {
+    is_control: bool,
+    /// None if its time limit ended it: longer than all others.
+    log: Option<f64>,
+}
+
+/// Squared scores of one label's drawn runs around its own centre.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Squares {
+    runs: u64,
+    sum: f64,
+}
+
+/// The direction of an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Control runs take longer.
+    Faster,
+    Slower,
+}
+
+/// What earlier runs say of the next one's log elapsed.
+struct Expected {
+    tuned: Vec<f64>,
+    control: Vec<f64>,
+    scale: f64,
+    /// The log of the default's elapsed over the recommended one's, towards 0 while few are known.
+    effect: f64,
+}
+
+impl Seen {
+    fn log(self) -> f64 {
+        self.log.unwrap_or(f64::INFINITY)
+    }
+}
+
+impl Squares {
+    fn mean(self) -> f64 {
+        (self.sum + PRIOR_SQUARES * PRIOR_SQUARE) / (self.runs as f64 + PRIOR_SQUARES)
+    }
+}
+
+impl Labels {
+    /// The drawn control runs.
+    pub(super) fn controls(&self) -> u64 {
+        self.control.runs
+    }
+
+    /// The drawn tuned runs.
+    pub(super) fn tuned(&self) -> u64 {
+        self.tuned.runs
+    }
+
+    /// A run that was not drawn: it only tells how long runs take. `log` is none if it was cut short.
+    pub(super) fn observe(&mut self, is_control: bool, log: Option<f64>) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Seen { is_control, log });
+    }
+
+    /// A run that was drawn to be a control run with `chance`.
+    pub(super) fn enter(&mut self, is_control: bool, log: Option<f64>, chance: f64) {
+        if let Some(expected) = Expected::of(&self.recent) {
+            let label = if is_control { 1.0 } else { 0.0 };
+            let log = log.unwrap_or(f64::INFINITY);
+            self.add(&expected, label, log, chance);
+            let score = score(
+                log - expected.effect * label,
+                &expected,
+                expected.effect,
+                0.0,
+            );
+            let squares = if is_control {
+                &mut self.control
+            } else {
+                &mut self.tuned
+            };
+            squares.sum += score * score;
+        }
+        let squares = if is_control {
+            &mut self.control
+        } else {
+            &mut self.tuned
+        };
+        squares.runs += 1;
+        self.information += chance * (1.0 - chance);
+        self.observe(is_control, log);
+    }
+
+    fn add(&mut self, expected: &Expected, label: f64, log: f64, chance: f64) {
+        let shifts = &*SHIFTS;
+        self.factors.resize(shifts.len() * TESTS, 0);
+        self.scores.resize(shifts.len(), 0);
+        self.variances.resize(shifts.len(), 0);
+        let price = self.price_of_unequal_noise(chance);
+        let spread = chance * (1.0 - chance);
+        for (place, shift) in shifts.iter().enumerate() {
+            let moved = log - shift * label;
+            let plain = score(moved, expected, *shift, 0.0);
+            self.scores[place] += whole((label - chance) * plain);
+            self.variances[place] += whole(spread * plain * plain);
+            let factors = &mut self.factors[place * TESTS..][..TESTS];
+            for (eta, pair) in ETAS.iter().zip(factors.as_chunks_mut::<2>().0) {
+                for (factor, eta) in pair.iter_mut().zip([*eta, -*eta]) {
+                    let u = eta * score(moved, expected, *shift, eta);
+                    *factor += whole(log_factor(label, u, chance) - price * eta * eta);
+                }
+            }
+        }
+    }
+
+    /// The label that comes more seldom would be told by its unequal noise alone: by as much does
+    /// the logarithm of a factor grow, to second order, per squared eta.
+    fn price_of_unequal_noise(&self, chance: f64) -> f64 {
+        let apart = self.control.mean() - self.tuned.mean();
+        (UNEQUAL * chance * (1.0 - chance) * (0.5 - chance) * apart).max(0.0)
+    }
+
+    /// The log evidence against no effect.
+    pub(super) fn log_evidence(&self, direction: Direction) -> f64 {
+        let zero = SHIFTS.partition_point(|shift| *shift < 0.0);
+        self.evidence_at(zero, direction)
+    }
+
+    fn evidence_at(&self, place: usize, direction: Direction) -> f64 {
+        let Some(factors) = self.factors.get(place * TESTS..(place + 1) * TESTS) else {
+            return 0.0;
+        };
+        let own = factors.iter().skip(direction as usize).step_by(2);
+        log_sum_exp(
+            own.zip(WEIGHTS)
+                .map(|(sum, weight)| *sum as f64 * UNIT + weight.logarithm()),
+        )
+    }
+
+    /// The lowest effect whose evidence that the true one is higher stays below a log bound; none if
+    /// none on the grid does, or all do.
+    pub(super) fn low(&self, log_bound: f64) -> Option<f64> {
+        crossing(log_bound, |place| {
+            self.evidence_at(place, Direction::Faster)
+        })
+    }
+
+    /// The highest, likewise.
+    pub(super) fn high(&self, log_bound: f64) -> Option<f64> {
+        crossing(-log_bound, |place| {
+            -self.evidence_at(place, Direction::Slower)
+        })
+    }
+
+    /// The effect whose scores sum to zero; none if there is none on the grid.
+    pub(super) fn estimate(&self) -> Option<f64> {
+        let score = |place: usize| self.scores.get(place).map_or(0.0, |sum| *sum as f64);
+        // Between two runs the sum may be zero over a stretch.
+        let (first, last) = (crossing(0.5, score)?, crossing(-0.5, score)?);
+        Some(f64::midpoint(first, last))
+    }
+
+    /// Half the distance of the effects whose scores sum to one standard deviation, either way.
+    pub(super) fn standard_error(&self) -> Option<f64> {
+        let estimate = self.estimate()?;
+        let place = SHIFTS.partition_point(|shift| *shift < estimate);
+        let deviation = (*self.variances.get(place)? as f64 / UNIT).sqrt();
+        let score = |place: usize| self.scores.get(place).map_or(0.0, |sum| *sum as f64);
+        let (low, high) = (crossing(deviation, score)?, crossing(-deviation, score)?);
+        (self.control.runs > 1).then_some((high - low) / 2.0)
+    }
+
+    /// The smallest effect for which these runs reach a log bound with the power of a standard
+    /// normal `quantile`.
+    pub(super) fn detectable(&self, log_bound: f64, quantile: f64) -> Option<f64> {
+        let scale = Expected::of(&self.recent)?.scale;
+        let wanted = deviations(log_bound, quantile);
+        (self.information > 0.0).then(|| wanted / self.information.sqrt() * scale)
+    }
+
+    /// The number of runs, as often control runs as so far, that reach the bound for the effect.
+    pub(super) fn runs_needed(&self, effect: f64, log_bound: f64, quantile: f64) -> Option<f64> {
+        let expected = Expected::of(&self.recent)?;
+        let runs = (self.control.runs + self.tuned.runs) as f64;
+        let each = self.information / runs * (effect / expected.scale).powi(2);
+        let needed = deviations(log_bound, quantile).powi(2) / each;
+        needed.is_finite().then_some(needed)
+    }
+}
+
+impl Expected {
+    fn of(recent: &VecDeque<Seen>) -> Option<Self> {
+        let near = recent.iter().rev().take(NEAR).copied();
+        let scale = Scale::of(recent)?;
+        Some(Expected {
+            tuned: sorted(near.clone(), false),
+            control: sorted(near, true),
+            scale: scale.deviation,
+            effect: scale.effect,
+        })
+    }
+
+    /// The median of tuned runs and of control runs less `shift`.
+    fn centre(&self, shift: f64) -> f64 {
+        let (mut tuned, mut control) = (self.tuned.iter(), self.control.iter());
+        let (mut a, mut b) = (tuned.next(), control.next());
+        let runs = self.tuned.len() + self.control.len();
+        let mut next = || match (a, b) {
+            (Some(one), Some(other)) if *one <= other - shift => {
+                a = tuned.next();
+                *one
+            }
+            (_, Some(other)) => {
+                b = control.next();
+                other - shift
+            }
+            (one, None) => {
+                a = tuned.next();
+                one.copied().unwrap_or(f64::INFINITY)
+            }
+        };
+        let lower = (0..runs.div_ceil(2)).fold(0.0, |_, _| next());
+        if runs.is_multiple_of(2) {
+            f64::midpoint(lower, next())
+        } else {
+            lower
+        }
+    }
+}
+
+struct Scale {
+    deviation: f64,
+    effect: f64,
+}
+
+impl Scale {
+    fn of(recent: &VecDeque<Seen>) -> Option<Self> {
+        let labels = [false, true].map(|is_control| sorted(recent.iter().copied(), is_control));
+        let [tuned, control] = labels.map(|logs| (median(&logs), logs.len() as f64));
+        let effect = match (tuned.0, control.0) {
+            (Some(low), Some(high)) if (high - low).is_finite() => {
+                let runs = 1.0 / (1.0 / tuned.1 + 1.0 / control.1);
+                (high - low) * runs / (runs + 1.0)
+            }
+            _ => 0.0,
+        };
+        let mut left: Vec<f64> = recent
+            .iter()
+            .map(|run| run.log() - if run.is_control { effect } else { 0.0 })
+            .collect();
+        left.sort_by(f64::total_cmp);
+        let centre = median(&left)?;
+        for one in &mut left {
+            *one = distance(*one, centre).abs();
+        }
+        left.sort_by(f64::total_cmp);
+        // Beyond a factor of e most runs were cut short.
+        let deviation = (median(&left)? * PER_MAD).min(1.0);
+        let runs = left.len() as f64;
+        let square = runs * deviation * deviation + PRIOR_RUNS * PRIOR_SCALE * PRIOR_SCALE;
+        Some(Scale {
+            deviation: (square / (runs + PRIOR_RUNS)).sqrt(),
+            effect,
+        })
+    }
+}
+
+fn sorted(runs: impl Iterator<Item = Seen>, is_control: bool) -> Vec<f64> {
+    let own = runs.filter(|run| run.is_control == is_control);
+    let mut logs: Vec<f64> = own.map(Seen::log).collect();
+    logs.sort_by(f64::total_cmp);
+    logs
+}
+
+fn median(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(if sorted.len().is_multiple_of(2) {
+        f64::midpoint(sorted[middle - 1], upper)
+    } else {
+        upper
+    })
+}
+
+/// `one - other`, where two infinite ones are equal.
+fn distance(one: f64, other: f64) -> f64 {
+    if one.is_infinite() && other.is_infinite() {
+        0.0
+    } else {
+        one - other
+    }
+}
+
+/// The score of a log elapsed, less `shift` if of a control run, for an effect of `eta` deviations.
+fn score(moved: f64, expected: &Expected, shift: f64, eta: f64) -> f64 {
+    let centre = expected.centre(shift + eta * expected.scale);
+    (distance(moved, centre) / expected.scale - eta / 2.0).clamp(-CLIP, CLIP)
+}
+
+/// The logarithm of a run's factor.
+fn log_factor(label: f64, u: f64, chance: f64) -> f64 {
+    label * u - (chance * u.exponential() + 1.0 - chance).logarithm()
+}
+
+/// The standard deviations of an effect in its estimate's error that reach a log bound with the
+/// power of a standard normal `quantile`: x^2 / 2 - quantile x = bound.
+fn deviations(log_bound: f64, quantile: f64) -> f64 {
+    quantile + (quantile * quantile + 2.0 * log_bound).sqrt()
+}
+
+/// Where a falling function of the shifts' places crosses a level; none if it does not.
+fn crossing(level: f64, of: impl Fn(usize) -> f64) -> Option<f64> {
+    let shifts = &*SHIFTS;
+    let (mut low, mut high) = (0, shifts.len());
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if of(middle) >= level {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    let before = low.checked_sub(1)?;
+    let (above, below) = (of(before), of(before + 1));
+    let after = shifts.get(low)?;
+    Some(shifts[before] + (after - shifts[before]) * (above - level) / (above - below))
+}
+
+fn log_sum_exp(exponents: impl Iterator<Item = f64> + Clone) -> f64 {
+    let most = exponents.clone().fold(f64::NEG_INFINITY, f64::max);
+    most + exponents
+        .map(|exponent| (exponent - most).exponential())
+        .sum::<f64>()
+        .logarithm()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a factor's logarithm is below 10"
+)]
+fn whole(number: f64) -> i64 {
+    (number / UNIT).round() as i64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::testing::normal;
+
+/// A run's label, log elapsed (none if cut short) and probability.
+fn run() -> impl Strategy<Value = (bool, Option<f64>, f64)> {
+    let log = prop_oneof![9 => (-3.0..3.0).prop_map(Some), 1 => Just(None)];
+    (any::<bool>(), log, 0.05..0.95)
+}
+
+fn known(runs: &[(bool, Option<f64>, f64)]) -> Labels {
+    let mut labels = Labels::default();
+    for (is_control, log, chance) in runs {
+        labels.enter(*is_control, *log, *chance);
+    }
+    labels
+}
+
+/// Log factors that a run adds, by shift and test.
+fn added(known: &Labels, is_control: bool, log: Option<f64>, chance: f64) -> Vec<f64> {
+    let mut with = known.clone();
+    with.enter(is_control, log, chance);
+    let before = known.factors.iter().copied().chain(std::iter::repeat(0));
+    let pairs = with.factors.iter().zip(before);
+    pairs
+        .map(|(with, before)| (with - before) as f64 * UNIT)
+        .collect()
+}
+
+proptest! {
+    /// The theorem: whatever is known, over the draw of its label a run changes no evidence on average
+    /// if it would take as long under either, but for the effect that is tested.
+    #[test]
+    fn a_run_changes_no_evidence_on_average_over_its_own_draw(
+        earlier in prop::collection::vec(run(), 1..60),
+        log in -4.0..4.0,
+        chance in 0.02..0.98,
+    ) {
+        let known = known(&earlier);
+        let price = known.price_of_unequal_noise(chance);
+        let tuned = added(&known, false, Some(log), chance);
+        for (place, shift) in SHIFTS.iter().enumerate().step_by(9) {
+            let control = added(&known, true, Some(log + shift), chance);
+            for test in 0..TESTS {
+                let factor = |added: &[f64]| added[place * TESTS + test].exp();
+                let mean = chance * factor(&control) + (1.0 - chance) * factor(&tuned);
+                let expected = (-price * ETAS[test / 2].powi(2)).exp();
+                prop_assert!((mean - expected).abs() < 2e-3, "{mean}, not {expected}, at {shift}");
+            }
+        }
+    }
+
+    /// So what neither direction rejects is an interval, and the ends on the grid enclose it.
+    #[test]
+    fn evidence_for_a_gain_falls_with_the_effect_that_is_tested_and_for_a_loss_rises(
+        runs in prop::collection::vec(run(), 2..80),
+    ) {
+        let known = known(&runs);
+        let at = |place, direction| known.evidence_at(place, direction);
+        for place in 1..SHIFTS.len() {
+            prop_assert!(at(place, Direction::Faster) <= at(place - 1, Direction::Faster) + 0.05);
+            prop_assert!(at(place, Direction::Slower) >= at(place - 1, Direction::Slower) - 0.05);
+        }
+        prop_assert!(known.scores.windows(2).all(|pair| pair[1] <= pair[0] + 80));
+    }
+
+    #[test]
+    fn the_centre_is_the_median_of_both_labels_runs(
+        tuned in prop::collection::vec(-3.0..3.0, 0..20),
+        control in prop::collection::vec(-3.0..3.0, 1..20),
+        shift in -4.0..4.0,
+    ) {
+        let both = tuned.iter().copied().chain(control.iter().map(|log| log - shift));
+        let mut both: Vec<f64> = both.collect();
+        both.sort_by(f64::total_cmp);
+        let by_label = |mut logs: Vec<f64>| {
+            logs.sort_by(f64::total_cmp);
+            logs
+        };
+        let expected = Expected {
+            tuned: by_label(tuned),
+            control: by_label(control),
+            scale: 1.0,
+            effect: 0.0,
+        };
+        prop_assert!((expected.centre(shift) - median(&both).unwrap()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_kept_goes_through_the_database_as_it_is(
+        runs in prop::collection::vec(run(), 0..120),
+    ) {
+        let known = known(&runs);
+        let read: Labels = serde_json::from_str(&serde_json::to_string(&known).unwrap()).unwrap();
+        prop_assert_eq!(read, known);
+    }
+}
+
+/// A life of drawn runs; the default takes `exp(effect)` times as long.
+fn live(
+    runs: u32,
+    chance: f64,
+    effect: f64,
+    noise: [f64; 2],
+    seed: u64,
+    mut look: impl FnMut(u32, &Labels),
+) -> Labels {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut labels = Labels::default();
+    for run in 1..=runs {
+        let is_control = rng.random::<f64>() < chance;
+        let own = noise[usize::from(is_control)] * normal(&mut rng);
+        let log = own + if is_control { effect } else { 0.0 };
+        labels.enter(is_control, Some(log), chance);
+        look(run, &labels);
+    }
+    labels
+}
+
+#[test]
+fn a_gain_of_a_fifth_shows_within_forty_runs_where_every_other_is_a_control_run() {
+    let first = |seed| {
+        let mut first = u32::MAX;
+        live(200, 0.5, 0.223, [0.17; 2], seed, |run, labels| {
+            if labels.log_evidence(Direction::Faster) >= 50.0_f64.logarithm() {
+                first = first.min(run);
+            }
+        });
+        first
+    };
+    let mut firsts: Vec<u32> = (0..60).map(first).collect();
+    firsts.sort_unstable();
+    assert!(firsts[30] <= 40, "{firsts:?}");
+    assert!(firsts[48] <= 60, "{firsts:?}");
+}
+
+#[test]
+fn the_estimate_and_its_error_are_those_of_the_runs() {
+    let mut squared = 0.0;
+    for seed in 0..60 {
+        let labels = live(300, 0.3, 0.2, [0.17; 2], seed, |_, _| {});
+        let error = labels.standard_error().unwrap();
+        // With known variances: 0.17 / sqrt(300 * 0.3 * 0.7).
+        assert!((0.015..0.030).contains(&error), "{error}");
+        squared += ((labels.estimate().unwrap() - 0.2) / error).powi(2) / 60.0;
+    }
+    assert!((0.6..1.6).contains(&squared), "{squared}");
+}
+
+#[test]
+fn a_noisier_default_costs_evidence_where_control_runs_are_seldom() {
+    let noisy = live(400, 0.1, 0.0, [0.1, 0.3], 1, |_, _| {});
+    assert!(noisy.price_of_unequal_noise(0.1) > 0.01);
+    assert!(noisy.price_of_unequal_noise(0.5).abs() < 1e-12);
+    let calm = live(400, 0.1, 0.0, [0.3, 0.1], 1, |_, _| {});
+    assert!(calm.price_of_unequal_noise(0.1).abs() < 1e-12);
+}
+
+#[test]
+fn runs_that_were_cut_short_are_slower_than_all_others() {
+    let mut labels = live(60, 0.5, 0.0, [0.1; 2], 7, |_, _| {});
+    for run in 0..40 {
+        labels.enter(run % 2 == 0, (run % 2 != 0).then_some(0.0), 0.5);
+    }
+    let evidence = labels.log_evidence(Direction::Faster);
+    assert!(evidence > 5.0, "{evidence}");
+
+    let only = [(true, None, 0.5), (false, Some(0.0), 0.5)].repeat(30);
+    let labels = known(&only);
+    assert_eq!((labels.estimate(), labels.high(3.0)), (None, None));
+}
+
+#[test]
+fn the_runs_that_are_needed_are_those_that_would_have_detected_it() {
+    let labels = live(100, 0.25, 0.1, [0.17; 2], 3, |_, _| {});
+    let detectable = labels.detectable(4.0, 0.84).unwrap();
+    let needed = labels.runs_needed(detectable, 4.0, 0.84).unwrap();
+    assert!((needed - 100.0).abs() < 1.0, "{needed}");
+    assert!(labels.runs_needed(2.0 * detectable, 4.0, 0.84).unwrap() < 26.0);
+}
