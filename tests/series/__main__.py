@@ -18,6 +18,8 @@ TREE = roots.TREE
 DIRECTORY = Path("/var/lib/io-autotune-series")
 """Where the roots are kept."""
 PAGE = TREE / "docs/measurements/series.md"
+KEPT = PAGE.with_suffix(".json")
+"""What the page is made of: what each cell gave last."""
 STAGED = ("stage/bin", "stage/share", *(f"workloads/{name}" for name in ("flood", "lives", "storm")))
 """The programs in Rust: built on the host, run in every root. All else is compiled inside."""
 NO_TESTS = 5
@@ -43,6 +45,7 @@ def main() -> int:
     except ValueError as error:
         parser.error(str(error))
     failed = []
+    ran = set()
     for suite in suites:
         root = roots.ensure(suite, options.directory)
         if options.shell:
@@ -51,32 +54,41 @@ def main() -> int:
             if options.cell is not None and options.cell not in cell.name:
                 continue
             print(f"== {suite.name}, Slurm {suite.slurm}: {cell.name}", flush=True)
+            ran.add((suite.name, cell.name))
             if not _run(suite, root, cell, options):
                 failed.append(f"{suite.name}: {cell.name}")
-    _write(options.directory)
+    # A few tests are not what a cell gives.
+    if not options.tests:
+        _write(options.directory, ran)
     for each in failed:
         print(f"series: failed: {each}", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _write(directory: Path) -> None:
+def _write(directory: Path, ran: set[tuple[str, str]]) -> None:
     """Renew the page from what every cell gave last."""
     pairs = [(suite, cell) for suite in SUITES for cell in suite.cells()]
-    found = [page.read(suite, cell, _build(suite) / "cells" / cell.slug) for suite, cell in pairs]
-    known = {
+    found = [page.read(suite, cell, _results(suite, cell)) for suite, cell in pairs]
+    versions = {
         suite.name: page.versions(directory / suite.name)
         for suite in SUITES
         if (directory / suite.name).exists()
     }
-    text = page.render([each for each in found if each is not None], known)
-    PAGE.write_text(text, encoding="utf-8")
+    kept = page.load(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else page.Kept()
+    kept = page.renewed(kept, versions, [each for each in found if each is not None], ran)
+    KEPT.write_text(page.dump(kept), encoding="utf-8")
+    PAGE.write_text(page.render(kept), encoding="utf-8")
+
+
+def _results(suite: Suite, cell: Cell) -> Path:
+    return _build(suite) / "cells" / cell.slug
 
 
 def _run(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace) -> bool:
     """Run a cell's tests, and return whether all passed."""
     build = _build(suite)
     if not options.tests:
-        shutil.rmtree(build / "cells" / cell.slug, ignore_errors=True)
+        shutil.rmtree(_results(suite, cell), ignore_errors=True)
     for part in STAGED:
         source, target = TREE / "build" / part, build / part
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +102,7 @@ def _run(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace) -> b
     tests = options.tests or ["tests/cluster" if cell.whole else "tests/cluster/test_lives.py"]
     if cell.clusters_share:
         side_by_side = [f"--numprocesses={options.clusters}", "--dist=loadfile"]
-        return _pytest(suite, root, cell, [*side_by_side, *tests], "all")
+        return _pytest(suite, root, cell, [*side_by_side, *tests], "all", options)
     # Each module has a host of its own, so to say.
     modules = [
         str(module.relative_to(TREE))
@@ -99,15 +111,23 @@ def _run(suite: Suite, root: Path, cell: Cell, options: argparse.Namespace) -> b
     ]
     with ThreadPoolExecutor(options.clusters) as pool:
         results = pool.map(
-            lambda module: _pytest(suite, root, cell, [module], Path(module).stem), modules
+            lambda module: _pytest(suite, root, cell, [module], Path(module).stem, options), modules
         )
         return all(list(results))
 
 
-def _pytest(suite: Suite, root: Path, cell: Cell, tests: list[str], name: str) -> bool:
+def _pytest(
+    suite: Suite,
+    root: Path,
+    cell: Cell,
+    tests: list[str],
+    name: str,
+    options: argparse.Namespace,
+) -> bool:
+    results = "chosen" if options.tests else "cells"
     argv = ["python3", "-m", "pytest", "-p", "no:cacheprovider"]
     argv += ["-m", "not slow and not array"]
-    argv += [f"--junitxml=build/cells/{cell.slug}/{name}.xml", "--quiet", *tests]
+    argv += [f"--junitxml=build/{results}/{cell.slug}/{name}.xml", "--quiet", *tests]
     variant = {"IO_AUTOTUNE_TEST_VARIANT": json.dumps(cell.variant)}
     return _inside(suite, root, argv, variant, name) in (0, NO_TESTS)
 
