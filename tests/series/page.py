@@ -115,13 +115,13 @@ def renewed(
 ) -> Kept:
     """Return what is to be kept now, of the cells that there are, in their order.
 
-    A cell that was run just now (``ran``) has what was found, or nothing; another has what is
-    newer, as files of an earlier run may be older than what was kept elsewhere.
+    A cell that was run just now (``ran``) has what was found, or nothing. Another has what was
+    kept, unless files of a later day were found: they may be of a few chosen tests of that day.
     """
     results = {result.key: result for result in kept.results if result.key not in ran}
     for result in found:
         known = results.get(result.key)
-        if known is None or known.at <= result.at:
+        if known is None or known.at < result.at:
             results[result.key] = result
     keys = [(suite.name, cell.name) for suite in SUITES for cell in suite.cells()]
     return Kept(

@@ -48,7 +48,10 @@ def test_a_cell_that_was_run_and_gave_nothing_keeps_no_old_row() -> None:
 
 def test_files_of_an_earlier_run_do_not_replace_what_is_newer() -> None:
     kept = Kept({}, (result(PLAIN, "2026-11-24"),))
-    assert page.renewed(kept, {}, [result(PLAIN, passed=1)], set()) == kept
+    for day in ("2026-11-23", "2026-11-24"):
+        assert page.renewed(kept, {}, [result(PLAIN, day, passed=1)], set()) == kept
+    later = result(PLAIN, "2026-11-25", passed=1)
+    assert page.renewed(kept, {}, [later], set()).results == (later,)
 
 
 def test_a_cell_that_is_none_any_more_goes() -> None:
