@@ -42,13 +42,20 @@ pub(super) struct Truth {
 ///
 /// * A record with a restart count belongs to the nearest run with that count, within
 ///   `OTHER_LAUNCH`.
-/// * Any other belongs to the run that started inside its interval, nearest to its begin.
+/// * Any other belongs to the run that started inside its interval, nearest to its begin. Slurm
+///   counts whole seconds, and may launch a job again at once: of one source's records each has a
+///   run of its own, in their order, as far as there are so many.
 /// * A run without a start has no known begin. It takes a record only if no other record is
 ///   possible.
 /// * sacct has no begin for some launches that were requeued early. Such a record belongs to the
 ///   last run before its end, unless sacct has another record of that run.
 pub(super) fn claims(records: &[OutcomeRecord], runs: &[RunAt]) -> Vec<Option<i64>> {
     let mut claims: Vec<_> = records.iter().map(|record| claim(record, runs)).collect();
+    for source in Source::ALL {
+        for (place, run_id) in in_order(source, records, runs) {
+            claims[place] = Some(run_id);
+        }
+    }
     for (place, record) in records.iter().enumerate() {
         let (Source::Sacct, None, None, Some(end)) = (
             record.source,
@@ -111,12 +118,70 @@ fn claim(record: &OutcomeRecord, runs: &[RunAt]) -> Option<i64> {
         };
         return same.min_by_key(nearest).map(|run| run.run_id);
     }
-    let begin = record.started_at?.saturating_sub(SLACK);
-    let end = record.ended_at.unwrap_or(i64::MAX).saturating_add(SLACK);
     runs.iter()
-        .filter(|run| !run.unstarted && (begin..=end).contains(&run.started_at))
+        .filter(|run| started_inside(record, run))
         .min_by_key(|run| distance(record, run))
         .map(|run| run.run_id)
+}
+
+fn started_inside(record: &OutcomeRecord, run: &RunAt) -> bool {
+    let Some(began) = record.started_at else {
+        return false;
+    };
+    let end = record.ended_at.unwrap_or(i64::MAX).saturating_add(SLACK);
+    !run.unstarted && (began.saturating_sub(SLACK)..=end).contains(&run.started_at)
+}
+
+/// The most pairs of a record and a run, both in their order in time, and of these the nearest:
+/// launches of one job follow each other. Places in `records`, and runs.
+fn in_order(source: Source, records: &[OutcomeRecord], runs: &[RunAt]) -> Vec<(usize, i64)> {
+    let mut records: Vec<_> = records
+        .iter()
+        .enumerate()
+        .filter(|(_, record)| {
+            record.source == source && record.restart_count.is_none() && record.started_at.is_some()
+        })
+        .collect();
+    if records.len() < 2 {
+        return Vec::new();
+    }
+    records.sort_by_key(|(_, record)| (record.started_at, record.ended_at, record.id));
+    let mut runs: Vec<_> = runs.iter().filter(|run| !run.unstarted).collect();
+    runs.sort_by_key(|run| (run.started_at, run.run_id));
+    // Of the first so many records and runs: pairs, and how far they are apart.
+    let worse = |(pairs, apart): (usize, u128)| (std::cmp::Reverse(pairs), apart);
+    let mut best = vec![vec![(0, 0); runs.len() + 1]; records.len() + 1];
+    let paired = |best: &[Vec<(usize, u128)>], i: usize, j: usize| {
+        let (record, run) = (records[i - 1].1, runs[j - 1]);
+        let (pairs, apart) = best[i - 1][j - 1];
+        started_inside(record, run).then(|| (pairs + 1, apart + u128::from(distance(record, run))))
+    };
+    for i in 1..=records.len() {
+        for j in 1..=runs.len() {
+            best[i][j] = [
+                Some(best[i - 1][j]),
+                Some(best[i][j - 1]),
+                paired(&best, i, j),
+            ]
+            .into_iter()
+            .flatten()
+            .min_by_key(|found| worse(*found))
+            .unwrap_or_default();
+        }
+    }
+    let mut pairs = Vec::new();
+    let (mut i, mut j) = (records.len(), runs.len());
+    while i > 0 && j > 0 {
+        if best[i][j] == best[i - 1][j] {
+            i -= 1;
+        } else if best[i][j] == best[i][j - 1] {
+            j -= 1;
+        } else {
+            pairs.push((records[i - 1].0, runs[j - 1].run_id));
+            (i, j) = (i - 1, j - 1);
+        }
+    }
+    pairs
 }
 
 fn distance(record: &OutcomeRecord, run: &RunAt) -> u64 {
@@ -285,6 +350,45 @@ mod tests {
         assert_eq!(claims(&records, second), [Some(101), Some(101)]);
         let both: Vec<_> = records.iter().collect();
         assert_eq!(truth(&runs[1], &both).unwrap().outcome, "COMPLETED");
+    }
+
+    /// Slurm 26.05, --requeue=expedite: the second launch begins in the second in which the first
+    /// has begun and ended.
+    #[test]
+    fn launches_within_one_second_get_each_its_own_word() {
+        let at = |restart_count, micros: i64| RunAt {
+            started_at: 1000 * SECOND + micros,
+            ..run(restart_count, 1000)
+        };
+        let runs = [at(0, 126_028), at(1, 503_772)];
+        let records = [
+            recorded(Source::Jobcomp, "FAILED", 1000, 1000),
+            recorded(Source::Jobcomp, "COMPLETED", 1000, 1001),
+        ];
+        assert_eq!(claims(&records, &runs), [Some(100), Some(101)]);
+        let [first, second] = records.clone();
+        let backwards = [second.clone(), first.clone()];
+        assert_eq!(claims(&backwards, &runs), [Some(101), Some(100)]);
+        let runs_backwards = [runs[1].clone(), runs[0].clone()];
+        assert_eq!(claims(&records, &runs_backwards), [Some(100), Some(101)]);
+        // Each source speaks of both.
+        let sacct = |record: &OutcomeRecord| OutcomeRecord {
+            source: Source::Sacct,
+            ..record.clone()
+        };
+        let both = [first.clone(), sacct(&first), sacct(&second), second.clone()];
+        assert_eq!(
+            claims(&both, &runs),
+            [Some(100), Some(100), Some(101), Some(101)]
+        );
+        // As long as one of the two is missing, the nearest.
+        assert_eq!(claims(&[first], &runs), [Some(100)]);
+        // Of three launches one has no run.
+        let third = recorded(Source::Jobcomp, "COMPLETED", 1003, 1004);
+        let runs = [at(0, 126_028), at(2, 3_100_000)];
+        let three = [records[0].clone(), records[1].clone(), third];
+        assert_eq!(claims(&three, &runs)[2], Some(102));
+        assert_eq!(claims(&three, &runs)[0], Some(100));
     }
 
     #[test]
