@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use io_autotune_protocol::{Call, Client, Method, OverAnswer, OverRequest};
+use io_autotune_protocol::{Call, Client, Job, Method, OverAnswer, OverRequest};
 
 use crate::breaker::{Breaker, since_boot};
 use crate::config::NodeConfig;
@@ -44,7 +44,8 @@ pub(crate) async fn finish(
         say(&format!("nothing is read back: {error}"));
         in_force::Values::new()
     });
-    let directory = JobDirectory::open(&places.run_dir, &node_job.job)?;
+    let directory = JobDirectory::open(&places.run_dir, &node_job.job)?
+        .filter(|directory| is_of_this_launch(directory, &node_job.job));
     if directory.is_none() && !speaks_without_start(&node_job) {
         return Ok(());
     }
@@ -77,6 +78,25 @@ pub(crate) async fn finish(
         (_, Err(open)) => waits(&open),
     }
     Ok(())
+}
+
+/// Whether a directory is this launch's, as far as Slurm's ids tell. It is another's if this epilog
+/// comes late, or if the helper of this prolog was killed; then the other's epilog, or the timer,
+/// reports what is in it.
+fn is_of_this_launch(directory: &JobDirectory, job: &Job) -> bool {
+    let start = directory.read_start().ok();
+    let laid_out_for = start.and_then(|start| start.job.sluid);
+    let is_anothers = laid_out_for
+        .as_ref()
+        .zip(job.sluid.as_ref())
+        .is_some_and(|(other, own)| other != own);
+    if is_anothers {
+        say(&format!(
+            "job {}: what is in its directory is of another launch and is left there",
+            job.job_id
+        ));
+    }
+    !is_anothers
 }
 
 /// Whether this node reports a launch whose start it does not know: the first node of a first
@@ -230,6 +250,7 @@ pub(crate) async fn flush(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directory::StartRecord;
     use crate::testing::job;
 
     fn node_job() -> NodeJob {
@@ -253,5 +274,29 @@ mod tests {
         node_job.job.restart_count = 0;
         node_job.is_first_node = false;
         assert!(!speaks_without_start(&node_job));
+    }
+
+    #[test]
+    fn what_another_launch_of_the_job_has_left_is_not_reported_as_this_ones() {
+        let parent = tempfile::tempdir().unwrap();
+        let launch = |sluid: Option<&str>| Job {
+            sluid: sluid.map(|sluid| sluid.parse().unwrap()),
+            ..job()
+        };
+        let (own, other) = (Some("sBR1JB8J1YM400"), Some("sBR1JB8J1YM401"));
+        let directory = JobDirectory::create(&parent.path().join("run"), &job()).unwrap();
+        // A helper that was killed has laid out nothing yet.
+        assert!(is_of_this_launch(&directory, &launch(own)));
+        for (laid_out_for, ends, is_own) in [
+            (own, own, true),
+            (other, own, false),
+            (None, own, true),
+            (own, None, true),
+        ] {
+            let start = StartRecord::without_answer(launch(laid_out_for), "x");
+            directory.write_start(&start).unwrap();
+            let found = is_of_this_launch(&directory, &launch(ends));
+            assert_eq!(found, is_own, "{laid_out_for:?} {ends:?}");
+        }
     }
 }

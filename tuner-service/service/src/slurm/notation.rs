@@ -32,7 +32,8 @@ pub(crate) fn goes_on(state: &str) -> bool {
         state,
         "COMPLETING"
             | "CONFIGURING"
-            // From 25.11 on: put back at once (scontrol requeue --expedite).
+            // From 25.11 on: its epilogs are waited for, or it is being put back at once (sbatch
+            // --requeue=expedite).
             | "EXPEDITING"
             | "PENDING"
             | "RESIZING"
