@@ -41,6 +41,8 @@ def slurm_conf(paths: Paths, record: Record) -> str:
     prolog = f"PrologFlags={','.join(flags)}\n" if flags else ""
     if record.variant.run_in_job:
         prolog += f"Prolog={paths.run_in_job}\nEpilog={paths.run_in_job}\n"
+    elif record.variant.expedited_requeue:
+        prolog += "Epilog=/bin/true\n"
     nodes = "".join(
         f"NodeName={node} NodeHostname=localhost NodeAddr={HOST} Port={port}"
         f" CPUs={CPUS_PER_NODE} RealMemory={MEMORY_PER_NODE} State=UNKNOWN\n"
@@ -56,7 +58,7 @@ SlurmdUser=root
 
 {_auth(paths, record.variant)}
 StateSaveLocation={paths.slurmctld_spool}
-{"SlurmctldParameters=enable_configless" if record.variant.configless else ""}
+{_parameters("SlurmctldParameters", _of_slurmctld(record.variant))}
 SlurmctldPidFile={paths.slurmctld_run}/slurmctld.pid
 SlurmctldLogFile={paths.log}/slurmctld.log
 SlurmctldDebug=info
@@ -70,7 +72,7 @@ MpiDefault=pmi2
 {_tracking(record.variant)}{_namespace(record.variant)}JobAcctGatherType=jobacct_gather/none
 {prolog}
 SelectType=select/cons_tres
-SlurmdParameters=config_overrides
+{_parameters("SlurmdParameters", _of_slurmd(record.variant))}
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,sched_interval=2,sched_min_interval=200000,batch_sched_delay=0
 
@@ -86,6 +88,20 @@ SlurmctldTimeout=60
 SlurmdTimeout={record.variant.slurmd_timeout}
 {_completion(paths, record)}
 {nodes}{_partitions(names, record.variant)}"""
+
+
+def _parameters(key: str, values: Sequence[str]) -> str:
+    """Return a line of slurm.conf; nothing where there is no value."""
+    return f"{key}={','.join(values)}" if values else ""
+
+
+def _of_slurmctld(variant: Variant) -> list[str]:
+    values = ["enable_configless"] if variant.configless else []
+    return [*values, *(["enable_expedited_requeue"] if variant.expedited_requeue else [])]
+
+
+def _of_slurmd(variant: Variant) -> list[str]:
+    return ["config_overrides", *(["contain_spank"] if variant.contain_spank else [])]
 
 
 def _auth(paths: Paths, variant: Variant) -> str:

@@ -48,6 +48,11 @@ class Variant:
     namespace: str | None = None
     """A plugin that gives each job a mount namespace: ``job_container/tmpfs``,
     ``namespace/tmpfs``, ``namespace/linux``."""
+    contain_spank: bool = False
+    """``SlurmdParameters=contain_spank``: the hooks of a step run in the job's mount namespace
+    (Slurm 24.05 on)."""
+    expedited_requeue: bool = False
+    """Jobs may ask for ``--requeue=expedite`` (Slurm 25.11 on), and there is an Epilog= to fail."""
     clock: bool = False
     """PostgreSQL and io-autotuned believe a clock that can jump (``clock.py``)."""
     slurmd_timeout: int = 60

@@ -85,6 +85,16 @@ def test_the_plain_cluster_is_light() -> None:
     assert render.cgroup_conf(Variant()).splitlines()[1:] == ["CgroupPlugin=cgroup/v1"]
 
 
+def test_parameters_of_slurms_daemons_go_together() -> None:
+    plain = slurm_keys()
+    assert "SlurmctldParameters" not in plain
+    assert plain["SlurmdParameters"] == "config_overrides"
+    keys = slurm_keys(of(Variant(configless=True, expedited_requeue=True, contain_spank=True)))
+    assert keys["SlurmctldParameters"] == "enable_configless,enable_expedited_requeue"
+    assert keys["SlurmdParameters"] == "config_overrides,contain_spank"
+    assert keys["Epilog"] == "/bin/true"
+
+
 def test_jobcomp_runs_the_script_on_the_clusters_spool() -> None:
     keys = slurm_keys(of(Variant(jobcomp=True)))
     assert keys["JobCompType"] == "jobcomp/script"
