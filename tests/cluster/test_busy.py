@@ -1,8 +1,12 @@
-"""A busy machine slows every run for a while: a settled study goes on being tuned."""
+"""A settled study: slow runs for a while leave it tuned, and what is drawn is told afterwards."""
 
 from __future__ import annotations
 
-from harness import Json, Site, asked
+import json
+from pathlib import Path
+
+import pytest
+from harness import ALICE, ROOT, Json, Site, asked
 
 APPLICATION = "busy"
 QUIET = "0.5 0.3\n"
@@ -16,17 +20,25 @@ MOST_RUNS = 60
 """A study that has not settled by then never will."""
 
 
-def test_a_settled_study_goes_on_while_runs_are_slow_for_a_stretch(site: Site) -> None:
+UNTOLD = ("role", "parametrization", "differs", "reason", "applied")
+"""What would tell which run in flight is a control run."""
+
+
+@pytest.fixture(scope="module")
+def seconds(site: Site) -> Path:
+    """Return the file of what the default and anything else take; the study has settled."""
     seconds = site.paths.scratch / "busy.seconds"
-    body = f"""
-    read -r default tuned <{seconds}
-    [ -s "$ROMIO_HINTS" ] || exec sleep "$default"
-    exec sleep "$tuned"
-    """
     seconds.write_text(QUIET)
     while not (runs := site.history(APPLICATION)) or runs[-1]["phase"] != "settled":
         assert len(runs) < MOST_RUNS, "it does not settle"
-        run_some(site, body)
+        run_some(site, job_of(seconds))
+    return seconds
+
+
+def test_a_settled_study_goes_on_while_runs_are_slow_for_a_stretch(
+    site: Site, seconds: Path
+) -> None:
+    body = job_of(seconds)
     assert site.study(APPLICATION)["warnings"] == []
 
     seconds.write_text(BUSY)
@@ -40,6 +52,53 @@ def test_a_settled_study_goes_on_while_runs_are_slow_for_a_stretch(site: Site) -
     assert "gather around two times" in warning or "vary by" in warning, warning
     assert "the machine was busy" in warning, warning
     assert "tuning goes on" in warning, warning
+
+
+def test_nobody_but_an_admin_is_told_which_run_in_flight_is_a_control_run(
+    site: Site, seconds: Path
+) -> None:
+    fence = site.paths.scratch / "busy.fence"
+    body = f"until [ -e {fence} ]; do sleep 0.1; done\n{job_of(seconds)}"
+    jobs = [site.sbatch(body, asked(APPLICATION)) for _ in range(AT_ONCE)]
+    for job in jobs:
+        site.started(job)
+    job_ids = {job.job_id for job in jobs}
+    try:
+        drawn = [run for run in site.history(APPLICATION, ALICE) if run["job_id"] in job_ids]
+        assert {run["phase"] for run in drawn} == {"settled"}
+        for run in drawn:
+            assert [run[name] for name in UNTOLD] == [None] * len(UNTOLD), run
+        for job in jobs:
+            detail = site.explain(job, ALICE)
+            assert (detail["suggestion"], detail["delivery"]) == (None, None)
+            shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+            assert shown.count("told once it has ended") == 4, shown
+            replayed = site.tuner(ALICE, "explain", str(job.job_id), "--replay", "--json")
+            assert replayed.returncode != 0, "a script would take it for the same"
+            (replay,) = json.loads(replayed.stdout)
+            assert (replay["given"], replay["recomputed"]) == (None, None), replay
+        shown = site.tuner(ALICE, "history", APPLICATION).stdout
+        assert shown.count("told once it has ended") == len(jobs), shown
+        of_admin = {run["job_id"]: run for run in site.history(APPLICATION, ROOT)}
+        assert {of_admin[job.job_id]["role"] for job in jobs} <= {"settled", "control"}
+    finally:
+        fence.touch()
+    for job in jobs:
+        site.judged(job)
+    after = {run["job_id"]: run for run in site.history(APPLICATION, ALICE)}
+    for job in jobs:
+        run = after[job.job_id]
+        assert run["role"] == of_admin[job.job_id]["role"]
+        assert run["reason"] == of_admin[job.job_id]["reason"]
+
+
+def job_of(seconds: Path) -> str:
+    """Return a job that takes what this file says of its values."""
+    return f"""
+    read -r default tuned <{seconds}
+    [ -s "$ROMIO_HINTS" ] || exec sleep "$default"
+    exec sleep "$tuned"
+    """
 
 
 def run_some(site: Site, body: str) -> list[Json]:

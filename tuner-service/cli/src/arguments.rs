@@ -116,7 +116,7 @@ pub(crate) enum Command {
     },
     /// Why a job got its parametrization, what was applied, and whether it counts.
     #[command(
-        after_help = "Examples:\n  io-autotune explain 4711\n  io-autotune explain 4711 --replay    exit status 0: the same; 1: not the same"
+        after_help = "Examples:\n  io-autotune explain 4711\n  io-autotune explain 4711 --replay    exit status 0: the same; 1: not the same, or not told yet"
     )]
     Explain {
         /// Slurm's job id.

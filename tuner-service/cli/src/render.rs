@@ -184,10 +184,10 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
             run.study_id.to_string(),
             run.epoch.to_string(),
             run.phase.to_string(),
-            run.role.to_string(),
+            run.role.map_or_else(|| "-".into(), |role| role.to_string()),
             elapsed(run).unwrap_or_else(|| "-".into()),
             counts(run),
-            differing(&run.differs),
+            told(run.differs.as_ref().map(differing)),
         ]);
     }
     right(&mut table, 7);
@@ -195,7 +195,7 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
         .iter()
         .filter_map(|run| {
             let why = run.quarantined.as_ref()?;
-            let what = differing(&run.differs);
+            let what = differing(run.differs.as_ref()?);
             Some(format!(
                 "quarantined: study {}: {what}: {why}\n",
                 run.study_id
@@ -215,6 +215,13 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
     }
     text.extend(quarantined);
     text
+}
+
+/// In the place of what would tell a run's label before the run has ended.
+const UNTOLD: &str = "told once it has ended";
+
+fn told(text: Option<String>) -> String {
+    text.unwrap_or_else(|| UNTOLD.to_owned())
 }
 
 fn opened(at: impl Display, why: &str) -> String {
@@ -280,6 +287,7 @@ fn named(request: Option<&Request>) -> String {
 fn explain_one(detail: &RunDetail) -> String {
     let run = &detail.run;
     let applied = match &run.applied {
+        None if run.role.is_none() => UNTOLD.to_owned(),
         None => "not reported yet".to_owned(),
         Some(Applied::Default) => "nothing: a run of the default".to_owned(),
         Some(Applied::Parametrization { parametrization }) => parametrization.to_string(),
@@ -313,9 +321,9 @@ fn explain_one(detail: &RunDetail) -> String {
             ),
         },
         run.phase,
-        run.role,
-        run.parametrization,
-        run.reason,
+        told(run.role.map(|role| role.to_string())),
+        told(run.parametrization.as_ref().map(ToString::to_string)),
+        because(run),
         run.outcome.as_deref().unwrap_or("not known yet"),
         counts(run),
     );
@@ -325,14 +333,14 @@ fn explain_one(detail: &RunDetail) -> String {
     let findings = detail.findings.iter();
     for finding in findings.filter(|one| {
         let about = one.parametrization.as_ref();
-        about.is_none_or(|about| *about == run.parametrization)
+        about.is_none_or(|about| Some(about) == run.parametrization.as_ref())
     }) {
         text.push_str(&format!(
             "its study    {} {}\n",
             finding.what, finding.action
         ));
     }
-    for file in &detail.delivery.files {
+    for file in detail.delivery.iter().flat_map(|delivery| &delivery.files) {
         text.push_str(&format!(
             "file         {} (named by {}):\n",
             file.name, file.variable
@@ -342,6 +350,16 @@ fn explain_one(detail: &RunDetail) -> String {
         }
     }
     text
+}
+
+fn because(run: &RunSummary) -> String {
+    match (&run.reason, run.role) {
+        (Some(reason), _) => reason.clone(),
+        (None, None) => UNTOLD.to_owned(),
+        (None, Some(_)) => {
+            "told once the runs that were in flight at its start have ended".to_owned()
+        }
+    }
 }
 
 fn table(header: &[&str]) -> Table {
@@ -529,10 +547,10 @@ mod tests {
             restart_count: 1,
             node: "n1".to_owned(),
             phase: Phase::Search,
-            role: Role::Search,
-            parametrization: Parametrization::default(),
-            differs: Parametrization::default(),
-            reason: "child".to_owned(),
+            role: Some(Role::Search),
+            parametrization: Some(Parametrization::default()),
+            differs: Some(Parametrization::default()),
+            reason: Some("child".to_owned()),
             state,
             verdict: Some("its time limit ended it".to_owned()),
             outcome: Some("TIMEOUT".to_owned()),
@@ -560,7 +578,7 @@ mod tests {
             run,
             request: None,
             suggestion: serde_json::Value::Null,
-            delivery: Delivery::default(),
+            delivery: Some(Delivery::default()),
             reports: Vec::new(),
             findings: Vec::new(),
         };
@@ -607,7 +625,7 @@ mod tests {
             run: run(RunState::Censored),
             request: Some("name=nf-A_%281%29,mode=tune".parse().unwrap()),
             suggestion: serde_json::Value::Null,
-            delivery: Delivery::default(),
+            delivery: Some(Delivery::default()),
             reports: Vec::new(),
             findings: vec![about(None), about(Some(of_another))],
         };
@@ -635,10 +653,65 @@ mod tests {
     }
 
     #[test]
+    fn of_a_run_in_flight_whose_label_was_drawn_it_is_said_that_it_is_told_later() {
+        let drawn = RunSummary {
+            role: None,
+            parametrization: None,
+            differs: None,
+            reason: None,
+            verdict: None,
+            outcome: None,
+            elapsed: None,
+            ..run(RunState::InFlight)
+        };
+        let of_one = Parametrization(BTreeMap::from([("size".to_owned(), 99.into())]));
+        let detail = |run| RunDetail {
+            run,
+            request: None,
+            suggestion: serde_json::Value::Null,
+            delivery: None,
+            reports: Vec::new(),
+            findings: vec![Finding {
+                kind: FindingKind::Quarantine,
+                what: "found this:".to_owned(),
+                action: "do that".to_owned(),
+                parametrization: Some(of_one.clone()),
+            }],
+        };
+        let text = explain(&[detail(drawn.clone())]);
+        for line in [
+            "phase, role  search, told once it has ended\n",
+            "given        told once it has ended\n",
+            "because      told once it has ended\n",
+            "applied      told once it has ended\n",
+            "counts       in flight: waits for its report or for Slurm's word\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(!text.contains("found this"), "{text}");
+        let text = runs(&[drawn]);
+        assert_eq!(text.matches("told once it has ended").count(), 1, "{text}");
+
+        // One that has ended beside such runs tells all but what they were.
+        let ended = RunSummary {
+            reason: None,
+            ..run(RunState::Counted)
+        };
+        let text = explain(&[detail(ended)]);
+        assert!(text.contains("phase, role  search, search\n"), "{text}");
+        assert!(
+            text.contains(
+                "because      told once the runs that were in flight at its start have ended\n"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn what_is_quarantined_is_said_once_below_the_runs() {
         let failed = || RunSummary {
             quarantined: Some("2 of 2 jobs failed under it".to_owned()),
-            differs: Parametrization([("size".to_owned(), 4.into())].into()),
+            differs: Some(Parametrization([("size".to_owned(), 4.into())].into())),
             ..run(RunState::NotCounted)
         };
         let text = runs(&[failed(), failed(), run(RunState::Counted)]);

@@ -757,7 +757,9 @@ pub enum RunState {
     NotCounted,
 }
 
-/// A run as `history` shows it.
+/// A run as `history` shows it. Whether a settled study's run is a control run is drawn at its start
+/// and told once it has ended, for who knows may cancel it: until then what tells it is null, for
+/// all but admins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunSummary {
     /// The run's number.
@@ -786,30 +788,31 @@ pub struct RunSummary {
     /// The study's phase at its start.
     #[schema(value_type = String)]
     pub phase: Phase,
-    /// Its role.
-    #[schema(value_type = String)]
-    pub role: Role,
-    /// The parametrization that it was launched under.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
-    pub parametrization: Parametrization,
-    /// The values that differ from the default.
-    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
-    pub differs: Parametrization,
-    /// Why this parametrization, in one sentence.
-    pub reason: String,
+    /// Its role. Null: told once the run has ended.
+    #[schema(value_type = Option<String>)]
+    pub role: Option<Role>,
+    /// The parametrization that it was launched under. Null: told once the run has ended.
+    #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
+    pub parametrization: Option<Parametrization>,
+    /// The values that differ from the default. Null: told once the run has ended.
+    #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
+    pub differs: Option<Parametrization>,
+    /// Why this parametrization, in one sentence; it may tell what was in flight at the start. Null:
+    /// told once the run and those drawn before it in its epoch have ended.
+    pub reason: Option<String>,
     /// Its state.
     pub state: RunState,
     /// Why it counts or does not.
     pub verdict: Option<String>,
     /// Slurm's job state at its end, such as `COMPLETED`.
     pub outcome: Option<String>,
-    /// What was applied.
+    /// What was applied; like its role.
     pub applied: Option<Applied>,
     /// Seconds, by the node's monotonic clock.
     pub elapsed: Option<f64>,
     /// The first non-zero wait status of its steps, else 0.
     pub wait_status: Option<i32>,
-    /// Positive numbers that the job left, by name.
+    /// Positive numbers that the job left, by name; none as long as its role is null.
     pub measures: BTreeMap<String, f64>,
     /// When it started, by the database's clock.
     #[schema(value_type = String)]
@@ -831,11 +834,12 @@ pub struct RunDetail {
     /// from a service before 0.2.
     #[serde(default)]
     pub request: Option<Request>,
-    /// The inputs of the suggestion: seed, settings, engine version, runs in flight.
+    /// The inputs of the suggestion: seed, settings, engine version, runs in flight. Null: like its
+    /// reason.
     pub suggestion: serde_json::Value,
-    /// How the parametrization was delivered.
-    pub delivery: Delivery,
-    /// The node reports, as received.
+    /// How the parametrization was delivered. Null: told once the run has ended.
+    pub delivery: Option<Delivery>,
+    /// The node reports, as received; none as long as its role is null.
     pub reports: Vec<serde_json::Value>,
     /// What is known of its study now.
     #[serde(default)]
@@ -876,9 +880,10 @@ pub struct Replay {
     pub run_id: i64,
     /// The restart count.
     pub restart_count: u32,
-    /// The suggestion that the run was given.
-    pub given: Suggested,
-    /// The engine's suggestion now. Absent if the run has none, or one that cannot be recomputed.
+    /// The suggestion that the run was given. Null: told once the run and those drawn before it in
+    /// its epoch have ended.
+    pub given: Option<Suggested>,
+    /// The engine's suggestion now. Null if the run has none, or one that cannot be recomputed or told.
     pub recomputed: Option<Suggested>,
     /// Whether they are the same.
     pub same: bool,

@@ -6,6 +6,8 @@ use io_autotune_protocol::ServiceAccount;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::Deserialize;
 
+use crate::reader::Reader;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AccessConfig {
@@ -73,12 +75,11 @@ impl Access {
         .unwrap_or(false)
     }
 
-    /// The owner whose studies `caller` may see; `None`: everyone's.
-    pub(crate) async fn visible_owner(&self, caller: Caller) -> Option<u32> {
+    pub(crate) async fn reader(&self, caller: Caller) -> Reader {
         if self.is_admin(caller).await {
-            None
+            Reader::Admin
         } else {
-            Some(caller.uid)
+            Reader::User(caller.uid)
         }
     }
 }

@@ -15,6 +15,7 @@ mod listen;
 mod merge;
 mod peers;
 mod quota;
+mod reader;
 mod reconcile;
 mod replay;
 mod retry;

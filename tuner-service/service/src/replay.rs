@@ -108,9 +108,21 @@ pub(crate) fn replay(
         run_id: run.run_id,
         restart_count: run.job.restart_count,
         same: recomputed.as_ref() == Some(&given),
-        given,
+        given: Some(given),
         recomputed,
         note,
+    }
+}
+
+/// In the place of a replay of a run whose reason is not told yet.
+pub(crate) fn untold(run: &RunRow) -> Replay {
+    Replay {
+        run_id: run.run_id,
+        restart_count: run.job.restart_count,
+        given: None,
+        recomputed: None,
+        same: false,
+        note: Some("what it was given is told once it has ended, and with it the runs that were in flight at its start".to_owned()),
     }
 }
 

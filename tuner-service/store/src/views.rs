@@ -125,6 +125,11 @@ pub struct RunRow {
     pub phase: Phase,
     /// The run's role in the phase.
     pub role: Role,
+    /// It was drawn whether it is a control run, and it has no verdict yet.
+    pub label_pends: bool,
+    /// Such a run of its epoch was started before it, or it is one: its reason and its suggestion
+    /// tell what was in flight.
+    pub inputs_pend: bool,
     /// What it was launched with.
     pub parametrization: Parametrization,
     /// Why, in one sentence.
@@ -285,6 +290,10 @@ impl Store {
                       (extract(epoch from e.opened_at) * 1000000)::bigint as "epoch_opened_at!",
                       e.opened_why as epoch_opened_why,
                       r.cluster, r.job_id, r.restart_count, r.node, r.phase, r.role,
+                      r.state = 'in_flight' and r.phase = 'settled' and r.role in ('settled', 'control') as "label_pends!",
+                      exists (select from runs f
+                              where f.epoch_id = r.epoch_id and f.id <= r.id and f.state = 'in_flight'
+                                and f.phase = 'settled' and f.role in ('settled', 'control')) as "inputs_pend!",
                       case when $7 then r.request else 'null' end as "request!",
                       case when $7 then r.suggestion else 'null' end as "suggestion!",
                       case when $7 then r.delivery else 'null' end as "delivery!",
@@ -342,6 +351,8 @@ impl Store {
                     node: row.node,
                     phase: word(NAME, &row.phase)?,
                     role: word(NAME, &row.role)?,
+                    label_pends: row.label_pends,
+                    inputs_pend: row.inputs_pend,
                     parametrization: row.parametrization.0,
                     reason: row.reason,
                     suggestion: row.suggestion,

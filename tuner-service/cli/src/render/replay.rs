@@ -7,18 +7,21 @@ use super::launch;
 pub(crate) fn replays(job_id: u32, replays: &[Replay]) -> String {
     let mut text = String::new();
     for replay in replays {
-        let finding = match (&replay.recomputed, replay.same) {
-            (_, true) => "same: the stored inputs give what it was given",
-            (None, false) => "cannot be recomputed",
-            (Some(_), false) => "DIFFERS: the stored inputs give something else",
+        let finding = match (&replay.given, &replay.recomputed, replay.same) {
+            (None, ..) => "not told yet",
+            (_, _, true) => "same: the stored inputs give what it was given",
+            (_, None, false) => "cannot be recomputed",
+            (_, Some(_), false) => "DIFFERS: the stored inputs give something else",
         };
         text.push_str(&format!(
             "job          {}, run {}: {finding}\n",
             launch(job_id, replay.restart_count),
             replay.run_id
         ));
-        if let (Some(recomputed), false) = (&replay.recomputed, replay.same) {
-            text.push_str(&differences(&replay.given, recomputed));
+        if let (Some(given), Some(recomputed), false) =
+            (&replay.given, &replay.recomputed, replay.same)
+        {
+            text.push_str(&differences(given, recomputed));
         }
         if let Some(note) = &replay.note {
             text.push_str(&format!("note         {note}\n"));
@@ -64,7 +67,7 @@ mod tests {
         let replay = |restart_count, recomputed: Option<&str>, note: Option<&str>| Replay {
             run_id: 17,
             restart_count,
-            given: given.clone(),
+            given: Some(given.clone()),
             same: recomputed == Some(given.reason.as_str()),
             recomputed: recomputed.map(|reason| Suggested {
                 reason: reason.to_owned(),
@@ -78,6 +81,10 @@ mod tests {
                 replay(0, Some("child of A and B"), None),
                 replay(1, Some("child of C"), Some("another engine version")),
                 replay(2, None, Some("a report without a start")),
+                Replay {
+                    given: None,
+                    ..replay(3, None, Some("later"))
+                },
             ],
         );
         assert_eq!(
@@ -87,7 +94,9 @@ mod tests {
              because      given       child of A and B\n             recomputed  child of C\n\
              note         another engine version\n\
              job          4711 (restart 2), run 17: cannot be recomputed\n\
-             note         a report without a start\n"
+             note         a report without a start\n\
+             job          4711 (restart 3), run 17: not told yet\n\
+             note         later\n"
         );
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn names(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<JobNames>, ApiError> {
-    let owner = service.access.visible_owner(caller).await;
+    let owner = service.access.reader(caller).await.owner();
     #[expect(clippy::cast_possible_wrap, reason = "it is small")]
     let limit = NAMES as i64 + 1;
     let mut rows = service.store.job_names(owner, WITHIN, limit).await?;

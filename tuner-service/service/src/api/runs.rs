@@ -23,6 +23,7 @@ use crate::access::Caller;
 use crate::assess;
 use crate::decide::{Occasion, Snapshot, decide};
 use crate::merge::merge_stored;
+use crate::reader::Reader;
 use crate::replay::{self, Kept};
 use crate::retry::retried;
 use crate::seldom::Seldom;
@@ -278,8 +279,9 @@ pub(super) async fn history(
 ) -> Result<Json<Vec<RunSummary>>, ApiError> {
     let Query(query) = query?;
     let of_few = query.app.is_some() || query.study.is_some();
+    let reader = service.access.reader(caller).await;
     let filter = RunFilter {
-        owner_uid: service.access.visible_owner(caller).await,
+        owner_uid: reader.owner(),
         study_id: query.study,
         application: query.app,
         job_id: None,
@@ -288,7 +290,7 @@ pub(super) async fn history(
         limit: i64::from(query.limit.unwrap_or(100).min(PAGE)),
     };
     let rows = service.store.runs(&filter).await?;
-    Ok(Json(summary::runs(&service, rows, of_few).await?))
+    Ok(Json(summary::runs(&service, rows, reader, of_few).await?))
 }
 
 /// The launches of one job, with what their suggestions were made from.
@@ -300,20 +302,14 @@ pub(super) async fn explain(
     path: Result<Path<u32>, PathRejection>,
 ) -> Result<Json<Vec<RunDetail>>, ApiError> {
     let Path(job_id) = path?;
-    let runs = launches(&service, caller, job_id).await?;
+    let reader = service.access.reader(caller).await;
+    let runs = launches(&service, reader, job_id).await?;
     let mut details = Vec::with_capacity(runs.len());
     for row in runs {
         let reports = service.store.reports(row.run_id).await?;
         let state = service.store.study_state(row.study_id).await?;
         let assessment = assess::of(&service.store, &service.settings, &state).await?;
-        details.push(RunDetail {
-            request: serde_json::from_value(row.request.clone()).ok(),
-            suggestion: row.suggestion.clone(),
-            delivery: summary::stored(row.delivery.clone())?,
-            run: summary::run(row)?,
-            reports,
-            findings: assessment.findings,
-        });
+        details.push(summary::detail(row, reports, assessment.findings, reader)?);
     }
     Ok(Json(details))
 }
@@ -327,8 +323,13 @@ pub(super) async fn replay(
     path: Result<Path<u32>, PathRejection>,
 ) -> Result<Json<Vec<Replay>>, ApiError> {
     let Path(job_id) = path?;
+    let reader = service.access.reader(caller).await;
     let mut replays = Vec::new();
-    for row in launches(&service, caller, job_id).await? {
+    for row in launches(&service, reader, job_id).await? {
+        if !reader.learns_inputs(&row) {
+            replays.push(replay::untold(&row));
+            continue;
+        }
         let kept = match Kept::read(&row.suggestion) {
             Ok(kept) => match service.store.epoch_inputs(row.run_id).await? {
                 Some(epoch) => {
@@ -348,9 +349,9 @@ pub(super) async fn replay(
 }
 
 /// A job's launches that the caller may see: at least one.
-async fn launches(service: &Service, caller: Caller, job_id: u32) -> Result<Vec<RunRow>, ApiError> {
+async fn launches(service: &Service, reader: Reader, job_id: u32) -> Result<Vec<RunRow>, ApiError> {
     let filter = RunFilter {
-        owner_uid: service.access.visible_owner(caller).await,
+        owner_uid: reader.owner(),
         job_id: Some(job_id),
         limit: 100,
         in_full: true,

@@ -47,7 +47,7 @@ pub(super) async fn list(
 ) -> Result<Json<Vec<StudySummary>>, ApiError> {
     let Query(query) = query?;
     let filter = StudyFilter {
-        owner_uid: service.access.visible_owner(caller).await,
+        owner_uid: service.access.reader(caller).await.owner(),
         study_id: query.study,
         application: query.app,
         accelerator: query.accelerator.as_deref().map(canonical_name),
@@ -214,7 +214,7 @@ async fn one_study(
 
 async fn one_row(service: &Service, caller: Caller, study_id: i64) -> Result<StudyRow, ApiError> {
     let filter = StudyFilter {
-        owner_uid: service.access.visible_owner(caller).await,
+        owner_uid: service.access.reader(caller).await.owner(),
         study_id: Some(study_id),
         ..StudyFilter::default()
     };

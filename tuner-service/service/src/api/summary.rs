@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use io_autotune_engine::{
     Epoch, History, MeanInterval, MethodName, Parametrization, Phase, Role, Space, mean_interval,
 };
-use io_autotune_model::{Assessment, FindingKind};
+use io_autotune_model::{Assessment, Finding, FindingKind};
 use io_autotune_protocol::{
-    Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunState, RunSummary,
-    StudySummary,
+    Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunDetail, RunState,
+    RunSummary, StudySummary,
 };
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::api::{ApiError, Service};
 use crate::assess;
 use crate::decide::restricted;
+use crate::reader::Reader;
 
 /// Comparisons use the newest runs.
 const COMPARED_RUNS: i64 = 5000;
@@ -161,6 +162,7 @@ fn quarantined(space: &Space, assessment: &Assessment) -> Vec<QuarantineSummary>
 pub(crate) async fn runs(
     service: &Service,
     rows: Vec<RunRow>,
+    reader: Reader,
     of_few: bool,
 ) -> Result<Vec<RunSummary>, ApiError> {
     // Only these may have been quarantined.
@@ -183,10 +185,11 @@ pub(crate) async fn runs(
         .map(|row| {
             let quarantined = why
                 .get(&(row.study_id, row.epoch, row.parametrization.key()))
+                .filter(|_| reader.learns_label(&row))
                 .cloned();
             Ok(RunSummary {
                 quarantined,
-                ..run(row)?
+                ..run(row, reader)?
             })
         })
         .collect()
@@ -247,7 +250,9 @@ fn differences(space: &Space, parametrization: &Parametrization) -> Parametrizat
 }
 
 /// A run without its study's later findings.
-pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
+pub(crate) fn run(row: RunRow, reader: Reader) -> Result<RunSummary, ApiError> {
+    let (label, inputs) = (reader.learns_label(&row), reader.learns_inputs(&row));
+    let applied = row.applied.filter(|_| label);
     Ok(RunSummary {
         run_id: row.run_id,
         study_id: row.study_id,
@@ -261,10 +266,10 @@ pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
         restart_count: row.job.restart_count,
         node: row.node,
         phase: row.phase,
-        role: row.role,
-        differs: differences(&row.space, &row.parametrization),
-        parametrization: row.parametrization,
-        reason: row.reason,
+        role: label.then_some(row.role),
+        differs: label.then(|| differences(&row.space, &row.parametrization)),
+        parametrization: label.then_some(row.parametrization),
+        reason: inputs.then_some(row.reason),
         state: match row.state.as_str() {
             "counted" => RunState::Counted,
             "censored" => RunState::Censored,
@@ -273,13 +278,39 @@ pub(crate) fn run(row: RunRow) -> Result<RunSummary, ApiError> {
         },
         verdict: row.verdict,
         outcome: row.outcome,
-        applied: row.applied.map(stored).transpose()?,
+        applied: applied.map(stored).transpose()?,
         elapsed: row.elapsed,
         wait_status: row.wait_status,
-        measures: row.measures,
+        measures: if label { row.measures } else { BTreeMap::new() },
         started_at: row.started_at,
         finished_at: row.finished_at,
         quarantined: None,
+    })
+}
+
+/// A run with the inputs of its suggestion, its reports and its study's findings.
+pub(crate) fn detail(
+    mut row: RunRow,
+    mut reports: Vec<Value>,
+    findings: Vec<Finding>,
+    reader: Reader,
+) -> Result<RunDetail, ApiError> {
+    if !reader.learns_inputs(&row) {
+        row.suggestion = Value::Null;
+    }
+    let delivery = if reader.learns_label(&row) {
+        Some(stored(row.delivery.take())?)
+    } else {
+        reports.clear();
+        None
+    };
+    Ok(RunDetail {
+        request: serde_json::from_value(row.request.take()).ok(),
+        suggestion: row.suggestion.take(),
+        delivery,
+        run: run(row, reader)?,
+        reports,
+        findings,
     })
 }
 
@@ -291,4 +322,106 @@ pub(crate) fn stored<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
             "a stored value cannot be read; the service's log says which",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use io_autotune_store::JobKey;
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A run of a settled study that is in flight though a node has reported, a control run or not.
+    fn drawn(role: Role) -> RunRow {
+        let space: Space = serde_json::from_value(json!([
+            { "name": "size", "kind": "integer", "min": 1, "max": 8, "default": 1 }
+        ]))
+        .unwrap();
+        let size: i32 = if role == Role::Control { 1 } else { 4 };
+        let parametrization = Parametrization(BTreeMap::from([(
+            "size".to_owned(),
+            i64::from(size).into(),
+        )]));
+        RunRow {
+            run_id: 17,
+            study_id: 3,
+            application: "ocean".to_owned(),
+            uid: 1000,
+            epoch: 1,
+            epoch_opened_at: Timestamp::UNIX_EPOCH,
+            epoch_opened_why: "first run".to_owned(),
+            space: Arc::new(space),
+            job: JobKey {
+                cluster: "c".to_owned(),
+                job_id: 4711,
+                restart_count: 0,
+            },
+            request: json!({ "app": "ocean", "mode": "tune" }),
+            node: "n1".to_owned(),
+            phase: Phase::Settled,
+            role,
+            label_pends: true,
+            inputs_pend: true,
+            reason: format!("{role} with {parametrization}"),
+            suggestion: json!({ "draw": 0.1, "control_chance": 0.25, "reason": role }),
+            delivery: json!({ "files": [{ "name": "hints", "variable": "HINTS",
+                                          "content": parametrization.to_string() }], "watch": [] }),
+            state: "in_flight".to_owned(),
+            verdict: None,
+            outcome: None,
+            applied: Some(json!({ "kind": "parametrization", "parametrization": parametrization })),
+            elapsed: Some(60.0),
+            wait_status: Some(0),
+            measures: BTreeMap::from([("bytes".to_owned(), f64::from(size))]),
+            started_at: Timestamp::UNIX_EPOCH,
+            finished_at: Some(Timestamp::UNIX_EPOCH),
+            parametrization,
+        }
+    }
+
+    fn shown(row: RunRow, reader: Reader) -> Value {
+        let reports = vec![json!({ "applied": row.applied })];
+        let detail = detail(row, reports, Vec::new(), reader).unwrap();
+        serde_json::to_value(detail).unwrap()
+    }
+
+    const USER: Reader = Reader::User(1000);
+
+    #[test]
+    fn a_run_without_a_verdict_looks_the_same_to_its_user_whatever_was_drawn() {
+        let control = shown(drawn(Role::Control), USER);
+        assert_eq!(control, shown(drawn(Role::Settled), USER));
+        assert_eq!(control["run"]["elapsed"], 60.0);
+        for untold in ["role", "parametrization", "differs", "reason", "applied"] {
+            assert_eq!(control["run"].get(untold), Some(&Value::Null), "{untold}");
+        }
+        assert!(control["suggestion"].is_null() && control["delivery"].is_null());
+
+        let all = shown(drawn(Role::Control), Reader::Admin);
+        assert_eq!(all["run"]["role"], "control");
+        assert_eq!(all["suggestion"]["control_chance"], 0.25);
+        assert_eq!(all["delivery"]["files"][0]["content"], "size=1");
+        assert_eq!(all["reports"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_run_that_ended_beside_such_a_run_does_not_tell_what_was_in_flight() {
+        let beside = || RunRow {
+            label_pends: false,
+            state: "counted".to_owned(),
+            ..drawn(Role::Control)
+        };
+        let told = shown(beside(), USER);
+        assert_eq!(told["run"]["role"], "control");
+        assert_eq!(told["run"]["differs"], json!({}));
+        assert!(told["run"]["reason"].is_null() && told["suggestion"].is_null());
+        let later = RunRow {
+            inputs_pend: false,
+            ..beside()
+        };
+        assert_eq!(shown(later, USER), shown(beside(), Reader::Admin));
+    }
 }

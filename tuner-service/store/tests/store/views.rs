@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use io_autotune_model::{Phase, Role};
-use io_autotune_store::{RunFilter, Store, StudyFilter, Verdict};
+use io_autotune_store::{RunFilter, RunRow, Store, StudyFilter, Verdict};
 use serde_json::json;
 
 use crate::support::{Report, Start, decision, in_database, point, say, study};
@@ -242,6 +242,64 @@ async fn history_is_the_newest_runs_oldest_first() {
             runs.windows(2)
                 .all(|pair| pair[0].started_at <= pair[1].started_at)
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_label_of_a_run_pends_until_its_verdict_and_what_counts_it_until_then() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let started = async |job_id, phase, role| {
+            Start::of(job_id)
+                .ask(&store, |_| decision(phase, role, point(1)))
+                .await
+                .unwrap()
+                .run_id
+        };
+        // Which label and which inputs pend, by job.
+        let pend = async || -> (Vec<u32>, Vec<u32>) {
+            let filter = RunFilter {
+                limit: 100,
+                ..RunFilter::default()
+            };
+            let rows = store.runs(&filter).await.unwrap();
+            let jobs = |pends: &dyn Fn(&RunRow) -> bool| {
+                let rows = rows.iter().filter(|row| pends(row));
+                rows.map(|row| row.job.job_id).collect()
+            };
+            (jobs(&|row| row.label_pends), jobs(&|row| row.inputs_pend))
+        };
+        let end = async |job_id, run_id| {
+            Report::of(job_id).deliver(&store).await.unwrap();
+            // A report alone is no verdict: the job may be requeued.
+            assert!(pend().await.0.contains(&job_id));
+            say(&store, job_id, "COMPLETED").await;
+            let verdict = Verdict::NotCounted {
+                why: "for the test".into(),
+                failed: None,
+            };
+            store.judge_run(run_id, 2, &verdict).await.unwrap();
+        };
+        // Nothing is drawn in a search, nor for a run that may not explore.
+        started(1, Phase::Search, Role::Control).await;
+        started(2, Phase::Search, Role::Search).await;
+        started(3, Phase::Settled, Role::BestKnown).await;
+        assert_eq!(pend().await, (vec![], vec![]));
+        let control = started(4, Phase::Settled, Role::Control).await;
+        let tuned = started(5, Phase::Settled, Role::Settled).await;
+        started(6, Phase::Settled, Role::BestKnown).await;
+        assert_eq!(pend().await, (vec![4, 5], vec![4, 5, 6]));
+        end(5, tuned).await;
+        assert_eq!(pend().await, (vec![4], vec![4, 5, 6]));
+        end(4, control).await;
+        assert_eq!(pend().await, (vec![], vec![]));
+        // Another epoch's runs were not counted in this one's.
+        started(7, Phase::Settled, Role::Settled).await;
+        let mut other = Start::of(8);
+        other.study = study(1000, "mesher");
+        other.search(&store, point(1)).await;
+        assert_eq!(pend().await, (vec![7], vec![7]));
     })
     .await;
 }
