@@ -18,6 +18,7 @@ from devcluster import (
     command,
     control,
     files,
+    hung,
     layout,
     network,
     parts,
@@ -30,7 +31,7 @@ from devcluster import (
     stage,
     users,
 )
-from devcluster.errors import ClusterError
+from devcluster.errors import ClusterError, CommandFailed
 from devcluster.parts import postgres
 from devcluster.paths import Paths, check_root
 from devcluster.record import Record
@@ -247,19 +248,27 @@ class Cluster:
 
         Raises:
             CommandFailed: it ran out of time, or ``check`` is set and its exit status is not zero.
+                In the first case with what it did, and the last lines of Slurm's logs.
 
         """
         environment = {**self.env(user), **(env or {})}
-        with self._network.inside():
-            return command.run(
-                argv,
-                env=environment,
-                user=user,
-                cwd=Path(environment["HOME"]) if cwd is None else cwd,
-                stdin=stdin,
-                timeout=timeout,
-                check=check,
-            )
+        try:
+            with self._network.inside():
+                return command.run(
+                    argv,
+                    env=environment,
+                    user=user,
+                    cwd=Path(environment["HOME"]) if cwd is None else cwd,
+                    stdin=stdin,
+                    timeout=timeout,
+                    check=check,
+                )
+        except CommandFailed as failed:
+            if failed.status is not None:
+                raise
+            said = hung.tails(sorted(self.paths.log.glob("slurm*.log")))
+            doing = f"{failed.doing}\n{said}"
+            raise CommandFailed(argv, None, failed.stdout, failed.stderr, doing) from None
 
     def psql_argv(self) -> list[str]:
         """Return the command that opens the cluster's database; the service's user must run it."""

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from devcluster import accounts
+from devcluster import accounts, hung
 from devcluster.errors import ClusterError, CommandFailed
 
 SLURM = os.environ.get("IO_AUTOTUNE_SLURM") or None
@@ -75,23 +75,32 @@ def run(
             " 'deploy/install-deps cluster' installs the system's, the stage holds our own"
         )
     identity = None if user is None else accounts.find(user)
-    try:
-        done = subprocess.run(
-            [program, *argv[1:]],
-            env=environment,
-            cwd=cwd,
-            input=stdin,
-            timeout=timeout,
-            check=False,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            user=None if identity is None else identity.uid,
-            group=None if identity is None else identity.gid,
-            extra_groups=None if identity is None else identity.groups,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise CommandFailed(argv, None, _text(error.stdout), _text(error.stderr)) from None
+    with subprocess.Popen(
+        [program, *argv[1:]],
+        env=environment,
+        cwd=cwd,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        user=None if identity is None else identity.uid,
+        group=None if identity is None else identity.gid,
+        extra_groups=None if identity is None else identity.groups,
+    ) as running:
+        try:
+            stdout, stderr = running.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired as error:
+            # While it still does what it has no time for.
+            doing = hung.doing(running.pid)
+            raise CommandFailed(
+                argv, None, _text(error.stdout), _text(error.stderr), doing
+            ) from None
+        finally:
+            # What it has started may hold its output open: that is not waited for.
+            running.kill()
+            running.wait()
+    done = subprocess.CompletedProcess(argv, running.returncode, stdout, stderr)
     if check and done.returncode != 0:
         raise CommandFailed(argv, done.returncode, done.stdout, done.stderr)
     return done

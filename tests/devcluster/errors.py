@@ -29,16 +29,25 @@ class CommandFailed(ClusterError):
     """A command ended with an exit status other than zero, or not in time."""
 
     def __init__(
-        self, argv: Sequence[str], status: int | None, stdout: str = "", stderr: str = ""
+        self,
+        argv: Sequence[str],
+        status: int | None,
+        stdout: str = "",
+        stderr: str = "",
+        doing: str = "",
     ) -> None:
-        """Keep the command, its exit ``status`` (None: it ran out of time) and its output."""
+        """Keep the command, its exit ``status`` (None: it ran out of time) and its output.
+
+        ``doing`` is what it did when its time was over.
+        """
         self.argv = list(argv)
         self.status = status
         self.stdout = stdout
         self.stderr = stderr
         how = "ran out of time" if status is None else f"ended with exit status {status}"
         output = (stderr.strip() or stdout.strip() or "(no output)")[-4000:]
-        super().__init__(f"'{' '.join(argv)}' {how}: {output}")
+        self.doing = doing
+        super().__init__(f"'{' '.join(argv)}' {how}: {output}" + (doing and f"\n{doing}"))
 
 
 def tail(path: Path, lines: int = LOG_LINES) -> list[str]:

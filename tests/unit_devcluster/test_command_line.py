@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from pathlib import Path
 
 import pytest
 from devcluster import __main__ as command_line
-from devcluster import command
+from devcluster import command, process
 from devcluster.cluster import Cluster, PartStatus
 from devcluster.errors import ClusterError, CommandFailed, PartFailed
 from devcluster.variant import Variant
@@ -81,6 +83,24 @@ def test_a_command_that_takes_too_long() -> None:
     with pytest.raises(CommandFailed, match="ran out of time") as caught:
         command.run(["sleep", "60"], timeout=0.1)
     assert caught.value.status is None
+    # It was looked at before it was killed.
+    assert re.search(
+        r"process \d+ below \d+: \S*sleep 60\n  thread \d+: state S, waits in ", caught.value.doing
+    )
+    assert caught.value.doing in str(caught.value)
+
+
+def test_what_it_has_started_is_looked_at_and_not_waited_for() -> None:
+    began = time.monotonic()
+    script = "sleep 60 & echo $!; wait"
+    with pytest.raises(CommandFailed) as caught:
+        command.run(["sh", "-c", script], timeout=2.0)
+    child = int(caught.value.stdout)
+    assert time.monotonic() - began < 30.0
+    assert f"process {child} below " in caught.value.doing
+    identity = process.identify(child)
+    assert identity is not None
+    process.kill(identity)
 
 
 def test_a_program_that_is_missing() -> None:
