@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 /// About as many runs have a life's control runs.
-const RUNS: usize = 560;
+pub(crate) const RUNS: usize = 560;
 /// Hours between starts.
 pub(crate) const GAP: f64 = 2.0;
 

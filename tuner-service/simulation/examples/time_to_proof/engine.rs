@@ -1,23 +1,31 @@
 //! What this engine does otherwise than an earlier tag's, which has a file of its own beside this one.
 
-use io_autotune_engine::evidence::JudgedRun;
-use io_autotune_engine::{Epoch, History, Pending};
+use io_autotune_engine::evidence::{Counts, JudgedRun};
+use io_autotune_engine::{Epoch, History, Outlook, Pending};
+use io_autotune_model::Gain;
 
 use crate::life::Given;
 
 /// What the page calls it.
 pub(crate) const NAME: &str = "this tree";
 
-/// What the next run gets; `is_resolved`: a gain or a loss is claimed, `draw`: the service's number.
+/// What decides how often control runs come.
+pub(crate) type Known = Outlook;
+
+pub(crate) fn known(gain: &Gain) -> Known {
+    gain.outlook()
+}
+
+/// What the next run gets; `draw`: the service's number.
 pub(crate) fn suggest(
     epoch: Epoch<'_>,
-    is_resolved: bool,
+    known: Known,
     draw: f64,
     history: &History,
     pending: &[Pending],
 ) -> Given {
     let suggestion = epoch
-        .with_resolved(is_resolved)
+        .with_outlook(known)
         .with_draw(draw)
         .suggest(history, pending);
     Given {
@@ -28,7 +36,20 @@ pub(crate) fn suggest(
     }
 }
 
-/// A judged run as the evidence takes it, with the probability that it was drawn with.
-pub(crate) fn judged(run: JudgedRun<'_>, _control_chance: Option<f64>) -> JudgedRun<'_> {
-    run
+/// A judged run as the evidence takes it.
+pub(crate) fn judged<'a>(
+    ordinal: i64,
+    started: i64,
+    given: &Given,
+    counts: Counts<'a>,
+) -> JudgedRun<'a> {
+    JudgedRun {
+        ordinal,
+        started,
+        phase: given.phase,
+        role: given.role,
+        control_chance: given.control_chance,
+        counts: Some(counts),
+        nodes: 1,
+    }
 }

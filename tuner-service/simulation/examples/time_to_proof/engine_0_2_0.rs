@@ -1,17 +1,25 @@
 //! The engine of tag 0.2.0: control runs come exactly every tenth, and nothing is drawn.
 
-use io_autotune_engine::evidence::JudgedRun;
+use io_autotune_engine::evidence::{Counts, JudgedRun};
 use io_autotune_engine::{Epoch, History, Pending};
+use io_autotune_model::{Gain, GainVerdict};
 
 use crate::life::Given;
 
 /// What the page calls it.
 pub(crate) const NAME: &str = "0.2.0";
 
-/// What the next run gets; `is_resolved`: a gain or a loss is claimed, `draw`: the service's number.
+/// What decides how often control runs come: whether a gain or a loss is claimed.
+pub(crate) type Known = bool;
+
+pub(crate) fn known(gain: &Gain) -> Known {
+    matches!(gain.verdict, GainVerdict::Faster | GainVerdict::Slower)
+}
+
+/// What the next run gets; `draw`: the service's number.
 pub(crate) fn suggest(
     epoch: Epoch<'_>,
-    _is_resolved: bool,
+    _known: Known,
     _draw: f64,
     history: &History,
     pending: &[Pending],
@@ -25,7 +33,19 @@ pub(crate) fn suggest(
     }
 }
 
-/// A judged run as the evidence takes it, with the probability that it was drawn with.
-pub(crate) fn judged(run: JudgedRun<'_>, _control_chance: Option<f64>) -> JudgedRun<'_> {
-    run
+/// A judged run as the evidence takes it.
+pub(crate) fn judged<'a>(
+    ordinal: i64,
+    started: i64,
+    given: &Given,
+    counts: Counts<'a>,
+) -> JudgedRun<'a> {
+    JudgedRun {
+        ordinal,
+        started,
+        phase: given.phase,
+        role: given.role,
+        counts: Some(counts),
+        nodes: 1,
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
+use io_autotune_engine::evidence::{Counts, Evidence};
 use io_autotune_engine::{
     Epoch, History, Parametrization, Pending, Phase, RecentRun, Role, Settings, SurrogateCache,
     Tally, Tested, is_observed, mixture,
@@ -59,7 +59,7 @@ struct Life<'a> {
     /// Judged runs in the order of their starts.
     judged: Vec<Run>,
     evidence: Evidence,
-    is_resolved: bool,
+    known: engine::Known,
     ended: u32,
     /// Log gains of the tuned runs that ended: their sum and number.
     tuned: (f64, u32),
@@ -82,7 +82,7 @@ pub(crate) fn live(
         in_flight: VecDeque::new(),
         judged: Vec::new(),
         evidence: Evidence::default(),
-        is_resolved: false,
+        known: engine::Known::default(),
         ended: 0,
         tuned: (0.0, 0),
         outcome: Outcome {
@@ -146,7 +146,7 @@ impl Life<'_> {
                 };
             }
         }
-        engine::suggest(epoch, self.is_resolved, draw, &self.history, &pending)
+        engine::suggest(epoch, self.known, draw, &self.history, &pending)
     }
 
     /// Ends what ends before this hour, in that order; one at a time ends before the next starts.
@@ -191,14 +191,13 @@ impl Life<'_> {
         }
         let at = self.judged.partition_point(|one| one.ordinal < run.ordinal);
         self.judged.insert(at, run);
-        // In the order of starts: what comes late makes all of it anew.
-        if at + 1 < self.judged.len() {
-            self.evidence = self.evidence.anew();
-            for run in &self.judged {
-                record(&mut self.evidence, run, self.application);
-            }
-        } else {
-            record(&mut self.evidence, &self.judged[at], self.application);
+        // In the order of starts, up to the first that is still in flight.
+        let flying = self.in_flight.iter().map(|run| run.ordinal).min();
+        let flying = flying.unwrap_or(i64::MAX);
+        let through = self.evidence.through;
+        let next = |run: &&Run| (through + 1..flying).contains(&run.ordinal);
+        for run in self.judged.iter().filter(next) {
+            record(&mut self.evidence, run, self.application);
         }
         if self.outcome.settled.is_some() {
             self.look();
@@ -207,7 +206,7 @@ impl Life<'_> {
 
     fn look(&mut self) {
         let gain = self.evidence.gain(1);
-        self.is_resolved = matches!(gain.verdict, GainVerdict::Faster | GainVerdict::Slower);
+        self.known = engine::known(&gain);
         match gain.verdict {
             GainVerdict::Faster => {
                 self.outcome.faster.get_or_insert(self.ended);
@@ -258,18 +257,12 @@ impl Life<'_> {
 fn record(evidence: &mut Evidence, run: &Run, application: &Application) {
     let given = &run.given.parametrization;
     let key = given.key();
-    let judged = JudgedRun {
-        ordinal: run.ordinal,
-        started: (run.started * 3.6e9) as i64,
-        phase: run.given.phase,
-        role: run.given.role,
-        counts: Some(Counts {
-            key: &key,
-            is_default: *given == application.space.default(),
-            elapsed: run.elapsed,
-            cut_short: false,
-        }),
-        nodes: 1,
+    let counts = Counts {
+        key: &key,
+        is_default: *given == application.space.default(),
+        elapsed: run.elapsed,
+        cut_short: false,
     };
-    evidence.record(&engine::judged(judged, run.given.control_chance));
+    let started = (run.started * 3.6e9) as i64;
+    evidence.record(&engine::judged(run.ordinal, started, &run.given, counts));
 }
