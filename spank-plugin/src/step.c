@@ -158,10 +158,38 @@ static void write_stamp(struct ioat_step *step)
     step->finished = step->stamp.ended;
 }
 
+// Measures are never worth an error: without them a run counts as ever.
+static void write_measures(struct ioat_step *step, const struct ioat_measures *measures)
+{
+    char name[IOAT_MEASURES_NAME_SIZE], text[IOAT_MEASURES_TEXT_SIZE];
+    const size_t length = ioat_measures_format(measures, step->stamp.step_id, text);
+    ioat_measures_name(step->stamp.step_id, name);
+    if (ioat_job_dir_write(step->dir_fd, name, text, length) != 0)
+        IOAT_DEBUG("job %u: %s cannot be written: %s", step->place.job_id, name,
+                   strerrordesc_np(errno));
+}
+
+// Measured first: what writing the stamp takes is no task's.
+static void finish(struct ioat_step *step)
+{
+    struct ioat_measures measures;
+    const bool measured = step->measured && ioat_measures_read(&measures);
+    write_stamp(step);
+    if (!measured)
+        return;
+    ioat_measures_subtract(&measures, &step->before);
+    write_measures(step, &measures);
+}
+
 void ioat_step_forked(struct ioat_step *step)
 {
-    if (step->started && !step->stamped)
-        write_stamp(step);
+    if (!step->started || step->stamped)
+        return;
+    write_stamp(step);
+    // No task counts before slurmstepd waits for it, which it does not yet.
+    step->measured = ioat_measures_read(&step->before);
+    if (!step->measured)
+        IOAT_DEBUG("job %u: what its steps read and write is not told here", step->place.job_id);
 }
 
 void ioat_step_task_exit(struct ioat_step *step, spank_t spank)
@@ -173,7 +201,7 @@ void ioat_step_task_exit(struct ioat_step *step, spank_t spank)
         return;
     ioat_stamp_exit(&step->stamp, ioat_now_ns(), wait_status);
     if (step->stamp.ended)
-        write_stamp(step);
+        finish(step);
 }
 
 void ioat_step_close(struct ioat_step *step)
@@ -182,7 +210,7 @@ void ioat_step_close(struct ioat_step *step)
         // Every task is dead by now, even if slurmstepd did not report it.
         step->stamp.end_ns = ioat_now_ns();
         step->stamp.ended = true;
-        write_stamp(step);
+        finish(step);
     }
     if (step->known)
         release(step);

@@ -1,4 +1,5 @@
-// In slurmstepd: sets the job's variables and stamps the step, without network, thread or child.
+// In slurmstepd: sets the job's variables, stamps and measures the step, without network, thread or
+// child.
 #ifndef IOAT_STEP_H
 #define IOAT_STEP_H
 
@@ -8,6 +9,7 @@
 
 #include "arguments.h"
 #include "job_env.h"
+#include "measures.h"
 #include "stamp.h"
 #include "variables.h"
 
@@ -26,6 +28,9 @@ struct ioat_step {
     struct ioat_stamp stamp;
     bool started, stamped;
     bool finished;
+    /// What slurmstepd itself had read, written and waited for before the tasks, if that is known.
+    struct ioat_measures before;
+    bool measured;
 };
 
 /// slurm_spank_init_post_opt, as root: reads the job's file.
@@ -34,13 +39,13 @@ void ioat_step_open(struct ioat_step *step, const struct ioat_arguments *argumen
 /// slurm_spank_user_init, with the user's effective uid: sets the variables and notes the start.
 void ioat_step_start(struct ioat_step *step, spank_t spank);
 
-/// slurm_spank_task_post_fork, as root: writes the first stamp.
+/// slurm_spank_task_post_fork, as root: writes the first stamp, and begins to measure.
 void ioat_step_forked(struct ioat_step *step);
 
-/// slurm_spank_task_exit, as root: notes a task's end; writes the stamp after the last.
+/// slurm_spank_task_exit, as root: notes a task's end; writes stamp and measures after the last.
 void ioat_step_task_exit(struct ioat_step *step, spank_t spank);
 
-/// slurm_spank_exit, as root: writes the stamp if a task's end was not reported.
+/// slurm_spank_exit, as root: writes both if a task's end was not reported.
 void ioat_step_close(struct ioat_step *step);
 
 #endif
