@@ -6,6 +6,7 @@
 pub mod assessment;
 pub mod drift;
 pub mod history;
+pub mod measure;
 pub mod mixture;
 pub mod overridden;
 pub mod reason;
@@ -20,6 +21,7 @@ pub use assessment::{Assessment, Effect, Finding, FindingKind, Gain, GainVerdict
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
 pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};
+pub use measure::{LARGEST_MEASURE, Measure};
 pub use mixture::Mixture;
 pub use overridden::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
 pub use reason::{Acquisition, BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};

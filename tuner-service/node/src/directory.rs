@@ -223,6 +223,11 @@ impl JobDirectory {
         Ok(path)
     }
 
+    /// Reads a small file of ours.
+    pub(crate) fn read(&self, name: &str) -> io::Result<String> {
+        read_own(&self.file(name))
+    }
+
     /// The stamps, as far as a report has room for them. A job makes as many as it likes.
     pub(crate) fn stamps(&self) -> Result<Stamps, DirectoryError> {
         let mut names = BTreeSet::new();

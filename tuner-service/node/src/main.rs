@@ -14,6 +14,7 @@ mod hook;
 mod in_force;
 mod job;
 mod limited;
+mod measures;
 mod overdue;
 mod report;
 mod restore;

@@ -9,7 +9,7 @@ use crate::files::DirectoryError;
 use crate::job::{JobError, NodeJob};
 use crate::settings::Outcome;
 use crate::spool::Spool;
-use crate::{Places, in_force, say, stamp};
+use crate::{Places, in_force, measures, say, stamp};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReportError {
@@ -98,6 +98,8 @@ pub(crate) fn report(
             stamp::parse(&text).map_err(|error| refused(&error)).ok()
         })
         .collect();
+    let measures =
+        directory.map_or_else(BTreeMap::new, |directory| measures::of(directory, &steps));
     let epilog = node_job.epilog.map(|outcome| EpilogOutcome {
         limit_seconds: start.limit_seconds,
         ..outcome
@@ -125,7 +127,7 @@ pub(crate) fn report(
         in_force,
         observed,
         epilog,
-        measures: Default::default(),
+        measures,
     })
 }
 

@@ -1,0 +1,103 @@
+//! What a run's I/O came to: the measures that nodes collect of every step, without touching the
+//! application. Reports hold positive numbers by name; a number that is zero is left out.
+
+use std::collections::BTreeMap;
+
+/// A measure that nodes collect. It adds up: over a node's steps, and over a run's nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// The steps that were measured, each on each of its nodes: with fewer than there were, nobody
+    /// knows what the rest did.
+    Steps,
+    /// Bytes that programs asked read and its like for: of files, pipes and caches.
+    AskedRead,
+    /// Bytes that programs gave write and its like.
+    AskedWritten,
+    /// Calls that read.
+    ReadCalls,
+    /// Calls that write.
+    WriteCalls,
+    /// Bytes that were fetched from storage.
+    StorageRead,
+    /// Bytes that were sent to storage, or will be.
+    StorageWritten,
+    /// Bytes of these that were deleted before they were sent.
+    Cancelled,
+    /// Processor time in programs, in seconds.
+    UserSeconds,
+    /// Processor time in the kernel, in seconds.
+    SystemSeconds,
+    /// Page faults that waited for storage.
+    MajorFaults,
+    /// How often a process waited.
+    Waits,
+    /// How often a process had to give way to another.
+    GivenWay,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Steps,
+        Self::AskedRead,
+        Self::AskedWritten,
+        Self::ReadCalls,
+        Self::WriteCalls,
+        Self::StorageRead,
+        Self::StorageWritten,
+        Self::Cancelled,
+        Self::UserSeconds,
+        Self::SystemSeconds,
+        Self::MajorFaults,
+        Self::Waits,
+        Self::GivenWay,
+    ];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Steps => "measured_steps",
+            Self::AskedRead => "asked_read_bytes",
+            Self::AskedWritten => "asked_written_bytes",
+            Self::ReadCalls => "read_calls",
+            Self::WriteCalls => "write_calls",
+            Self::StorageRead => "storage_read_bytes",
+            Self::StorageWritten => "storage_written_bytes",
+            Self::Cancelled => "cancelled_written_bytes",
+            Self::UserSeconds => "user_seconds",
+            Self::SystemSeconds => "system_seconds",
+            Self::MajorFaults => "major_faults",
+            Self::Waits => "voluntary_switches",
+            Self::GivenWay => "involuntary_switches",
+        }
+    }
+
+    /// The measure of this name; `None`: nodes collect none.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    /// Its number; zero where there is none.
+    pub fn of(self, measures: &BTreeMap<String, f64>) -> f64 {
+        measures.get(self.name()).copied().unwrap_or_default()
+    }
+}
+
+/// The largest number that a report may have: more than any node reads or writes.
+pub const LARGEST_MEASURE: f64 = 9_223_372_036_854_775_808.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MOST_MEASURES;
+
+    #[test]
+    fn names_are_different_and_a_history_has_room_for_all() {
+        for (place, one) in Measure::ALL.into_iter().enumerate() {
+            assert_eq!(Measure::named(one.name()), Some(one));
+            assert!(!Measure::ALL[..place].contains(&one), "{one:?} is twice");
+        }
+        assert!(Measure::ALL.len() <= MOST_MEASURES);
+        assert_eq!(Measure::named("bytes"), None);
+    }
+}

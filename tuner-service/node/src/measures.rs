@@ -1,0 +1,245 @@
+//! What the plugin's `measures.c` saw of each step: one small text file beside the step's stamp,
+//! written as root in the job's directory. A step without one is not measured, and nothing else
+//! comes of it.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use io_autotune_model::{LARGEST_MEASURE, Measure};
+use io_autotune_protocol::Step;
+
+use crate::directory::JobDirectory;
+use crate::say;
+
+/// The most steps whose measures are read: an epilog waits for it, some 20 ms.
+const STEPS_MOST: usize = 2000;
+
+/// The lines of a record, and how many of each make one of the measure.
+const LINES: [(&str, Measure, f64); 12] = [
+    ("rchar", Measure::AskedRead, 1.0),
+    ("wchar", Measure::AskedWritten, 1.0),
+    ("syscr", Measure::ReadCalls, 1.0),
+    ("syscw", Measure::WriteCalls, 1.0),
+    ("read_bytes", Measure::StorageRead, 1.0),
+    ("write_bytes", Measure::StorageWritten, 1.0),
+    ("cancelled_write_bytes", Measure::Cancelled, 1.0),
+    ("user_us", Measure::UserSeconds, 1e6),
+    ("system_us", Measure::SystemSeconds, 1e6),
+    ("major_faults", Measure::MajorFaults, 1.0),
+    ("voluntary_switches", Measure::Waits, 1.0),
+    ("involuntary_switches", Measure::GivenWay, 1.0),
+];
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum RecordError {
+    #[error("it does not begin with \"io-autotune-measures 1\"")]
+    Header,
+    #[error("line {0:?} is not understood")]
+    Line(String),
+    #[error("it is of step {0}")]
+    Step(u32),
+    #[error("{0} is missing")]
+    Missing(&'static str),
+}
+
+/// The sum over the steps that were measured.
+pub(crate) fn of(directory: &JobDirectory, steps: &[Step]) -> BTreeMap<String, f64> {
+    let mut sum = Sum::default();
+    for step in steps.iter().take(STEPS_MOST) {
+        let name = format!("step-{}.measures", step.step_id);
+        let text = match directory.read(&name) {
+            Ok(text) => text,
+            // The step is not over, or the plugin is an older one.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                say(&format!("{name:?} is not believed: {error}"));
+                continue;
+            }
+        };
+        match parse(&text, step.step_id) {
+            Ok(values) => sum.add(&values),
+            Err(error) => say(&format!("{name:?} is not believed: {error}")),
+        }
+    }
+    sum.measures()
+}
+
+#[derive(Debug, Default)]
+struct Sum {
+    steps: u64,
+    values: [u64; LINES.len()],
+}
+
+impl Sum {
+    fn add(&mut self, values: &[u64; LINES.len()]) {
+        self.steps += 1;
+        for (sum, value) in self.values.iter_mut().zip(values) {
+            *sum = sum.saturating_add(*value);
+        }
+    }
+
+    /// By name, without what is zero: the service takes positive numbers.
+    fn measures(&self) -> BTreeMap<String, f64> {
+        let lines = LINES.iter().zip(self.values);
+        let lines = lines.map(|((_, measure, many), sum)| (*measure, sum, *many));
+        lines
+            .chain([(Measure::Steps, self.steps, 1.0)])
+            .filter(|(_, sum, _)| *sum > 0)
+            .map(|(measure, sum, many)| {
+                #[expect(clippy::cast_precision_loss, reason = "exact to 53 bits")]
+                let value = (sum as f64 / many).min(LARGEST_MEASURE);
+                (measure.name().to_owned(), value)
+            })
+            .collect()
+    }
+}
+
+/// A record's numbers, in the order of [`LINES`]. A later plugin may tell more.
+fn parse(text: &str, step_id: u32) -> Result<[u64; LINES.len()], RecordError> {
+    let mut lines = text.lines();
+    if lines.next() != Some("io-autotune-measures 1") {
+        return Err(RecordError::Header);
+    }
+    let mut step = None;
+    let mut values = [None; LINES.len()];
+    for line in lines {
+        let bad = || RecordError::Line(line.chars().take(80).collect());
+        let (name, value) = line.split_once(' ').ok_or_else(bad)?;
+        let value = value.parse::<u64>().map_err(|_| bad())?;
+        if name == "step" {
+            step = Some(u32::try_from(value).map_err(|_| bad())?);
+        } else if let Some(place) = LINES.iter().position(|(known, ..)| *known == name) {
+            values[place] = Some(value);
+        }
+    }
+    match step {
+        Some(step) if step == step_id => {}
+        Some(another) => return Err(RecordError::Step(another)),
+        None => return Err(RecordError::Missing("step")),
+    }
+    let mut told = [0; LINES.len()];
+    for (place, (name, ..)) in LINES.iter().enumerate() {
+        told[place] = values[place].ok_or(RecordError::Missing(name))?;
+    }
+    Ok(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::testing::job;
+
+    const RECORD: &str = "io-autotune-measures 1\nstep 0\nrchar 7000\nwchar 83900653\nsyscr 21\nsyscw 80\n\
+        read_bytes 0\nwrite_bytes 83959808\ncancelled_write_bytes 4096\nuser_us 188000\nsystem_us 61000\n\
+        major_faults 0\nvoluntary_switches 9\ninvoluntary_switches 1\n";
+
+    fn step(step_id: u32) -> Step {
+        Step {
+            step_id,
+            duration_ns: Some(1),
+            wait_status: 0,
+            nodes: 1,
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// The directory of a job whose steps left these records.
+    fn left(run: &tempfile::TempDir, records: &[(u32, String)]) -> JobDirectory {
+        let directory = JobDirectory::create(&run.path().join("run"), &job()).unwrap();
+        for (step_id, text) in records {
+            let path = directory.file(&format!("step-{step_id}.measures"));
+            fs::write(path, text).unwrap();
+        }
+        directory
+    }
+
+    #[test]
+    fn steps_add_up_and_what_is_zero_is_left_out() {
+        let run = tempfile::tempdir().unwrap();
+        let second = RECORD.replace("step 0", "step 4294967291");
+        let directory = left(&run, &[(0, RECORD.to_owned()), (Step::BATCH, second)]);
+        let measures = of(&directory, &[step(0), step(Step::BATCH)]);
+        assert_eq!(measures["asked_written_bytes"], 2.0 * 83_900_653.0);
+        assert_eq!(measures["measured_steps"], 2.0);
+        assert_eq!(measures["user_seconds"], 0.376);
+        assert!(!measures.contains_key("storage_read_bytes"), "{measures:?}");
+        assert_eq!(Measure::StorageRead.of(&measures), 0.0);
+        assert_eq!(of(&directory, &[]), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_step_that_left_nothing_to_believe_is_not_measured() {
+        let run = tempfile::tempdir().unwrap();
+        let records = [
+            (0, RECORD.to_owned()),
+            (1, RECORD.to_owned()),
+            (2, "nothing".to_owned()),
+            (3, RECORD.replace("step 0", "step 3").replace("80", "-80")),
+        ];
+        let directory = left(&run, &records);
+        fs::create_dir(directory.file("step-4.measures")).unwrap();
+        std::os::unix::fs::symlink(
+            directory.file("step-0.measures"),
+            directory.file("step-5.measures"),
+        )
+        .unwrap();
+        let steps: Vec<Step> = (0..7).map(step).collect();
+        assert_eq!(of(&directory, &steps)["measured_steps"], 1.0);
+    }
+
+    #[test]
+    fn the_largest_numbers_are_not_too_large_for_the_service() {
+        let all = RECORD
+            .lines()
+            .skip(2)
+            .map(|line| line.split_once(' ').unwrap().0);
+        let largest: String = all.map(|name| format!("{name} {}\n", u64::MAX)).collect();
+        let text = format!("io-autotune-measures 1\nstep 0\n{largest}");
+        let values = parse(&text, 0).unwrap();
+        let mut sum = Sum::default();
+        sum.add(&values);
+        sum.add(&values);
+        for (name, value) in sum.measures() {
+            assert!(value > 0.0 && value <= LARGEST_MEASURE, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_not_believed() {
+        let without = |line: &str| parse(&RECORD.replace(line, ""), 0);
+        assert_eq!(parse("", 0), Err(RecordError::Header));
+        assert_eq!(parse(RECORD, 1), Err(RecordError::Step(0)));
+        assert_eq!(without("step 0\n"), Err(RecordError::Missing("step")));
+        let lacks = without("syscw 80\n");
+        assert_eq!(lacks, Err(RecordError::Missing("syscw")));
+        let wrong = parse(&RECORD.replace("80\n", "1e3\n"), 0);
+        assert!(matches!(wrong, Err(RecordError::Line(_))), "{wrong:?}");
+        assert!(parse(&format!("{RECORD}of_a_later_plugin 5\n"), 0).is_ok());
+    }
+
+    #[test]
+    fn fuzz_measures() {
+        io_autotune_fuzzing::Target::new("measures", &[RECORD]).run(|input| {
+            let Ok(text) = str::from_utf8(input) else {
+                return;
+            };
+            match parse(text, 0) {
+                Ok(values) => {
+                    let mut sum = Sum::default();
+                    sum.add(&values);
+                    for (name, value) in sum.measures() {
+                        assert!(value > 0.0 && value <= LARGEST_MEASURE, "{name}: {value}");
+                    }
+                }
+                Err(error) => {
+                    let message = error.to_string();
+                    let named = ["begin", "line", "missing", "of step"];
+                    assert!(named.iter().any(|word| message.contains(word)), "{message}");
+                    assert!(!message.contains(char::is_control), "{message:?}");
+                }
+            }
+        });
+    }
+}
