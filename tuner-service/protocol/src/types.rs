@@ -395,7 +395,8 @@ pub struct FinishRequest {
     /// What slurmd told the epilog, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<EpilogOutcome>,
-    /// Positive numbers that the job left: bytes written, an application's own figure of merit.
+    /// Positive numbers by name, at most 64: what the steps on this node read, wrote and computed
+    /// ([`Measure`](io_autotune_model::Measure)), an application's own figure of merit.
     #[serde(default)]
     pub measures: BTreeMap<String, f64>,
 }
@@ -812,7 +813,8 @@ pub struct RunSummary {
     pub elapsed: Option<f64>,
     /// The first non-zero wait status of its steps, else 0.
     pub wait_status: Option<i32>,
-    /// Positive numbers that the job left, by name; none as long as its role is null.
+    /// Positive numbers by name: what its steps read, wrote and computed together, and what else
+    /// the job left; none as long as its role is null.
     pub measures: BTreeMap<String, f64>,
     /// When it started, by the database's clock.
     #[schema(value_type = String)]

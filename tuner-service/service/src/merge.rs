@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use io_autotune_model::ObservedValue;
+use io_autotune_model::{Measure, ObservedValue};
 use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Job, has_host};
 use io_autotune_store::Merged;
 use serde::Deserialize;
@@ -48,7 +48,7 @@ impl From<MergedRun> for Merged {
 /// so that of steps only what they come to is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    /// By node, without their steps.
+    /// By node; of their steps only how many there are.
     of: BTreeMap<String, Report>,
     steps: BTreeMap<u32, Step>,
 }
@@ -56,7 +56,14 @@ pub(crate) struct Reports {
 #[derive(Debug)]
 struct Report {
     body: FinishRequest,
-    has_steps: bool,
+    steps: usize,
+}
+
+impl Report {
+    #[expect(clippy::cast_precision_loss, reason = "20,000 steps at most")]
+    fn is_measured(&self) -> bool {
+        Measure::Steps.of(&self.body.measures) >= self.steps as f64
+    }
 }
 
 impl Reports {
@@ -86,15 +93,15 @@ impl Reports {
 
     fn take(&mut self, mut body: FinishRequest) {
         let mut steps = std::mem::take(&mut body.steps);
-        let has_steps = !steps.is_empty();
         // A node has one part of a step.
         steps.sort_by_key(|step| step.step_id);
         steps.dedup_by_key(|step| step.step_id);
-        for part in steps {
-            self.steps.entry(part.step_id).or_default().add(&part);
+        for part in &steps {
+            self.steps.entry(part.step_id).or_default().add(part);
         }
         let node = body.job.node.clone();
-        self.of.insert(node, Report { body, has_steps });
+        let steps = steps.len();
+        self.of.insert(node, Report { body, steps });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -105,15 +112,11 @@ impl Reports {
         let nodes = self.bodies().map(|report| report.job.nodes).max();
         let unheard = nodes.is_some_and(|nodes| self.of.len() < nodes as usize);
         let batch = self.steps.get(&BATCH);
-        let mut measures = BTreeMap::new();
-        for (name, value) in self.bodies().flat_map(|report| &report.measures) {
-            measures.entry(name.clone()).or_insert(*value);
-        }
         MergedRun {
             elapsed: self.elapsed(),
             wait_status: self.wait_status(),
             applied: applied(&self.speaking()),
-            measures,
+            measures: self.measures(),
             epilog: self.epilog(),
             missing: self.missing(),
             all_reported: !unheard,
@@ -121,6 +124,25 @@ impl Reports {
             has_batch_step: batch.is_some(),
             contradiction: self.too_many_nodes(),
         }
+    }
+
+    /// What nodes collect is added up, if every step was measured on each node that reports it: a
+    /// part would look like a run that did less. Of any other measure the first node by name has
+    /// the say.
+    fn measures(&self) -> BTreeMap<String, f64> {
+        let complete = self.of.values().all(Report::is_measured);
+        let mut merged: BTreeMap<String, f64> = BTreeMap::new();
+        for (name, value) in self.bodies().flat_map(|report| &report.measures) {
+            match (Measure::named(name), merged.get_mut(name)) {
+                (Some(_), _) if !complete => {}
+                (Some(_), Some(sum)) => *sum = (*sum + value).min(f64::MAX),
+                (None, Some(_)) => {}
+                (_, None) => {
+                    merged.insert(name.clone(), *value);
+                }
+            }
+        }
+        merged
     }
 
     /// What the nodes read back of each parameter.
@@ -143,7 +165,7 @@ impl Reports {
 
     /// A node without steps has no say where another has some.
     fn speaking(&self) -> Vec<&FinishRequest> {
-        let with_steps = self.of.values().filter(|report| report.has_steps);
+        let with_steps = self.of.values().filter(|report| report.steps > 0);
         let speaking: Vec<_> = with_steps.map(|report| &report.body).collect();
         match speaking.is_empty() {
             true => self.bodies().collect(),
@@ -325,6 +347,7 @@ mod tests {
     use io_autotune_protocol::Job;
 
     use io_autotune_protocol::Step;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -547,6 +570,72 @@ mod tests {
         ] {
             let run = merge(&[report("n1", 1, Applied::Default, &steps)]);
             assert_eq!(run.elapsed, None, "{steps:?}");
+        }
+    }
+
+    fn measured(mut report: FinishRequest, measures: &[(&str, f64)]) -> FinishRequest {
+        let owned = measures
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value));
+        report.measures = owned.collect();
+        report
+    }
+
+    #[test]
+    fn what_nodes_collect_is_added_up_and_another_measure_is_the_first_nodes() {
+        let of = |node: &str, steps: f64, bytes: f64, merit: f64| {
+            let measures = [
+                (Measure::Steps.name(), steps),
+                (Measure::AskedWritten.name(), bytes),
+                ("merit", merit),
+            ];
+            let steps = [step(0, 2, 3), step(1, 2, 3)];
+            measured(report(node, 2, given(4), &steps), &measures)
+        };
+        let (first, second) = (of("n1", 2.0, 3e9, 7.0), of("n2", 2.0, 5e9, 8.0));
+        let together = merge(&[second.clone(), first.clone()]).measures;
+        assert_eq!(Measure::AskedWritten.of(&together), 8e9);
+        assert_eq!(Measure::Steps.of(&together), 4.0);
+        assert_eq!(together["merit"], 7.0);
+
+        // A step that was not measured; a node that measures nothing, as an older one does.
+        let older = measured(second.clone(), &[("merit", 8.0)]);
+        for partly in [of("n2", 1.0, 5e9, 8.0), older] {
+            let merged = merge(&[first.clone(), partly]).measures;
+            assert_eq!(merged, BTreeMap::from([("merit".to_owned(), 7.0)]));
+        }
+        // One without steps has nothing to measure.
+        let idle = report("n3", 3, incomplete("no step started on this node"), &[]);
+        assert_eq!(merge(&[first, second, idle]).measures, together);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_nodes_report_in_whatever_order_a_sum_is_finite(
+            mut values in prop::collection::vec(prop_oneof![1.0..1e18, Just(f64::MAX), Just(5e-324)], 1..20),
+            seed in any::<u64>(),
+        ) {
+            let nodes = u32::try_from(values.len()).unwrap();
+            let of = |values: &[f64]| {
+                let reports: Vec<_> = values.iter().enumerate().map(|(node, value)| {
+                    let all = Measure::ALL.map(|one| (one.name(), *value));
+                    let known = [(Measure::Steps.name(), 1.0), ("merit", *value)];
+                    let all: Vec<_> = all.into_iter().chain(known).collect();
+                    measured(report(&format!("n{node:02}"), nodes, Applied::Default, &[step(0, nodes, 3)]), &all)
+                }).collect();
+                merge(&reports).measures
+            };
+            let merged = of(&values);
+            prop_assert!(merged.values().all(|value| value.is_finite() && *value > 0.0), "{merged:?}");
+            prop_assert_eq!(Measure::Steps.of(&merged), f64::from(nodes));
+            let sum: f64 = values.iter().sum();
+            let read = Measure::AskedRead.of(&merged);
+            prop_assert!(read == sum.min(f64::MAX) || (read - sum).abs() <= sum * 1e-12);
+            // The nodes' order by name is another now.
+            let by = usize::try_from(seed % u64::from(nodes)).unwrap();
+            values.rotate_left(by);
+            let again = Measure::AskedRead.of(&of(&values));
+            prop_assert!((again - read).abs() <= read * 1e-12 || again == read);
         }
     }
 

@@ -62,7 +62,7 @@ pub struct Merged {
     pub wait_status: i32,
     /// What was applied, as stored.
     pub applied: Value,
-    /// Positive numbers the job left.
+    /// Positive numbers by name, of all its nodes.
     pub measures: BTreeMap<String, f64>,
     /// What the reports still lack, in one sentence; `None`: nothing.
     pub missing: Option<String>,

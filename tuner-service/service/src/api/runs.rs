@@ -1,12 +1,13 @@
 //! Runs: start, finish, history, explain.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
+use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::{
     ErrorBody, FinishAnswer, FinishRequest, Job, OverAnswer, OverRequest, Replay, Request,
     RunDetail, RunSummary, StartAnswer, StartRequest,
@@ -443,10 +444,23 @@ fn validate_report(finish: &FinishRequest) -> Result<(), ApiError> {
             }
         }
     }
-    for (name, value) in &finish.measures {
-        if !(value.is_finite() && *value > 0.0) {
+    validate_measures(&finish.measures)
+}
+
+const MOST_MEASURES: usize = 64;
+
+fn validate_measures(measures: &BTreeMap<String, f64>) -> Result<(), ApiError> {
+    if measures.len() > MOST_MEASURES {
+        return Err(ApiError::bad_request(format!(
+            "it has {} measures: there must be at most {MOST_MEASURES}",
+            measures.len()
+        )));
+    }
+    for (name, value) in measures {
+        plain_name("the name of a measure", name)?;
+        if !(value.is_finite() && *value > 0.0 && *value <= LARGEST_MEASURE) {
             return Err(ApiError::bad_request(format!(
-                "measure {name:?} is {value}: it must be positive"
+                "measure {name:?} is {value}: it must be positive, and at most 2^63"
             )));
         }
     }
