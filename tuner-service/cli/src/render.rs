@@ -2,6 +2,7 @@
 
 mod accelerators;
 mod checks;
+mod measures;
 mod replay;
 mod rules;
 
@@ -327,6 +328,11 @@ fn explain_one(detail: &RunDetail) -> String {
         run.outcome.as_deref().unwrap_or("not known yet"),
         counts(run),
     );
+    let did = measures::measures(&run.measures, run.elapsed);
+    for (number, line) in did.iter().enumerate() {
+        let label = if number == 0 { "I/O" } else { "" };
+        text.push_str(&format!("{label:<13}{line}\n"));
+    }
     for line in in_force(&detail.reports) {
         text.push_str(&format!("in force     {line}\n"));
     }

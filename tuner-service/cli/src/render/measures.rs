@@ -1,0 +1,138 @@
+//! What a run's I/O came to.
+
+use std::collections::BTreeMap;
+
+use io_autotune_model::Measure;
+
+/// A line each; none of a run that was not measured.
+pub(super) fn measures(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String> {
+    let of = |measure: Measure| measure.of(measures);
+    if of(Measure::Steps) == 0.0 {
+        return Vec::new();
+    }
+    let (user, system) = (of(Measure::UserSeconds), of(Measure::SystemSeconds));
+    let busy = match elapsed {
+        Some(elapsed) if elapsed > 0.0 => {
+            format!(": {:.2} busy on average", (user + system) / elapsed)
+        }
+        _ => String::new(),
+    };
+    let cancelled = match of(Measure::Cancelled) {
+        0.0 => String::new(),
+        bytes => format!(", of which {} were deleted first", amount(bytes)),
+    };
+    vec![
+        format!(
+            "programs read {}, wrote {}",
+            requests(of(Measure::AskedRead), of(Measure::ReadCalls)),
+            requests(of(Measure::AskedWritten), of(Measure::WriteCalls)),
+        ),
+        format!(
+            "storage gave {}, took {}{cancelled}",
+            amount(of(Measure::StorageRead)),
+            amount(of(Measure::StorageWritten)),
+        ),
+        format!("processors: {user:.3} s in programs, {system:.3} s in the kernel{busy}"),
+    ]
+}
+
+fn requests(bytes: f64, calls: f64) -> String {
+    if bytes == 0.0 || calls == 0.0 {
+        return amount(bytes);
+    }
+    let s = if calls == 1.0 { "" } else { "s" };
+    format!(
+        "{} in {calls:.0} call{s} ({} each)",
+        amount(bytes),
+        amount(bytes / calls)
+    )
+}
+
+/// Bytes in units of thousands, as dd(1) and disks have them.
+fn amount(bytes: f64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    // What would be shown as a thousand of a unit is one of the next.
+    const MOST: f64 = 999.95;
+    if bytes == 0.0 {
+        return "nothing".to_owned();
+    }
+    if bytes < 999.5 {
+        return format!("{bytes:.0} B");
+    }
+    let mut shown = bytes / 1e3;
+    for unit in UNITS {
+        if shown < MOST || unit == UNITS[UNITS.len() - 1] {
+            return format!("{shown:.1} {unit}");
+        }
+        shown /= 1e3;
+    }
+    unreachable!("the last unit has room for all")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(values: &[(Measure, f64)]) -> BTreeMap<String, f64> {
+        let values = values.iter();
+        values
+            .map(|(measure, value)| (measure.name().to_owned(), *value))
+            .collect()
+    }
+
+    #[test]
+    fn bytes_are_said_in_the_unit_that_fits() {
+        for (bytes, said) in [
+            (0.0, "nothing"),
+            (1.0, "1 B"),
+            (999.4, "999 B"),
+            (999.6, "1.0 kB"),
+            (83_900_653.0, "83.9 MB"),
+            (999_949.0, "999.9 kB"),
+            (999_951.0, "1.0 MB"),
+            (9.3e18, "9.3 EB"),
+            (1e25, "10000000.0 EB"),
+        ] {
+            assert_eq!(amount(bytes), said, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_a_run_read_wrote_and_computed_is_said_in_three_lines() {
+        let run = told(&[
+            (Measure::Steps, 1.0),
+            (Measure::AskedRead, 7000.0),
+            (Measure::ReadCalls, 1.0),
+            (Measure::AskedWritten, 83_900_653.0),
+            (Measure::WriteCalls, 80.0),
+            (Measure::StorageWritten, 83_959_808.0),
+            (Measure::Cancelled, 4096.0),
+            (Measure::UserSeconds, 0.188),
+            (Measure::SystemSeconds, 0.062),
+        ]);
+        assert_eq!(
+            measures(&run, Some(0.5)),
+            [
+                "programs read 7.0 kB in 1 call (7.0 kB each), wrote 83.9 MB in 80 calls (1.0 MB each)",
+                "storage gave nothing, took 84.0 MB, of which 4.1 kB were deleted first",
+                "processors: 0.188 s in programs, 0.062 s in the kernel: 0.50 busy on average",
+            ]
+        );
+        let unended = measures(&run, None);
+        assert_eq!(
+            unended[2],
+            "processors: 0.188 s in programs, 0.062 s in the kernel"
+        );
+    }
+
+    #[test]
+    fn a_run_that_was_not_measured_says_nothing() {
+        let of_its_own = BTreeMap::from([("merit".to_owned(), 3.0)]);
+        assert!(measures(&of_its_own, Some(1.0)).is_empty());
+        let idle = told(&[(Measure::Steps, 1.0)]);
+        assert_eq!(
+            measures(&idle, Some(1.0))[0],
+            "programs read nothing, wrote nothing"
+        );
+    }
+}
