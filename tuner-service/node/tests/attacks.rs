@@ -184,6 +184,7 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
             "start.json",
             "romio_hints",
             "step-0.stamp",
+            "step-0.measures",
             "../watched",
             "../../../.outage",
             "../../../.endpoint",
@@ -200,10 +201,9 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_start_is_replaced() {
                 "{kind}: {name}"
             );
         }
-        assert!(
-            fs::symlink_metadata(node.job("step-0.stamp")).is_err(),
-            "{kind}"
-        );
+        for name in ["step-0.stamp", "step-0.measures"] {
+            assert!(fs::symlink_metadata(node.job(name)).is_err(), "{kind}");
+        }
     }
 }
 
@@ -216,6 +216,7 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
             "start.json",
             "romio_hints",
             "step-0.stamp",
+            "step-1.measures",
             "../../../.outage",
             "../../../.endpoint",
         ] {
@@ -237,6 +238,7 @@ fn what_stands_in_the_place_of_a_jobs_files_at_its_end_is_not_believed() {
             reports[0]
         );
         assert_eq!(reports[0]["steps"][0]["step_id"], 1, "{kind}");
+        assert_eq!(reports[0]["measures"], serde_json::json!({}), "{kind}");
         assert!(
             finish.said.contains("step-0.stamp"),
             "{kind}: {}",
@@ -306,7 +308,8 @@ fn files_that_are_swapped_while_the_end_reads_them_lead_it_nowhere() {
             fs::write(node.job(name), stamp).unwrap();
             fs::set_permissions(node.job(name), Permissions::from_mode(0o400)).unwrap();
         }
-        let places = ["start.json", "step-0.stamp", "job.env"].map(|name| node.job(name));
+        let places = ["start.json", "step-0.stamp", "step-1.measures", "job.env"];
+        let places = places.map(|name| node.job(name));
         let stop = AtomicBool::new(false);
         let finish = std::thread::scope(|scope| {
             let swapping = scope.spawn(|| swap(&node, &places, &stop));
