@@ -1,6 +1,8 @@
 //! A finish is durable when it is acknowledged, and applies once.
 
-use io_autotune_model::{Phase, Role};
+use std::collections::BTreeMap;
+
+use io_autotune_model::{LARGEST_MEASURE, Measure, Phase, Role};
 use io_autotune_store::{AwaitedRun, RunFilter, RunRow, Store, StoreError};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -19,6 +21,13 @@ async fn only_run(store: &Store) -> RunRow {
     runs.pop().unwrap()
 }
 
+/// All that nodes collect, with numbers as small, as odd and as large as there are.
+fn collected() -> BTreeMap<String, f64> {
+    let values = [1e-6, 0.1 + 0.2, 83_900_653.0, LARGEST_MEASURE];
+    let names = Measure::ALL.map(|one| one.name().to_owned());
+    names.into_iter().zip(values.into_iter().cycle()).collect()
+}
+
 #[tokio::test]
 async fn a_finish_that_arrives_again_changes_nothing() {
     in_database(|database| async move {
@@ -26,6 +35,7 @@ async fn a_finish_that_arrives_again_changes_nothing() {
         let run_id = Start::of(1).search(&store, point(4)).await.run_id;
         let mut report = Report::of(1);
         report.applied = Some(point(4));
+        report.measures = collected();
         let first = report.deliver(&store).await.unwrap();
         assert_eq!((first.run_id, first.duplicate), (run_id, false));
         let before = only_run(&store).await;
