@@ -207,7 +207,9 @@ def test_measures_and_limits_beyond_all_numbers_break_nothing(sender: Sender) ->
         body = json.dumps(start_of(3_999_003)).encode()[:-1] + b", " + change + b"}"
         answer = sender.signed(ROOT, "/v1/runs/start", body)
         assert answer.status in (200, 422), f"{change!r}: {answer}"
-    for change in (b"-1", b"0", b"1e999", b"NaN", b'"1"', b"null"):
+    many = ", ".join(f'"bytes{number}": 1.0' for number in range(64)).encode()
+    named = (b'1.0, "": 1.0', b'1.0, "a\\u001bb": 1.0', b"1.0, " + many)
+    for change in (b"-1", b"0", b"1e300", b"1e999", b"NaN", b'"1"', b"null", *named):
         text = json.dumps(finish_of(3_999_003)).encode()
         answer = sender.signed(
             ROOT, "/v1/runs/finish", text.replace(b'"bytes": 1.0', b'"bytes": ' + change)
@@ -308,12 +310,17 @@ def test_a_job_can_do_nothing_to_what_root_laid_out_for_it(site: Site) -> None:
             try mv $place $place.old; try ln -s /etc $place/link; try chmod 777 $place
             try rmdir $place; try mount -t tmpfs none $place
         done
-        for file in job.env start.json step-4294967291.stamp romio_hints ../watched; do
+        # Of a step that has ended: its record is there.
+        srun --ntasks=1 true
+        until [ -e $dir/step-0.measures ]; do sleep 0.1; done
+        stamp=step-4294967291.stamp
+        for file in job.env start.json $stamp step-0.measures romio_hints ../watched; do
             try rm -f $dir/$file; try ln -sf /etc/passwd $dir/$file; try sh -c "echo x > $dir/$file"
             try truncate -s 1T $dir/$file; try chmod 666 $dir/$file
             try ln $dir/$file $HOME/hard-$SLURM_JOB_ID
         done
-        try cat $dir/job.env; try cat $dir/start.json; try cat $dir/step-4294967291.stamp
+        try cat $dir/job.env; try cat $dir/start.json; try cat $dir/$stamp
+        try cat $dir/step-0.measures
         cat $ROMIO_HINTS
     """
     job = site.sbatch(body, asked(app))
@@ -323,6 +330,7 @@ def test_a_job_can_do_nothing_to_what_root_laid_out_for_it(site: Site) -> None:
     assert output.endswith("cb_nodes 2\n"), output
     assert run["applied"]["kind"] == "parametrization"
     assert run["state"] == "counted", run["verdict"]
+    assert run["measures"]["measured_steps"] == 2
 
 
 @pytest.mark.parametrize(
