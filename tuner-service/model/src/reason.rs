@@ -287,6 +287,17 @@ pub enum Stopped {
         /// The largest expected improvement on the best known parametrization, as a share.
         gain: f64,
     },
+    /// I/O is no part of the runs that is worth tuning.
+    LittleIo {
+        /// What a typical run of the default read and wrote.
+        bytes: f64,
+        /// In how many calls, waits among them.
+        calls: f64,
+        /// Its mean elapsed, in seconds.
+        elapsed: f64,
+        /// The share of elapsed that this can have taken at most.
+        most: f64,
+    },
 }
 
 impl fmt::Display for Stopped {
@@ -316,6 +327,19 @@ impl fmt::Display for Stopped {
                     "no parametrization is expected to gain more than {gain:.1} %"
                 )
             }
+            Stopped::LittleIo {
+                bytes,
+                calls,
+                elapsed,
+                most,
+            } => write!(
+                f,
+                "there is nothing to win: the default reads and writes {:.1} MB in {calls:.0} calls and waits, and takes \
+                 {}, of which I/O is at most {:.1} %",
+                bytes / 1e6,
+                seconds(*elapsed),
+                100.0 * most
+            ),
         }
     }
 }

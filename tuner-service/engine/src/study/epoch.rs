@@ -125,6 +125,8 @@ impl<'a> Epoch<'a> {
     /// 3. At most `exploring` runs explore at once; others get the best known parametrization.
     /// 4. When the expected regret (`regret.rs`) reaches its bound, which grows with the runs, only
     ///    what should beat the default explores. Too long a pause ends the search.
+    ///    With [`Stop::little_io`](crate::study::stopping::settings::Stop) the search ends before it
+    ///    begins where I/O cannot matter.
     /// 5. *Design*: inherited ranks, then each point of the Latin hypercube, the nearest to the
     ///    default first. [Quarantined](crate::Quarantine) points are left out.
     /// 6. *Search*: what the method proposes, while the budget lasts.
@@ -467,6 +469,9 @@ impl Chooser<'_> {
         if self.explored() >= u64::from(self.epoch.settings.budget) {
             return Stage::Over;
         }
+        if stopping::little_io(&self.view, &self.epoch.settings.stop).is_some() {
+            return Stage::Over;
+        }
         let regret = self.regret();
         if regret.is_spent() {
             return Stage::Over;
@@ -528,12 +533,16 @@ impl Chooser<'_> {
         if !within {
             return None;
         }
+        let stop = &self.epoch.settings.stop;
+        if let Some(little) = stopping::little_io(&self.view, stop) {
+            return Some(little);
+        }
         let regret = self.regret();
         let spent = regret.is_spent().then_some(Stopped::RegretBudget {
             regret: regret.regret,
             bound: regret.bound,
         });
-        spent.or_else(|| stopping::met(&self.view, &self.epoch.settings.stop, &mut self.rng()))
+        spent.or_else(|| stopping::met(&self.view, stop, &mut self.rng()))
     }
 
     fn regret(&self) -> ExpectedRegret {

@@ -183,7 +183,7 @@ mod tests {
     use io_autotune_baselines::robert2020::{Crossover, Noise, Regression, Resampling, Selection};
 
     use super::*;
-    use crate::study::stopping::settings::{Distinct, Improvement, NothingLeft};
+    use crate::study::stopping::settings::{Distinct, Improvement, LittleIo, NothingLeft};
 
     #[test]
     fn defaults_are_valid_and_round_trip() {
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 42] = [
+        let edits: [(&str, Edit); 43] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("controls", |s| s.controls = false),
@@ -364,6 +364,13 @@ mod tests {
             }),
             ("stop.nothing_left.share", |s| {
                 s.stop.nothing_left = Some(NothingLeft { share: f64::NAN })
+            }),
+            ("stop.little_io.mb_per_second", |s| {
+                s.stop.little_io = Some(LittleIo {
+                    share: 0.03,
+                    call_ms: 1.0,
+                    mb_per_second: 0.0,
+                })
             }),
         ];
         for (name, edit) in edits {

@@ -1,5 +1,6 @@
-//! The stopping criteria of [`Stop`]. They see the runs of non-default parametrizations in the
-//! order of their starts. Later runs may undo a criterion until the epoch has settled.
+//! The stopping criteria of [`Stop`]. [`little_io`] sees what runs of the default did, the others
+//! the runs of non-default parametrizations in the order of their starts. Later runs may undo a
+//! criterion until the epoch has settled.
 
 pub(crate) mod settings;
 
@@ -7,11 +8,15 @@ use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
+use crate::study::stopping::settings::{
+    Distance, Distinct, Improvement, LittleIo, NothingLeft, Stop,
+};
+use io_autotune_model::Measure;
 use io_autotune_model::reason::Stopped;
 use io_autotune_model::space::Point;
 use io_autotune_search::acquisition;
-use io_autotune_search::history::by_point::View;
+use io_autotune_search::history::by_point::{MIN_RUNS, View};
+use io_autotune_search::math::Portable;
 
 pub(crate) fn met(view: &View<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<Stopped> {
     if *stop == Stop::default() {
@@ -34,6 +39,38 @@ pub(crate) fn met(view: &View<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<
         .or_else(distinct)
         .or_else(distance)
         .or_else(nothing_left)
+}
+
+/// Whether I/O can only be a small part of the default's runs. A typical run's numbers are taken,
+/// and each at its worst: what storage moved and programs did not ask for (mmap) counts too, and
+/// every wait as a call, because opening and listing files are no calls that are counted.
+pub(crate) fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
+    let LittleIo {
+        share,
+        call_ms,
+        mb_per_second,
+    } = stop.little_io?;
+    let default = view.default_known();
+    let moments = |measure: Measure| default.measures.get(measure.name());
+    let measured = moments(Measure::Steps).map_or(0, |steps| steps.count);
+    if default.count() < MIN_RUNS || measured < default.count() {
+        return None;
+    }
+    let elapsed = default.mean()?;
+    // Runs in which it was zero are not in the mean, which is the larger for it.
+    let of = |measure| moments(measure).map_or(0.0, |known| known.mean.exponential());
+    let read = of(Measure::AskedRead).max(of(Measure::StorageRead));
+    let written = of(Measure::AskedWritten).max(of(Measure::StorageWritten));
+    let waits = of(Measure::Waits) + of(Measure::MajorFaults);
+    let calls = of(Measure::ReadCalls) + of(Measure::WriteCalls) + waits;
+    let bytes = read + written;
+    let most = (calls * call_ms / 1e3 + bytes / (mb_per_second * 1e6)) / elapsed;
+    (most < share).then_some(Stopped::LittleIo {
+        bytes,
+        calls,
+        elapsed,
+        most,
+    })
 }
 
 /// Whether the latest new parametrizations are hardly faster than the best before them.
@@ -170,5 +207,78 @@ mod tests {
         );
         // Falling to where it was last measured.
         assert_eq!(after(&[(1, 82.0), (2, 68.0), (3, 58.0)], stop), None);
+    }
+
+    /// Two runs of the default, of which so many were measured, with these measures each.
+    fn after_measured(measured: usize, elapsed: f64, measures: &[(Measure, f64)]) -> Option<f64> {
+        let space: Space = grid(&[11]);
+        let mut default = tested(&space, &[0], &[elapsed, elapsed], 0);
+        let named = measures
+            .iter()
+            .map(|(one, value)| (one.name().to_owned(), *value));
+        let named = named.collect();
+        for _ in 0..measured {
+            default.record_measures(&named);
+        }
+        let history = history(vec![default], 0, 0);
+        let view = View::new(&space, &history, &[]);
+        let stop = Stop {
+            little_io: Some(LittleIo {
+                share: 0.03,
+                call_ms: 1.0,
+                mb_per_second: 10.0,
+            }),
+            ..Stop::default()
+        };
+        assert_eq!(little_io(&view, &Stop::default()), None);
+        match little_io(&view, &stop)? {
+            Stopped::LittleIo { most, .. } => Some(most),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_run_that_hardly_reads_and_writes_has_nothing_to_win() {
+        let computing = [
+            (Measure::Steps, 1.0),
+            (Measure::AskedWritten, 2e6),
+            (Measure::WriteCalls, 100.0),
+            (Measure::ReadCalls, 200.0),
+            (Measure::Waits, 100.0),
+        ];
+        // 0.4 s for 400 calls and 0.2 s for 2 MB, of 40 s.
+        let most = after_measured(2, 40.0, &computing).unwrap();
+        assert!((most - 0.015).abs() < 1e-9, "{most}");
+        assert_eq!(
+            after_measured(2, 19.0, &computing),
+            None,
+            "of 19 s it is more"
+        );
+        assert_eq!(
+            after_measured(1, 40.0, &computing),
+            None,
+            "one was not measured"
+        );
+        assert_eq!(
+            after_measured(2, 40.0, &computing[1..]),
+            None,
+            "nor was any"
+        );
+
+        // Each of what I/O can be is enough for a doubt.
+        for (measure, value) in [
+            (Measure::AskedRead, 2e7),
+            (Measure::StorageRead, 2e7),
+            (Measure::StorageWritten, 2e7),
+            (Measure::WriteCalls, 2e3),
+            (Measure::ReadCalls, 2e3),
+            (Measure::Waits, 2e3),
+            (Measure::MajorFaults, 2e3),
+        ] {
+            let mut doing = computing.to_vec();
+            doing.retain(|(one, _)| *one != measure);
+            doing.push((measure, value));
+            assert_eq!(after_measured(2, 40.0, &doing), None, "{measure:?}");
+        }
     }
 }

@@ -20,6 +20,9 @@ pub struct Stop {
     /// The surrogate expects no further improvement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing_left: Option<NothingLeft>,
+    /// I/O is no part of the runs that is worth tuning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub little_io: Option<LittleIo>,
 }
 
 /// The parametrizations of the latest runs lowered the lowest mean by less than a share of it.
@@ -60,6 +63,23 @@ pub struct NothingLeft {
     pub share: f64,
 }
 
+/// The default's runs cannot have spent a share of their elapsed on I/O, even if each call and each
+/// wait had taken so long, and all bytes one after the other had moved so slowly. It ends the search
+/// before the first other parametrization. Only measured runs tell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LittleIo {
+    /// Above 0 and at most 1.
+    pub share: f64,
+    /// Milliseconds.
+    pub call_ms: f64,
+    /// Millions of bytes a second.
+    pub mb_per_second: f64,
+}
+
+const SLOWEST_CALL_MS: f64 = 60_000.0;
+const FASTEST_MB_PER_SECOND: f64 = 1e6;
+
 const LONGEST: u32 = 100_000;
 
 impl Stop {
@@ -80,6 +100,23 @@ impl Stop {
         if let Some(NothingLeft { share }) = self.nothing_left {
             let unit = ", as a share of the best known";
             positive("stop.nothing_left.share", share, 1.0, unit)?;
+        }
+        if let Some(little) = self.little_io {
+            let (unit, ms) = (", as a share of elapsed", " milliseconds");
+            positive("stop.little_io.share", little.share, 1.0, unit)?;
+            positive(
+                "stop.little_io.call_ms",
+                little.call_ms,
+                SLOWEST_CALL_MS,
+                ms,
+            )?;
+            let rate = little.mb_per_second;
+            positive(
+                "stop.little_io.mb_per_second",
+                rate,
+                FASTEST_MB_PER_SECOND,
+                "",
+            )?;
         }
         Ok(())
     }

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::Epoch;
 use crate::study::settings::{MethodName, Settings};
-use crate::study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
+use crate::study::stopping::settings::{
+    Distance, Distinct, Improvement, LittleIo, NothingLeft, Stop,
+};
 use crate::testing::{
     any_constrained, categories, grid, huge, integers, recommend, storage, suggest,
 };
@@ -126,6 +128,7 @@ prop_compose! {
                 distinct: Some(Distinct { runs, least: exploring }),
                 distance: Some(Distance { runs, least: rate }),
                 nothing_left: Some(NothingLeft { share }),
+                little_io: Some(LittleIo { share, call_ms: 1.0, mb_per_second: 10.0 }),
             };
         }
         if kinds[0] {

@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::testing::{Outcome, finish, grid, published, started, suggest, tested};
+use crate::study::stopping::settings::LittleIo;
+use crate::testing::{Outcome, finish, grid, history, published, started, suggest, tested};
+use io_autotune_model::Measure;
 use io_autotune_search::checks::MAX_DESIGN_POINTS;
 
 const SEED: u64 = 42;
@@ -25,6 +27,40 @@ fn live(
 
 fn count(suggestions: &[Suggestion], role: Role) -> usize {
     suggestions.iter().filter(|s| s.role == role).count()
+}
+
+#[test]
+fn where_io_cannot_matter_a_study_settles_on_the_default_after_its_baseline() {
+    let space = grid(&[6, 6]);
+    let mut settings = published();
+    settings.stop.little_io = Some(LittleIo {
+        share: 0.03,
+        call_ms: 1.0,
+        mb_per_second: 10.0,
+    });
+    let after = |runs: u64, bytes: f64| {
+        let mut default = tested(&space, &[0, 0], &vec![40.0; runs as usize], 0);
+        let numbers = [
+            (Measure::Steps, 1.0),
+            (Measure::AskedWritten, bytes),
+            (Measure::WriteCalls, 100.0),
+        ];
+        let numbers = numbers.map(|(one, value)| (one.name().to_owned(), value));
+        for _ in 0..runs {
+            default.record_measures(&BTreeMap::from(numbers.clone()));
+        }
+        let history = history(vec![default], runs, 0);
+        suggest(&space, &history, &[], &settings, SEED)
+    };
+    assert_eq!(after(3, 2e6).phase, Phase::Baseline, "it is seen through");
+    let stopped = after(4, 2e6);
+    assert_eq!(stopped.phase, Phase::Settled);
+    assert_eq!(stopped.parametrization, space.default());
+    let why = stopped.reason.to_string();
+    let told = "there is nothing to win: the default reads and writes 2.0 MB in 100 calls and waits, and takes \
+                40 s, of which I/O is at most 0.8 %";
+    assert!(why.contains(told), "{why}");
+    assert_eq!(after(4, 2e9).phase, Phase::Design, "here it can matter");
 }
 
 #[test]

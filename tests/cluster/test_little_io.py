@@ -1,0 +1,50 @@
+"""A study whose runs hardly read and write says that there is nothing to win, and stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from clusters import STUDY_SETTINGS, cluster_of_its_own
+from harness import ALICE, Site, asked, roles
+
+LITTLE_IO = (
+    "stop.little_io.share=0.05",
+    "stop.little_io.call_ms=0.5",
+    "stop.little_io.mb_per_second=10",
+)
+COMPUTING = "end=$((SECONDS + 3)); while ((SECONDS < end)); do :; done"
+"""Two to three seconds in the shell itself."""
+WRITING = "dd if=/dev/zero of=$HOME/$SLURM_JOB_ID.data bs=1M count=40 status=none"
+
+
+@pytest.fixture(scope="module")
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """Bring up a cluster whose studies end where I/O cannot matter."""
+    settings = (*STUDY_SETTINGS, *LITTLE_IO)
+    with cluster_of_its_own(request, "little io", study_settings=settings) as site:
+        site.introduce_nodes()
+        yield site
+
+
+def test_a_job_that_only_computes_is_told_that_there_is_nothing_to_win(site: Site) -> None:
+    app = "little-io-computes"
+    for _ in range(3):
+        job = site.sbatch(COMPUTING, asked(app))
+        assert site.judged(job)["state"] == "counted"
+    runs = site.history(app, ALICE)
+    assert roles(runs)[:2] == ["baseline", "baseline"]
+    assert runs[2]["phase"] == "settled", "it explores what cannot matter"
+    assert runs[2]["differs"] == {}
+    told = "there is nothing to win: the default reads and writes 0."
+    assert told in site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    (replay,) = site.ask(ALICE, "explain", str(job.job_id), "--replay")
+    assert replay["same"], replay
+
+
+def test_a_job_that_writes_is_tuned_as_ever(site: Site) -> None:
+    app = "little-io-writes"
+    for _ in range(3):
+        assert site.run(f"{COMPUTING}; {WRITING}", asked(app))["state"] == "counted"
+    runs = site.history(app, ALICE)
+    assert roles(runs) == ["baseline", "baseline", "design"]
