@@ -103,6 +103,7 @@ static void the_helper_is_called_with_a_clean_environment(void **state)
     setenv("SLURM_JOB_NODELIST", "n[1-2]", 1);
     setenv("SLURM_JOB_NUM_NODES", "2", 1);
     setenv("SLURM_JOB_EXIT_CODE2", "0:9", 1);
+    setenv("SLURM_JOB_SLUID", "sBR1JB8J1YM400", 1);
     use_helper("echo applied; echo warned >&2");
     prolog();
     assert_string_equal(scratch_read("call"),
@@ -113,8 +114,8 @@ static void the_helper_is_called_with_a_clean_environment(void **state)
     snprintf(expected, sizeof expected,
              "PATH=/usr/bin:/bin:/usr/sbin:/sbin\n%s"
              "SLURM_JOB_EXIT_CODE2=0:9\nSLURM_JOB_GID=1001\nSLURM_JOB_ID=1234\n"
-             "SLURM_JOB_NODELIST=n[1-2]\nSLURM_JOB_NUM_NODES=2\nSLURM_JOB_UID=1000\n"
-             "SLURM_JOB_USER=alice\nSPANK_IO_AUTOTUNE=app=ocean,mode=tune\n",
+             "SLURM_JOB_NODELIST=n[1-2]\nSLURM_JOB_NUM_NODES=2\nSLURM_JOB_SLUID=sBR1JB8J1YM400\n"
+             "SLURM_JOB_UID=1000\nSLURM_JOB_USER=alice\nSPANK_IO_AUTOTUNE=app=ocean,mode=tune\n",
              strstr(environment, "PWD=") == NULL ? "" : "PWD=");
     // The shell adds PWD by itself.
     char *pwd = strstr(environment, "PWD=");

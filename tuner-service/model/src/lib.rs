@@ -11,6 +11,7 @@ pub mod mixture;
 pub mod overridden;
 pub mod reason;
 pub mod run;
+pub mod sluid;
 pub mod space;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -26,6 +27,7 @@ pub use mixture::Mixture;
 pub use overridden::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
 pub use reason::{Acquisition, BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
 pub use run::{Phase, Role};
+pub use sluid::{NoSluid, Sluid};
 pub use space::{Comparison, Condition, Constraint, Domain, Parameter, Parametrization, Point};
 pub use space::{Space, SpaceError, Value};
 pub use words::UnknownWord;

@@ -63,6 +63,9 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<NodeJob,
             "SLURM_JOB_RESTART_COUNT",
             restarts.or_else(|| Some("0".into())),
         )?,
+        // One that a later Slurm writes in another way is as none: the restart count and times
+        // tell launches apart, as before 25.11.
+        sluid: variable("SLURM_JOB_SLUID").and_then(|text| text.parse().ok()),
         uid: number("SLURM_JOB_UID", variable("SLURM_JOB_UID"))?,
         gid: number("SLURM_JOB_GID", variable("SLURM_JOB_GID"))?,
         user: variable("SLURM_JOB_USER"),
@@ -197,6 +200,27 @@ mod tests {
     }
 
     #[test]
+    fn a_launch_has_slurm_s_id_where_slurmd_tells_one() {
+        let sluid = |value| {
+            let node_job = read_with("SLURM_JOB_SLUID", value).unwrap();
+            node_job.job.sluid.map(|sluid| sluid.to_string())
+        };
+        assert_eq!(
+            sluid(Some("sBR1JB8J1YM400")).as_deref(),
+            Some("sBR1JB8J1YM400")
+        );
+        for none in [
+            None,
+            Some(""),
+            Some("0"),
+            Some("../x"),
+            Some("sBR1JB8J1YM400000"),
+        ] {
+            assert_eq!(sluid(none), None, "{none:?}");
+        }
+    }
+
+    #[test]
     fn the_second_node_is_not_the_first() {
         assert!(
             !read_with("SLURMD_NODENAME", Some("n2"))
@@ -259,6 +283,7 @@ mod tests {
             ("SLURM_JOB_END_TIME", "1700000060"),
             ("SLURM_HET_JOB_ID", "11"),
             ("SLURM_JOB_RESTART_COUNT", "1"),
+            ("SLURM_JOB_SLUID", "sBR1JB8J1YM400"),
         ]);
         let samples = [environment(), ended].map(|environment| {
             let lines = environment

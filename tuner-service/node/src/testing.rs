@@ -8,6 +8,7 @@ pub(crate) fn job() -> Job {
         cluster: "c".into(),
         job_id: 7,
         restart_count: 0,
+        sluid: None,
         uid: 1000,
         gid: 1000,
         user: None,

@@ -359,6 +359,7 @@ fn job(arguments: &Arguments, number: u32) -> Job {
         cluster: arguments.cluster.clone(),
         job_id: arguments.first_job_id + number,
         restart_count: 0,
+        sluid: None,
         uid: arguments.uid,
         gid: arguments.uid,
         user: None,

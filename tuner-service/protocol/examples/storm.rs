@@ -165,6 +165,7 @@ fn request(arguments: &Arguments, number: u32) -> StartRequest {
             cluster: arguments.cluster.clone(),
             job_id: arguments.first_job_id + job,
             restart_count: 0,
+            sluid: None,
             uid: arguments.uid,
             gid: arguments.uid,
             user: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use io_autotune_model::{Assessment, Finding, Gain, Parametrization, Phase, Role, Space};
+use io_autotune_model::{Assessment, Finding, Gain, Parametrization, Phase, Role, Sluid, Space};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -20,6 +20,10 @@ pub struct Job {
     pub job_id: u32,
     /// How often the job was restarted: 0 for the first launch.
     pub restart_count: u32,
+    /// Slurm's id of this launch, which it never gives again (Slurm 25.11 on).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub sluid: Option<Sluid>,
     /// The owner's user id.
     pub uid: u32,
     /// The job's group id.

@@ -408,6 +408,7 @@ mod tests {
                 cluster: "c".into(),
                 job_id: 1,
                 restart_count: 0,
+                sluid: None,
                 uid: 1000,
                 gid: 1000,
                 user: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use io_autotune_model::Space;
+use io_autotune_model::{Sluid, Space};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -21,6 +21,8 @@ use crate::{start, state};
 pub struct Finish<'a> {
     /// The job.
     pub job: &'a JobKey,
+    /// Slurm's id of the launch, if it has one.
+    pub sluid: Option<&'a Sluid>,
     /// The run, if the start was answered.
     pub run_id: Option<i64>,
     /// When the job's prolog ran on this node, by the node's clock, if known.
@@ -45,6 +47,7 @@ impl Finish<'_> {
     fn launch(&self) -> Launch<'_> {
         Launch {
             job: self.job,
+            sluid: self.sluid,
             uid: self.study.owner_uid,
             // A report without this time concerns the latest launch.
             prolog_at: Some(self.prolog_at.unwrap_or(Timestamp::UNIX_EPOCH)),
@@ -128,7 +131,8 @@ impl Store {
         let row = sqlx::query!(
             r#"with run as (
                    select id, finished_at is null as first from runs
-                   where id = $12 and cluster = $1 and job_id = $2 and restart_count = $3 for no key update
+                   where id = $12 and cluster = $1 and job_id = $2 and restart_count = $3
+                     and coalesce(sluid = $13, true) for no key update
                ), stored as (
                    insert into reports (run_id, node, body) select id, $4, $5 from run
                    on conflict (run_id, node) do nothing returning run_id
@@ -156,7 +160,8 @@ impl Store {
             Json(&merged.measures) as _,
             merged.missing,
             merged.epilog,
-            run_id
+            run_id,
+            finish.sluid.map(Sluid::as_str)
         )
         .fetch_optional(&self.pool)
         .await
@@ -247,8 +252,8 @@ impl Store {
         // If another node's report came first, its run serves this one too.
         sqlx::query!(
             "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                               parametrization, reason, suggestion, delivery, nodes, unstarted, generation)
-             values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11, $12, true, $13)
+                               parametrization, reason, suggestion, delivery, nodes, unstarted, generation, sluid)
+             values ($1, $2, $3, $4, $5, $6, $7, 'baseline', 'observe', $8, $9, $10, $11, $12, true, $13, $14)
              on conflict (cluster, job_id, restart_count, generation) do nothing",
             state.epoch_id,
             finish.job.cluster,
@@ -263,6 +268,7 @@ impl Store {
             serde_json::json!({ "files": [], "watch": [] }),
             start::nodes(finish.nodes),
             generation_number,
+            finish.sluid.map(Sluid::as_str),
         )
         .execute(&mut *transaction)
         .await
@@ -279,7 +285,7 @@ enum Reported {
     },
 }
 
-/// The run that a report names, if it is of this job, else the run of the launch. A report with
+/// The run that a report names, if it is of this launch, else the run of the launch. A report with
 /// neither run nor prolog time concerns the latest run of its key.
 async fn reported(
     connection: &mut PgConnection,
@@ -288,11 +294,13 @@ async fn reported(
 ) -> Result<Reported, StoreError> {
     if let Some(run_id) = finish.run_id {
         let named = sqlx::query_scalar!(
-            "select id from runs where id = $1 and cluster = $2 and job_id = $3 and restart_count = $4",
+            "select id from runs
+             where id = $1 and cluster = $2 and job_id = $3 and restart_count = $4 and coalesce(sluid = $5, true)",
             run_id,
             finish.job.cluster,
             i64::from(finish.job.job_id),
-            finish.job.restart_count.cast_signed()
+            finish.job.restart_count.cast_signed(),
+            finish.sluid.map(Sluid::as_str)
         )
         .fetch_optional(&mut *connection)
         .await

@@ -1,11 +1,12 @@
 //! Generations of a job id: Slurm gives an id again when ids wrap around or slurmctld is set up
 //! anew.
 //!
-//! A launch is not the one of its key's latest run if it is another user's, if it began well after
-//! that run's end, or if it began (by Slurm) long after that run's start request: all nodes of one
-//! launch ask after its begin.
+//! Slurm's id of a launch (25.11 on) says which run is its own. Where the launch or the run has
+//! none, a launch is not the one of its key's latest run if it is another user's, if it began well
+//! after that run's end, or if it began (by Slurm) long after that run's start request: all nodes
+//! of one launch ask after its begin.
 
-use io_autotune_model::{Parametrization, Phase, Role};
+use io_autotune_model::{Parametrization, Phase, Role, Sluid};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -29,6 +30,7 @@ const GIVEN_UP: f64 = 86_400.0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Launch<'a> {
     pub(crate) job: &'a JobKey,
+    pub(crate) sluid: Option<&'a Sluid>,
     pub(crate) uid: u32,
     /// When its prolog ran, if not just now.
     pub(crate) prolog_at: Option<Timestamp>,
@@ -78,6 +80,7 @@ impl Store {
     }
 }
 
+/// The launch's own run, if Slurm's id names one, else the latest of its key.
 pub(crate) async fn latest(
     connection: &mut PgConnection,
     name: &'static str,
@@ -88,16 +91,19 @@ pub(crate) async fn latest(
         r#"select id, phase, role, parametrization as "parametrization: Json<Parametrization>", reason, delivery,
                   generation,
                   uid <> $4
-                  or coalesce(
-                      coalesce(outcome_at,
-                               judged_at + case when finished_at is null then $9::float8 else 0 end * interval '1 second')
-                      < least(timestamptz 'epoch' + $5::bigint * interval '1 microsecond', now())
-                        - $7::float8 * interval '1 second', false)
-                  or coalesce(
-                      started_at < timestamptz 'epoch' + $6::bigint * interval '1 microsecond'
-                                   - $8::float8 * interval '1 second', false) as "is_anothers!"
+                  or case when sluid is not null and $10::text is not null then sluid <> $10 else
+                      coalesce(
+                          coalesce(outcome_at,
+                                   judged_at
+                                   + case when finished_at is null then $9::float8 else 0 end * interval '1 second')
+                          < least(timestamptz 'epoch' + $5::bigint * interval '1 microsecond', now())
+                            - $7::float8 * interval '1 second', false)
+                      or coalesce(
+                          started_at < timestamptz 'epoch' + $6::bigint * interval '1 microsecond'
+                                       - $8::float8 * interval '1 second', false)
+                  end as "is_anothers!"
            from runs where cluster = $1 and job_id = $2 and restart_count = $3
-           order by generation desc limit 1"#,
+           order by coalesce(sluid = $10 and uid = $4, false) desc, generation desc limit 1"#,
         launch.job.cluster,
         i64::from(launch.job.job_id),
         launch.job.restart_count.cast_signed(),
@@ -106,7 +112,8 @@ pub(crate) async fn latest(
         micros(launch.began_at),
         ASKED_AFTER_END,
         CLOCKS_DIFFER,
-        GIVEN_UP
+        GIVEN_UP,
+        launch.sluid.map(Sluid::as_str)
     )
     .fetch_optional(connection)
     .await

@@ -1,8 +1,8 @@
-//! The start of a run: idempotent per job, restart count and generation.
+//! The start of a run: idempotent per launch, which Slurm's id or the generation tells.
 
 use std::time::Duration;
 
-use io_autotune_model::{Parametrization, Phase, Role, Space};
+use io_autotune_model::{Parametrization, Phase, Role, Sluid, Space};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -21,6 +21,8 @@ use crate::studies::{lock_study_of, make_study};
 pub struct NewRun<'a> {
     /// The job.
     pub job: &'a JobKey,
+    /// Slurm's id of the launch, if it has one.
+    pub sluid: Option<&'a Sluid>,
     /// The node that asks.
     pub node: &'a str,
     /// Number of the job's nodes.
@@ -40,6 +42,7 @@ impl NewRun<'_> {
     fn launch(&self) -> Launch<'_> {
         Launch {
             job: self.job,
+            sluid: self.sluid,
             uid: self.study.owner_uid,
             prolog_at: None,
             began_at: self.began_at,
@@ -200,8 +203,8 @@ async fn insert(
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
         "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                           parametrization, reason, suggestion, delivery, nodes, generation)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+                           parametrization, reason, suggestion, delivery, nodes, generation, sluid)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
          on conflict (cluster, job_id, restart_count, generation) do nothing returning id",
         epoch_id,
         new.job.cluster,
@@ -218,6 +221,7 @@ async fn insert(
         decision.delivery,
         nodes(new.nodes),
         generation_number,
+        new.sluid.map(Sluid::as_str),
     )
     .fetch_optional(connection)
     .await

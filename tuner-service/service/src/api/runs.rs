@@ -59,6 +59,7 @@ pub(super) async fn start(
     let study = study_key(&job, &request, &accelerator.name);
     let new = NewRun {
         job: &key,
+        sluid: job.sluid.as_ref(),
         node: &job.node,
         nodes: job.nodes,
         study: &study,
@@ -87,7 +88,10 @@ pub(super) async fn start(
         answer(started)
     };
     let answer = if job.nodes > 1 {
-        service.launches.answer(&key, ask).await?
+        service
+            .launches
+            .answer((key.clone(), job.sluid.clone()), ask)
+            .await?
     } else {
         ask().await?
     };
@@ -189,6 +193,7 @@ pub(super) async fn finish(
     );
     let reported = Finish {
         job: &key,
+        sluid: finish.job.sluid.as_ref(),
         run_id: finish.run_id,
         prolog_at: finish.prolog_at,
         node: &finish.job.node,
@@ -526,8 +531,8 @@ mod tests {
 
     use super::*;
 
-    const JOB: &str = r#"{"cluster": "c", "job_id": 4711, "restart_count": 0, "uid": 1000, "gid": 1000, "user": "alice",
-        "node": "n1", "nodes": 1, "partition": "main", "cpus_per_node": "8"}"#;
+    const JOB: &str = r#"{"cluster": "c", "job_id": 4711, "restart_count": 0, "sluid": "sBR1JB8J1YM400", "uid": 1000, "gid": 1000,
+        "user": "alice", "node": "n1", "nodes": 1, "partition": "main", "cpus_per_node": "8"}"#;
 
     #[test]
     fn fuzz_body() {
@@ -615,6 +620,18 @@ mod tests {
         let _ = serde_json::from_slice::<WhyRequest>(input);
         if let Err(error) = serde_json::from_slice::<StartRequest>(input) {
             assert!(error.to_string().contains("line"), "{error}");
+        }
+    }
+
+    #[test]
+    fn slurm_s_id_of_a_launch_may_be_missing_and_is_nothing_else() {
+        let read = |job: &str| serde_json::from_str::<Job>(job);
+        assert!(read(JOB).unwrap().sluid.is_some());
+        let older = JOB.replace(r#""sluid": "sBR1JB8J1YM400","#, "");
+        assert_eq!(read(&older).unwrap().sluid, None);
+        for forged in ["", "s", "sbr1jb8j1ym400", "4711", "sBR1JB8J1YM400'; --"] {
+            let error = read(&JOB.replace("sBR1JB8J1YM400", forged)).unwrap_err();
+            assert!(error.to_string().contains("is no SLUID"), "{error}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! A job id that Slurm gives again: another job's launch gets a run of its own, and what comes late of the first
 //! finds the first.
 
+use io_autotune_model::Sluid;
 use io_autotune_store::{JobKey, OutcomeReport, Source, Store, Verdict};
 use jiff::SignedDuration;
 use sqlx::Connection;
@@ -235,6 +236,138 @@ async fn a_requeued_job_whose_id_comes_back_has_its_launches_again() {
         say(&store, JOB, "FAILED").await;
         // The launch of another restart count has not ended, and is nobody else's.
         assert_eq!(relaunched.search(&store, point(1)).await.run_id, requeued);
+    })
+    .await;
+}
+
+fn sluid(last: char) -> Option<Sluid> {
+    Some(format!("s5TFPJ0K1Q000{last}").parse().unwrap())
+}
+
+#[tokio::test]
+async fn slurm_s_id_of_a_launch_tells_it_from_the_one_before_however_close_they_are() {
+    in_database(|database| async move {
+        let store = database.store(4);
+        let of = |last, lock| Start {
+            sluid: sluid(last),
+            lock,
+            ..Start::of(JOB)
+        };
+        let waiting = Start::of(JOB).lock;
+        let mut runs = Vec::new();
+        // By the times alone each would be the one before it: nothing has ended.
+        for (place, last) in ['0', '1', '2'].into_iter().enumerate() {
+            let lock = if place == 1 { Lock::None } else { waiting };
+            let run = of(last, lock).search(&store, point(1)).await;
+            runs.push(run.run_id);
+        }
+        assert!(runs[0] < runs[1] && runs[1] < runs[2], "{runs:?}");
+        // However late its other nodes ask, and whichever launch came meanwhile.
+        hours_later(&database, 100).await;
+        for lock in [waiting, Lock::None] {
+            for (last, run_id) in ['0', '1', '2'].into_iter().zip(&runs) {
+                let again = of(last, lock)
+                    .ask(&store, |_| panic!("a second decision for one launch"))
+                    .await;
+                assert_eq!(again.unwrap().run_id, *run_id);
+            }
+        }
+        assert_eq!(database.number("select count(*) from runs").await, 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_report_finds_its_run_by_slurm_s_id_and_never_another_launch_s() {
+    in_database(|database| async move {
+        let store = database.store(4);
+        let start = |last| Start {
+            sluid: sluid(last),
+            ..Start::of(JOB)
+        };
+        let first = start('0').search(&store, point(1)).await.run_id;
+        let second = start('1').search(&store, point(2)).await.run_id;
+        let report = |last, node: &str, run_id| Report {
+            sluid: sluid(last),
+            node: node.into(),
+            run_id,
+            ..Report::of(JOB)
+        };
+        for (node, run_id) in [("n1", None), ("n2", Some(first)), ("n3", Some(second))] {
+            let finished = report('0', node, run_id).deliver(&store).await.unwrap();
+            assert_eq!(finished.run_id, first, "{node} names {run_id:?}");
+        }
+        assert_eq!(
+            database
+                .number("select count(*) from runs where finished_at is null")
+                .await,
+            1,
+            "the second launch goes on"
+        );
+        // A launch whose start never arrived.
+        let own = report('2', "n1", None).deliver(&store).await.unwrap();
+        assert!(own.run_id > second && !own.duplicate);
+        let other_node = report('2', "n2", Some(second))
+            .deliver(&store)
+            .await
+            .unwrap();
+        assert_eq!(other_node.run_id, own.run_id);
+        assert!(
+            report('2', "n1", None)
+                .deliver(&store)
+                .await
+                .unwrap()
+                .duplicate
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn where_one_side_has_no_id_of_slurm_s_the_times_decide_as_before() {
+    in_database(|database| async move {
+        let store = database.store(4);
+        // A node whose helper is older, or a row that is older than the column.
+        let with = Start {
+            sluid: sluid('0'),
+            ..Start::of(JOB)
+        };
+        let first = start(&store).await;
+        assert_eq!(with.search(&store, point(3)).await.run_id, first);
+        say(&store, JOB, "COMPLETED").await;
+        hours_later(&database, 1).await;
+        let second = with.search(&store, point(3)).await.run_id;
+        assert!(second != first);
+        assert_eq!(start(&store).await, second);
+        say(&store, JOB, "FAILED").await;
+        hours_later(&database, 1).await;
+        assert!(start(&store).await != second);
+        assert_eq!(
+            with.search(&store, point(3)).await.run_id,
+            second,
+            "it has said so"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn another_user_s_run_is_not_had_by_saying_its_id() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let own = Start {
+            sluid: sluid('0'),
+            ..Start::of(JOB)
+        };
+        let first = own.search(&store, point(1)).await.run_id;
+        let forged = Start {
+            study: study(2000, "solver"),
+            ..own.clone()
+        };
+        let second = forged.search(&store, point(2)).await.run_id;
+        assert!(second != first);
+        assert_eq!(forged.search(&store, point(3)).await.run_id, second);
+        assert_eq!(own.search(&store, point(3)).await.run_id, first);
     })
     .await;
 }

@@ -145,6 +145,7 @@ async fn a_start_by_a_state_from_before_a_reset_is_not_made() {
         let job = Start::of(1).job;
         let new = NewRun {
             job: &job,
+            sluid: None,
             node: "n1",
             nodes: 2,
             study: &key,

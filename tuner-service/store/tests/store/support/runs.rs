@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_model::{Parametrization, Phase, Point, Role, Space};
+use io_autotune_model::{Parametrization, Phase, Point, Role, Sluid, Space};
 use io_autotune_store::{
     Decision, Finish, Finished, JobKey, Merged, NewRun, OutcomeReport, Source, StartedRun, Store,
     StoreError, StudyKey, StudyState,
@@ -97,6 +97,7 @@ pub(crate) fn decision(phase: Phase, role: Role, parametrization: Parametrizatio
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) job: JobKey,
+    pub(crate) sluid: Option<Sluid>,
     pub(crate) study: StudyKey,
     pub(crate) space: Space,
     pub(crate) lock: Lock,
@@ -119,6 +120,7 @@ impl Start {
     pub(crate) fn of(job_id: u32) -> Self {
         Self {
             job: job(job_id),
+            sluid: None,
             study: study(1000, "solver"),
             space: space(),
             lock: Lock::Wait(Duration::from_secs(10)),
@@ -135,6 +137,7 @@ impl Start {
     ) -> Result<StartedRun, StoreError> {
         let new = NewRun {
             job: &self.job,
+            sluid: self.sluid.as_ref(),
             node: "n1",
             nodes: 2,
             study: &self.study,
@@ -177,6 +180,7 @@ impl Start {
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) job: JobKey,
+    pub(crate) sluid: Option<Sluid>,
     pub(crate) study: StudyKey,
     pub(crate) space: Space,
     pub(crate) node: String,
@@ -194,6 +198,7 @@ impl Report {
     pub(crate) fn of(job_id: u32) -> Self {
         Self {
             job: job(job_id),
+            sluid: None,
             study: study(1000, "solver"),
             space: space(),
             node: "n1".into(),
@@ -209,6 +214,7 @@ impl Report {
     pub(crate) async fn deliver(&self, store: &Store) -> Result<Finished, StoreError> {
         let finish = Finish {
             job: &self.job,
+            sluid: self.sluid.as_ref(),
             run_id: self.run_id,
             prolog_at: self.prolog_at,
             node: &self.node,
