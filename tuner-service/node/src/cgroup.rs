@@ -117,6 +117,7 @@ pub(crate) fn end(group: &Path, limit: Duration) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
 
     use super::*;
@@ -143,6 +144,117 @@ mod tests {
         let read = |name: &str| fs::read_to_string(group.join(name)).unwrap();
         assert_eq!(read("memory.max"), "1073741824");
         assert!(!group.join("pids.max").exists(), "no such controller");
+    }
+
+    /// As systemd 252 mounts version 2 alone (Debian 12); and of a host with both, as systemd's
+    /// hybrid mode has them.
+    const VERSION_2: &str = "24 29 0:22 / /proc rw,nosuid,nodev,noexec,relatime shared:13 - proc proc rw\n\
+        29 24 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n\
+        30 24 0:27 / /sys/fs/pstore rw,nosuid,nodev,noexec,relatime shared:10 - pstore pstore rw\n";
+    const HYBRID: &str = "31 24 0:26 / /sys/fs/cgroup/unified rw,nosuid shared:9 - cgroup2 cgroup rw,nsdelegate\n\
+        32 24 0:28 / /sys/fs/cgroup/freezer rw,nosuid shared:11 - cgroup cgroup rw,freezer\n";
+
+    /// What Slurm's cgroup/v2 makes, below the root: by job id, and by SLUID from 26.05 on (unless
+    /// CgroupJobIdPaths= in cgroup.conf says otherwise).
+    const SLURMS: [&str; 2] = [
+        "system.slice/slurmstepd.scope/job_1234/step_batch/user/task_0",
+        "system.slice/slurmstepd.scope/sBR1JB8J1YM400/step_extern/user/task_special",
+    ];
+
+    /// The files of version 2 that are read and written here, as the kernel has them in each group.
+    fn of_version_2(group: &Path, controllers: &str) {
+        fs::create_dir_all(group).unwrap();
+        for (name, text) in [
+            ("cgroup.controllers", controllers),
+            ("cgroup.subtree_control", ""),
+            ("cgroup.procs", ""),
+            ("cgroup.kill", ""),
+            ("memory.max", "max\n"),
+            ("memory.swap.max", "max\n"),
+            ("pids.max", "max\n"),
+        ] {
+            fs::write(group.join(name), text).unwrap();
+        }
+    }
+
+    /// Every file below a directory, with what is in it.
+    fn texts(directory: &Path) -> Vec<(PathBuf, String)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.extend(texts(&path));
+            } else {
+                found.push((path.clone(), fs::read_to_string(&path).unwrap()));
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn recorded_mounts_of_version_2_are_found() {
+        assert_eq!(root(VERSION_2).unwrap(), Path::new("/sys/fs/cgroup"));
+        assert_eq!(root(HYBRID).unwrap(), Path::new("/sys/fs/cgroup/unified"));
+    }
+
+    #[test]
+    fn a_group_of_version_2_has_its_limits_and_slurm_s_are_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        for job in SLURMS {
+            of_version_2(&root.path().join(job), "cpuset cpu memory pids");
+        }
+        let slurms = root.path().join("system.slice");
+        let before = texts(&slurms);
+        assert_eq!(before.len(), 14);
+        let group = root.path().join("io-autotune/c.n1.1234.1");
+        // The kernel makes a group's files with it.
+        of_version_2(group.parent().unwrap(), "cpuset cpu io memory pids");
+        of_version_2(&group, "memory pids");
+        make(&group, 1 << 30).unwrap();
+        enter(&group).unwrap();
+        let read = |name: &str| fs::read_to_string(group.join(name)).unwrap();
+        assert_eq!(read("memory.max"), "1073741824");
+        assert_eq!(read("memory.swap.max"), "0");
+        assert_eq!(read("pids.max"), "4096");
+        assert_eq!(read("cgroup.procs"), "0", "its own process");
+        let handed_down = group.with_file_name("cgroup.subtree_control");
+        // The kernel adds up what it is told one by one; a file keeps the last.
+        assert_eq!(fs::read_to_string(handed_down).unwrap(), "+pids");
+        assert!(
+            super::end(&group, Duration::ZERO).is_err(),
+            "a directory with files stays"
+        );
+        assert_eq!(texts(&slurms), before);
+    }
+
+    #[test]
+    fn the_kernel_kills_a_group_of_version_2_and_before_5_14_each_of_its_processes_is_killed() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("io-autotune/c.n1.1234.1");
+        of_version_2(&group, "memory pids");
+        let mut sleeper = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = sleeper.id().to_string();
+        fs::write(group.join("cgroup.procs"), format!("{pid}\n")).unwrap();
+        // The kernel would kill it; what is recorded does nothing.
+        let error = super::end(&group, Duration::ZERO).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("processes {pid} do not die")),
+            "{error}"
+        );
+        assert_eq!(fs::read_to_string(group.join("cgroup.kill")).unwrap(), "1");
+        assert!(
+            sleeper.try_wait().unwrap().is_none(),
+            "it was killed by its number"
+        );
+        // Where there is no such file the kernel refuses to make one.
+        fs::remove_file(group.join("cgroup.kill")).unwrap();
+        fs::create_dir(group.join("cgroup.kill")).unwrap();
+        assert!(super::end(&group, Duration::ZERO).is_err());
+        assert_eq!(
+            sleeper.wait().unwrap().signal(),
+            Some(Signal::SIGKILL as i32)
+        );
     }
 
     #[test]
