@@ -45,9 +45,9 @@ proptest! {
         for (place, shift) in SHIFTS.iter().enumerate().step_by(9) {
             let control = added(&known, true, Some(log + shift), chance);
             for test in 0..TESTS {
-                let factor = |added: &[f64]| added[place * TESTS + test].exp();
+                let factor = |added: &[f64]| added[place * TESTS + test].exponential();
                 let mean = chance * factor(&control) + (1.0 - chance) * factor(&tuned);
-                let expected = (-price * ETAS[test / 2].powi(2)).exp();
+                let expected = (-price * ETAS[test / 2].powi(2)).exponential();
                 prop_assert!((mean - expected).abs() < 2e-3, "{mean}, not {expected}, at {shift}");
             }
         }
