@@ -20,7 +20,8 @@ DIRECTORY = Path("/var/lib/io-autotune-series")
 PAGE = TREE / "docs/measurements/series.md"
 KEPT = PAGE.with_suffix(".json")
 """What the page is made of: what each cell gave last."""
-STAGED = ("stage/bin", "stage/share", *(f"workloads/{name}" for name in ("flood", "lives", "storm")))
+WORKLOADS = ("flood", "lives", "storm")
+STAGED = ("stage/bin", "stage/share", *(f"workloads/{name}" for name in WORKLOADS))
 """The programs in Rust: built on the host, run in every root. All else is compiled inside."""
 NO_TESTS = 5
 """pytest's exit status when a module has none but slow tests."""
