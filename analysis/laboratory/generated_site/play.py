@@ -13,9 +13,7 @@ from generated_site.plan import DAY, PlannedStudy, Truth
 BASELINE = 4
 DESIGN = 15
 BUDGET = 50
-CONTROL_EVERY = 10
-CONTROL_EVERY_RESOLVED = 20
-RESOLVED = 60
+CONTROL_CHANCE = 0.1
 """Runs of a settled epoch after which its gain counts as resolved, if there is any."""
 MIXED = 0.9
 """Noise of different work under one name."""
@@ -147,7 +145,7 @@ def _play_epoch(
         .reshape(-1, 5)
         .T
     )
-    rest = _settled(known, study, factor[exploring:], failing[exploring:], places)
+    rest = _settled(known, study, factor[exploring:], failing[exploring:], rng, places)
     return np.hstack([rows, rest])
 
 
@@ -178,14 +176,12 @@ def _settled(
     study: PlannedStudy,
     factor: np.ndarray,
     failing: np.ndarray,
+    rng: np.random.Generator,
     places: dict[Point, int],
 ) -> np.ndarray:
     """The rest of an epoch: the best known, interleaved with control runs."""
     default, best = study.accelerator.default, known.best()
-    number = np.arange(factor.size)
-    early = (number % CONTROL_EVERY == 0) & (number < RESOLVED)
-    every = CONTROL_EVERY if best == default else CONTROL_EVERY_RESOLVED
-    control = early | ((number >= RESOLVED) & (number % every == 0))
+    control = rng.random(factor.size) < CONTROL_CHANCE
     for point in (default, best):
         places.setdefault(point, len(places))
     if study.observed:

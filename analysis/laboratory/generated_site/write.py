@@ -16,9 +16,11 @@ import psycopg
 from io_autotune_report.load.tables import EFFECTS, PHASES, ROLES
 from psycopg import sql
 
-from generated_site.play import EFFECT, ROLE
+from generated_site.play import CONTROL_CHANCE, EFFECT, ROLE
 from generated_site.year import Year
 
+DRAWN = json.dumps({"control_chance": CONTROL_CHANCE})
+"""What a run of the settled phase keeps of its decision."""
 STATE = {
     "sample": "counted",
     "censored": "censored",
@@ -299,7 +301,7 @@ class _Span:
             ROLES[life.role[place]],
             point,
             f"{ROLES[life.role[place]]} of a generated year",
-            "{}",
+            DRAWN if PHASES[life.phase[place]] == "settled" else "{}",
             '{"files": [], "watch": []}',
             self.instant(started),
             ended,
