@@ -192,3 +192,94 @@ fn assessment(
         findings: epoch.findings(restricted.history(), facts),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use io_autotune_engine::evidence::Counts;
+    use io_autotune_engine::{Phase, Role};
+    use io_autotune_model::GainVerdict;
+
+    use super::*;
+
+    /// Evidence of a study that settles: `runs` of them, with control runs that were drawn one in two.
+    fn settled(runs: i64) -> Evidence {
+        let mut evidence = Evidence::default();
+        for ordinal in 1..=runs {
+            let is_control = ordinal % 2 == 0;
+            evidence.record(&JudgedRun {
+                ordinal,
+                started: ordinal * 3_600_000_000,
+                phase: Phase::Settled,
+                role: if is_control {
+                    Role::Control
+                } else {
+                    Role::Settled
+                },
+                control_chance: Some(0.5),
+                counts: Some(Counts {
+                    key: if is_control { "{}" } else { r#"{"a":2}"# },
+                    is_default: is_control,
+                    elapsed: if is_control { 100.0 } else { 70.0 } + ordinal as f64 % 5.0,
+                    cut_short: false,
+                }),
+                nodes: 1,
+            });
+        }
+        evidence
+    }
+
+    fn kept(own: Option<Value>, parent: Option<Value>) -> KeptEvidence {
+        KeptEvidence {
+            epoch_id: 1,
+            epoch: 1,
+            default: "{}".to_owned(),
+            own,
+            parent,
+            judged: None,
+        }
+    }
+
+    /// As 0.2.0 kept it, without the sums.
+    fn by_ranks() -> Value {
+        json!({
+            "through": 400, "before": 1, "places": 390, "stretch": null,
+            "choices": [
+                {"key": "{\"a\":1}", "is_default": false, "number": 2},
+                {"key": "{}", "is_default": true, "number": null},
+                {"key": "{\"a\":2}", "is_default": false, "number": 3},
+            ],
+        })
+    }
+
+    #[test]
+    fn what_0_2_0_claimed_stays_and_its_comparisons_are_numbered_on() {
+        let known = settled(60);
+        let (effect, gain) = (known.effect(1).unwrap(), known.gain(1));
+        assert_eq!(gain.verdict, GainVerdict::Faster);
+
+        let claim = Some((&effect, &gain));
+        let begun = begun(&kept(Some(by_ranks()), None), None, claim);
+        assert_eq!((begun.through, begun.comparisons_before()), (400, 3));
+        assert_eq!(begun.gain(1).verdict, GainVerdict::Faster);
+        assert!(begun.gain(1).reason.contains("0.2"));
+    }
+
+    #[test]
+    fn an_epoch_after_one_of_0_2_0_is_numbered_on_too() {
+        let next = begun(&kept(None, Some(by_ranks())), None, None);
+        assert_eq!((next.through, next.comparisons_before()), (0, 3));
+        assert_eq!(next.gain(2).verdict, GainVerdict::NotYet);
+    }
+
+    #[test]
+    fn evidence_goes_on_from_what_is_kept() {
+        let known = settled(20);
+        let own = Some(json!(known));
+        assert_eq!(begun(&kept(own.clone(), None), None, None), known);
+        let revised = KeptEvidence {
+            judged: Some(7),
+            ..kept(own, None)
+        };
+        assert_eq!(begun(&revised, None, None), known.anew());
+    }
+}
