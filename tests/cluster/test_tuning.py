@@ -11,7 +11,7 @@ from harness import ALICE, Json, Site, asked, hints, roles
 APPLICATION = "tuning-strided"
 BLOCKS = 40000
 """Of 512 bytes, for each of four ranks: with ROMIO's default a job takes about a second."""
-SETTLED_RUNS = 16
+SETTLED_RUNS = 5
 """As many tuned runs and as many control runs at least are compared."""
 MOST_RUNS = 120
 """A study whose gain is not proven by then, however loaded the machine, has none."""
