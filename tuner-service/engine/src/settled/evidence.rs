@@ -155,15 +155,15 @@ impl Evidence {
                 self.hours.choose(timed, is_settled);
             }
         }
-        // Where the default itself is chosen both labels get the same.
-        let is_compared = self.chosen.as_ref().is_none_or(|one| !one.is_default);
         let is_control = run.role == Role::Control && run.phase == Phase::Settled;
-        if is_control && is_compared {
+        if is_control {
             self.hours.control(timed);
         }
-        let is_drawn = (is_settled || is_control) && is_compared;
+        // Whatever was applied in the end: only the draw makes labels comparable.
         match run.control_chance.filter(|one| 0.0 < *one && *one < 1.0) {
-            Some(chance) if is_drawn => self.labels.enter(is_control, log, chance),
+            Some(chance) if is_settled || is_control => {
+                self.labels.enter(is_control, log, chance);
+            }
             _ => match run.role {
                 Role::Settled => self.labels.observe(false, log),
                 Role::Baseline | Role::Control => self.labels.observe(true, log),
