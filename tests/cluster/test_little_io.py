@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from clusters import STUDY_SETTINGS, cluster_of_its_own
-from harness import ALICE, Site, asked, roles
+from harness import ALICE, Json, Site, asked, roles
 
 LITTLE_IO = (
     "stop.little_io.share=0.05",
@@ -29,13 +29,16 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
 
 def test_a_job_that_only_computes_is_told_that_there_is_nothing_to_win(site: Site) -> None:
     app = "little-io-computes"
-    for _ in range(3):
+    runs: list[Json] = []
+    # After its baseline every other run is a control run, by a draw.
+    while "settled" not in roles(runs):
+        assert len(runs) < 20, f"no run of what was chosen: {roles(runs)}"
         job = site.sbatch(COMPUTING, asked(app))
         assert site.judged(job)["state"] == "counted"
-    runs = site.history(app, ALICE)
+        runs = site.history(app, ALICE)
     assert roles(runs)[:2] == ["baseline", "baseline"]
-    assert runs[2]["phase"] == "settled", "it explores what cannot matter"
-    assert runs[2]["differs"] == {}
+    assert {run["phase"] for run in runs[2:]} == {"settled"}, "it explores what cannot matter"
+    assert all(run["differs"] == {} for run in runs)
     told = "there is nothing to win: the default reads and writes 0."
     assert told in site.tuner(ALICE, "explain", str(job.job_id)).stdout
     (replay,) = site.ask(ALICE, "explain", str(job.job_id), "--replay")
