@@ -17,7 +17,7 @@ SCRIPT = "checkpoint.sh"
 STUDY = ["design_points=12", "budget=28", "control_every=2", "control_every_resolved=2"]
 """A shorter study than a site's, and every second run a control run once it has settled, so that
 the gain is resolved within the demo. See deploy/etc/service.toml for a site's settings."""
-GOAL = Goal(tuned=16, controls=16, seconds=500)
+GOAL = Goal(tuned=9, controls=9, seconds=500)
 
 JOB = """\
 #!/bin/sh
