@@ -40,12 +40,17 @@ pub(crate) async fn finish(
     if node_job.is_later_component {
         return Ok(());
     }
+    let directory = JobDirectory::open(&places.run_dir, &node_job.job)?;
+    if directory
+        .as_ref()
+        .is_some_and(|directory| is_anothers(directory, &node_job.job))
+    {
+        return Ok(());
+    }
     let values = in_force::take(&places.spool_dir, &node_job.job).unwrap_or_else(|error| {
         say(&format!("nothing is read back: {error}"));
         in_force::Values::new()
     });
-    let directory = JobDirectory::open(&places.run_dir, &node_job.job)?
-        .filter(|directory| is_of_this_launch(directory, &node_job.job));
     if directory.is_none() && !speaks_without_start(&node_job) {
         return Ok(());
     }
@@ -80,10 +85,10 @@ pub(crate) async fn finish(
     Ok(())
 }
 
-/// Whether a directory is this launch's, as far as Slurm's ids tell. It is another's if this epilog
-/// comes late, or if the helper of this prolog was killed; then the other's epilog, or the timer,
-/// reports what is in it.
-fn is_of_this_launch(directory: &JobDirectory, job: &Job) -> bool {
+/// Whether a directory is another launch's, as far as Slurm's ids tell: this epilog comes late, or the
+/// helper of its prolog was killed. What is in it, and what is read back, is for the other's epilog,
+/// or the timer.
+fn is_anothers(directory: &JobDirectory, job: &Job) -> bool {
     let start = directory.read_start().ok();
     let laid_out_for = start.and_then(|start| start.job.sluid);
     let is_anothers = laid_out_for
@@ -96,7 +101,7 @@ fn is_of_this_launch(directory: &JobDirectory, job: &Job) -> bool {
             job.job_id
         ));
     }
-    !is_anothers
+    is_anothers
 }
 
 /// Whether this node reports a launch whose start it does not know: the first node of a first
@@ -286,7 +291,7 @@ mod tests {
         let (own, other) = (Some("sBR1JB8J1YM400"), Some("sBR1JB8J1YM401"));
         let directory = JobDirectory::create(&parent.path().join("run"), &job()).unwrap();
         // A helper that was killed has laid out nothing yet.
-        assert!(is_of_this_launch(&directory, &launch(own)));
+        assert!(!is_anothers(&directory, &launch(own)));
         for (laid_out_for, ends, is_own) in [
             (own, own, true),
             (other, own, false),
@@ -295,7 +300,7 @@ mod tests {
         ] {
             let start = StartRecord::without_answer(launch(laid_out_for), "x");
             directory.write_start(&start).unwrap();
-            let found = is_of_this_launch(&directory, &launch(ends));
+            let found = !is_anothers(&directory, &launch(ends));
             assert_eq!(found, is_own, "{laid_out_for:?} {ends:?}");
         }
     }

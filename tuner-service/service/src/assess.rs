@@ -152,16 +152,17 @@ impl Ranks {
     }
 }
 
-fn judged<'a>(run: &'a EvidenceRow, default: &str) -> JudgedRun<'a> {
+fn judged<'a>(run: &'a EvidenceRow, default: &'a str) -> JudgedRun<'a> {
     JudgedRun {
         ordinal: run.run_id,
         started: run.started,
         phase: run.phase,
         role: run.role,
         control_chance: run.control_chance,
+        given: &run.given,
+        default,
         counts: run.counts.as_ref().map(|(key, elapsed, cut_short)| Counts {
             key,
-            is_default: key == default,
             elapsed: *elapsed,
             cut_short: *cut_short,
         }),
@@ -216,9 +217,10 @@ mod tests {
                     Role::Settled
                 },
                 control_chance: Some(0.5),
+                given: if is_control { "{}" } else { r#"{"a":2}"# },
+                default: "{}",
                 counts: Some(Counts {
                     key: if is_control { "{}" } else { r#"{"a":2}"# },
-                    is_default: is_control,
                     elapsed: if is_control { 100.0 } else { 70.0 } + ordinal as f64 % 5.0,
                     cut_short: false,
                 }),

@@ -62,6 +62,8 @@ pub struct EvidenceRow {
     pub control_chance: Option<f64>,
     /// Number of nodes; 1 if unknown.
     pub nodes: u32,
+    /// The key of what it was given.
+    pub given: String,
     /// If counted or censored: the key, seconds, and whether they are a lower bound.
     pub counts: Option<(String, f64, bool)>,
 }
@@ -228,7 +230,8 @@ async fn runs_after(
 ) -> Result<Vec<EvidenceRow>, StoreError> {
     let rows = sqlx::query!(
         r#"select r.id, (extract(epoch from r.started_at) * 1000000)::bigint as "started!", r.phase, r.role, r.nodes,
-                  (r.suggestion->>'control_chance')::double precision as control_chance, j.effect as "effect?", j.elapsed as "elapsed?",
+                  (r.suggestion->>'control_chance')::double precision as control_chance,
+                  r.parametrization as "given: Json<io_autotune_model::Parametrization>", j.effect as "effect?", j.elapsed as "elapsed?",
                   j.parametrization as "parametrization?: Json<io_autotune_model::Parametrization>"
            from runs r left join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
            where r.epoch_id = $1 and r.id > $2
@@ -254,6 +257,7 @@ async fn runs_after(
                 phase: word(NAME, &row.phase)?,
                 role: word(NAME, &row.role)?,
                 control_chance: row.control_chance,
+                given: row.given.0.key(),
                 nodes: row.nodes.map_or(Ok(1), |nodes| number(NAME, nodes))?,
                 counts: key
                     .zip(row.elapsed)

@@ -33,6 +33,10 @@ pub struct JudgedRun<'a> {
     pub role: Role,
     /// The probability with which it was drawn to be a control run; none if it was not drawn.
     pub control_chance: Option<f64>,
+    /// The key of what it was given, whatever was applied in the end.
+    pub given: &'a str,
+    /// The key of the epoch's default.
+    pub default: &'a str,
     /// None if the run does not count.
     pub counts: Option<Counts<'a>>,
     /// Its number of nodes.
@@ -44,8 +48,6 @@ pub struct JudgedRun<'a> {
 pub struct Counts<'a> {
     /// The key of what was really applied.
     pub key: &'a str,
-    /// Whether that is the epoch's default.
-    pub is_default: bool,
     /// Seconds.
     pub elapsed: f64,
     /// Whether its time limit ended it: `elapsed` is a lower bound.
@@ -88,7 +90,7 @@ impl Evidence {
     #[must_use]
     pub fn next_epoch(&self) -> Self {
         Evidence {
-            before: self.before + u64::from(self.is_compared()),
+            before: self.before + u64::from(self.labels.controls() + self.labels.tuned() > 0),
             ..Evidence::default()
         }
     }
@@ -148,10 +150,10 @@ impl Evidence {
         let is_settled = run.role == Role::Settled;
         if matches!(run.role, Role::Settled | Role::BestKnown | Role::Pinned) {
             self.chosen = Some(Chosen {
-                key: counts.key.to_owned(),
-                is_default: counts.is_default,
+                key: run.given.to_owned(),
+                is_default: run.given == run.default,
             });
-            if !counts.is_default {
+            if counts.key != run.default {
                 self.hours.choose(timed, is_settled);
             }
         }

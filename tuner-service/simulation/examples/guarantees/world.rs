@@ -81,19 +81,21 @@ impl<'a> Study<'a> {
         if role == Role::Settled {
             self.default_seconds += self.seconds * level.exp();
         }
+        let key = if log_ratio.is_none() {
+            "default"
+        } else {
+            "chosen"
+        };
         self.evidence.record(&JudgedRun {
             ordinal: self.ordinal,
             started: (self.ordinal as f64 * GAP * 3.6e9) as i64,
             phase,
             role,
             control_chance,
+            given: key,
+            default: "default",
             counts: Some(Counts {
-                key: if log_ratio.is_none() {
-                    "default"
-                } else {
-                    "chosen"
-                },
-                is_default: log_ratio.is_none(),
+                key,
                 elapsed: self.seconds * log.exp(),
                 cut_short: false,
             }),

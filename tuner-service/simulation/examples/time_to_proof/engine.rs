@@ -36,12 +36,13 @@ pub(crate) fn suggest(
     }
 }
 
-/// A judged run as the evidence takes it.
+/// A judged run as the evidence takes it; it was given what it has.
 pub(crate) fn judged<'a>(
     ordinal: i64,
     started: i64,
     given: &Given,
-    counts: Counts<'a>,
+    [key, default]: [&'a str; 2],
+    elapsed: f64,
 ) -> JudgedRun<'a> {
     JudgedRun {
         ordinal,
@@ -49,7 +50,13 @@ pub(crate) fn judged<'a>(
         phase: given.phase,
         role: given.role,
         control_chance: given.control_chance,
-        counts: Some(counts),
+        given: key,
+        default,
+        counts: Some(Counts {
+            key,
+            elapsed,
+            cut_short: false,
+        }),
         nodes: 1,
     }
 }

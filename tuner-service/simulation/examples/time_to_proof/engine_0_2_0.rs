@@ -33,19 +33,25 @@ pub(crate) fn suggest(
     }
 }
 
-/// A judged run as the evidence takes it.
+/// A judged run as the evidence takes it; it was given what it has.
 pub(crate) fn judged<'a>(
     ordinal: i64,
     started: i64,
     given: &Given,
-    counts: Counts<'a>,
+    [key, default]: [&'a str; 2],
+    elapsed: f64,
 ) -> JudgedRun<'a> {
     JudgedRun {
         ordinal,
         started,
         phase: given.phase,
         role: given.role,
-        counts: Some(counts),
+        counts: Some(Counts {
+            key,
+            is_default: key == default,
+            elapsed,
+            cut_short: false,
+        }),
         nodes: 1,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use io_autotune_engine::evidence::{Counts, Evidence};
+use io_autotune_engine::evidence::Evidence;
 use io_autotune_engine::{
     Epoch, History, Parametrization, Pending, Phase, RecentRun, Role, Settings, SurrogateCache,
     Tally, Tested, is_observed, mixture,
@@ -257,12 +257,14 @@ impl Life<'_> {
 fn record(evidence: &mut Evidence, run: &Run, application: &Application) {
     let given = &run.given.parametrization;
     let key = given.key();
-    let counts = Counts {
-        key: &key,
-        is_default: *given == application.space.default(),
-        elapsed: run.elapsed,
-        cut_short: false,
-    };
+    let default = application.space.default().key();
     let started = (run.started * 3.6e9) as i64;
-    evidence.record(&engine::judged(run.ordinal, started, &run.given, counts));
+    let keys = [key.as_str(), default.as_str()];
+    evidence.record(&engine::judged(
+        run.ordinal,
+        started,
+        &run.given,
+        keys,
+        run.elapsed,
+    ));
 }

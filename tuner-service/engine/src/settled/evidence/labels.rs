@@ -45,7 +45,7 @@ const PRIOR_SQUARES: f64 = 6.0;
 const PRIOR_SQUARE: f64 = 0.8;
 /// The price of unequal noise: twice its second-order effect on the logarithm of a factor.
 const UNEQUAL: f64 = 2.0;
-const UNIT: f64 = 1e-4;
+const UNIT: f64 = 1e-5;
 
 /// Effects as logarithms: every 0.01 to 0.1, 0.02 to 0.6, 0.05 to 1.5, 0.25 to 4, and the same below
 /// zero. A fixed grid bounds the state; in between the log evidence is interpolated.
@@ -183,7 +183,7 @@ impl Labels {
             for (eta, pair) in ETAS.iter().zip(factors.as_chunks_mut::<2>().0) {
                 for (factor, eta) in pair.iter_mut().zip([*eta, -*eta]) {
                     let u = eta * score(moved, expected, *shift, eta);
-                    *factor += whole(log_factor(label, u, chance) - price * eta * eta);
+                    *factor += at_most(log_factor(label, u, chance) - price * eta * eta);
                 }
             }
         }
@@ -410,10 +410,16 @@ fn log_sum_exp(exponents: impl Iterator<Item = f64> + Clone) -> f64 {
         .logarithm()
 }
 
+/// Rounded down: nothing is gained by rounding.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a factor's logarithm is below 10"
 )]
+fn at_most(number: f64) -> i64 {
+    (number / UNIT).floor() as i64
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a score is below 10")]
 fn whole(number: f64) -> i64 {
     (number / UNIT).round() as i64
 }

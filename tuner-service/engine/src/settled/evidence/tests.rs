@@ -40,9 +40,10 @@ impl Life {
                     Role::Settled
                 },
                 control_chance: Some(1.0 / f64::from(self.every)),
+                given: if control { "default" } else { "chosen" },
+                default: "default",
                 counts: Some(Counts {
                     key: if control { "default" } else { "chosen" },
-                    is_default: control,
                     elapsed: 100.0 * log.exponential(),
                     cut_short: false,
                 }),
@@ -130,9 +131,10 @@ fn node_hours_are_of_runs_near_a_control_run() {
                 Role::Settled
             },
             control_chance: Some(0.01),
+            given: if control { "default" } else { "chosen" },
+            default: "default",
             counts: Some(Counts {
                 key: if control { "default" } else { "chosen" },
-                is_default: control,
                 elapsed: 1.0,
                 cut_short: false,
             }),

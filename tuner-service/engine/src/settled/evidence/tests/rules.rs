@@ -15,7 +15,10 @@ const HOUR: i64 = 3600 * SECOND;
 struct Run {
     phase: Phase,
     role: Role,
+    /// What it was given.
     key: &'static str,
+    /// None if that.
+    applied: Option<&'static str>,
     elapsed: f64,
     cut_short: bool,
 }
@@ -28,6 +31,7 @@ fn run(phase: Phase, role: Role, key: &'static str, elapsed: f64) -> Run {
         phase,
         role,
         key,
+        applied: None,
         elapsed,
         cut_short: false,
     }
@@ -69,9 +73,10 @@ fn live(evidence: &mut Evidence, runs: &[Run]) {
             phase: one.phase,
             role: one.role,
             control_chance: (one.phase == Phase::Settled).then_some(CHANCE),
+            given: one.key,
+            default: DEFAULT,
             counts: Some(Counts {
-                key: one.key,
-                is_default: one.key == DEFAULT,
+                key: one.applied.unwrap_or(one.key),
                 elapsed: one.elapsed,
                 cut_short: one.cut_short,
             }),
@@ -220,9 +225,10 @@ fn runs_that_were_not_drawn_are_no_evidence() {
             phase: one.phase,
             role: one.role,
             control_chance: None,
+            given: one.key,
+            default: DEFAULT,
             counts: Some(Counts {
                 key: one.key,
-                is_default: one.key == DEFAULT,
                 elapsed: one.elapsed,
                 cut_short: false,
             }),
@@ -313,4 +319,13 @@ fn node_hours_are_arithmetic() {
     let month = 180.0 * node_hours / (200.0 / 24.0) * 30.0;
     let ratio = only.a_month.unwrap() / month;
     assert!((0.95..1.05).contains(&ratio), "{only:?}");
+}
+
+#[test]
+fn an_answer_that_came_too_late_is_no_choice_of_the_default() {
+    let mut runs = settled(200, 0.7, CHOSEN, noise(13, 0.1));
+    let late = runs.last_mut().unwrap();
+    late.applied = Some(DEFAULT);
+    let said = gain(&runs);
+    assert_eq!((said.verdict, said.tuned_runs), (Faster, 180));
 }
