@@ -175,16 +175,21 @@ impl Labels {
         let price = self.price_of_unequal_noise(chance);
         let spread = chance * (1.0 - chance);
         for (place, shift) in shifts.iter().enumerate() {
-            let moved = log - shift * label;
-            let plain = score(moved, expected, *shift, 0.0);
+            let plain = score(log - shift * label, expected, *shift, 0.0);
             self.scores[place] += whole((label - chance) * plain);
             self.variances[place] += whole(spread * plain * plain);
-            let factors = &mut self.factors[place * TESTS..][..TESTS];
-            for (eta, pair) in ETAS.iter().zip(factors.as_chunks_mut::<2>().0) {
-                for (factor, eta) in pair.iter_mut().zip([*eta, -*eta]) {
-                    let u = eta * score(moved, expected, *shift, eta);
-                    *factor += at_most(log_factor(label, u, chance) - price * eta * eta);
+        }
+        for (test, eta) in ETAS.iter().flat_map(|eta| [*eta, -eta]).enumerate() {
+            let price = price * eta * eta;
+            // Where a score is cut off, or no control run changes sides, the next one is the same.
+            let mut last = (f64::NAN, 0);
+            for (place, shift) in shifts.iter().enumerate() {
+                let score = score(log - shift * label, expected, *shift, eta);
+                if score.to_bits() != last.0.to_bits() {
+                    let factor = at_most(log_factor(label, eta * score, chance) - price);
+                    last = (score, factor);
                 }
+                self.factors[place * TESTS + test] += last.1;
             }
         }
     }
@@ -278,26 +283,30 @@ impl Expected {
 
     /// The median of tuned runs and of control runs less `shift`.
     fn centre(&self, shift: f64) -> f64 {
-        let (mut tuned, mut control) = (self.tuned.iter(), self.control.iter());
-        let (mut a, mut b) = (tuned.next(), control.next());
+        let tuned = |place: usize| self.tuned.get(place).copied();
+        let control = |place: usize| self.control.get(place).map(|log| log - shift);
         let runs = self.tuned.len() + self.control.len();
-        let mut next = || match (a, b) {
-            (Some(one), Some(other)) if *one <= other - shift => {
-                a = tuned.next();
-                *one
+        let half = runs.div_ceil(2);
+        // The tuned runs among the lower half, between these.
+        let mut few = half.saturating_sub(self.control.len());
+        let mut many = half.min(self.tuned.len());
+        while few < many {
+            let middle = usize::midpoint(few, many);
+            if tuned(middle) <= control(half - middle - 1) {
+                few = middle + 1;
+            } else {
+                many = middle;
             }
-            (_, Some(other)) => {
-                b = control.next();
-                other - shift
-            }
-            (one, None) => {
-                a = tuned.next();
-                one.copied().unwrap_or(f64::INFINITY)
-            }
-        };
-        let lower = (0..runs.div_ceil(2)).fold(0.0, |_, _| next());
+        }
+        let rest = half - few;
+        let last = [
+            few.checked_sub(1).and_then(tuned),
+            rest.checked_sub(1).and_then(control),
+        ];
+        let lower = last.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
         if runs.is_multiple_of(2) {
-            f64::midpoint(lower, next())
+            let next = [tuned(few), control(rest)].into_iter().flatten();
+            f64::midpoint(lower, next.fold(f64::INFINITY, f64::min))
         } else {
             lower
         }
