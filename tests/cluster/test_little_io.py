@@ -1,4 +1,4 @@
-"""A study whose runs hardly read and write says that there is nothing to win, and stops."""
+"""A study that has nothing to win says so and stops: no I/O, or none by the accelerator."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ LITTLE_IO = (
     "stop.little_io.share=0.05",
     "stop.little_io.call_ms=0.5",
     "stop.little_io.mb_per_second=10",
+    "stop.unread_runs=3",
 )
 COMPUTING = "end=$((SECONDS + 3)); while ((SECONDS < end)); do :; done"
 """Two to three seconds in the shell itself."""
@@ -45,9 +46,32 @@ def test_a_job_that_only_computes_is_told_that_there_is_nothing_to_win(site: Sit
     assert replay["same"], replay
 
 
-def test_a_job_that_writes_is_tuned_as_ever(site: Site) -> None:
-    app = "little-io-writes"
-    for _ in range(3):
-        assert site.run(f"{COMPUTING}; {WRITING}", asked(app))["state"] == "counted"
+def test_a_script_without_mpi_io_is_told_that_romio_cannot_help_it(site: Site) -> None:
+    app = "little-io-no-mpi"
+    runs: list[Json] = []
+    while "settled" not in roles(runs):
+        assert len(runs) < 20, f"no run of what was chosen: {roles(runs)}"
+        job = site.sbatch(f"{COMPUTING}; {WRITING}", asked(app))
+        assert site.judged(job)["state"] == "counted"
+        runs = site.history(app, ALICE)
+    explored = [run for run in runs if run["role"] in ("design", "search")]
+    assert len(explored) == 3, roles(runs)
+    assert runs[-1]["differs"] == {}
+    told = "in 3 runs nothing read the accelerator's settings"
+    assert told in site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    (study,) = site.ask(ALICE, "status", app)
+    assert [one for one in study["warnings"] if told in one], study["warnings"]
+    (replay,) = site.ask(ALICE, "explain", str(job.job_id), "--replay")
+    assert replay["same"], replay
+
+
+def test_a_job_that_reads_what_it_is_given_is_tuned_as_ever(site: Site) -> None:
+    app = "little-io-reads"
+    reading = 'if [ -n "${ROMIO_HINTS:-}" ]; then cat "$ROMIO_HINTS" > /dev/null; fi'
+    for _ in range(7):
+        assert site.run(f"{COMPUTING}; {WRITING}; {reading}", asked(app))["state"] == "counted"
     runs = site.history(app, ALICE)
-    assert roles(runs) == ["baseline", "baseline", "design"]
+    assert roles(runs)[:2] == ["baseline", "baseline"]
+    assert not {"settled", "control"} & set(roles(runs)), "it ended before its eight runs"
+    given = [run for run in runs if run["differs"]]
+    assert all(run["measures"]["delivered_files_read"] == 1 for run in given), given

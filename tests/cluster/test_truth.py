@@ -26,7 +26,9 @@ def test_every_suggestion_can_be_made_again_from_what_was_stored(site: Site) -> 
     site.pin(app, {"cb_nodes": "4"})
     jobs.append(site.sbatch("true", asked(app)))
     runs = [site.judged(job) for job in jobs]
-    assert {"baseline", "design", "pinned"} <= set(roles(runs))
+    assert {"baseline", "pinned"} <= set(roles(runs))
+    # The design waits where the default's first two runs promise it too much regret.
+    assert {"design", "search"} & set(roles(runs))
     for job, run in zip(jobs, runs, strict=True):
         (replay,) = site.ask(ALICE, "explain", str(job.job_id), "--replay")
         assert replay["same"], f"job {job.job_id}: {replay}"

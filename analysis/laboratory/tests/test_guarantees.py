@@ -13,15 +13,15 @@ PROGRAM = Path(__file__).parents[3] / "target/release/examples/guarantees"
 
 @pytest.fixture(scope="module")
 def said() -> tuple[Claims, dict[str, Totals]]:
-    """Four sites of claims and 60 of totals; ``cargo test --release`` has built the program."""
-    command = [str(PROGRAM), "--sites", "--studies", "240", "--world", "drift 10 %"]
+    """Two sites of claims and 30 of totals; ``cargo test --release`` has built the program."""
+    command = [str(PROGRAM), "--sites", "--studies", "120", "--world", "drift 10 %"]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     return read(run.stdout.splitlines())
 
 
 def test_few_of_a_site_s_claims_are_false(said: tuple[Claims, dict[str, Totals]]) -> None:
     claims, _ = said
-    assert (claims.sites, claims.studies) == (4, 300)
+    assert (claims.sites, claims.studies) == (2, 300)
     assert claims.false <= 0.05
     assert claims.found > 0.5
 
@@ -30,8 +30,8 @@ def test_totals_hold_the_truth_in_each_night(said: tuple[Claims, dict[str, Total
     _, totals = said
     assert list(totals) == [f"noise {noise} %, drift 10 %" for noise in (5, 10, 17, 30)]
     for total in totals.values():
-        assert total.sites == 60
+        assert total.sites == 30
         assert total.end >= total.always >= 0.93
-        # Of 30 sites without an effect; one in a hundred such samples has more where 5 % are false.
-        assert total.false <= binom.ppf(0.99, 30, 0.05) / 30
+        # Of 15 sites without an effect; one in a hundred such samples has more where 5 % are false.
+        assert total.false <= binom.ppf(0.99, 15, 0.05) / 15
     assert fmean(total.false for total in totals.values()) <= 0.05

@@ -199,6 +199,7 @@ FindingKind = Literal[
     "drift",
     "mixed",
     "ineffective",
+    "nothing_to_win",
     "waste",
     "already_best",
     "quiet",

@@ -288,8 +288,9 @@ def test_what_the_service_finds_is_rendered_in_its_words() -> None:
         Found("quarantine", "3 of 3 runs failed", "Look at them.", {"b": 2, "a": "x"}),
         Found("drift", "It changed.", "Nothing."),
         Found("ineffective", "a has no effect here.", "Leave it out."),
+        Found("nothing_to_win", "There is nothing to win.", "Nothing."),
     )
-    assert list(said) == ["mixed", "quarantine", "drift", "ineffective"]
+    assert list(said) == ["mixed", "quarantine", "drift", "ineffective", "nothing_to_win"]
     assert (said["mixed"].what, said["mixed"].do) == (
         "The runs differ.",
         "`io-autotune accept 12`.",

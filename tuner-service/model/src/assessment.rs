@@ -160,6 +160,8 @@ pub enum FindingKind {
     Drift,
     /// A parameter without effect: the application overrides it.
     Ineffective,
+    /// No parametrization can make the runs faster.
+    NothingToWin,
 }
 
 /// A finding: what a person should know of a study.

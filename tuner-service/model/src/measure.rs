@@ -33,11 +33,16 @@ pub enum Measure {
     Waits,
     /// How often a process had to give way to another.
     GivenWay,
+    /// The files that carried the parametrization to the job, each on each of its nodes; none where
+    /// something else carried a part of it, or where nobody can know what was read.
+    DeliveredFiles,
+    /// Those of them that somebody read.
+    DeliveredFilesRead,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Steps,
         Self::AskedRead,
         Self::AskedWritten,
@@ -51,6 +56,8 @@ impl Measure {
         Self::MajorFaults,
         Self::Waits,
         Self::GivenWay,
+        Self::DeliveredFiles,
+        Self::DeliveredFilesRead,
     ];
 
     /// Its name in reports.
@@ -69,6 +76,8 @@ impl Measure {
             Self::MajorFaults => "major_faults",
             Self::Waits => "voluntary_switches",
             Self::GivenWay => "involuntary_switches",
+            Self::DeliveredFiles => "delivered_files",
+            Self::DeliveredFilesRead => "delivered_files_read",
         }
     }
 

@@ -298,6 +298,11 @@ pub enum Stopped {
         /// The share of elapsed that this can have taken at most.
         most: f64,
     },
+    /// Nothing in the job reads the files that carry parametrizations.
+    Unread {
+        /// The runs that were given such files.
+        runs: u64,
+    },
 }
 
 impl fmt::Display for Stopped {
@@ -339,6 +344,11 @@ impl fmt::Display for Stopped {
                 bytes / 1e6,
                 seconds(*elapsed),
                 100.0 * most
+            ),
+            Stopped::Unread { runs } => write!(
+                f,
+                "there is nothing to win: in {runs} runs nothing read the accelerator's settings, so the program does \
+                 not use this accelerator"
             ),
         }
     }

@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{
-    DirectoryError, at, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
+    self, DirectoryError, at, check_directory, ensure_directory, ensure_top_directory, read_own,
+    replace,
 };
 use crate::settings::Outcome;
 
@@ -182,7 +183,15 @@ impl JobDirectory {
         gid: u32,
         text: &str,
     ) -> Result<(), DirectoryError> {
-        replace(&self.file(name), text.as_bytes(), 0o440, Some(gid))
+        let path = self.file(name);
+        replace(&path, text.as_bytes(), 0o440, Some(gid))?;
+        files::mark_unread(&path).map_err(at(&path))
+    }
+
+    /// Whether somebody has read a file [written for the job](Self::write_for_job); none if its file
+    /// system keeps no such account.
+    pub(crate) fn was_read(&self, name: &str) -> io::Result<Option<bool>> {
+        files::was_read(&self.file(name))
     }
 
     pub(crate) fn write_environment(

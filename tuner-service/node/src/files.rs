@@ -1,12 +1,14 @@
 //! Files and directories that root can trust: only root can write, replace or block them.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, FileTimes, OpenOptions, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use nix::libc;
+use nix::sys::statvfs::{FsFlags, statvfs};
 
 const LIMIT: u64 = 16 * 1024 * 1024;
 
@@ -201,6 +203,24 @@ pub(crate) fn replace(
         let _ = fs::remove_file(&temporary);
         at(path)(error)
     })
+}
+
+/// Sets the time of the last access to the epoch's: only a read moves it from there, whatever the
+/// mount's `relatime` and steps of the clock.
+pub(crate) fn mark_unread(path: &Path) -> io::Result<()> {
+    let times = FileTimes::new().set_accessed(SystemTime::UNIX_EPOCH);
+    // To open it does not move it.
+    File::open(path)?.set_times(times)
+}
+
+/// Whether a file was read since it was [marked](mark_unread); none where reads leave no trace
+/// (`noatime`).
+pub(crate) fn was_read(path: &Path) -> io::Result<Option<bool>> {
+    if statvfs(path)?.flags().contains(FsFlags::ST_NOATIME) {
+        return Ok(None);
+    }
+    let metadata = fs::symlink_metadata(path)?;
+    Ok(Some((metadata.atime(), metadata.atime_nsec()) != (0, 0)))
 }
 
 /// Whether a line of `job.env` can hold it (`job_env.c`): printable ASCII, with room for the name.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use io_autotune_model::{LARGEST_MEASURE, Measure};
-use io_autotune_protocol::Step;
+use io_autotune_protocol::{Delivery, Step};
 
 use crate::directory::JobDirectory;
 use crate::say;
@@ -62,6 +62,40 @@ pub(crate) fn of(directory: &JobDirectory, steps: &[Step]) -> BTreeMap<String, f
         }
     }
     sum.measures()
+}
+
+/// The files that alone carried a parametrization, and those of them that were read.
+pub(crate) fn of_files(directory: &JobDirectory, delivery: &Delivery) -> BTreeMap<String, f64> {
+    let Delivery {
+        environment,
+        files,
+        settings,
+        command,
+        read_back: _,
+        watch: _,
+    } = delivery;
+    if !environment.is_empty() || !settings.is_empty() || command.is_some() {
+        return BTreeMap::new();
+    }
+    let mut read = 0;
+    for file in files {
+        match directory.was_read(&file.name) {
+            Ok(Some(was_read)) => read += u32::from(was_read),
+            Ok(None) => return BTreeMap::new(),
+            Err(error) => {
+                say(&format!("whether {:?} was read: {error}", file.name));
+                return BTreeMap::new();
+            }
+        }
+    }
+    [
+        (Measure::DeliveredFiles, files.len() as f64),
+        (Measure::DeliveredFilesRead, f64::from(read)),
+    ]
+    .into_iter()
+    .filter(|(_, number)| *number > 0.0)
+    .map(|(measure, number)| (measure.name().to_owned(), number))
+    .collect()
 }
 
 #[derive(Debug, Default)]
@@ -134,6 +168,40 @@ mod tests {
     const RECORD: &str = "io-autotune-measures 1\nstep 0\nrchar 7000\nwchar 83900653\nsyscr 21\nsyscw 80\n\
         read_bytes 0\nwrite_bytes 83959808\ncancelled_write_bytes 4096\nuser_us 188000\nsystem_us 61000\n\
         major_faults 0\nvoluntary_switches 9\ninvoluntary_switches 1\n";
+
+    #[test]
+    fn of_files_that_alone_carried_a_parametrization_it_is_told_whether_they_were_read() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = JobDirectory::create(&parent.path().join("run"), &job()).unwrap();
+        let mut delivery: Delivery = serde_json::from_value(serde_json::json!({
+            "files": [{"name": "romio_hints", "variable": "ROMIO_HINTS", "content": "cb_nodes 4\n"}],
+            "watch": [],
+        }))
+        .unwrap();
+        let gid = job().gid;
+        directory
+            .write_for_job("romio_hints", gid, "cb_nodes 4\n")
+            .unwrap();
+        let told = |delivery: &Delivery| {
+            let measures = of_files(&directory, delivery);
+            [Measure::DeliveredFiles, Measure::DeliveredFilesRead].map(|one| one.of(&measures))
+        };
+        assert_eq!(told(&delivery), [1.0, 0.0]);
+        assert_eq!(told(&delivery), [1.0, 0.0], "to ask is not to read");
+        fs::read(directory.file("romio_hints")).unwrap();
+        assert_eq!(told(&delivery), [1.0, 1.0]);
+        assert_eq!(told(&Delivery::default()), [0.0, 0.0]);
+        delivery
+            .environment
+            .push(io_autotune_protocol::DeliveredVariable {
+                name: "OMPI_MCA_io".to_owned(),
+                value: "ompio".to_owned(),
+            });
+        assert_eq!(told(&delivery), [0.0, 0.0], "a variable carried a part");
+        delivery.environment.clear();
+        fs::remove_file(directory.file("romio_hints")).unwrap();
+        assert_eq!(told(&delivery), [0.0, 0.0]);
+    }
 
     fn step(step_id: u32) -> Step {
         Step {

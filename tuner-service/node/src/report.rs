@@ -98,8 +98,14 @@ pub(crate) fn report(
             stamp::parse(&text).map_err(|error| refused(&error)).ok()
         })
         .collect();
-    let measures =
-        directory.map_or_else(BTreeMap::new, |directory| measures::of(directory, &steps));
+    let measures = directory.map_or_else(BTreeMap::new, |directory| {
+        let delivery = start.answer.as_ref().map(|answer| &answer.delivery);
+        let mut measures = measures::of(directory, &steps);
+        measures.extend(delivery.map_or_else(BTreeMap::new, |delivery| {
+            measures::of_files(directory, delivery)
+        }));
+        measures
+    });
     let epilog = node_job.epilog.map(|outcome| EpilogOutcome {
         limit_seconds: start.limit_seconds,
         ..outcome

@@ -21,7 +21,9 @@ pub(super) fn measures(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -
         0.0 => String::new(),
         bytes => format!(", of which {} were deleted first", amount(bytes)),
     };
-    vec![
+    let unread = of(Measure::DeliveredFiles) > 0.0 && of(Measure::DeliveredFilesRead) == 0.0;
+    let unread = unread.then(|| "nothing in the job read the accelerator's settings".to_owned());
+    let lines = [
         format!(
             "programs read {}, wrote {}",
             requests(of(Measure::AskedRead), of(Measure::ReadCalls)),
@@ -33,7 +35,8 @@ pub(super) fn measures(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -
             amount(of(Measure::StorageWritten)),
         ),
         format!("processors: {user:.3} s in programs, {system:.3} s in the kernel{busy}"),
-    ]
+    ];
+    lines.into_iter().chain(unread).collect()
 }
 
 fn requests(bytes: f64, calls: f64) -> String {
@@ -123,6 +126,20 @@ mod tests {
             unended[2],
             "processors: 0.188 s in programs, 0.062 s in the kernel"
         );
+    }
+
+    #[test]
+    fn settings_that_nothing_read_are_told() {
+        let run = |read| {
+            told(&[
+                (Measure::Steps, 1.0),
+                (Measure::DeliveredFiles, 2.0),
+                (Measure::DeliveredFilesRead, read),
+            ])
+        };
+        let unread = "nothing in the job read the accelerator's settings";
+        assert_eq!(measures(&run(0.0), None)[3], unread);
+        assert_eq!(measures(&run(1.0), None).len(), 3);
     }
 
     #[test]

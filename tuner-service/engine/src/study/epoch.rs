@@ -125,8 +125,8 @@ impl<'a> Epoch<'a> {
     /// 3. At most `exploring` runs explore at once; others get the best known parametrization.
     /// 4. When the expected regret (`regret.rs`) reaches its bound, which grows with the runs, only
     ///    what should beat the default explores. Too long a pause ends the search.
-    ///    With [`Stop::little_io`](crate::study::stopping::settings::Stop) the search ends before it
-    ///    begins where I/O cannot matter.
+    ///    Where I/O cannot matter ([`Stop::little_io`](crate::study::stopping::settings::Stop)) or
+    ///    nothing reads what runs are given, the search ends, with the default.
     /// 5. *Design*: inherited ranks, then each point of the Latin hypercube, the nearest to the
     ///    default first. [Quarantined](crate::Quarantine) points are left out.
     /// 6. *Search*: what the method proposes, while the budget lasts.
@@ -161,9 +161,10 @@ impl<'a> Epoch<'a> {
     /// papers' methods take the lowest mean elapsed, because the optimum is the best on average
     /// (robert2020, section IV), the main method the lowest prediction; once settled, that choice
     /// stays until another is surely faster (`incumbent.rs`). Censored runs only raise the mean;
-    /// quarantined parametrizations are not recommended. None before any has two runs.
+    /// quarantined parametrizations are not recommended. None before any has two runs, and where
+    /// there is nothing to win.
     pub fn recommend(&self, history: &History) -> Option<Recommendation> {
-        recommend::recommend(&self.view(history), self.method())
+        recommend::recommend(&self.view(history), &self.settings)
     }
 
     /// The method's best by any number of counted runs, as the papers rate it; none before one.
@@ -209,7 +210,7 @@ impl<'a> Epoch<'a> {
     /// The ranks for the next epoch, the best first: see [`inheriting`](Epoch::inheriting).
     pub fn ranks(&self, history: &History, drift: &Drift) -> Vec<Parametrization> {
         let view = self.view(history);
-        let recommended = recommend::recommend(&view, self.method())
+        let recommended = recommend::recommend(&view, &self.settings)
             .and_then(|best| self.space.validate(&best.parametrization).ok());
         let ranking = self.method().ranking(&view);
         warm_start::ranks(&view, recommended, ranking, drift)
@@ -386,7 +387,7 @@ impl Chooser<'_> {
     }
 
     fn best_known(&self, phase: Phase, because: BestKnownBecause) -> Suggestion {
-        let best = || recommend::recommend(&self.view, self.method());
+        let best = || recommend::recommend(&self.view, &self.epoch.settings);
         let (tally, inherited) = (&self.history.tally, self.epoch.inherited);
         recommend::best_known(&self.view, tally, inherited, best, phase, because)
     }
@@ -469,7 +470,7 @@ impl Chooser<'_> {
         if self.explored() >= u64::from(self.epoch.settings.budget) {
             return Stage::Over;
         }
-        if stopping::little_io(&self.view, &self.epoch.settings.stop).is_some() {
+        if self.nothing_to_win().is_some() {
             return Stage::Over;
         }
         let regret = self.regret();
@@ -528,15 +529,20 @@ impl Chooser<'_> {
         self.epoch.draw.unwrap_or_else(|| self.rng().random())
     }
 
+    fn nothing_to_win(&self) -> Option<Stopped> {
+        stopping::nothing_to_win(&self.view, &self.epoch.settings.stop)
+    }
+
     fn stopped(&self) -> Option<Stopped> {
         let within = self.explored() < u64::from(self.epoch.settings.budget);
         if !within {
             return None;
         }
-        let stop = &self.epoch.settings.stop;
-        if let Some(little) = stopping::little_io(&self.view, stop) {
-            return Some(little);
+        let nothing = self.nothing_to_win();
+        if nothing.is_some() {
+            return nothing;
         }
+        let stop = &self.epoch.settings.stop;
         let regret = self.regret();
         let spent = regret.is_spent().then_some(Stopped::RegretBudget {
             regret: regret.regret,
@@ -563,6 +569,9 @@ impl Chooser<'_> {
     fn conclude(&self) -> Next {
         if self.view.exploring() > 0 {
             return Next::Wait(BestKnownBecause::AwaitingResults);
+        }
+        if self.nothing_to_win().is_some() {
+            return Next::Settle;
         }
         // Runs that never count must not ask for confirmation for ever.
         let bound = 2 * u64::from(self.epoch.settings.budget);
@@ -608,7 +617,7 @@ impl Chooser<'_> {
             };
         }
         let default = self.view.default_known();
-        let best = recommend::recommend(&self.view, self.method());
+        let best = recommend::recommend(&self.view, &self.epoch.settings);
         let (parametrization, mean, n) = match best {
             Some(best) => (best.parametrization, Some(best.mean), best.n),
             None => (self.view.space.default(), None, default.count()),

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use io_autotune_model::{
     Finding, FindingKind, History, IneffectiveParameter, ParameterEffect, ParameterEffects, Reason,
 };
+use io_autotune_search::history::by_point::View;
 
 use crate::guards::mixture::{is_observed, mixture};
 use crate::study::epoch::Epoch;
+use crate::study::stopping;
 
 /// Facts about a study beside its history.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +27,8 @@ pub struct StudyFacts<'a> {
 }
 
 impl Epoch<'_> {
-    /// The findings of the epoch, in order: mixed work, quarantines, drift, ineffective parameters.
+    /// The findings of the epoch, in order: mixed work, quarantines, drift, ineffective parameters,
+    /// nothing to win.
     pub fn findings(&self, history: &History, facts: StudyFacts<'_>) -> Vec<Finding> {
         let mixed = (!facts.accepts_mixed)
             .then(|| mixture(self.space(), history, self.settings()))
@@ -49,11 +52,15 @@ impl Epoch<'_> {
             .observed
             .ineffective()
             .map(|(one, effect)| ineffective(&one, effect));
+        let view = View::new(self.space(), history, &[]);
+        let nothing = stopping::nothing_to_win(&view, &self.settings().stop)
+            .map(|stopped| nothing_to_win(&stopped.to_string()));
         mixed
             .into_iter()
             .chain(quarantined)
             .chain(drift)
             .chain(ineffective)
+            .chain(nothing)
             .collect()
     }
 }
@@ -106,6 +113,14 @@ fn ineffective(one: &IneffectiveParameter, effect: &ParameterEffect) -> Finding 
         effect.name
     );
     finding(FindingKind::Ineffective, what, action)
+}
+
+fn nothing_to_win(why: &str) -> Finding {
+    let (first, rest) = why.split_at(1);
+    let what = format!("{}{rest}.", first.to_uppercase());
+    let action = "Nothing: jobs run with the defaults, as they would without io-autotune. If another \
+        accelerator can help: sbatch --io-autotune=accelerator=NAME.";
+    finding(FindingKind::NothingToWin, what, action.to_owned())
 }
 
 #[cfg(test)]

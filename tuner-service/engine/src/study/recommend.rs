@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::settled::incumbent;
-use crate::study::warm_start;
+use crate::study::settings::Settings;
+use crate::study::{stopping, warm_start};
 use io_autotune_model::reason::{BestKnownBecause, Reason, Suggestion};
 use io_autotune_model::space::{Parametrization, Point, Space};
-use io_autotune_search::Method;
 use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 use io_autotune_search::history::{Phase, Role, Tally};
 use io_autotune_search::regret::Estimator;
@@ -34,7 +34,11 @@ pub struct Recommendation {
     pub default_censored: u64,
 }
 
-pub(crate) fn recommend(view: &Modelled<'_>, method: &dyn Method) -> Option<Recommendation> {
+pub(crate) fn recommend(view: &Modelled<'_>, settings: &Settings) -> Option<Recommendation> {
+    if stopping::nothing_to_win(view, &settings.stop).is_some() {
+        return None;
+    }
+    let method = settings.method();
     let (leader, known) = first_of(view, &method.ranking(view), MIN_RUNS)?;
     let stands = match method.estimator() {
         Estimator::Surrogate => incumbent::retained(view, &leader),

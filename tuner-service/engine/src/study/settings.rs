@@ -220,7 +220,8 @@ mod tests {
                 "\"design_points\": 3\n  }",
                 "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 0,\n    \"explores_outwards\": false\n  }",
                 1,
-            );
+            )
+            .replacen(r#""stop": {}"#, "\"stop\": {\n    \"unread_runs\": 3\n  }", 1);
         // A method that is added comes last.
         let fields = renamed.trim_end().strip_suffix("\n}").unwrap();
         assert!(written.starts_with(fields), "{written}");
@@ -280,7 +281,7 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 43] = [
+        let edits: [(&str, Edit); 44] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("controls", |s| s.controls = false),
@@ -372,6 +373,7 @@ mod tests {
                     mb_per_second: 0.0,
                 })
             }),
+            ("stop.unread_runs", |s| s.stop.unread_runs = 100_001),
         ];
         for (name, edit) in edits {
             let mut settings = Settings::default();

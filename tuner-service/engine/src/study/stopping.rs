@@ -1,5 +1,5 @@
-//! The stopping criteria of [`Stop`]. [`little_io`] sees what runs of the default did, the others
-//! the runs of non-default parametrizations in the order of their starts. Later runs may undo a
+//! The stopping criteria of [`Stop`]. By [`nothing_to_win`] no parametrization can help; the others
+//! see the runs of non-default parametrizations in the order of their starts. Later runs may undo a
 //! criterion until the epoch has settled.
 
 pub(crate) mod settings;
@@ -19,9 +19,6 @@ use io_autotune_search::history::by_point::{MIN_RUNS, View};
 use io_autotune_search::math::Portable;
 
 pub(crate) fn met(view: &View<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<Stopped> {
-    if *stop == Stop::default() {
-        return None;
-    }
     let sequence = view.sequence();
     let latest = |runs: u32| {
         let start = sequence.len().checked_sub(runs as usize)?;
@@ -41,10 +38,36 @@ pub(crate) fn met(view: &View<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<
         .or_else(nothing_left)
 }
 
+/// Why no parametrization can make the runs faster, if so: then the default is for the best.
+pub(crate) fn nothing_to_win(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
+    little_io(view, stop).or_else(|| unread(view, stop.unread_runs))
+}
+
+/// Whether nobody reads what carries parametrizations: each counted run of another than the default
+/// was given files alone, and in none was one of them read.
+fn unread(view: &View<'_>, least: u32) -> Option<Stopped> {
+    let (mut runs, mut given) = (0, 0);
+    for (_, known) in view.iter().filter(|(point, _)| **point != view.default) {
+        let of = |measure: Measure| {
+            known
+                .measures
+                .get(measure.name())
+                .map_or(0, |one| one.count)
+        };
+        if of(Measure::DeliveredFilesRead) > 0 {
+            return None;
+        }
+        runs += known.count();
+        given += of(Measure::DeliveredFiles);
+    }
+    let is_enough = least > 0 && runs >= u64::from(least);
+    (is_enough && runs == given).then_some(Stopped::Unread { runs })
+}
+
 /// Whether I/O can only be a small part of the default's runs. A typical run's numbers are taken,
 /// and each at its worst: what storage moved and programs did not ask for (mmap) counts too, and
 /// every wait as a call, because opening and listing files are no calls that are counted.
-pub(crate) fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
+fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
     let LittleIo {
         share,
         call_ms,

@@ -123,7 +123,9 @@ fn warnings(
 ) -> Vec<String> {
     let found = assessment.findings.iter().filter_map(|one| match one.kind {
         FindingKind::Mixed => Some(one.what.clone()),
-        FindingKind::Ineffective => Some(format!("{} {}", one.what, one.action)),
+        FindingKind::Ineffective | FindingKind::NothingToWin => {
+            Some(format!("{} {}", one.what, one.action))
+        }
         // The summary has `quarantined` and `opened` for them.
         FindingKind::Quarantine | FindingKind::Drift => None,
     });

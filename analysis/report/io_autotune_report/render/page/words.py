@@ -30,6 +30,7 @@ KINDS: dict[FindingKind, str] = {
     "drift": "Drift",
     "mixed": "Mixed work",
     "ineffective": "Parameter without effect",
+    "nothing_to_win": "Nothing to win",
     "waste": "Budget without gain",
     "already_best": "Default is best",
     "quiet": "Quiet",

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use io_autotune_search::checks::{SettingsError, positive, whole};
 
-/// Stopping criteria: the first that is met ends the search before its budget. None by default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Stopping criteria: the first that is met ends the search before its budget. Only `unread_runs` is
+/// set by default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stop {
     /// The lowest mean hardly falls any more.
@@ -23,6 +24,22 @@ pub struct Stop {
     /// I/O is no part of the runs that is worth tuning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub little_io: Option<LittleIo>,
+    /// So many runs in which nobody read the files that carry parametrizations, and none in which
+    /// somebody did; 0: never.
+    pub unread_runs: u32,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Stop {
+            improvement: None,
+            distinct: None,
+            distance: None,
+            nothing_left: None,
+            little_io: None,
+            unread_runs: 3,
+        }
+    }
 }
 
 /// The parametrizations of the latest runs lowered the lowest mean by less than a share of it.
@@ -118,6 +135,7 @@ impl Stop {
                 "",
             )?;
         }
+        whole("stop.unread_runs", self.unread_runs, 0, LONGEST)?;
         Ok(())
     }
 }

@@ -129,6 +129,7 @@ prop_compose! {
                 distance: Some(Distance { runs, least: rate }),
                 nothing_left: Some(NothingLeft { share }),
                 little_io: Some(LittleIo { share, call_ms: 1.0, mb_per_second: 10.0 }),
+                unread_runs: runs,
             };
         }
         if kinds[0] {

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::study::stopping::settings::LittleIo;
 use crate::testing::{Outcome, finish, grid, history, published, started, suggest, tested};
-use io_autotune_model::Measure;
+use io_autotune_model::{Measure, Tested};
 use io_autotune_search::checks::MAX_DESIGN_POINTS;
 
 const SEED: u64 = 42;
@@ -61,6 +61,48 @@ fn where_io_cannot_matter_a_study_settles_on_the_default_after_its_baseline() {
                 40 s, of which I/O is at most 0.8 %";
     assert!(why.contains(told), "{why}");
     assert_eq!(after(4, 2e9).phase, Phase::Design, "here it can matter");
+}
+
+/// What the runs of other parametrizations than the default were given, and read of it.
+fn files(tested: &mut Tested, given: u64, read: u64) {
+    let one = |measure: Measure| BTreeMap::from([(measure.name().to_owned(), 1.0)]);
+    for _ in 0..given {
+        tested.record_measures(&one(Measure::DeliveredFiles));
+    }
+    for _ in 0..read {
+        tested.record_measures(&one(Measure::DeliveredFilesRead));
+    }
+}
+
+#[test]
+fn where_nothing_reads_what_runs_are_given_a_study_settles_on_the_default() {
+    let space = grid(&[6, 6]);
+    let after = |runs: u64, given: u64, read: u64, least: u32| {
+        let mut settings = published();
+        settings.stop.unread_runs = least;
+        let default = tested(&space, &[0, 0], &[40.0; 4], 0);
+        let mut lucky = tested(&space, &[1, 1], &vec![20.0; runs as usize], 4);
+        files(&mut lucky, given, read);
+        let history = history(vec![default, lucky], 4 + runs, runs);
+        let epoch = Epoch::new(&space, &settings, SEED);
+        let suggestion = epoch.suggest(&history, &[]);
+        let stopped = suggestion.phase == Phase::Settled;
+        assert_eq!(stopped, epoch.recommend(&history).is_none() && runs > 1);
+        if stopped {
+            assert_eq!(suggestion.parametrization, space.default());
+            let why = suggestion.reason.to_string();
+            assert!(why.contains("in 3 runs nothing read"), "{why}");
+        }
+        stopped
+    };
+    assert!(after(3, 3, 0, 3));
+    assert!(!after(2, 2, 0, 3), "too few");
+    assert!(!after(3, 3, 1, 3), "one was read");
+    assert!(
+        !after(3, 2, 0, 3),
+        "of one nobody knows, or something else carried it"
+    );
+    assert!(!after(3, 3, 0, 0), "it is not asked for");
 }
 
 #[test]
