@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof online-report docs sqlx openapi fuzz advisories coverage release-check clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -269,6 +269,11 @@ report-guarantees: $(VENV_REPORT)/.installed ## Renew docs/measurements/report-g
 	{ $(GUARANTEES) $(GUARANTEES_ARGS); $(GUARANTEES) --sites $(GUARANTEES_ARGS) | \
 		PYTHONPATH=$(REPORT):$(LABORATORY) $(VENV_REPORT)/bin/python -m guarantees; } > build/report-guarantees.md
 	mv build/report-guarantees.md docs/measurements/report-guarantees.md
+
+ONLINE_ARGS ?= --runs 200 --seed 2026
+online-report: ## Renew docs/measurements/online.md: tuning inside a job, on simulated paths
+	cargo run --release --locked --package io-autotune-simulation --example online -- $(ONLINE_ARGS) > build/online.md
+	mv build/online.md docs/measurements/online.md
 
 PROOF_ARGS ?= --studies 60 --seed 1
 PROOF_TAG  ?= 0.2.0

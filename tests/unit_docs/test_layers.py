@@ -22,6 +22,7 @@ CRATES = [
     "search",
     "baselines",
     "engine",
+    "online",
     "protocol",
     "catalogue",
     "store",
@@ -171,7 +172,11 @@ def dependencies(crate: str) -> set[str]:
     """Return the crates of ours that a crate is built with."""
     manifest = tomllib.loads((SOURCES / crate / "Cargo.toml").read_text(encoding="utf-8"))
     ours = "io-autotune-"
-    return {name.removeprefix(ours) for name in manifest["dependencies"] if name.startswith(ours)}
+    return {
+        name.removeprefix(ours)
+        for name in manifest.get("dependencies", {})
+        if name.startswith(ours)
+    }
 
 
 def stated(crate: str) -> set[str]:

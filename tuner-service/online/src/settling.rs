@@ -1,0 +1,282 @@
+//! Ours: remembers what each setting brought, moves to what is surely better, and rests when nothing
+//! near it is.
+//!
+//! A blind walk pays for every second move and never ends. Here a setting is tried beside the best
+//! known one and compared with it, as far as noise allows; noise is measured where a setting is seen
+//! twice. A setting that brings less than the default is left after one period. When a known setting
+//! suddenly brings something else, twice, the work is another one: if it was met before, its best is
+//! set at once, else it is learnt anew, from the default.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Action, Direction, Lever, Observation, Policy, Reason};
+
+/// A smaller gain, as a logarithm, is not worth a move.
+const WORTH: f64 = 0.02;
+/// So much below the default a setting is left at once.
+const HARM: f64 = 0.05;
+/// Surely: so many standard errors.
+const SURE: f64 = 2.0;
+/// A setting is compared over at most so many periods.
+const PERIODS: f64 = 4.0;
+/// The work is another one: so many standard deviations, and so much at least.
+const SURPRISE: f64 = 2.5;
+const SURPRISE_LEAST: f64 = 0.1;
+/// Two steps tell more than one where nothing is known; what was best of one work is near the best
+/// of another.
+const FAR_FIRST: [usize; 2] = [2, 1];
+const NEAR_FIRST: [usize; 2] = [1, 2];
+/// What is remembered of a setting fades: as if it had been seen so often at most.
+const MEMORY: f64 = 8.0;
+/// Works that are remembered.
+const WORKS: usize = 8;
+/// The noise before any was seen: as if from so many periods, with this standard deviation.
+const PRIOR_PERIODS: f64 = 4.0;
+const PRIOR_NOISE: f64 = 0.05;
+/// Noise is that of about so many latest periods.
+const NOISE_PERIODS: f64 = 40.0;
+
+/// The state between two periods.
+#[derive(Clone, Debug)]
+pub struct Settling {
+    levers: Vec<Lever>,
+    default: Vec<u64>,
+    noise: Noise,
+    /// The current work first, then the one before, and so on.
+    works: Vec<Work>,
+    /// The last period brought something else than before: more, or less.
+    surprised: Option<bool>,
+}
+
+/// What is known of one kind of work. Numbers are logarithms of bandwidth.
+#[derive(Clone, Debug)]
+struct Work {
+    known: BTreeMap<Vec<u64>, Known>,
+    best: Vec<u64>,
+    /// Settings that have been compared with the best.
+    decided: BTreeSet<Vec<u64>>,
+    /// How far neighbours are looked for: first, and then.
+    steps: [usize; 2],
+    /// The move that found the best.
+    found_by: Option<(usize, Direction)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    periods: f64,
+    mean: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Noise {
+    periods: f64,
+    squares: f64,
+}
+
+impl Settling {
+    /// `default` is what a job has without tuning: it is what no setting may do worse than.
+    pub fn new(levers: Vec<Lever>, default: Vec<u64>) -> Self {
+        Settling {
+            works: vec![Work::new(&default, FAR_FIRST)],
+            levers,
+            default,
+            noise: Noise {
+                periods: PRIOR_PERIODS,
+                squares: PRIOR_PERIODS * PRIOR_NOISE * PRIOR_NOISE,
+            },
+            surprised: None,
+        }
+    }
+
+    /// Whether a known setting brought something else twice, more or less. None the first time: it may
+    /// be an accident.
+    fn is_other_work(&mut self, log: f64, set: &[u64]) -> Option<bool> {
+        let known = self.works.first().and_then(|work| work.known.get(set));
+        let surprise = known.filter(|known| self.noise.is_surprise(log, known));
+        let surprise = surprise.map(|known| log > known.mean);
+        let is_second = surprise.is_some() && surprise == self.surprised;
+        self.surprised = surprise.filter(|_| !is_second);
+        self.surprised.is_none().then_some(is_second)
+    }
+
+    /// Brings the work that this is of to the front, and gives its best; none if it is of no other
+    /// known work: whatever both have been seen with must fit.
+    fn recall(&mut self, log: f64, set: &[u64]) -> Option<Vec<u64>> {
+        let new = self.works.first()?;
+        let fits = |work: &Work, set: &[u64], log: f64| {
+            let known = work.known.get(set);
+            known.is_none_or(|known| !self.noise.is_surprise(log, known))
+        };
+        let others = self.works.iter().enumerate().skip(1);
+        let likely = others.filter_map(|(place, work)| {
+            let off = (log - work.known.get(set)?.mean).abs();
+            let mut seen = new
+                .known
+                .iter()
+                .map(|(set, known)| (set.as_slice(), known.mean));
+            let fits = seen.all(|(set, log)| fits(work, set, log)) && fits(work, set, log);
+            fits.then_some((place, off))
+        });
+        let (place, _) = likely.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+        self.works[..=place].rotate_right(1);
+        self.works.first().map(|work| work.best.clone())
+    }
+
+    /// What to set next, after the last period was recorded.
+    fn next(&mut self, set: &[u64]) -> Option<Action> {
+        let (noise, default) = (self.noise, &self.default);
+        let work = self.works.first_mut()?;
+        let tried = *work.known.get(set)?;
+        let (Some(floor), Some(best)) = (work.known.get(default), work.known.get(&work.best))
+        else {
+            return to(set, default, Reason::OtherWork);
+        };
+        let floor = floor.mean - HARM;
+        if set == work.best && tried.mean < floor {
+            // It was better, or was taken for that of another work.
+            *work = Work::new(default, FAR_FIRST);
+            return to(set, default, Reason::OtherWork);
+        }
+        if set != work.best {
+            let gain = tried.mean - best.mean;
+            let periods = 1.0 / tried.periods + 1.0 / best.periods;
+            let error = SURE * noise.deviation() * periods.sqrt();
+            if gain > error.max(WORTH) {
+                work.found_by = between(&work.best, set);
+                let former = std::mem::replace(&mut work.best, set.to_vec());
+                work.decided.insert(former);
+            } else if gain + error < WORTH || tried.periods >= PERIODS || tried.mean < floor {
+                work.decided.insert(set.to_vec());
+            }
+            if tried.mean < floor {
+                return to(set, &work.best, Reason::Back);
+            }
+        }
+        match work.undecided(&self.levers) {
+            Some(next) => to(set, &next, Reason::Try),
+            None => to(set, &work.best, Reason::Back),
+        }
+    }
+}
+
+impl Policy for Settling {
+    fn act(&mut self, seen: Option<&Observation>, set: &[u64]) -> Option<Action> {
+        let seen = seen.filter(|seen| seen.is_sound() && seen.bandwidth > 0.0)?;
+        let log = seen.bandwidth.ln();
+        if self.is_other_work(log, set)? {
+            self.works.insert(0, Work::new(set, NEAR_FIRST));
+            self.works.truncate(WORKS);
+        }
+        // What the default does with a work tells most works apart. Elsewhere an equal bandwidth would
+        // say nothing of how far it is from the default's.
+        let is_new = !self.works.first()?.known.contains_key(&self.default);
+        if set == self.default
+            && is_new
+            && let Some(best) = self.recall(log, set)
+        {
+            self.works.remove(1);
+            return to(set, &best, Reason::KnownWork);
+        }
+        let noise = &mut self.noise;
+        let known = &mut self.works.first_mut()?.known;
+        match known.get_mut(set) {
+            Some(known) => noise.add(known.add(log)),
+            None => {
+                let mean = log;
+                let periods = 1.0;
+                known.insert(set.to_vec(), Known { periods, mean });
+            }
+        }
+        self.next(set)
+    }
+}
+
+impl Work {
+    fn new(best: &[u64], steps: [usize; 2]) -> Self {
+        Work {
+            steps,
+            known: BTreeMap::new(),
+            best: best.to_vec(),
+            decided: BTreeSet::new(),
+            found_by: None,
+        }
+    }
+
+    /// A neighbour of the best that is not decided: a new one before one that was seen, two steps away
+    /// before one, and first on the way that found the best.
+    fn undecided(&self, levers: &[Lever]) -> Option<Vec<u64>> {
+        let ways =
+            (0..levers.len()).flat_map(|lever| [(lever, Direction::Up), (lever, Direction::Down)]);
+        let ways: Vec<(usize, Direction)> = self.found_by.into_iter().chain(ways).collect();
+        let steps = self
+            .steps
+            .into_iter()
+            .flat_map(|steps| ways.iter().map(move |way| (steps, *way)));
+        let neighbours = steps.filter_map(|(steps, (lever, way))| {
+            let mut values = self.best.clone();
+            let (value, bounds) = (values.get_mut(lever)?, levers.get(lever)?);
+            *value = (0..steps).fold(*value, |value, _| bounds.moved(value, way));
+            let is_open = values != self.best && !self.decided.contains(&values);
+            is_open.then_some(values)
+        });
+        let seen = |values: &Vec<u64>| self.known.get(values).map_or(0.0, |known| known.periods);
+        neighbours.min_by(|one, other| seen(one).total_cmp(&seen(other)))
+    }
+}
+
+impl Known {
+    /// Adds a period; what it is off by, as a square of one standard deviation's size.
+    fn add(&mut self, log: f64) -> f64 {
+        let off = log - self.mean;
+        let square = off * off * self.periods / (self.periods + 1.0);
+        self.periods = (self.periods + 1.0).min(MEMORY);
+        self.mean += off / self.periods;
+        square
+    }
+}
+
+impl Noise {
+    fn add(&mut self, square: f64) {
+        let keeps = (1.0 - 1.0 / NOISE_PERIODS).min(1.0);
+        self.periods = self.periods * keeps + 1.0;
+        self.squares = self.squares * keeps + square;
+    }
+
+    fn deviation(self) -> f64 {
+        (self.squares / self.periods).sqrt()
+    }
+
+    fn is_surprise(self, log: f64, known: &Known) -> bool {
+        let deviation = self.deviation() * (1.0 + 1.0 / known.periods).sqrt();
+        (log - known.mean).abs() > (SURPRISE * deviation).max(SURPRISE_LEAST)
+    }
+}
+
+/// The lever that differs, and where it moved.
+fn between(from: &[u64], to: &[u64]) -> Option<(usize, Direction)> {
+    let mut differing = from
+        .iter()
+        .zip(to)
+        .enumerate()
+        .filter(|(_, (from, to))| from != to);
+    let (lever, (from, to)) = differing.next()?;
+    Some((
+        lever,
+        if to > from {
+            Direction::Up
+        } else {
+            Direction::Down
+        },
+    ))
+}
+
+/// To set this, unless it is set.
+fn to(set: &[u64], values: &[u64], reason: Reason) -> Option<Action> {
+    (set != values).then(|| Action {
+        values: values.to_vec(),
+        reason,
+    })
+}
+
+#[cfg(test)]
+mod tests;
