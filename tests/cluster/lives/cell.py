@@ -501,9 +501,10 @@ def _check_shown(cell: Cell, runs: Sequence[Json]) -> None:
         return
     assert explained.returncode == 0, explained.stderr
     blocks = re.split(r"(?m)^(?=job  )", explained.stdout)[1:]
-    listed = cell.site.tuner(ALICE, "history", "--study", str(runs[0]["study_id"]))
+    columns = ["--parsable2", "--noheader", "--format", "JobID,Restarts,Counts"]
+    study = str(runs[0]["study_id"])
+    listed = cell.site.tuner(ALICE, "history", "--study", study, "--limit", "10000", *columns)
     assert listed.returncode == 0, listed.stderr
-    history = listed.stdout
     for run, block in zip(runs, blocks, strict=True):
         restarts = run["restart_count"]
         shown = f"{cell.job_id} (restart {restarts})" if restarts else str(cell.job_id)
@@ -511,14 +512,14 @@ def _check_shown(cell: Cell, runs: Sequence[Json]) -> None:
         counts = _HISTORY[run["state"]]
         assert run["verdict"] in block, f"explain does not say why: {block}"
         assert re.search(rf"(?m)^counts +{counts}\b", block), f"explain: {block}"
-        (line,) = (one for one in lines(history) if re.match(rf" {re.escape(shown)}  ", one))
-        assert re.search(rf"  {counts}\b", line), f"history: {line}"
+        row = f"{cell.job_id}|{restarts}|{counts}"
+        assert row in listed.stdout.splitlines(), f"history has no {row}: {listed.stdout}"
         if run["elapsed"] is not None:
-            figure = f"{run['elapsed']:.3f}"
-            if run["state"] == "censored":
-                figure = f"at least {figure}"
-            assert figure in block, f"explain does not show {figure} s: {block}"
-            assert figure in line, f"history does not show {figure} s: {line}"
+            bound = "at least " if run["state"] == "censored" else ""
+            figure = re.search(rf"elapsed {bound}(\d+(?:\.(\d+))?) s\n", block)
+            assert figure is not None, f"explain does not show the time: {block}"
+            rounding = 0.5 * 10.0 ** -len(figure[2] or "")
+            assert abs(float(figure[1]) - run["elapsed"]) <= rounding + 1e-9, block
         if run["outcome"] is not None:
             assert run["outcome"] in block, f"explain does not say {run['outcome']}: {block}"
 

@@ -4,8 +4,13 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use io_autotune_engine::MethodName;
-use io_autotune_protocol::ReportFileName;
+use io_autotune_protocol::{OrderScope, ReportFileName, RunState};
 use io_autotune_simulation::MethodSpec;
+use jiff::Timestamp;
+
+use crate::people::uid_of;
+use crate::render::history::Wanted;
+use crate::screen::moment;
 
 const SIMULATE: &str = "\
 Examples:
@@ -22,6 +27,9 @@ Examples:
   io-autotune status                          all my studies
   io-autotune status ocean                    one application's, in full
   io-autotune history ocean --limit 20        its newest runs
+  io-autotune show ocean                      its space, its best, how it converged
+  io-autotune compare 4711 4712               two jobs side by side
+  io-autotune off ocean --why \"a deadline\"   measure its jobs, apply nothing; on turns it on
   io-autotune explain 4711                    why job 4711 got what it got
   io-autotune explain 4711 --replay           would it get the same again?
   io-autotune pin ocean --why \"good enough\"   from now on what is recommended now
@@ -37,7 +45,16 @@ Examples:
   io-autotune doctor                          is everything well, as seen from this host?
   io-autotune optimize --space a.json --budget 50 --seed 1    tune anything, outside Slurm
 
-Users see and steer their own studies, admins everyone's.";
+  io-autotune freeze --accelerator romio --until now+2days --why \"maintenance\" --dry-run
+  io-autotune audit                           who changed what, when and why
+  io-autotune undo 17 --why \"a mistake\"      takes line 17 of the audit back
+
+Users see and steer their own studies, operators see everyone's, admins steer them.
+
+Exit status: 0 done; 1 no (a check failed, a replay differs, a file is refused); 2 the command line is wrong, or a
+change of many studies lacks --yes; 3 the service cannot be asked; 4 the service refuses, or there is no such thing.
+
+Times are local. Programs read --json (docs/openapi.json describes it), --csv or --parsable2.";
 
 const REPORT: &str = "\
 Examples:
@@ -84,10 +101,68 @@ pub(crate) struct Output {
     pub(crate) json: bool,
 }
 
+/// For lists.
+#[derive(Debug, Args)]
+pub(crate) struct ListOutput {
+    /// Print JSON, for programs.
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print comma-separated values with a header: every column, nothing cut.
+    #[arg(long)]
+    pub(crate) csv: bool,
+}
+
+/// The studies of a change of many, those that begin later too. Together they narrow it.
+#[derive(Debug, Args)]
+pub(crate) struct ScopeOf {
+    /// All studies of this user, by name or uid.
+    #[arg(long, value_parser = uid_of)]
+    pub(crate) user: Option<u32>,
+    /// All studies of this application.
+    #[arg(long)]
+    pub(crate) application: Option<String>,
+    /// All studies of this accelerator.
+    #[arg(long)]
+    pub(crate) accelerator: Option<String>,
+    /// All studies that you may change.
+    #[arg(long, conflicts_with_all = ["user", "application", "accelerator"])]
+    pub(crate) all: bool,
+}
+
+impl ScopeOf {
+    /// `None`: there is none.
+    pub(crate) fn of(&self) -> Option<OrderScope> {
+        let is_empty =
+            self.user.is_none() && self.application.is_none() && self.accelerator.is_none();
+        if is_empty && !self.all {
+            return None;
+        }
+        Some(OrderScope {
+            study: None,
+            uid: self.user,
+            application: self.application.clone(),
+            accelerator: self.accelerator.clone(),
+        })
+    }
+}
+
+/// How sure one is.
+#[derive(Debug, Args)]
+pub(crate) struct Sure {
+    /// Change nothing; list what would change.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Change many studies without a question.
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Where studies stand: default against tuned, and what was chosen.
-    #[command(after_help = "Example:\n  io-autotune status ocean --json")]
+    /// Where studies stand, a line each: phase, gain with its interval, what is next, regret spent.
+    #[command(
+        after_help = "Examples:\n  io-autotune status\n  io-autotune status ocean    one study in full\n  io-autotune status --csv"
+    )]
     Status {
         /// Only this application's.
         application: Option<String>,
@@ -97,24 +172,41 @@ pub(crate) enum Command {
         /// Only this accelerator's.
         #[arg(long)]
         accelerator: Option<String>,
+        /// Only this user's, by name or uid.
+        #[arg(long, value_parser = uid_of)]
+        user: Option<u32>,
         #[command(flatten)]
-        output: Output,
+        output: ListOutput,
     },
-    /// Runs one by one, oldest first.
-    #[command(after_help = "Example:\n  io-autotune history ocean --limit 1000 --json")]
-    History {
-        /// Only this application's.
-        application: Option<String>,
-        /// Only this study's.
+    /// Runs, a line each, as sacct lists jobs; oldest first.
+    #[command(
+        after_help = "Examples:\n  io-autotune history ocean --starttime now-2days\n  io-autotune history --format JobID,Elapsed%10,Change%-40 --state counted\n  io-autotune history ocean --parsable2 --noheader --limit 1000"
+    )]
+    History(Box<History>),
+    /// A study: its space, its best, how it converged, what it has tested.
+    #[command(after_help = "Example:\n  io-autotune show ocean")]
+    Show {
+        /// A study's number, or the name of an application that has one study.
+        target: Target,
+        #[command(flatten)]
+        output: ListOutput,
+    },
+    /// Two jobs side by side, or two studies.
+    #[command(
+        after_help = "Examples:\n  io-autotune compare 4711 4712          two jobs\n  io-autotune compare ocean climate      two applications that have one study each\n  io-autotune compare --studies 3 12     two studies by number"
+    )]
+    Compare {
+        /// A job's id, or an application's name.
+        a: String,
+        /// Another.
+        b: String,
+        /// Numbers are studies'.
         #[arg(long)]
-        study: Option<i64>,
-        /// The newest so many, 10,000 at the most.
-        #[arg(long, default_value_t = 100)]
-        limit: u32,
+        studies: bool,
         #[command(flatten)]
-        output: Output,
+        output: ListOutput,
     },
-    /// Why a job got its parametrization, what was applied, and whether it counts.
+    /// Why a job got its parametrization, what was applied, how it ended, and whether it counts.
     #[command(
         after_help = "Examples:\n  io-autotune explain 4711\n  io-autotune explain 4711 --replay    exit status 0: the same; 1: not the same, or not told yet"
     )]
@@ -127,30 +219,113 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Give every later run of a study the same parametrization.
+    /// Measure the jobs of an application, and apply nothing.
     #[command(
-        after_help = "Examples:\n  io-autotune pin ocean --why \"good enough\"\n  io-autotune pin 12 cb_nodes=2 romio_cb_write=enable --why \"as measured by hand\""
+        after_help = "Example:\n  io-autotune off ocean --why \"a deadline\" --until now+7days"
+    )]
+    Off {
+        /// A study's number, or an application's name.
+        target: Option<Target>,
+        #[command(flatten)]
+        scope: ScopeOf,
+        /// Until then.
+        #[arg(long, value_name = "TIME", value_parser = moment)]
+        until: Option<Timestamp>,
+        /// Why, for the audit table.
+        #[arg(long, default_value = "the owner wants it so")]
+        why: String,
+        #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Tune again what was turned off.
+    #[command(after_help = "Example:\n  io-autotune on ocean")]
+    On {
+        /// A study's number, or an application's name.
+        target: Option<Target>,
+        #[command(flatten)]
+        scope: ScopeOf,
+        /// Why, for the audit table.
+        #[arg(long, default_value = "the owner wants it so")]
+        why: String,
+        #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Give every later run of a study, or of all studies of a scope, the same parametrization.
+    #[command(
+        after_help = "Examples:\n  io-autotune pin ocean --why \"good enough\"            what is recommended now\n  io-autotune pin 12 cb_nodes=2 romio_cb_write=enable --why \"as measured by hand\"\n  io-autotune pin ocean default --until now+2days --why \"a deadline\"\n  io-autotune pin default --accelerator romio --why \"a bug\" --dry-run"
     )]
     Pin {
-        /// A study's number, or the name of an application that has one study.
-        target: Target,
-        /// name=value; parameters left out keep the default. Without any: what is recommended now.
-        #[arg(value_parser = assignment)]
-        values: Vec<(String, String)>,
+        /// A study's number or an application's name, unless a scope says it; then best (if left out),
+        /// default, or name=value: parameters left out keep the default. The best of a scope is each
+        /// study's best known, as by freeze.
+        #[arg(value_name = "TARGET|best|default|NAME=VALUE")]
+        words: Vec<String>,
+        #[command(flatten)]
+        scope: ScopeOf,
+        /// Until then.
+        #[arg(long, value_name = "TIME", value_parser = moment)]
+        until: Option<Timestamp>,
         /// Why, for the audit table.
         #[arg(long)]
         why: String,
         #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
         output: Output,
     },
-    /// Let a pinned study go on.
-    #[command(after_help = "Example:\n  io-autotune unpin ocean --why \"new input\"")]
+    /// Let a pinned study, or the studies of a pinned scope, go on.
+    #[command(
+        after_help = "Examples:\n  io-autotune unpin ocean --why \"new input\"\n  io-autotune unpin --accelerator romio --why \"the bug is gone\""
+    )]
     Unpin {
         /// A study's number, or the name of an application that has one study.
-        target: Target,
+        target: Option<Target>,
+        #[command(flatten)]
+        scope: ScopeOf,
         /// Why, for the audit table.
         #[arg(long)]
         why: String,
+        #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Explore nothing: every run of the scope gets the best known.
+    #[command(
+        after_help = "Examples:\n  io-autotune freeze ocean --why \"production\"\n  io-autotune freeze --all --until now+3days --why \"maintenance\" --dry-run"
+    )]
+    Freeze {
+        /// A study's number, or an application's name.
+        target: Option<Target>,
+        #[command(flatten)]
+        scope: ScopeOf,
+        /// Until then.
+        #[arg(long, value_name = "TIME", value_parser = moment)]
+        until: Option<Timestamp>,
+        /// Why, for the audit table.
+        #[arg(long)]
+        why: String,
+        #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Let what was frozen explore again.
+    #[command(after_help = "Example:\n  io-autotune resume ocean --why \"production is over\"")]
+    Resume {
+        /// A study's number, or an application's name.
+        target: Option<Target>,
+        #[command(flatten)]
+        scope: ScopeOf,
+        /// Why, for the audit table.
+        #[arg(long)]
+        why: String,
+        #[command(flatten)]
+        sure: Sure,
         #[command(flatten)]
         output: Output,
     },
@@ -165,9 +340,11 @@ pub(crate) enum Command {
         #[arg(long, default_value = "its runs are one application's")]
         why: String,
         #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
         output: Output,
     },
-    /// Start a study afresh in a new epoch, and remove its pin. Its history is kept.
+    /// Start a study afresh in a new epoch, and remove its pin. Its history is kept; undo goes back.
     #[command(after_help = "Example:\n  io-autotune reset ocean --why \"new file system\"")]
     Reset {
         /// A study's number, or the name of an application that has one study.
@@ -176,7 +353,55 @@ pub(crate) enum Command {
         #[arg(long)]
         why: String,
         #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
         output: Output,
+    },
+    /// What is ordered for more than one study, by whom, why, and until when.
+    #[command(after_help = "Example:\n  io-autotune orders")]
+    Orders {
+        #[command(flatten)]
+        output: ListOutput,
+    },
+    /// Who changed what, when and why; newest first.
+    #[command(after_help = "Example:\n  io-autotune audit --study 12 --by root")]
+    Audit {
+        /// Only this study's.
+        #[arg(long)]
+        study: Option<i64>,
+        /// Only what this user did, by name or uid.
+        #[arg(long, value_parser = uid_of)]
+        by: Option<u32>,
+        /// The newest so many.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        limit: u32,
+        #[command(flatten)]
+        output: ListOutput,
+    },
+    /// Take back a pin, a reset, a freeze or an off, or what ended one, by its line of the audit.
+    #[command(after_help = "Example:\n  io-autotune undo 17 --why \"it was another study\"")]
+    Undo {
+        /// The line's number in `io-autotune audit`.
+        line: i64,
+        /// Why, for the audit table.
+        #[arg(long)]
+        why: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Print a shell's completion of this command.
+    #[command(
+        after_help = "Example:\n  io-autotune completion bash > /usr/share/bash-completion/completions/io-autotune"
+    )]
+    Completion {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a directory.
+    #[command(after_help = "Example:\n  io-autotune man /usr/local/share/man/man1")]
+    Man {
+        /// The directory.
+        directory: PathBuf,
     },
     /// Tune anything outside Slurm: asks and answers are lines of JSON on stdin and stdout.
     #[command(after_help = OPTIMIZE)]
@@ -223,6 +448,72 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+}
+
+/// Which runs, and how they are listed.
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Only this application's.
+    pub(crate) application: Option<String>,
+    /// Only this study's.
+    #[arg(long)]
+    pub(crate) study: Option<i64>,
+    /// Only this accelerator's.
+    #[arg(long)]
+    pub(crate) accelerator: Option<String>,
+    /// Only this user's, by name or uid.
+    #[arg(short, long, value_parser = uid_of)]
+    pub(crate) user: Option<u32>,
+    /// Only runs in this state.
+    #[arg(short, long, value_enum)]
+    pub(crate) state: Option<State>,
+    /// Only those that started then or later: 2026-11-24, 2026-11-24T08:30, today, now-2days.
+    #[arg(short = 'S', long, value_name = "TIME", value_parser = moment)]
+    pub(crate) starttime: Option<Timestamp>,
+    /// Only those that started before then.
+    #[arg(short = 'E', long, value_name = "TIME", value_parser = moment)]
+    pub(crate) endtime: Option<Timestamp>,
+    /// The newest so many, 10,000 at the most.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) limit: u32,
+    /// The columns, with widths if wanted: JobID,Elapsed%10,Change%-40. --helpformat lists them.
+    #[arg(short = 'o', long, value_delimiter = ',')]
+    pub(crate) format: Option<Vec<Wanted>>,
+    /// Names and values with | between them, nothing cut.
+    #[arg(short = 'P', long, conflicts_with_all = ["json", "csv"])]
+    pub(crate) parsable2: bool,
+    /// No header.
+    #[arg(short, long)]
+    pub(crate) noheader: bool,
+    /// List the columns, and do nothing else.
+    #[arg(short = 'e', long)]
+    pub(crate) helpformat: bool,
+    #[command(flatten)]
+    pub(crate) output: ListOutput,
+}
+
+/// A run's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum State {
+    /// Started, or waiting for its verdict.
+    InFlight,
+    /// It counts.
+    Counted,
+    /// Its time limit ended it.
+    Censored,
+    /// It does not count.
+    NotCounted,
+}
+
+impl From<State> for RunState {
+    fn from(state: State) -> Self {
+        match state {
+            State::InFlight => Self::InFlight,
+            State::Counted => Self::Counted,
+            State::Censored => Self::Censored,
+            State::NotCounted => Self::NotCounted,
+        }
+    }
 }
 
 /// Which report, and what of it.
@@ -382,15 +673,6 @@ impl FromStr for Target {
             Ok(study_id) => Self::Study(study_id),
             Err(_) => Self::Application(text.to_owned()),
         })
-    }
-}
-
-fn assignment(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-            Ok((name.to_owned(), value.to_owned()))
-        }
-        _ => Err("write name=value, such as cb_nodes=2".into()),
     }
 }
 

@@ -5,41 +5,48 @@
 mod accelerators;
 mod arguments;
 mod doctor;
+mod manual;
 mod optimize;
+mod people;
 mod render;
 mod report;
 mod rules;
+mod screen;
 mod service;
 mod simulate;
+mod steering;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use io_autotune_protocol::{PinRequest, WhyRequest, block_on, shown_json, shown_lines};
+use io_autotune_protocol::{OrderKind, RunSummary, WhyRequest, block_on, shown_json, shown_lines};
 use io_autotune_simulation::dataset::SpaceFile;
 use io_autotune_simulation::session::Session;
 use serde::Serialize;
 
-use crate::arguments::{Accelerators, Arguments, Command, Rules, Target};
-use crate::service::{CliError, Service};
+use crate::arguments::{Accelerators, Arguments, Command, ListOutput, Rules, Target};
+use crate::render::columns::Columns;
+use crate::render::history::How;
+use crate::screen::Screen;
+use crate::service::{CliError, RunsOf, Service, StudiesOf};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match block_on(run(&arguments)) {
         Ok(Ok(answer)) => print(&answer),
-        Ok(Err(error)) => failed(&error.to_string()),
-        Err(error) => failed(&format!("cannot start: {error}")),
+        Ok(Err(error)) => failed(&error.to_string(), error.status()),
+        Err(error) => failed(&format!("cannot start: {error}"), 1),
     }
 }
 
 #[expect(clippy::print_stderr, reason = "the program's way to fail")]
-fn failed(message: &str) -> ExitCode {
+fn failed(message: &str, status: u8) -> ExitCode {
     eprintln!("io-autotune: {}", shown_lines(message));
-    ExitCode::FAILURE
+    ExitCode::from(status)
 }
 
-/// The output, and whether the exit status is 0.
+/// The output, cleaned of what acts on a terminal, and whether the exit status is 0.
 struct Answer {
     text: String,
     good: bool,
@@ -53,11 +60,8 @@ impl Answer {
 
 fn print(answer: &Answer) -> ExitCode {
     let mut stdout = std::io::stdout().lock();
-    // A file of the report goes elsewhere as it is, to a terminal cleaned as all else.
-    let cleaned = stdout.is_terminal().then(|| shown_lines(&answer.text));
-    let text = cleaned.as_ref().unwrap_or(&answer.text);
     // A pager that was closed early is no failure.
-    let _ = stdout.write_all(text.as_bytes());
+    let _ = stdout.write_all(answer.text.as_bytes());
     if answer.good {
         ExitCode::SUCCESS
     } else {
@@ -67,29 +71,50 @@ fn print(answer: &Answer) -> ExitCode {
 
 async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
     let service = || Service::new(&arguments.config);
+    let screen = Screen::of_stdout();
     match &arguments.command {
         Command::Status {
             application,
             study,
             accelerator,
+            user,
             output,
         } => {
-            let studies = service()?
-                .studies(application.as_deref(), *study, accelerator.as_deref())
-                .await?;
-            output_of(output.json, &studies, |studies| render::studies(studies))
+            let wanted = StudiesOf {
+                application: application.as_deref(),
+                study: *study,
+                accelerator: accelerator.as_deref(),
+                uid: *user,
+            };
+            let studies = service()?.studies(&wanted).await?;
+            listed(output, &studies, render::status::table(&studies), || {
+                render::status::studies(&studies, &screen)
+            })
         }
-        Command::History {
-            application,
-            study,
-            limit,
+        Command::History(wanted) => history(wanted, service, &screen).await,
+        Command::Show { target, output } => {
+            let service = service()?;
+            let detail = service.study(service.resolve(target).await?).await?;
+            let wanted = RunsOf {
+                study: Some(detail.study.study_id),
+                limit: PLOTTED,
+                ..RunsOf::default()
+            };
+            let runs = match output.json || output.csv {
+                true => Vec::new(),
+                false => service.runs(&wanted).await?,
+            };
+            let table = render::show::tested(&detail, usize::MAX);
+            listed(output, &detail, table, || {
+                render::show::show(&detail, &runs, &screen)
+            })
+        }
+        Command::Compare {
+            a,
+            b,
+            studies,
             output,
-        } => {
-            let runs = service()?
-                .runs(application.as_deref(), *study, *limit)
-                .await?;
-            output_of(output.json, &runs, |runs| render::runs(runs))
-        }
+        } => compare(&service()?, [a, b], *studies, output, &screen).await,
         Command::Explain {
             job_id,
             replay: true,
@@ -98,44 +123,146 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             let replays = service()?.replay(*job_id).await?;
             let same = replays.iter().all(|replay| replay.same);
             let answer = output_of(output.json, &replays, |replays| {
-                render::replays(*job_id, replays)
+                shown_lines(&render::replays(*job_id, replays))
             })?;
             Ok(answer.good_if(same))
         }
         Command::Explain { job_id, output, .. } => {
             let details = service()?.explain(*job_id).await?;
-            output_of(output.json, &details, |details| render::explain(details))
+            output_of(output.json, &details, |details| {
+                render::explain(details, &screen)
+            })
         }
         Command::Pin {
-            target,
-            values,
+            words,
+            scope,
+            until,
             why,
+            sure,
             output,
         } => {
-            let values = (!values.is_empty()).then(|| values.iter().cloned().collect());
-            let body = PinRequest {
-                values,
-                why: why.clone(),
-            };
-            steer(&service()?, target, "pin", &body, output.json, "pinned").await
+            let asked = asked(why, sure, output, &screen);
+            steering::pin(&service()?, words, scope, *until, asked).await
         }
         Command::Unpin {
             target,
+            scope,
             why,
+            sure,
             output,
         } => {
-            let body = WhyRequest { why: why.clone() };
-            steer(&service()?, target, "unpin", &body, output.json, "unpinned").await
+            let asked = asked(why, sure, output, &screen);
+            steering::end(&service()?, OrderKind::Pin, target.as_ref(), scope, asked).await
+        }
+        Command::Resume {
+            target,
+            scope,
+            why,
+            sure,
+            output,
+        } => {
+            let asked = asked(why, sure, output, &screen);
+            steering::end(
+                &service()?,
+                OrderKind::Freeze,
+                target.as_ref(),
+                scope,
+                asked,
+            )
+            .await
+        }
+        Command::On {
+            target,
+            scope,
+            why,
+            sure,
+            output,
+        } => {
+            let asked = asked(why, sure, output, &screen);
+            steering::end(&service()?, OrderKind::Off, target.as_ref(), scope, asked).await
+        }
+        Command::Freeze {
+            target,
+            scope,
+            until,
+            why,
+            sure,
+            output,
+        } => {
+            let (target, asked) = (target.as_ref(), asked(why, sure, output, &screen));
+            steering::order(&service()?, OrderKind::Freeze, target, scope, *until, asked).await
+        }
+        Command::Off {
+            target,
+            scope,
+            until,
+            why,
+            sure,
+            output,
+        } => {
+            let (target, asked) = (target.as_ref(), asked(why, sure, output, &screen));
+            steering::order(&service()?, OrderKind::Off, target, scope, *until, asked).await
         }
         Command::Accept {
             target,
             why,
+            sure,
             output,
         } => {
-            let body = WhyRequest { why: why.clone() };
             let done = "accepted: its runs are one application's, however they differ";
-            steer(&service()?, target, "accept", &body, output.json, done).await
+            let asked = asked(why, sure, output, &screen);
+            one_study(&service()?, target, "accept", done, asked).await
         }
+        Command::Reset {
+            target,
+            why,
+            sure,
+            output,
+        } => {
+            let asked = asked(why, sure, output, &screen);
+            let done = "reset: a new epoch is open";
+            one_study(&service()?, target, "reset", done, asked).await
+        }
+        Command::Orders { output } => {
+            let orders = service()?.orders().await?;
+            let table = render::steering::orders(&orders, &screen);
+            let text = table.text(&screen);
+            listed(output, &orders, table, || match orders.is_empty() {
+                true => "nothing is ordered\n".to_owned(),
+                false => text,
+            })
+        }
+        Command::Audit {
+            study,
+            by,
+            limit,
+            output,
+        } => {
+            let lines = service()?.audit(*study, *by, *limit).await?;
+            let table = render::steering::audit(&lines, &screen, true);
+            listed(output, &lines, table, || match lines.is_empty() {
+                true => "nobody has changed anything\n".to_owned(),
+                false => render::steering::audit(&lines, &screen, false).text(&screen),
+            })
+        }
+        Command::Undo { line, why, output } => {
+            let body = WhyRequest { why: why.clone() };
+            let undone = service()?.undo(*line, &body).await?;
+            output_of(output.json, &undone, |undone| {
+                let by = undone
+                    .undone_by
+                    .map_or_else(String::new, |by| format!(" by line {by}"));
+                format!("line {line}, {}, is undone{by}\n", undone.action)
+            })
+        }
+        Command::Completion { shell } => Ok(Answer {
+            text: manual::completion(*shell),
+            good: true,
+        }),
+        Command::Man { directory } => Ok(Answer {
+            text: manual::write(directory)?,
+            good: true,
+        }),
         Command::Optimize {
             space,
             budget,
@@ -161,19 +288,28 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         Command::Report(report) if report.latest => {
             let file = service()?.report(report.file).await?;
             let text = report::show(report, file)?;
+            // A file of the report goes elsewhere as it is.
+            let text = match std::io::stdout().is_terminal() {
+                true => shown_lines(&text),
+                false => text,
+            };
             Ok(Answer { text, good: true })
         }
         Command::Report(report) => Err(report::make(report).into()),
         Command::Accelerators(Accelerators::List { output }) => {
             let list = service()?.accelerators().await?;
-            output_of(output.json, &list, |list| render::accelerators(list))
+            output_of(output.json, &list, |list| {
+                render::accelerators(list, &screen)
+            })
         }
         Command::Accelerators(Accelerators::Show { name, output }) => {
             let detail = service()?.accelerator(name).await?;
-            output_of(output.json, &detail, render::accelerator)
+            output_of(output.json, &detail, |detail| {
+                render::accelerator(detail, &screen)
+            })
         }
         Command::Accelerators(Accelerators::Check { file }) => {
-            let text = accelerators::check(file)?;
+            let text = shown_lines(&accelerators::check(file)?);
             Ok(Answer { text, good: true })
         }
         Command::Rules(Rules::Check {
@@ -187,56 +323,161 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                 None => rules::of_site(&service()?.rules().await?)?,
             };
             let checked = rules::check(&rules, job_names, comment.as_deref());
-            output_of(output.json, &checked, |checked| render::checked(checked))
+            output_of(output.json, &checked, |checked| {
+                render::checked(checked, &screen)
+            })
         }
         Command::Rules(Rules::Try { file, output }) => {
             let rules = rules::read(file)?;
             let trial = rules::trial(&rules, service()?.job_names().await?);
-            output_of(output.json, &trial, render::trial)
+            output_of(output.json, &trial, |trial| render::trial(trial, &screen))
         }
         Command::Doctor { spool_dir, output } => {
             let report = doctor::examine(&arguments.config, spool_dir).await;
             let answer = output_of(output.json, &report, |report| {
-                render::checks(&report.checks)
+                shown_lines(&render::checks(&report.checks))
             })?;
             Ok(answer.good_if(!report.has_failed()))
-        }
-        Command::Reset {
-            target,
-            why,
-            output,
-        } => {
-            let body = WhyRequest { why: why.clone() };
-            steer(
-                &service()?,
-                target,
-                "reset",
-                &body,
-                output.json,
-                "reset: a new epoch is open",
-            )
-            .await
         }
     }
 }
 
-async fn steer<B: Serialize>(
+/// Runs that a plot shows.
+const PLOTTED: u32 = 1000;
+
+fn asked<'a>(
+    why: &'a str,
+    sure: &'a arguments::Sure,
+    output: &'a arguments::Output,
+    screen: &'a Screen,
+) -> steering::Asked<'a> {
+    steering::Asked {
+        why,
+        sure,
+        output,
+        screen,
+    }
+}
+
+async fn one_study(
     service: &Service,
     target: &Target,
     action: &str,
-    body: &B,
-    json: bool,
     done: &str,
+    asked: steering::Asked<'_>,
 ) -> Result<Answer, CliError> {
     let study_id = service.resolve(target).await?;
-    let study = service.steer(study_id, action, body).await?;
-    output_of(json, &study, |study| {
-        format!("study {study_id}: {done}\n\n{}", render::study(study))
+    let body = WhyRequest {
+        why: asked.why.to_owned(),
+    };
+    steering::one(service, study_id, action, &body, done, asked).await
+}
+
+async fn history(
+    asked: &arguments::History,
+    service: impl Fn() -> Result<Service, CliError>,
+    screen: &Screen,
+) -> Result<Answer, CliError> {
+    if asked.helpformat {
+        return Ok(Answer {
+            text: format!("{}\n", render::history::fields_listed()),
+            good: true,
+        });
+    }
+    let wanted = RunsOf {
+        application: asked.application.as_deref(),
+        study: asked.study,
+        accelerator: asked.accelerator.as_deref(),
+        uid: asked.user,
+        state: asked.state.map(Into::into),
+        since: asked.starttime,
+        until: asked.endtime,
+        limit: asked.limit,
+    };
+    let runs = service()?.runs(&wanted).await?;
+    let exact = How {
+        screen,
+        exact: true,
+    };
+    let format = asked.format.as_deref();
+    if asked.parsable2 {
+        let list = render::history::columns(&runs, format, exact);
+        return Ok(Answer {
+            text: list.without_header(asked.noheader).parsable(),
+            good: true,
+        });
+    }
+    let all = render::history::all_fields();
+    let table = render::history::columns(&runs, Some(format.unwrap_or(&all)), exact);
+    listed(&asked.output, &runs, table, || {
+        if format.is_none() && !asked.noheader {
+            return render::history::runs(&runs, screen);
+        }
+        let how = How {
+            screen,
+            exact: false,
+        };
+        let list = render::history::columns(&runs, format, how);
+        list.without_header(asked.noheader).text(screen)
     })
 }
 
-/// The one way from an answer to text: names, reasons and messages are of other people.
-fn output_of<T: Serialize>(
+async fn compare(
+    service: &Service,
+    names: [&String; 2],
+    studies: bool,
+    output: &ListOutput,
+    screen: &Screen,
+) -> Result<Answer, CliError> {
+    let jobs = names.map(|name| name.parse::<u32>().ok());
+    if let ([Some(a), Some(b)], false) = (jobs, studies) {
+        let (a, b) = (
+            last_launch(service, a).await?,
+            last_launch(service, b).await?,
+        );
+        let table = render::compare::runs(&a, &b);
+        let text = table.text(screen);
+        return listed(output, &[a, b], table, || {
+            format!("{text}\nTwo runs differ by chance too: `io-autotune show` has all runs.\n")
+        });
+    }
+    let mut found = Vec::new();
+    for name in names {
+        let target = name.parse().unwrap_or(Target::Application(name.clone()));
+        found.push(service.study(service.resolve(&target).await?).await?.study);
+    }
+    let table = render::compare::studies(&found[0], &found[1]);
+    let text = table.text(screen);
+    listed(output, &found, table, || text)
+}
+
+/// A job's last launch.
+async fn last_launch(service: &Service, job_id: u32) -> Result<RunSummary, CliError> {
+    let launches = service.explain(job_id).await?;
+    let last = launches.into_iter().next_back();
+    last.map(|detail| detail.run)
+        .ok_or_else(|| CliError::Usage(format!("job {job_id} has no run")))
+}
+
+/// A list as JSON, as comma-separated values, or for people.
+fn listed<T: Serialize + ?Sized>(
+    output: &ListOutput,
+    value: &T,
+    table: Columns,
+    text: impl FnOnce() -> String,
+) -> Result<Answer, CliError> {
+    if output.csv {
+        return Ok(Answer {
+            text: table.csv()?,
+            good: true,
+        });
+    }
+    output_of(output.json, value, |_| text())
+}
+
+/// From an answer to text. What is rendered for people is clean already: names, reasons and messages
+/// are of other people, and colour is ours.
+fn output_of<T: Serialize + ?Sized>(
     json: bool,
     value: &T,
     render: impl FnOnce(&T) -> String,
@@ -244,7 +485,7 @@ fn output_of<T: Serialize>(
     let text = if json {
         shown_json(&(serde_json::to_string_pretty(value)? + "\n"))
     } else {
-        shown_lines(&render(value))
+        render(value)
     };
     Ok(Answer { text, good: true })
 }
@@ -254,11 +495,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_have_written_reaches_no_terminal_as_it_is() {
+    fn what_others_have_written_is_escaped_in_json() {
         let why = "fine\u{1b}[2J \u{202e}gnp.exe\u{200b}\u{2066}".to_owned();
         let said = WhyRequest { why };
-        let text = output_of(false, &said, |said| format!("why  {}\n", said.why));
-        assert_eq!(text.unwrap().text, "why  fine?[2J ?gnp.exe??\n");
         let json = output_of(true, &said, |_| String::new()).unwrap().text;
         assert!(json.is_ascii() && json.contains("\\u202e"), "{json}");
         let read: WhyRequest = serde_json::from_str(&json).unwrap();

@@ -2,18 +2,23 @@
 
 mod accelerators;
 mod checks;
+pub(crate) mod columns;
+pub(crate) mod compare;
+pub(crate) mod history;
 mod measures;
 mod replay;
 mod rules;
+pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod steering;
+mod units;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use comfy_table::{CellAlignment, Table, presets};
 use io_autotune_model::{Gain, GainVerdict, Parametrization};
 use io_autotune_protocol::{
-    Applied, Elapsed, FinishRequest, GainSummary, Request, RunDetail, RunState, RunSummary,
-    StudySummary,
+    Applied, Elapsed, FinishRequest, Request, RunDetail, RunState, RunSummary, StudySummary,
+    shown_lines,
 };
 
 use serde::Deserialize;
@@ -23,200 +28,7 @@ pub(crate) use checks::checks;
 pub(crate) use replay::replays;
 pub(crate) use rules::{checked, trial};
 
-/// One study in full, several as a list.
-pub(crate) fn studies(studies: &[StudySummary]) -> String {
-    match studies {
-        [] => "no studies yet: submit a job with `sbatch --io-autotune`\n".to_owned(),
-        [one] => study(one),
-        several => list(several),
-    }
-}
-
-fn list(studies: &[StudySummary]) -> String {
-    let mut table = table(&[
-        "study",
-        "application",
-        "user",
-        "accelerator",
-        "context",
-        "phase",
-        "explored",
-        "default",
-        "tuned",
-        "gain",
-    ]);
-    for study in studies {
-        table.add_row([
-            study.study_id.to_string(),
-            study.application.clone(),
-            user(study),
-            study.accelerator.clone(),
-            context(study),
-            phase(study),
-            format!("{}/{}", study.explored.0, study.explored.1),
-            mean(study.control.or(study.default).as_ref()),
-            mean(study.tuned.as_ref()),
-            study
-                .gain
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), short_gain),
-        ]);
-    }
-    for column in [0, 6, 7, 8, 9] {
-        right(&mut table, column);
-    }
-    let mut text = format!(
-        "{table}\n\nElapsed in seconds, means. `io-autotune status --study N` shows one in full.\n"
-    );
-    for study in studies {
-        for warning in &study.warnings {
-            text.push_str(&format!("warning: study {}: {warning}\n", study.study_id));
-        }
-    }
-    text
-}
-
-pub(crate) fn study(study: &StudySummary) -> String {
-    let mut text = format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\n\n",
-        study.application,
-        user(study),
-        study.accelerator,
-        context(study),
-        study.study_id,
-        study.epoch,
-        match study.epoch {
-            1 => String::new(),
-            _ => format!(
-                "opened       {}\n",
-                opened(study.opened.at.strftime("%F %T"), &study.opened.why)
-            ),
-        },
-        phase(study),
-        study.progress(),
-        study.counted,
-        study.not_counted,
-        study.in_flight,
-    );
-    let mut table = table(&["", "n", "elapsed (s)", "95 % interval", "which runs"]);
-    let mut row = |name: &str, elapsed: &Option<Elapsed>, which: &str| {
-        if let Some(elapsed) = elapsed {
-            table.add_row([
-                name.to_owned(),
-                elapsed.n.to_string(),
-                format!("{:.3}", elapsed.mean),
-                elapsed.interval.map_or_else(
-                    || "-".into(),
-                    |(low, high)| format!("{low:.3} .. {high:.3}"),
-                ),
-                which.to_owned(),
-            ]);
-        }
-    };
-    if study.tuned.is_some() || study.control.is_some() {
-        row(
-            "default",
-            &study.control,
-            "control runs, interleaved since the choice",
-        );
-        row("tuned", &study.tuned, "runs made after the choice");
-    } else {
-        row("default", &study.default, "all runs of the default so far");
-    }
-    for column in [1, 2, 3] {
-        right(&mut table, column);
-    }
-    if table.row_count() > 0 {
-        text.push_str(&format!("{table}\n\n"));
-    }
-    text.push_str(&format!(
-        "gain         {}\nchosen       {}\nwhy          {}\n",
-        study.assessment.as_ref().map_or_else(
-            || "not said: the service is older than this command".to_owned(),
-            |assessment| long_gain(&assessment.gain)
-        ),
-        match &study.recommended {
-            None => "nothing yet".to_owned(),
-            Some(_) => differing(&study.differs),
-        },
-        study.why
-    ));
-    if let Some(pin) = &study.pin {
-        text.push_str(&format!(
-            "pinned       {} (by uid {}, {}: {})\n",
-            pin.parametrization, pin.uid, pin.at, pin.why
-        ));
-    }
-    for one in &study.quarantined {
-        text.push_str(&format!(
-            "quarantined  {}: {}\n",
-            differing(&one.differs),
-            one.why
-        ));
-    }
-    for warning in &study.warnings {
-        text.push_str(&format!("warning      {warning}\n"));
-    }
-    text
-}
-
-/// Runs, one a line.
-pub(crate) fn runs(runs: &[RunSummary]) -> String {
-    if runs.is_empty() {
-        return "no runs yet: submit a job with `sbatch --io-autotune`\n".to_owned();
-    }
-    let mut table = table(&[
-        "job",
-        "started",
-        "application",
-        "study",
-        "epoch",
-        "phase",
-        "role",
-        "elapsed (s)",
-        "counts",
-        "differs from the default",
-    ]);
-    for run in runs {
-        table.add_row([
-            job(run),
-            run.started_at.strftime("%F %T").to_string(),
-            run.application.clone(),
-            run.study_id.to_string(),
-            run.epoch.to_string(),
-            run.phase.to_string(),
-            run.role.map_or_else(|| "-".into(), |role| role.to_string()),
-            elapsed(run).unwrap_or_else(|| "-".into()),
-            counts(run),
-            told(run.differs.as_ref().map(differing)),
-        ]);
-    }
-    right(&mut table, 7);
-    let quarantined: BTreeSet<String> = runs
-        .iter()
-        .filter_map(|run| {
-            let why = run.quarantined.as_ref()?;
-            let what = differing(run.differs.as_ref()?);
-            Some(format!(
-                "quarantined: study {}: {what}: {why}\n",
-                run.study_id
-            ))
-        })
-        .collect();
-    let mut text = format!("{table}\n");
-    // Later epochs are listed once, below the runs.
-    let later: BTreeMap<(i64, i32), &RunSummary> = runs
-        .iter()
-        .filter(|run| run.epoch > 1)
-        .map(|run| ((run.study_id, run.epoch), run))
-        .collect();
-    for ((study, epoch), run) in later {
-        let opened = opened(run.epoch_opened_at.strftime("%F %T"), &run.epoch_opened_why);
-        text.push_str(&format!("study {study}, epoch {epoch}: opened {opened}\n"));
-    }
-    text.extend(quarantined);
-    text
-}
+use crate::screen::Screen;
 
 /// In the place of what would tell a run's label before the run has ended.
 const UNTOLD: &str = "told once it has ended";
@@ -229,12 +41,10 @@ fn opened(at: impl Display, why: &str) -> String {
     format!("{at}: {why}")
 }
 
-pub(crate) fn explain(details: &[RunDetail]) -> String {
-    details
-        .iter()
-        .map(explain_one)
-        .collect::<Vec<_>>()
-        .join("\n")
+/// Every launch of a job in full.
+pub(crate) fn explain(details: &[RunDetail], screen: &Screen) -> String {
+    let launches = details.iter().map(|detail| explain_one(detail, screen));
+    shown_lines(&launches.collect::<Vec<_>>().join("\n"))
 }
 
 /// What the nodes read back, a line each.
@@ -285,7 +95,7 @@ fn named(request: Option<&Request>) -> String {
     }
 }
 
-fn explain_one(detail: &RunDetail) -> String {
+fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
     let run = &detail.run;
     let applied = match &run.applied {
         None if run.role.is_none() => UNTOLD.to_owned(),
@@ -300,13 +110,15 @@ fn explain_one(detail: &RunDetail) -> String {
         }
         Some(Applied::Incomplete { detail }) => format!("not everywhere: {detail}"),
     };
-    let elapsed = elapsed(run).map_or_else(|| "unknown".into(), |seconds| format!("{seconds} s"));
+    let spread = detail.expected.and_then(|expected| spread(&expected));
+    let elapsed = elapsed(run, spread);
+    let elapsed = elapsed.map_or_else(|| "unknown".into(), |seconds| format!("{seconds} s"));
     let verdict = run
         .verdict
         .as_deref()
         .unwrap_or("waits for its report or for Slurm's word");
     let mut text = format!(
-        "job          {} (cluster {}, node {})\nstudy        {}, epoch {}, application {}\n{}{}phase, role  {}, {}\ngiven        {}\nbecause      {}\napplied      {applied}\nended        {}, elapsed {elapsed}\ncounts       {}: {verdict}\n",
+        "job          {} (cluster {}, node {})\nstudy        {}, epoch {}, application {}\n{}{}phase, role  {}, {}\ngiven        {}\nbecause      {}\napplied      {applied}\nended        {}, elapsed {elapsed}\n{}counts       {}: {verdict}\n",
         job(run),
         run.cluster,
         run.node,
@@ -318,7 +130,7 @@ fn explain_one(detail: &RunDetail) -> String {
             1 => String::new(),
             _ => format!(
                 "opened       {}\n",
-                opened(run.epoch_opened_at.strftime("%F %T"), &run.epoch_opened_why)
+                opened(screen.exact(run.epoch_opened_at), &run.epoch_opened_why)
             ),
         },
         run.phase,
@@ -326,6 +138,7 @@ fn explain_one(detail: &RunDetail) -> String {
         told(run.parametrization.as_ref().map(ToString::to_string)),
         because(run),
         run.outcome.as_deref().unwrap_or("not known yet"),
+        expected(detail).map_or_else(String::new, |line| format!("expected     {line}\n")),
         counts(run),
     );
     let did = measures::measures(&run.measures, run.elapsed);
@@ -358,6 +171,37 @@ fn explain_one(detail: &RunDetail) -> String {
     text
 }
 
+/// The standard deviation of the runs behind a mean, as its interval tells it.
+#[expect(clippy::cast_precision_loss, reason = "a number of runs")]
+fn spread(elapsed: &Elapsed) -> Option<f64> {
+    let (low, high) = elapsed.interval?;
+    // Student's t is near 2 but for few runs; the decimals need no more.
+    Some((high - low) / 4.0 * (elapsed.n as f64).sqrt())
+}
+
+/// What was expected of a run against what it took, if anything was.
+fn expected(detail: &RunDetail) -> Option<String> {
+    let of = |one: &Elapsed| {
+        let runs = if one.n == 1 { "run" } else { "runs" };
+        format!("{} s ({} {runs} before it)", status::mean(one), one.n)
+    };
+    let is_default = detail.run.differs.as_ref()?.0.is_empty();
+    let mut line = match &detail.expected {
+        Some(expected) => of(expected),
+        None => "nothing: no run of it had counted before".to_owned(),
+    };
+    if let (Some(expected), Some(took)) = (&detail.expected, detail.run.elapsed)
+        && detail.run.state != RunState::Censored
+    {
+        let percent = 100.0 * (took / expected.mean - 1.0);
+        line.push_str(&format!("; it took {percent:+.1} %"));
+    }
+    if let (Some(default), false) = (&detail.default_then, is_default) {
+        line.push_str(&format!("; the default {}", of(default)));
+    }
+    Some(line)
+}
+
 fn because(run: &RunSummary) -> String {
     match (&run.reason, run.role) {
         (Some(reason), _) => reason.clone(),
@@ -365,20 +209,6 @@ fn because(run: &RunSummary) -> String {
         (None, Some(_)) => {
             "told once the runs that were in flight at its start have ended".to_owned()
         }
-    }
-}
-
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_header(header);
-    table
-}
-
-fn right(table: &mut Table, column: usize) {
-    if let Some(column) = table.column_mut(column) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
 }
 
@@ -414,11 +244,11 @@ fn launch(job_id: u32, restart_count: u32) -> String {
 }
 
 /// Seconds; of a censored run a lower bound.
-fn elapsed(run: &RunSummary) -> Option<String> {
-    let seconds = run.elapsed?;
+fn elapsed(run: &RunSummary, spread: Option<f64>) -> Option<String> {
+    let seconds = units::seconds(run.elapsed?, spread);
     Some(match run.state {
-        RunState::Censored => format!("at least {seconds:.3}"),
-        _ => format!("{seconds:.3}"),
+        RunState::Censored => format!("at least {seconds}"),
+        _ => seconds,
     })
 }
 
@@ -436,19 +266,6 @@ fn differing(differs: &Parametrization) -> String {
         "the default".to_owned()
     } else {
         differs.to_string()
-    }
-}
-
-fn mean(elapsed: Option<&Elapsed>) -> String {
-    elapsed.map_or_else(|| "-".to_owned(), |elapsed| format!("{:.3}", elapsed.mean))
-}
-
-fn short_gain(gain: &GainSummary) -> String {
-    let percent = format!("{:.1} %", gain.gain * 100.0);
-    if gain.resolved {
-        percent
-    } else {
-        format!("({percent})")
     }
 }
 
@@ -495,6 +312,14 @@ mod tests {
 
     use super::*;
 
+    fn runs(list: &[RunSummary]) -> String {
+        history::runs(list, &Screen::plain())
+    }
+
+    fn explain(details: &[RunDetail]) -> String {
+        super::explain(details, &Screen::plain())
+    }
+
     fn gain(verdict: GainVerdict, share: f64, low: f64, high: f64) -> Gain {
         Gain {
             verdict,
@@ -525,26 +350,25 @@ mod tests {
         );
         let loss = gain(GainVerdict::Slower, -0.2, -0.3, -0.1);
         assert!(long_gain(&loss).starts_with("a loss: 20.0 % more time"));
-        let short = |gain: &Gain| short_gain(&GainSummary::of(gain).unwrap());
-        assert_eq!(short(&unsure), "(5.0 %)");
-        assert_eq!(short(&loss), "-20.0 %");
         let unknown = Gain {
             share: None,
             ..unsure
         };
-        assert_eq!(GainSummary::of(&unknown), None);
         assert_eq!(
             long_gain(&unknown),
             "not yet known: The interval includes no effect."
         );
     }
 
-    fn run(state: RunState) -> RunSummary {
+    pub(super) fn run(state: RunState) -> RunSummary {
         RunSummary {
             run_id: 17,
             study_id: 3,
             application: "ocean".to_owned(),
             uid: 1000,
+            user: Some("alice".to_owned()),
+            accelerator: "romio".to_owned(),
+            nodes: Some(2),
             epoch: 1,
             epoch_opened_at: jiff::Timestamp::UNIX_EPOCH,
             epoch_opened_why: "first run".to_owned(),
@@ -575,15 +399,17 @@ mod tests {
         let mut later = run(RunState::Counted);
         later.epoch = 2;
         later.epoch_opened_why = "drift: tuned runs took 10 s and take 20 s since".to_owned();
-        let told = "1970-01-01 00:00:00: drift: tuned runs took 10 s and take 20 s since";
+        let told = "1970-01-01T00:00:00: drift: tuned runs took 10 s and take 20 s since";
         let text = runs(&[run(RunState::Counted), later.clone(), later.clone()]);
-        let line = format!("study 3, epoch 2: opened {told}\n");
-        assert_eq!(text.matches(&line).count(), 1, "{text}");
+        let line = "study 3, epoch 2: opened 01-01 00:00: drift: tuned runs took 10 s and take 20 s since\n";
+        assert_eq!(text.matches(line).count(), 1, "{text}");
         assert!(!text.contains("first run"), "{text}");
         let detail = |run| RunDetail {
             run,
             request: None,
             suggestion: serde_json::Value::Null,
+            expected: None,
+            default_then: None,
             delivery: Some(Delivery::default()),
             reports: Vec::new(),
             findings: Vec::new(),
@@ -631,6 +457,8 @@ mod tests {
             run: run(RunState::Censored),
             request: Some("name=nf-A_%281%29,mode=tune".parse().unwrap()),
             suggestion: serde_json::Value::Null,
+            expected: None,
+            default_then: None,
             delivery: Some(Delivery::default()),
             reports: Vec::new(),
             findings: vec![about(None), about(Some(of_another))],
@@ -646,7 +474,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("ended        TIMEOUT, elapsed at least 60.000 s\n"),
+            text.contains("ended        TIMEOUT, elapsed at least 60.0 s\n"),
             "{text}"
         );
         assert!(
@@ -654,8 +482,8 @@ mod tests {
             "{text}"
         );
         let text = runs(&[run(RunState::Censored), run(RunState::Counted)]);
-        assert_eq!(text.matches("at least 60.000").count(), 1);
-        assert_eq!(text.matches("60.000").count(), 2);
+        assert_eq!(text.matches("at least 60.0").count(), 1);
+        assert_eq!(text.matches("60.0").count(), 2);
     }
 
     #[test]
@@ -675,6 +503,8 @@ mod tests {
             run,
             request: None,
             suggestion: serde_json::Value::Null,
+            expected: None,
+            default_then: None,
             delivery: None,
             reports: Vec::new(),
             findings: vec![Finding {
@@ -728,7 +558,7 @@ mod tests {
 
     #[test]
     fn an_empty_answer_says_what_to_do() {
-        assert!(studies(&[]).contains("sbatch --io-autotune"));
+        assert!(status::studies(&[], &Screen::plain()).contains("sbatch --io-autotune"));
         assert!(runs(&[]).contains("sbatch --io-autotune"));
     }
 }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use io_autotune_catalogue::RulesError;
 use io_autotune_protocol::{
-    AcceleratorDetail, AcceleratorSummary, ApplicationRules, Call, Client, ClientConfig,
-    ClientError, ConfigError, Diagnosis, JobNames, Method, Replay, ReportFile, ReportFileName,
-    RunDetail, RunSummary, StudySummary,
+    AcceleratorDetail, AcceleratorSummary, ApplicationRules, AuditLine, Call, Client, ClientConfig,
+    ClientError, ConfigError, Diagnosis, JobNames, Method, OrderAnswer, OrderRequest, OrderSummary,
+    Replay, ReportFile, ReportFileName, RunDetail, RunState, RunSummary, StudyDetail, StudySummary,
+    WhyRequest,
 };
 use io_autotune_simulation::dataset::DatasetError;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -53,6 +55,12 @@ pub(crate) enum CliError {
     Report(#[from] ReportError),
     #[error(transparent)]
     Simulate(#[from] SimulateError),
+    #[error("the answer cannot be printed: {0}")]
+    Csv(#[from] csv::Error),
+    #[error("{0}")]
+    Usage(String),
+    #[error("nothing was changed: {0} would; add --yes to do it without a question")]
+    NotSure(String),
     #[error("application {0:?} has no study that you may see; `io-autotune status` lists them")]
     NoStudy(String),
     #[error(
@@ -61,11 +69,48 @@ pub(crate) enum CliError {
     SeveralStudies { name: String, numbers: String },
 }
 
+/// Which studies are wanted. `None`: any.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StudiesOf<'a> {
+    pub(crate) application: Option<&'a str>,
+    pub(crate) study: Option<i64>,
+    pub(crate) accelerator: Option<&'a str>,
+    pub(crate) uid: Option<u32>,
+}
+
+/// Which runs are wanted. `None`: any.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RunsOf<'a> {
+    pub(crate) application: Option<&'a str>,
+    pub(crate) study: Option<i64>,
+    pub(crate) accelerator: Option<&'a str>,
+    pub(crate) uid: Option<u32>,
+    pub(crate) state: Option<RunState>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
+    /// The newest so many.
+    pub(crate) limit: u32,
+}
+
 /// Far above any list that the service answers with, in bytes.
 const LISTS: usize = 64 * 1024 * 1024;
 
 pub(crate) struct Service {
     client: Client,
+}
+
+impl CliError {
+    /// The exit status, as the man page lists them.
+    pub(crate) fn status(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::NotSure(_) => 2,
+            Self::Config(_) => 3,
+            Self::Client(ClientError::Refused { status, .. }) if *status < 500 => 4,
+            Self::Client(_) => 3,
+            Self::NoStudy(_) | Self::SeveralStudies { .. } => 4,
+            _ => 1,
+        }
+    }
 }
 
 impl Service {
@@ -81,18 +126,18 @@ impl Service {
 
     pub(crate) async fn studies(
         &self,
-        application: Option<&str>,
-        study: Option<i64>,
-        accelerator: Option<&str>,
+        wanted: &StudiesOf<'_>,
     ) -> Result<Vec<StudySummary>, CliError> {
-        let study = study.map(|study| study.to_string());
+        let study = wanted.study.map(|study| study.to_string());
+        let uid = wanted.uid.map(|uid| uid.to_string());
         let mut studies: Vec<StudySummary> = Vec::new();
         loop {
             let after = studies.last().map(|last| last.study_id.to_string());
             let query = query(&[
-                ("app", application),
+                ("app", wanted.application),
                 ("study", study.as_deref()),
-                ("accelerator", accelerator),
+                ("accelerator", wanted.accelerator),
+                ("uid", uid.as_deref()),
                 ("after", after.as_deref()),
                 ("limit", Some(&STUDIES_PAGE.to_string())),
             ]);
@@ -106,30 +151,33 @@ impl Service {
         }
     }
 
-    pub(crate) async fn runs(
-        &self,
-        application: Option<&str>,
-        study: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<RunSummary>, CliError> {
-        let study = study.map(|study| study.to_string());
+    pub(crate) async fn runs(&self, wanted: &RunsOf<'_>) -> Result<Vec<RunSummary>, CliError> {
+        let study = wanted.study.map(|study| study.to_string());
+        let uid = wanted.uid.map(|uid| uid.to_string());
+        let since = wanted.since.map(|at| at.to_string());
+        let until = wanted.until.map(|at| at.to_string());
         // The newest page comes first; each page is oldest first.
         let mut runs: VecDeque<RunSummary> = VecDeque::new();
         loop {
-            let left = (limit as usize).saturating_sub(runs.len());
-            let (wanted, before) = (
+            let left = (wanted.limit as usize).saturating_sub(runs.len());
+            let (most, before) = (
                 left.min(RUNS_PAGE),
                 runs.front().map(|oldest| oldest.run_id.to_string()),
             );
             let query = query(&[
-                ("app", application),
+                ("app", wanted.application),
                 ("study", study.as_deref()),
+                ("accelerator", wanted.accelerator),
+                ("uid", uid.as_deref()),
+                ("state", wanted.state.map(RunState::word)),
+                ("since", since.as_deref()),
+                ("until", until.as_deref()),
                 ("before", before.as_deref()),
-                ("limit", Some(&wanted.to_string())),
+                ("limit", Some(&most.to_string())),
             ]);
             let is_first = runs.is_empty();
             let page: Vec<RunSummary> = self.page(&format!("/v1/runs{query}"), is_first).await?;
-            let is_last = page.len() < wanted || page.len() >= left;
+            let is_last = page.len() < most || page.len() >= left;
             for run in page.into_iter().rev() {
                 runs.push_front(run);
             }
@@ -178,13 +226,76 @@ impl Service {
         action: &str,
         body: &B,
     ) -> Result<StudySummary, CliError> {
-        let path = format!("/v1/studies/{study_id}/{action}");
         // A reset that is carried out twice would open two epochs.
+        self.post(&format!("/v1/studies/{study_id}/{action}"), body, false)
+            .await
+    }
+
+    pub(crate) async fn study(&self, study_id: i64) -> Result<StudyDetail, CliError> {
+        self.get(&format!("/v1/studies/{study_id}")).await
+    }
+
+    pub(crate) async fn orders(&self) -> Result<Vec<OrderSummary>, CliError> {
+        self.get("/v1/orders").await
+    }
+
+    /// Gives an order, or ends one. A dry run changes nothing.
+    pub(crate) async fn order(
+        &self,
+        request: &OrderRequest,
+        ends: bool,
+    ) -> Result<OrderAnswer, CliError> {
+        let path = if ends { "/v1/orders/end" } else { "/v1/orders" };
+        self.post(path, request, request.dry_run).await
+    }
+
+    pub(crate) async fn audit(
+        &self,
+        study: Option<i64>,
+        by: Option<u32>,
+        limit: u32,
+    ) -> Result<Vec<AuditLine>, CliError> {
+        let (study, by) = (
+            study.map(|id| id.to_string()),
+            by.map(|uid| uid.to_string()),
+        );
+        let mut lines: Vec<AuditLine> = Vec::new();
+        loop {
+            let left = (limit as usize).saturating_sub(lines.len());
+            let most = left.min(RUNS_PAGE);
+            let before = lines.last().map(|last| last.audit_id.to_string());
+            let query = query(&[
+                ("study", study.as_deref()),
+                ("by", by.as_deref()),
+                ("before", before.as_deref()),
+                ("limit", Some(&most.to_string())),
+            ]);
+            let is_first = lines.is_empty();
+            let page: Vec<AuditLine> = self.page(&format!("/v1/audit{query}"), is_first).await?;
+            let is_last = page.len() < most || page.len() >= left;
+            lines.extend(page);
+            if is_last {
+                return Ok(lines);
+            }
+        }
+    }
+
+    pub(crate) async fn undo(&self, line: i64, body: &WhyRequest) -> Result<AuditLine, CliError> {
+        self.post(&format!("/v1/audit/{line}/undo"), body, false)
+            .await
+    }
+
+    async fn post<B: Serialize, A: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+        idempotent: bool,
+    ) -> Result<A, CliError> {
         let call = Call {
             method: Method::Post,
-            path: &path,
+            path,
             body: Some(body),
-            idempotent: false,
+            idempotent,
         };
         Ok(self.client.call(call, DEADLINE).await?)
     }
@@ -194,7 +305,11 @@ impl Service {
             Target::Study(study_id) => return Ok(*study_id),
             Target::Application(name) => name,
         };
-        let studies = self.studies(Some(name), None, None).await?;
+        let of_name = StudiesOf {
+            application: Some(name),
+            ..StudiesOf::default()
+        };
+        let studies = self.studies(&of_name).await?;
         match studies.as_slice() {
             [] => Err(CliError::NoStudy(name.clone())),
             [one] => Ok(one.study_id),

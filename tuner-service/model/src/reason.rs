@@ -225,6 +225,8 @@ pub enum Reason {
     Pinned,
     /// Nothing is applied; the run is only measured.
     Observe,
+    /// Its tuning is turned off.
+    Off,
     /// Nothing is applied, because the study's work is mixed.
     Mixed {
         /// The coefficient of variation of the latest runs of the default.
@@ -635,6 +637,9 @@ impl fmt::Display for Reason {
             }
             Reason::Pinned => f.write_str("the study is pinned to this parametrization"),
             Reason::Observe => f.write_str("observed only: nothing is applied"),
+            Reason::Off => {
+                f.write_str("its tuning is turned off: nothing is applied until `io-autotune on`")
+            }
             Reason::Mixed {
                 cv,
                 runs,

@@ -646,6 +646,54 @@ pub struct PinSummary {
     pub at: Timestamp,
     /// Why.
     pub why: String,
+    /// It is in force before; null: until it is unpinned.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub until: Option<Timestamp>,
+}
+
+/// The expected time that exploring has cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RegretSummary {
+    /// In runs of the default.
+    pub runs: f64,
+    /// The budget by now, in runs of the default.
+    pub budget: f64,
+    /// In node-seconds; null before a run of the default has counted.
+    pub node_seconds: Option<f64>,
+}
+
+/// A parametrization's runs in an epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TestedSummary {
+    /// The parametrization.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub parametrization: Parametrization,
+    /// The values that differ from the default.
+    #[schema(value_type = BTreeMap<String, serde_json::Value>)]
+    pub differs: Parametrization,
+    /// Its counted runs; null before one has counted.
+    pub elapsed: Option<Elapsed>,
+    /// Runs that a time limit ended.
+    pub censored: u64,
+    /// Runs that failed under it.
+    pub failed: u64,
+    /// Why it is quarantined, if it is.
+    pub quarantined: Option<String>,
+}
+
+/// `GET /v1/studies/{id}`: a study with its space and all that it has tested.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StudyDetail {
+    /// The study.
+    pub study: StudySummary,
+    /// The epoch's space, as in the catalogue file.
+    #[schema(value_type = serde_json::Value)]
+    pub space: Space,
+    /// How many parametrizations the space has, or at least so many.
+    pub size: u64,
+    /// The quickest mean first, and those without a counted run last.
+    pub tested: Vec<TestedSummary>,
 }
 
 /// A parametrization that is not run again, because jobs fail under it.
@@ -726,6 +774,15 @@ pub struct StudySummary {
     pub why: String,
     /// Set while the study is pinned.
     pub pin: Option<PinSummary>,
+    /// What every run gets by an order: `off`, `pinned` or `frozen`; null if nothing is ordered.
+    #[serde(default)]
+    pub ordered: Option<String>,
+    /// What exploring has cost in the epoch. Null from a service before 0.3.
+    #[serde(default)]
+    pub regret: Option<RegretSummary>,
+    /// The epoch's runs that were started in the last seven days.
+    #[serde(default)]
+    pub lately: i64,
     /// The parametrizations that are quarantined in the epoch.
     #[serde(default)]
     pub quarantined: Vec<QuarantineSummary>,
@@ -762,6 +819,19 @@ pub enum RunState {
     NotCounted,
 }
 
+impl RunState {
+    /// As the API and the database spell it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::InFlight => "in_flight",
+            Self::Counted => "counted",
+            Self::Censored => "censored",
+            Self::NotCounted => "not_counted",
+        }
+    }
+}
+
 /// A run as `history` shows it. Whether a settled study's run is a control run is drawn at its start
 /// and told once it has ended, for who knows may cancel it: until then what tells it is null, for
 /// all but admins.
@@ -775,6 +845,15 @@ pub struct RunSummary {
     pub application: String,
     /// The owner.
     pub uid: u32,
+    /// The owner's login name, if known.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// The accelerator. Empty from a service before 0.3.
+    #[serde(default)]
+    pub accelerator: String,
+    /// How many nodes it had, if known.
+    #[serde(default)]
+    pub nodes: Option<u32>,
     /// The epoch, from 1.
     pub epoch: i32,
     /// When the epoch was opened, by the database's clock.
@@ -843,6 +922,13 @@ pub struct RunDetail {
     /// The inputs of the suggestion: seed, settings, engine version, runs in flight. Null: like its
     /// reason.
     pub suggestion: serde_json::Value,
+    /// What was expected of it at its start: the counted runs of its parametrization by then. Null:
+    /// there were none, or like its reason.
+    #[serde(default)]
+    pub expected: Option<Elapsed>,
+    /// The counted runs of the default by then; like `expected`.
+    #[serde(default)]
+    pub default_then: Option<Elapsed>,
     /// How the parametrization was delivered. Null: told once the run has ended.
     pub delivery: Option<Delivery>,
     /// The node reports, as received; none as long as its role is null.
@@ -859,7 +945,146 @@ pub struct PinRequest {
     /// Values as text, by parameter; other parameters keep the default. Absent: the recommendation.
     #[serde(default)]
     pub values: Option<BTreeMap<String, String>>,
+    /// It is in force before; absent: until the study is unpinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub until: Option<Timestamp>,
     /// Why, for the audit table.
+    pub why: String,
+}
+
+/// Which studies an order is about. Absent: any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OrderScope {
+    /// The study.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub study: Option<i64>,
+    /// The owner's uid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// The application's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
+    /// The accelerator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<String>,
+}
+
+/// What is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderKind {
+    /// Every run gets the same values. Of several studies: a pin of one is its own.
+    Pin,
+    /// Every run gets the best known; nothing is explored.
+    Freeze,
+    /// Runs are measured, and nothing is applied.
+    Off,
+}
+
+/// `POST /v1/orders` and `/v1/orders/end`: steers all studies of a scope, those that begin later
+/// too. A user's scope is their own studies, whatever it says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OrderRequest {
+    /// What.
+    pub kind: OrderKind,
+    /// Which studies.
+    #[serde(default)]
+    pub scope: OrderScope,
+    /// Of a pin: values as text, by parameter; other parameters keep the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<BTreeMap<String, String>>,
+    /// It is in force before; absent: until it is ended. An end has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub until: Option<Timestamp>,
+    /// Change nothing; say what would change.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Why, for the audit table.
+    pub why: String,
+}
+
+/// A study that an order is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Affected {
+    /// The study.
+    pub study_id: i64,
+    /// The application's name.
+    pub application: String,
+    /// Its owner.
+    pub uid: u32,
+    /// The owner's login name, if known.
+    pub user: Option<String>,
+    /// The accelerator.
+    pub accelerator: String,
+    /// What its runs get now, in words.
+    pub now: String,
+    /// What they get then, in words; the same if it changes nothing.
+    pub then: String,
+}
+
+/// The answer to an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OrderAnswer {
+    /// The order's number. Null: a dry run, or an end of an order that is not in force.
+    pub order_id: Option<i64>,
+    /// The studies of the scope: those that begin later are not listed.
+    pub studies: Vec<Affected>,
+    /// There are more than are listed.
+    pub more: bool,
+}
+
+/// `GET /v1/orders`: an order in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OrderSummary {
+    /// Its number.
+    pub order_id: i64,
+    /// What.
+    pub kind: OrderKind,
+    /// Which studies.
+    pub scope: OrderScope,
+    /// Of a pin: its values.
+    pub values: Option<BTreeMap<String, String>>,
+    /// Who ordered it.
+    pub uid: u32,
+    /// Why.
+    pub why: String,
+    /// When.
+    #[schema(value_type = String)]
+    pub at: Timestamp,
+    /// It is in force before; null: until it is ended.
+    #[schema(value_type = Option<String>)]
+    pub until: Option<Timestamp>,
+}
+
+/// `GET /v1/audit`: who changed what, when and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AuditLine {
+    /// Its number.
+    pub audit_id: i64,
+    /// When.
+    #[schema(value_type = String)]
+    pub at: Timestamp,
+    /// Who.
+    pub uid: u32,
+    /// `pin`, `unpin`, `reset`, `accept`, `freeze`, `resume`, `off`, `on` or `undo`.
+    pub action: String,
+    /// The study; null: those of a scope.
+    pub study_id: Option<i64>,
+    /// The study's application.
+    pub application: Option<String>,
+    /// The study's owner.
+    pub owner_uid: Option<u32>,
+    /// The action's parameters.
+    pub detail: serde_json::Value,
+    /// The line that it has undone.
+    pub undoes: Option<i64>,
+    /// The line that has undone it.
+    pub undone_by: Option<i64>,
+    /// Why.
     pub why: String,
 }
 

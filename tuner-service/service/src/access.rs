@@ -1,4 +1,6 @@
-//! Who may do what.
+//! Who may do what: roles from the configuration, and the [table] of what they are granted.
+
+pub(crate) mod table;
 
 use std::net::IpAddr;
 
@@ -6,6 +8,7 @@ use io_autotune_protocol::ServiceAccount;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::Deserialize;
 
+use self::table::{Endpoint, Grant, Role};
 use crate::reader::Reader;
 
 #[derive(Debug, Default, Deserialize)]
@@ -13,7 +16,10 @@ use crate::reader::Reader;
 pub(crate) struct AccessConfig {
     admin_uids: Vec<u32>,
     admin_groups: Vec<String>,
-    /// Readers of the nightly report besides admins.
+    /// Readers of everyone's studies and runs.
+    operator_uids: Vec<u32>,
+    operator_groups: Vec<String>,
+    /// Readers of the nightly report besides admins and operators.
     report_uids: Vec<u32>,
     report_groups: Vec<String>,
     /// Root of a host starts and finishes runs only on the node that Slurm has at its address.
@@ -47,13 +53,40 @@ impl Access {
         Self { config }
     }
 
-    pub(crate) async fn is_admin(&self, caller: Caller) -> bool {
-        is_one_of(caller, &self.config.admin_uids, &self.config.admin_groups).await
+    /// What a caller may do at an endpoint: whose things they see and change there. `None`: nothing.
+    pub(crate) async fn reader(&self, caller: Caller, endpoint: &Endpoint) -> Option<Reader> {
+        let mut held = vec![Role::User];
+        // Groups are looked up only where they matter.
+        for (role, _) in endpoint.grants {
+            if self.has(caller, *role).await {
+                held.push(*role);
+            }
+        }
+        Some(match endpoint.grant(|role| held.contains(&role))? {
+            Grant::Own => Reader::User(caller.uid),
+            Grant::All if held.contains(&Role::Admin) => Reader::Admin,
+            Grant::All => Reader::Operator,
+        })
     }
 
-    pub(crate) async fn reads_report(&self, caller: Caller) -> bool {
-        is_one_of(caller, &self.config.report_uids, &self.config.report_groups).await
-            || self.is_admin(caller).await
+    async fn has(&self, caller: Caller, role: Role) -> bool {
+        let AccessConfig {
+            admin_uids,
+            admin_groups,
+            operator_uids,
+            operator_groups,
+            report_uids,
+            report_groups,
+            ..
+        } = &self.config;
+        match role {
+            Role::User => true,
+            Role::ReportReader => is_one_of(caller, report_uids, report_groups).await,
+            Role::Operator => is_one_of(caller, operator_uids, operator_groups).await,
+            Role::Admin => is_one_of(caller, admin_uids, admin_groups).await,
+            Role::Node => caller.is_root(),
+            Role::Collector => self.is_collector(caller).await,
+        }
     }
 
     /// May deliver outcomes. Root may say how any job ended anyway.
@@ -73,14 +106,6 @@ impl Access {
         })
         .await
         .unwrap_or(false)
-    }
-
-    pub(crate) async fn reader(&self, caller: Caller) -> Reader {
-        if self.is_admin(caller).await {
-            Reader::Admin
-        } else {
-            Reader::User(caller.uid)
-        }
     }
 }
 
@@ -116,10 +141,33 @@ fn is_member(uid: u32, groups: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use axum::http::Method;
+
+    use super::table::ENDPOINTS;
     use super::*;
 
     fn caller(uid: u32) -> Caller {
         Caller { uid, origin: None }
+    }
+
+    fn nobody() -> Access {
+        Access::new(AccessConfig::default())
+    }
+
+    /// Uid 42, which has this role and no other but that of a user.
+    fn with(role: Role) -> (Access, Caller) {
+        let mut config = AccessConfig::default();
+        match role {
+            Role::User => {}
+            Role::ReportReader => config.report_uids = vec![42],
+            Role::Operator => config.operator_uids = vec![42],
+            Role::Admin => config.admin_uids = vec![42],
+            Role::Node => return (nobody(), caller(0)),
+            Role::Collector => config.collectors = vec![ServiceAccount::Uid(42)],
+        }
+        (Access::new(config), caller(42))
     }
 
     #[tokio::test]
@@ -128,33 +176,39 @@ mod tests {
             admin_uids: vec![42],
             ..AccessConfig::default()
         });
-        assert!(by_uid.is_admin(caller(42)).await);
-        assert!(!by_uid.is_admin(caller(43)).await);
+        assert!(by_uid.has(caller(42), Role::Admin).await);
+        assert!(!by_uid.has(caller(43), Role::Admin).await);
         assert!(
-            !by_uid.is_admin(caller(0)).await,
+            !by_uid.has(caller(0), Role::Admin).await,
             "root of a node is no admin by itself"
         );
-        let by_group = Access::new(AccessConfig {
-            admin_groups: vec!["root".into()],
-            ..AccessConfig::default()
-        });
-        assert!(by_group.is_admin(caller(0)).await);
-        assert!(!by_group.is_admin(caller(65534)).await);
-    }
-
-    #[tokio::test]
-    async fn the_report_is_for_admins_and_for_those_named_besides() {
-        let access = Access::new(AccessConfig {
-            admin_uids: vec![42],
-            report_uids: vec![43],
-            report_groups: vec!["root".into()],
-            ..AccessConfig::default()
-        });
-        for uid in [0, 42, 43] {
-            assert!(access.reads_report(caller(uid)).await, "{uid}");
+        for (role, config) in [
+            (
+                Role::Admin,
+                AccessConfig {
+                    admin_groups: vec!["root".into()],
+                    ..AccessConfig::default()
+                },
+            ),
+            (
+                Role::Operator,
+                AccessConfig {
+                    operator_groups: vec!["root".into()],
+                    ..AccessConfig::default()
+                },
+            ),
+            (
+                Role::ReportReader,
+                AccessConfig {
+                    report_groups: vec!["root".into()],
+                    ..AccessConfig::default()
+                },
+            ),
+        ] {
+            let by_group = Access::new(config);
+            assert!(by_group.has(caller(0), role).await, "{role:?}");
+            assert!(!by_group.has(caller(65534), role).await, "{role:?}");
         }
-        assert!(!access.reads_report(caller(44)).await);
-        assert!(!access.is_admin(caller(43)).await);
     }
 
     #[tokio::test]
@@ -170,6 +224,120 @@ mod tests {
         for (uid, expected) in [(0, true), (42, true), (65534, true), (43, false)] {
             assert_eq!(access.is_collector(caller(uid)).await, expected, "{uid}");
         }
-        assert!(!access.is_admin(caller(42)).await);
+        assert!(!access.has(caller(42), Role::Admin).await);
+    }
+
+    /// Each role alone at each endpoint: exactly what the table grants it, or what it grants every
+    /// user, is granted.
+    #[tokio::test]
+    async fn each_role_may_do_at_each_endpoint_what_the_table_says_and_nothing_else() {
+        for role in Role::ALL {
+            let (access, caller) = with(role);
+            for endpoint in &ENDPOINTS {
+                let of = |wanted| {
+                    let mut grants = endpoint.grants.iter();
+                    grants
+                        .find(|(role, _)| *role == wanted)
+                        .map(|(_, grant)| *grant)
+                };
+                // Root delivers outcomes as any node does, and a user's grants are everyone's.
+                let expected = match of(role).max(of(Role::User)) {
+                    None => None,
+                    Some(Grant::Own) => Some(Reader::User(caller.uid)),
+                    Some(Grant::All) if role == Role::Admin && of(role).is_some() => {
+                        Some(Reader::Admin)
+                    }
+                    Some(Grant::All) => Some(Reader::Operator),
+                };
+                let found = access.reader(caller, endpoint).await;
+                let what = format!("{role:?} at {} {}", endpoint.method, endpoint.path);
+                assert_eq!(found, expected, "{what}");
+                assert!(found.is_some() || !endpoint.refusal.is_empty(), "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_changed_is_changed_by_its_owner_an_admin_or_root_and_by_nobody_else() {
+        for endpoint in ENDPOINTS.iter().filter(|one| one.method == Method::POST) {
+            for (role, grant) in endpoint.grants {
+                let may = match role {
+                    Role::User => *grant == Grant::Own,
+                    Role::Admin | Role::Node => *grant == Grant::All,
+                    Role::Collector => endpoint.path == "/v1/outcomes",
+                    Role::Operator | Role::ReportReader => false,
+                };
+                assert!(may, "{role:?} at {}", endpoint.path);
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_is_of_one_endpoint_or_of_none() {
+        let path = |method, path| Endpoint::of(&method, path).map(|found| found.path);
+        for (asked, expected) in [
+            ("/v1/runs", Some("/v1/runs")),
+            ("/v1/runs/4711", Some("/v1/runs/{job_id}")),
+            ("/v1/runs/4711/replay", Some("/v1/runs/{job_id}/replay")),
+            ("/v1/runs/", None),
+            ("/v1/runs/4711/", None),
+            ("/v1/runs/4711/replay/x", None),
+            ("/v1", None),
+            ("//v1/runs", None),
+        ] {
+            assert_eq!(path(Method::GET, asked), expected, "{asked}");
+        }
+        assert_eq!(path(Method::HEAD, "/v1/runs"), Some("/v1/runs"));
+        assert_eq!(path(Method::POST, "/v1/runs/start"), Some("/v1/runs/start"));
+        assert_eq!(path(Method::DELETE, "/v1/runs"), None);
+    }
+
+    /// The page's rows, written from the table.
+    fn page() -> String {
+        let mut text = String::new();
+        for endpoint in &ENDPOINTS {
+            text.push_str(&format!("| `{} {}` |", endpoint.method, endpoint.path));
+            for role in Role::ALL {
+                let mut grants = endpoint.grants.iter();
+                let grant = grants.find(|(granted, _)| *granted == role);
+                text.push_str(match grant {
+                    None => " |",
+                    Some((_, Grant::Own)) => " own |",
+                    Some((_, Grant::All)) => " all |",
+                });
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    #[test]
+    fn the_docs_have_the_same_table() {
+        let docs = include_str!("../../../docs/access.md");
+        let rows = docs.lines().filter(|line| line.starts_with("| `"));
+        let rows: String = rows.map(|line| format!("{line}\n")).collect();
+        assert!(rows == page(), "docs/access.md should have\n{}", page());
+    }
+
+    #[test]
+    fn every_signed_route_has_its_row_and_only_those() {
+        let described = crate::api::description();
+        let mut routes = BTreeSet::new();
+        for (path, item) in described.paths.paths {
+            if ["/v1/health", "/v1/ready", "/v1/openapi.json"].contains(&path.as_str()) {
+                continue;
+            }
+            for (method, operation) in [(Method::GET, item.get), (Method::POST, item.post)] {
+                if operation.is_some() {
+                    routes.insert((method.to_string(), path.clone()));
+                }
+            }
+        }
+        let rows = ENDPOINTS.iter();
+        let rows: BTreeSet<_> = rows
+            .map(|one| (one.method.to_string(), one.path.to_owned()))
+            .collect();
+        assert_eq!(rows.len(), ENDPOINTS.len());
+        assert_eq!(rows, routes);
     }
 }

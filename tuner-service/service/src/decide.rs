@@ -69,6 +69,12 @@ pub(crate) struct Overrides {
     pub(crate) ineffective: Vec<IneffectiveParameter>,
     /// The catalogue cannot deliver the choice: it has left the epoch's space.
     pub(crate) undeliverable: bool,
+    /// An order: nothing is applied.
+    #[serde(default)]
+    pub(crate) off: bool,
+    /// An order: nothing is explored.
+    #[serde(default)]
+    pub(crate) frozen: bool,
 }
 
 impl Overrides {
@@ -89,6 +95,8 @@ impl Overrides {
             ),
             ineffective: ineffective(state),
             undeliverable: false,
+            off: state.ordered.off,
+            frozen: state.ordered.frozen,
         }
     }
 
@@ -97,6 +105,8 @@ impl Overrides {
             Some(BestKnownBecause::Restarted)
         } else if self.busy {
             Some(BestKnownBecause::Busy)
+        } else if self.frozen {
+            Some(BestKnownBecause::Frozen)
         } else {
             None
         }
@@ -164,6 +174,8 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         .filter(|pin| space.validate(pin).is_ok());
     let chosen = if overrides.observed {
         observed(Reason::Observe)
+    } else if overrides.off {
+        observed(Reason::Off)
     } else if let Some(pin) = pin {
         Suggestion {
             phase: phase(),
@@ -340,6 +352,7 @@ mod tests {
             pending: Vec::new(),
             limit_seconds: None,
             pin,
+            ordered: io_autotune_store::Ordered::default(),
             accepts_mixed: false,
             outlook: Outlook::Open,
         }

@@ -11,6 +11,8 @@ use io_autotune_store::RunRow;
 pub(crate) enum Reader {
     /// Of everyone's runs, all of it.
     Admin,
+    /// Of everyone's runs, what their users are told.
+    Operator,
     /// Of the user's own runs.
     User(u32),
 }
@@ -19,8 +21,17 @@ impl Reader {
     /// The owner whose studies and runs are visible; `None`: everyone's.
     pub(crate) fn owner(self) -> Option<u32> {
         match self {
-            Reader::Admin => None,
+            Reader::Admin | Reader::Operator => None,
             Reader::User(uid) => Some(uid),
+        }
+    }
+
+    /// The owner whose studies and runs are meant if only those of `uid` are asked for. `None`: none
+    /// are visible.
+    pub(crate) fn among(self, uid: Option<u32>) -> Option<Option<u32>> {
+        match (self.owner(), uid) {
+            (Some(owner), Some(uid)) if owner != uid => None,
+            (owner, uid) => Some(owner.or(uid)),
         }
     }
 

@@ -1,15 +1,17 @@
-//! Pin, unpin, reset and accept. Each writes an audit entry in the same transaction.
+//! Pin, unpin, reset, accept and undo. Each writes an audit entry in the same transaction.
 
 use std::time::Duration;
 
 use io_autotune_model::Parametrization;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::epochs::{Opening, open_epoch};
+use crate::epochs::{Opening, open_epoch, open_following_epoch};
 use crate::error::{Named, StoreError};
+use crate::orders::{id_in, lock_orders, put_back, take_back};
 use crate::pool::{Store, one_row};
 use crate::records::{number, timestamp};
 use crate::state;
@@ -24,53 +26,127 @@ pub struct Audit<'a> {
     pub why: &'a str,
 }
 
-/// An entry of the audit table.
+/// A line of the audit.
 #[derive(Clone, Debug)]
 pub struct AuditEntry {
+    /// Its number.
+    pub audit_id: i64,
     /// Who.
     pub uid: u32,
-    /// `pin`, `unpin`, `reset` or `accept`.
+    /// `pin`, `unpin`, `reset`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`, `export` or
+    /// `import`.
     pub action: String,
+    /// The study; `None`: those of an order, or none.
+    pub study_id: Option<i64>,
+    /// The study's application.
+    pub application: Option<String>,
+    /// The study's owner.
+    pub owner_uid: Option<u32>,
     /// The action's parameters, as stored.
     pub detail: Value,
+    /// The line that it has undone.
+    pub undoes: Option<i64>,
+    /// The line that has undone it.
+    pub undone_by: Option<i64>,
     /// Why.
     pub why: String,
     /// When.
     pub at: Timestamp,
 }
 
+/// Selects lines of the audit. `None` selects all.
+#[derive(Clone, Debug, Default)]
+pub struct AuditFilter {
+    /// About studies of this owner, orders for them or everyone among them.
+    pub owner_uid: Option<u32>,
+    /// About this study.
+    pub study_id: Option<i64>,
+    /// By this user.
+    pub uid: Option<u32>,
+    /// Only this line.
+    pub audit_id: Option<i64>,
+    /// Those before this line.
+    pub before: Option<i64>,
+    /// The newest so many of them.
+    pub limit: i64,
+}
+
+/// What came of an undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// It is undone.
+    Done,
+    /// There is no such line.
+    NotFound,
+    /// It cannot be undone, for this reason.
+    Cannot(&'static str),
+}
+
+/// What is written into the audit besides who and why.
+pub(crate) struct Entry {
+    pub(crate) action: &'static str,
+    pub(crate) study_id: Option<i64>,
+    pub(crate) order_id: Option<i64>,
+    pub(crate) undoes: Option<i64>,
+    pub(crate) detail: Value,
+}
+
+impl Entry {
+    fn of_study(action: &'static str, study_id: i64, detail: Value) -> Self {
+        Self {
+            action,
+            study_id: Some(study_id),
+            order_id: None,
+            undoes: None,
+            detail,
+        }
+    }
+}
+
+/// A row of `pins`, as the audit keeps what was before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct KeptPin {
+    parametrization: Value,
+    uid: i64,
+    why: String,
+    /// Microseconds since 1970.
+    pinned_at: i64,
+    until: Option<i64>,
+}
+
 impl Store {
-    /// Pins a study: every later start gets `parametrization`. Replaces an earlier pin.
+    /// Pins a study: every later start gets `parametrization`, before `until`. Replaces an earlier
+    /// pin.
     pub async fn pin(
         &self,
         study_id: i64,
         parametrization: &Parametrization,
+        until: Option<Timestamp>,
         audit: Audit<'_>,
     ) -> Result<(), StoreError> {
         const NAME: &str = "pin";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
+        let before = kept_pin(&mut transaction, NAME, study_id).await?;
         let result = sqlx::query!(
-            "insert into pins (study_id, parametrization, uid, why) values ($1, $2, $3, $4)
+            "insert into pins (study_id, parametrization, uid, why, until)
+             values ($1, $2, $3, $4, to_timestamp($5::bigint / 1e6))
              on conflict (study_id) do update set parametrization = excluded.parametrization,
-                 uid = excluded.uid, why = excluded.why, pinned_at = now()",
+                 uid = excluded.uid, why = excluded.why, pinned_at = now(), until = excluded.until",
             study_id,
             Json(parametrization) as _,
             i64::from(audit.uid),
-            audit.why
+            audit.why,
+            until.map(Timestamp::as_microsecond)
         )
         .execute(&mut *transaction)
         .await
         .named(NAME)?;
         one_row(NAME, &result)?;
-        write(
-            &mut transaction,
-            NAME,
-            study_id,
-            audit,
-            json!({ "parametrization": parametrization }),
-        )
-        .await?;
+        let detail =
+            json!({ "parametrization": parametrization, "until": until, "before": before });
+        let entry = Entry::of_study(NAME, study_id, detail);
+        write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)
     }
 
@@ -79,13 +155,15 @@ impl Store {
         const NAME: &str = "unpin";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
-        let removed = remove_pin(&mut transaction, NAME, study_id).await?;
-        if let Some(parametrization) = &removed {
-            let detail = json!({ "parametrization": parametrization });
-            write(&mut transaction, NAME, study_id, audit, detail).await?;
+        let before = kept_pin(&mut transaction, NAME, study_id).await?;
+        if let Some(pin) = &before {
+            remove_pin(&mut transaction, NAME, study_id).await?;
+            let detail = json!({ "parametrization": pin.parametrization, "before": pin });
+            let entry = Entry::of_study(NAME, study_id, detail);
+            write(&mut transaction, NAME, entry, audit).await?;
         }
         transaction.commit().await.named(NAME)?;
-        Ok(removed.is_some())
+        Ok(before.is_some())
     }
 
     /// Opens a new epoch that takes nothing from its parent, and removes the pin. Runs in flight
@@ -95,12 +173,15 @@ impl Store {
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
         let parent = state::load(&mut transaction, NAME, study_id).await?;
-        let unpinned = remove_pin(&mut transaction, NAME, study_id).await?;
+        let before = kept_pin(&mut transaction, NAME, study_id).await?;
+        remove_pin(&mut transaction, NAME, study_id).await?;
         let why = format!("reset: {}", audit.why);
         let opening = Opening::afresh(Some(&parent), &parent.space, &why);
         let epoch = open_epoch(&mut transaction, NAME, study_id, opening).await?;
-        let detail = json!({ "opened_epoch": epoch, "unpinned": unpinned });
-        write(&mut transaction, NAME, study_id, audit, detail).await?;
+        let unpinned = before.as_ref().map(|pin| &pin.parametrization);
+        let detail = json!({ "opened_epoch": epoch, "unpinned": unpinned, "before": before });
+        let entry = Entry::of_study(NAME, study_id, detail);
+        write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)?;
         Ok(epoch)
     }
@@ -121,17 +202,33 @@ impl Store {
         .await
         .named(NAME)?;
         one_row(NAME, &result)?;
-        write(&mut transaction, NAME, study_id, audit, json!({})).await?;
+        let entry = Entry::of_study(NAME, study_id, json!({}));
+        write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)
     }
 
-    /// A study's audit entries, oldest first.
-    pub async fn audit_of(&self, study_id: i64) -> Result<Vec<AuditEntry>, StoreError> {
-        const NAME: &str = "audit_of";
+    /// The newest lines of the audit, newest first.
+    pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditEntry>, StoreError> {
+        const NAME: &str = "audit";
         let rows = sqlx::query!(
-            r#"select uid, action, detail, why, (extract(epoch from at) * 1000000)::bigint as "at!"
-               from audit where study_id = $1 order by id"#,
-            study_id
+            r#"select l.id, l.uid, l.action, l.study_id, a.name as "application?",
+                      a.owner_uid as "owner_uid?", l.detail, l.undoes, l.why,
+                      (select u.id from audit u where u.undoes = l.id) as undone_by,
+                      (extract(epoch from l.at) * 1000000)::bigint as "at!"
+               from audit l
+               left join studies s on s.id = l.study_id left join applications a on a.id = s.application_id
+               left join orders o on o.id = l.order_id
+               where ($1::bigint is null or a.owner_uid = $1
+                      or (l.order_id is not null and l.study_id is null and coalesce(o.owner_uid, $1) = $1))
+                 and ($2::bigint is null or l.study_id = $2) and ($3::bigint is null or l.uid = $3)
+                 and ($4::bigint is null or l.id = $4) and ($5::bigint is null or l.id < $5)
+               order by l.id desc limit $6"#,
+            filter.owner_uid.map(i64::from),
+            filter.study_id,
+            filter.uid.map(i64::from),
+            filter.audit_id,
+            filter.before,
+            filter.limit
         )
         .fetch_all(&self.pool)
         .await
@@ -139,24 +236,148 @@ impl Store {
         rows.into_iter()
             .map(|row| {
                 Ok(AuditEntry {
+                    audit_id: row.id,
                     uid: number(NAME, row.uid)?,
                     action: row.action,
+                    study_id: row.study_id,
+                    application: row.application,
+                    owner_uid: row.owner_uid.map(|uid| number(NAME, uid)).transpose()?,
                     detail: row.detail,
+                    undoes: row.undoes,
+                    undone_by: row.undone_by,
                     why: row.why,
                     at: timestamp(NAME, row.at)?,
                 })
             })
             .collect()
     }
+
+    /// Undoes what a line of the audit tells, if nothing has changed it since. After a reset the
+    /// study goes on, in a new epoch, with what it had learnt before.
+    pub async fn undo(&self, audit_id: i64, audit: Audit<'_>) -> Result<Undone, StoreError> {
+        const NAME: &str = "undo";
+        let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
+        // Before the line is read: two of one line are one after the other.
+        lock_orders(&mut transaction, NAME).await?;
+        let line = sqlx::query!(
+            r#"select l.action, l.study_id, l.order_id, l.detail, l.uid, l.why,
+                      exists (select from audit u where u.undoes = l.id) as "undone!"
+               from audit l where l.id = $1"#,
+            audit_id
+        )
+        .fetch_optional(&mut *transaction)
+        .await
+        .named(NAME)?;
+        let Some(line) = line else {
+            return Ok(Undone::NotFound);
+        };
+        if line.undone {
+            return Ok(Undone::Cannot("it is undone already"));
+        }
+        if let Some(study_id) = line.study_id {
+            lock_study(&mut transaction, NAME, study_id).await?;
+        }
+        let done = match (line.action.as_str(), line.study_id, line.order_id) {
+            ("pin" | "freeze" | "off", _, Some(order_id)) => {
+                let replaced = id_in(&line.detail, "replaced");
+                take_back(&mut transaction, NAME, order_id, replaced).await?
+            }
+            ("unpin" | "resume" | "on", _, Some(order_id)) => {
+                put_back(&mut transaction, NAME, order_id).await?
+            }
+            ("pin" | "unpin" | "reset", Some(study_id), None) => {
+                let Some(before) = line.detail.get("before") else {
+                    return Ok(Undone::Cannot(
+                        "a version before 0.3 did it, which did not keep what was before",
+                    ));
+                };
+                let before = kept(NAME, before)?;
+                let mut now = kept_pin(&mut transaction, NAME, study_id).await?;
+                let is_as_left = match line.action.as_str() {
+                    "pin" => now.take().is_some_and(|pin| {
+                        line.detail.get("parametrization") == Some(&pin.parametrization)
+                            && (pin.uid, &pin.why) == (line.uid, &line.why)
+                    }),
+                    "unpin" => now.is_none(),
+                    _ => {
+                        now.is_none()
+                            && reopen(&mut transaction, NAME, study_id, &line.detail).await?
+                    }
+                };
+                if is_as_left {
+                    remove_pin(&mut transaction, NAME, study_id).await?;
+                    if let Some(pin) = &before {
+                        restore_pin(&mut transaction, NAME, study_id, pin).await?;
+                    }
+                }
+                is_as_left
+            }
+            _ => {
+                return Ok(Undone::Cannot(
+                    "only a pin, a reset, a freeze, an off, and what has ended one, can be undone",
+                ));
+            }
+        };
+        if !done {
+            return Ok(Undone::Cannot(
+                "it is not in force any more: something later has changed it",
+            ));
+        }
+        let entry = Entry {
+            action: "undo",
+            study_id: line.study_id,
+            order_id: line.order_id,
+            undoes: Some(audit_id),
+            detail: json!({ "action": line.action }),
+        };
+        write(&mut transaction, NAME, entry, audit).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(Undone::Done)
+    }
 }
 
-async fn remove_pin(
+fn kept(name: &'static str, before: &Value) -> Result<Option<KeptPin>, StoreError> {
+    Option::deserialize(before).map_err(|error| StoreError::Invariant {
+        transaction: name,
+        problem: format!("a pin that the audit keeps cannot be read: {error}"),
+    })
+}
+
+/// Opens an epoch that goes on where the one before a reset was. `false`: a later one is open.
+async fn reopen(
     connection: &mut PgConnection,
     name: &'static str,
     study_id: i64,
-) -> Result<Option<Value>, StoreError> {
-    sqlx::query_scalar!(
-        "delete from pins where study_id = $1 returning parametrization",
+    reset: &Value,
+) -> Result<bool, StoreError> {
+    let latest = state::load(&mut *connection, name, study_id).await?;
+    if id_in(reset, "opened_epoch") != Some(latest.epoch.into()) {
+        return Ok(false);
+    }
+    let before = state::load_before(&mut *connection, name, study_id, latest.epoch).await?;
+    let why = "a reset was undone";
+    open_following_epoch(
+        connection,
+        name,
+        &before,
+        latest.epoch + 1,
+        &latest.space,
+        why,
+    )
+    .await?;
+    Ok(true)
+}
+
+async fn kept_pin(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+) -> Result<Option<KeptPin>, StoreError> {
+    sqlx::query_as!(
+        KeptPin,
+        r#"select parametrization, uid, why, (extract(epoch from pinned_at) * 1000000)::bigint as "pinned_at!",
+                  (extract(epoch from until) * 1000000)::bigint as until
+           from pins where study_id = $1 and (until is null or until > now())"#,
         study_id
     )
     .fetch_optional(connection)
@@ -164,23 +385,59 @@ async fn remove_pin(
     .named(name)
 }
 
-async fn write(
+async fn restore_pin(
     connection: &mut PgConnection,
-    action: &'static str,
+    name: &'static str,
     study_id: i64,
-    audit: Audit<'_>,
-    detail: Value,
+    pin: &KeptPin,
 ) -> Result<(), StoreError> {
     let result = sqlx::query!(
-        "insert into audit (uid, action, study_id, detail, why) values ($1, $2, $3, $4, $5)",
-        i64::from(audit.uid),
-        action,
+        "insert into pins (study_id, parametrization, uid, why, pinned_at, until)
+         values ($1, $2, $3, $4, to_timestamp($5::bigint / 1e6), to_timestamp($6::bigint / 1e6))",
         study_id,
-        detail,
+        pin.parametrization,
+        pin.uid,
+        pin.why,
+        pin.pinned_at,
+        pin.until
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    one_row(name, &result)
+}
+
+async fn remove_pin(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+) -> Result<(), StoreError> {
+    sqlx::query!("delete from pins where study_id = $1", study_id)
+        .execute(connection)
+        .await
+        .named(name)?;
+    Ok(())
+}
+
+pub(crate) async fn write(
+    connection: &mut PgConnection,
+    name: &'static str,
+    entry: Entry,
+    audit: Audit<'_>,
+) -> Result<(), StoreError> {
+    let result = sqlx::query!(
+        "insert into audit (uid, action, study_id, order_id, undoes, detail, why)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        i64::from(audit.uid),
+        entry.action,
+        entry.study_id,
+        entry.order_id,
+        entry.undoes,
+        entry.detail,
         audit.why
     )
     .execute(connection)
     .await
-    .named(action)?;
-    one_row(action, &result)
+    .named(name)?;
+    one_row(name, &result)
 }

@@ -74,6 +74,32 @@ pub(crate) async fn open_changed_epoch(
     parent: &StudyState,
     space: &Space,
 ) -> Result<(), StoreError> {
+    let why = "the accelerator's parameters changed";
+    open_following_epoch(connection, name, parent, parent.epoch + 1, space, why).await?;
+    let pin = parent.own_pin();
+    if let Some(pin) = pin.and_then(|pin| carried_parametrization(pin, &parent.space, space)) {
+        let result = sqlx::query!(
+            "update pins set parametrization = $2 where study_id = $1",
+            parent.study_id,
+            Json(&pin) as _
+        )
+        .execute(connection)
+        .await
+        .named(name)?;
+        one_row(name, &result)?;
+    }
+    Ok(())
+}
+
+/// Opens the epoch of this number, which takes those of the parent's runs that fit the space.
+pub(crate) async fn open_following_epoch(
+    connection: &mut PgConnection,
+    name: &'static str,
+    parent: &StudyState,
+    ordinal: i32,
+    space: &Space,
+    why: &str,
+) -> Result<(), StoreError> {
     let History { tested, tally } = carried(&parent.history, &parent.space, space);
     let epoch_id = sqlx::query_scalar!(
         "insert into epochs (study_id, ordinal, parent_id, takes, taken_judgements, space, seed, opened_why,
@@ -81,11 +107,11 @@ pub(crate) async fn open_changed_epoch(
          values ($1, $2::int, $3, 'runs', $4, $5, hashint8extended($1, $2::int::bigint), $6,
                  $7, $8, $9, $10, $11, $12) returning id",
         parent.study_id,
-        parent.epoch + 1,
+        ordinal,
         parent.epoch_id,
         parent.judged,
         Json(space) as _,
-        "the accelerator's parameters changed",
+        why,
         number::<u64, i64>(name, tally.baseline)?,
         number::<u64, i64>(name, tally.explored)?,
         number::<u64, i64>(name, tally.controls)?,
@@ -98,18 +124,6 @@ pub(crate) async fn open_changed_epoch(
     .named(name)?;
     for entry in &tested {
         tested::write(connection, name, epoch_id, entry).await?;
-    }
-    let pin = parent.pin.as_ref();
-    if let Some(pin) = pin.and_then(|pin| carried_parametrization(pin, &parent.space, space)) {
-        let result = sqlx::query!(
-            "update pins set parametrization = $2 where study_id = $1",
-            parent.study_id,
-            Json(&pin) as _
-        )
-        .execute(connection)
-        .await
-        .named(name)?;
-        one_row(name, &result)?;
     }
     Ok(())
 }

@@ -166,7 +166,7 @@ impl Store {
     }
 }
 
-/// Whether epoch, pin and acceptance of mixed work are still the state's. Runs may differ.
+/// Whether epoch, pin, orders and acceptance of mixed work are still the state's. Runs may differ.
 async fn is_current(
     connection: &mut PgConnection,
     name: &'static str,
@@ -175,13 +175,17 @@ async fn is_current(
     sqlx::query_scalar!(
         r#"select s.mixed_accepted_at is not null = $4
                   and p.parametrization is not distinct from $3
+                  and (select coalesce(array_agg(o.id order by o.specificity desc, o.id desc), '{}')
+                       from orders_in_force o where o.of_study = s.id) = $5
                   and (select e.id from epochs e where e.study_id = s.id order by e.ordinal desc limit 1) = $2
                   as "current!"
-           from studies s left join pins p on p.study_id = s.id where s.id = $1"#,
+           from studies s left join pins p on p.study_id = s.id and (p.until is null or p.until > now())
+           where s.id = $1"#,
         state.study_id,
         state.epoch_id,
-        state.pin.as_ref().map(Json) as _,
-        state.accepts_mixed
+        state.own_pin().map(Json) as _,
+        state.accepts_mixed,
+        &state.ordered.ids
     )
     .fetch_one(connection)
     .await

@@ -9,6 +9,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
+use crate::orders::{InForce, Ordered};
 use crate::pool::Store;
 use crate::records::{StudyKey, number, timestamp};
 use crate::tested;
@@ -40,8 +41,10 @@ pub struct StudyState {
     pub pending: Vec<Pending>,
     /// Time limit in seconds of the epoch's latest run with an outcome, if it has a known one.
     pub limit_seconds: Option<u64>,
-    /// The pinned parametrization, if any.
+    /// What every run gets, if the study is pinned, by itself or by an order.
     pub pin: Option<Parametrization>,
+    /// What is ordered besides.
+    pub ordered: Ordered,
     /// An admin accepted mixed work.
     pub accepts_mixed: bool,
     /// What more control runs of the epoch may show.
@@ -119,6 +122,16 @@ pub(crate) async fn load(
     name: &'static str,
     study_id: i64,
 ) -> Result<StudyState, StoreError> {
+    load_before(connection, name, study_id, i32::MAX).await
+}
+
+/// [`load`], of the latest epoch before the one of this number.
+pub(crate) async fn load_before(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+    before: i32,
+) -> Result<StudyState, StoreError> {
     let epoch = sqlx::query!(
         r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements,
                   (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why, e.takes,
@@ -128,6 +141,9 @@ pub(crate) async fn load(
                   case when (s.assessment->>'epoch')::int = e.ordinal then s.assessment->'gain' end
                       as "gain: Json<Gain>",
                   p.parametrization as "pin?: Json<Parametrization>",
+                  coalesce((select jsonb_agg(jsonb_build_object('id', o.id, 'kind', o.kind, 'pinned', o.pinned)
+                                              order by o.specificity desc, o.id desc)
+                            from orders_in_force o where o.of_study = s.id), '[]') as "orders!: Json<Vec<InForce>>",
                   (select r.limit_seconds from runs r
                    where r.epoch_id = e.id and r.outcome is not null and r.outcome <> 'REQUEUED'
                    order by r.id desc limit 1) as limit_seconds,
@@ -137,9 +153,11 @@ pub(crate) async fn load(
                                   from runs r where r.epoch_id = e.id and r.state = 'in_flight' and not r.released
                                   group by r.parametrization, r.phase, r.role) flying), '[]')
                       as "pending!: Json<Vec<Pending>>"
-           from epochs e join studies s on s.id = e.study_id left join pins p on p.study_id = s.id
-           where e.study_id = $1 order by e.ordinal desc limit 1"#,
-        study_id
+           from epochs e join studies s on s.id = e.study_id
+           left join pins p on p.study_id = s.id and (p.until is null or p.until > now())
+           where e.study_id = $1 and e.ordinal < $2 order by e.ordinal desc limit 1"#,
+        study_id,
+        before
     )
     .fetch_one(&mut *connection)
     .await
@@ -157,6 +175,8 @@ pub(crate) async fn load(
         settled_controls: number(name, epoch.settled_controls)?,
         total: number(name, epoch.total)?,
     };
+    let own_pin = epoch.pin.map(|pin| pin.0);
+    let ordered = Ordered::of(&epoch.orders.0, &epoch.space.0, own_pin.is_some());
     Ok(StudyState {
         study_id,
         epoch_id: epoch.id,
@@ -175,7 +195,8 @@ pub(crate) async fn load(
         effects: epoch.parameter_effects.0,
         pending: epoch.pending.0,
         limit_seconds,
-        pin: epoch.pin.map(|pin| pin.0),
+        pin: own_pin.or_else(|| ordered.pin.clone()),
+        ordered,
         accepts_mixed: epoch.accepts_mixed,
         outlook: epoch.gain.map(|last| last.0.outlook()).unwrap_or_default(),
     })

@@ -54,6 +54,8 @@ pub struct StudyRow {
     pub not_counted: i64,
     /// Runs in flight, whether they hold an exploring place or not.
     pub in_flight: i64,
+    /// Runs started in the last seven days.
+    pub lately: i64,
     /// The pin, if any.
     pub pin: Option<PinRow>,
 }
@@ -69,6 +71,8 @@ pub struct PinRow {
     pub at: Timestamp,
     /// Why.
     pub why: String,
+    /// It is in force before; `None`: until it is unpinned.
+    pub until: Option<Timestamp>,
 }
 
 /// Selects runs. `None` selects all.
@@ -80,8 +84,16 @@ pub struct RunFilter {
     pub study_id: Option<i64>,
     /// The application's name.
     pub application: Option<String>,
+    /// The accelerator.
+    pub accelerator: Option<String>,
     /// The job, on all clusters and restarts.
     pub job_id: Option<u32>,
+    /// `in_flight`, `counted`, `censored` or `not_counted`.
+    pub state: Option<String>,
+    /// Those that started at this time or later.
+    pub since: Option<Timestamp>,
+    /// Those that started before this time.
+    pub until: Option<Timestamp>,
     /// Those before this run.
     pub before: Option<i64>,
     /// The newest `limit` runs of them.
@@ -107,6 +119,10 @@ pub struct RunRow {
     pub application: String,
     /// The owner.
     pub uid: u32,
+    /// The owner's login name, if known.
+    pub user: Option<String>,
+    /// The accelerator.
+    pub accelerator: String,
     /// The epoch's number.
     pub epoch: i32,
     /// When the epoch was opened.
@@ -121,6 +137,8 @@ pub struct RunRow {
     pub request: Value,
     /// The node that started it.
     pub node: String,
+    /// How many nodes it had, if known.
+    pub nodes: Option<u32>,
     /// The study's phase at the start.
     pub phase: Phase,
     /// The run's role in the phase.
@@ -195,16 +213,18 @@ impl Store {
                       s.context as "context: Json<BTreeMap<String, String>>",
                       p.parametrization as "pin?: Json<Parametrization>", p.uid as "pin_uid?", p.why as "pin_why?",
                       (extract(epoch from p.pinned_at) * 1000000)::bigint as pinned_at,
-                      n.counted as "counted!", n.censored as "censored!", n.not_counted as "not_counted!",
+                      (extract(epoch from p.until) * 1000000)::bigint as pinned_until,
+                      n.lately as "lately!", n.counted as "counted!", n.censored as "censored!", n.not_counted as "not_counted!",
                       n.in_flight as "in_flight!"
                from studies s
                join applications a on a.id = s.application_id
-               left join pins p on p.study_id = s.id
+               left join pins p on p.study_id = s.id and (p.until is null or p.until > now())
                join lateral (select id from epochs e where e.study_id = s.id order by ordinal desc limit 1) e on true
                join lateral (select count(*) filter (where state = 'counted') as counted,
                                     count(*) filter (where state = 'censored') as censored,
                                     count(*) filter (where state = 'in_flight') as in_flight,
-                                    count(*) filter (where state = 'not_counted') as not_counted
+                                    count(*) filter (where state = 'not_counted') as not_counted,
+                                    count(*) filter (where started_at > now() - interval '7 days') as lately
                              from runs r where r.epoch_id = e.id) n on true
                where ($1::bigint is null or a.owner_uid = $1) and ($2::bigint is null or s.id = $2)
                  and ($3::text is null or a.name = $3) and ($4::text is null or s.accelerator = $4)
@@ -230,6 +250,7 @@ impl Store {
                         uid: number(NAME, uid)?,
                         at: timestamp(NAME, at)?,
                         why,
+                        until: row.pinned_until.map(|at| timestamp(NAME, at)).transpose()?,
                     }),
                     _ => None,
                 };
@@ -244,6 +265,7 @@ impl Store {
                     censored: row.censored,
                     not_counted: row.not_counted,
                     in_flight: row.in_flight,
+                    lately: row.lately,
                     pin,
                 })
             })
@@ -286,7 +308,8 @@ impl Store {
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         const NAME: &str = "runs";
         let rows = sqlx::query!(
-            r#"select r.id, r.epoch_id, e.study_id, a.name, a.owner_uid, e.ordinal as epoch,
+            r#"select r.id, r.epoch_id, e.study_id, a.name, a.owner_uid, a.owner_name, s.accelerator, r.nodes,
+                      e.ordinal as epoch,
                       (extract(epoch from e.opened_at) * 1000000)::bigint as "epoch_opened_at!",
                       e.opened_why as epoch_opened_why,
                       r.cluster, r.job_id, r.restart_count, r.node, r.phase, r.role,
@@ -308,6 +331,9 @@ impl Store {
                where ($1::bigint is null or a.owner_uid = $1) and ($2::bigint is null or s.id = $2)
                  and ($3::text is null or a.name = $3) and ($4::bigint is null or r.job_id = $4)
                  and ($5::bigint is null or r.id < $5)
+                 and ($8::text is null or s.accelerator = $8) and ($9::text is null or r.state = $9)
+                 and ($10::bigint is null or r.started_at >= to_timestamp($10::bigint / 1e6))
+                 and ($11::bigint is null or r.started_at < to_timestamp($11::bigint / 1e6))
                order by r.id desc limit $6"#,
             filter.owner_uid.map(i64::from),
             filter.study_id,
@@ -315,7 +341,11 @@ impl Store {
             filter.job_id.map(i64::from),
             filter.before,
             filter.limit,
-            filter.in_full
+            filter.in_full,
+            filter.accelerator,
+            filter.state,
+            filter.since.map(Timestamp::as_microsecond),
+            filter.until.map(Timestamp::as_microsecond)
         )
         .fetch_all(&self.pool)
         .await
@@ -338,6 +368,8 @@ impl Store {
                     study_id: row.study_id,
                     application: row.name,
                     uid: number(NAME, row.owner_uid)?,
+                    user: row.owner_name,
+                    accelerator: row.accelerator,
                     epoch: row.epoch,
                     epoch_opened_at: timestamp(NAME, row.epoch_opened_at)?,
                     epoch_opened_why: row.epoch_opened_why,
@@ -349,6 +381,7 @@ impl Store {
                     },
                     request: row.request,
                     node: row.node,
+                    nodes: row.nodes.map(|nodes| number(NAME, nodes)).transpose()?,
                     phase: word(NAME, &row.phase)?,
                     role: word(NAME, &row.role)?,
                     label_pends: row.label_pends,

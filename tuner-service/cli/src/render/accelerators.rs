@@ -1,19 +1,26 @@
 use io_autotune_model::Parameter;
-use io_autotune_protocol::{AcceleratorDetail, AcceleratorSummary};
+use io_autotune_protocol::{AcceleratorDetail, AcceleratorSummary, shown_lines};
 
-use super::table;
+use super::columns::{Column, Columns};
+use crate::screen::Screen;
 
 const NOT_TRIED: &str = "not run on the real thing";
 
-pub(crate) fn accelerators(list: &[AcceleratorSummary]) -> String {
-    let mut table = table(&["name", "parameters", "needs", "tried on", "title"]);
+pub(crate) fn accelerators(list: &[AcceleratorSummary], screen: &Screen) -> String {
+    let mut table = Columns::new(vec![
+        Column::left("Name"),
+        Column::right("Parameters"),
+        Column::left("Needs").least(8),
+        Column::left("Tried on").least(10),
+        Column::left("Title").least(10),
+    ]);
     for accelerator in list {
         let name = if accelerator.is_default {
             format!("{} (default)", accelerator.name)
         } else {
             accelerator.name.clone()
         };
-        table.add_row([
+        table.row([
             name,
             accelerator.parameters.len().to_string(),
             needs(accelerator),
@@ -21,12 +28,12 @@ pub(crate) fn accelerators(list: &[AcceleratorSummary]) -> String {
             accelerator.title.clone(),
         ]);
     }
-    format!("{table}\n")
+    table.text(screen)
 }
 
-pub(crate) fn accelerator(detail: &AcceleratorDetail) -> String {
+pub(crate) fn accelerator(detail: &AcceleratorDetail, screen: &Screen) -> String {
     let summary = &detail.summary;
-    let mut text = format!(
+    let mut text = shown_lines(&format!(
         "name          {}\ntitle         {}\ntakes effect  {}\nneeds         {}\ntried on      {}\n\n{}\n\n",
         summary.name,
         summary.title,
@@ -34,10 +41,16 @@ pub(crate) fn accelerator(detail: &AcceleratorDetail) -> String {
         needs(summary),
         tried_on(summary),
         detail.description,
-    );
-    let mut table = table(&["parameter", "default", "unit", "values", "what it does"]);
+    ));
+    let mut table = Columns::new(vec![
+        Column::left("Parameter"),
+        Column::left("Default"),
+        Column::left("Unit"),
+        Column::left("Values").least(12),
+        Column::left("What it does").least(12),
+    ]);
     for parameter in detail.space.parameters() {
-        table.add_row([
+        table.row([
             parameter.name.clone(),
             parameter.default.to_string(),
             parameter.unit.clone().unwrap_or_else(|| "-".into()),
@@ -45,13 +58,17 @@ pub(crate) fn accelerator(detail: &AcceleratorDetail) -> String {
             parameter.description.clone().unwrap_or_default(),
         ]);
     }
-    text.push_str(&format!("{table}\n"));
-    for constraint in detail.space.constraints() {
-        text.push_str(&format!("constraint    {constraint}\n"));
-    }
-    for way in &detail.delivery {
-        text.push_str(&format!("delivered by  {way}\n"));
-    }
+    text.push_str(&table.text(screen));
+    let constraints = detail.space.constraints().iter();
+    let lines = constraints
+        .map(|constraint| format!("constraint    {constraint}\n"))
+        .chain(
+            detail
+                .delivery
+                .iter()
+                .map(|way| format!("delivered by  {way}\n")),
+        );
+    text.push_str(&shown_lines(&lines.collect::<String>()));
     text
 }
 

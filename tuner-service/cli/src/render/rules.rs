@@ -1,39 +1,42 @@
-use io_autotune_protocol::shown;
-
-use super::{right, table};
+use super::columns::{Column, Columns};
 use crate::rules::{Change, Checked, Trial, What};
+use crate::screen::Screen;
 
 /// What job names become, one a line.
-pub(crate) fn checked(checked: &[Checked]) -> String {
-    let mut table = table(&["job's name", "application", "by rule"]);
+pub(crate) fn checked(checked: &[Checked], screen: &Screen) -> String {
+    let mut table = Columns::new(vec![
+        Column::left("Job's name").least(12),
+        Column::left("Application").least(12),
+        Column::left("By rule"),
+    ]);
     for one in checked {
-        table.add_row([
-            shown(&one.job_name),
+        table.row([
+            one.job_name.clone(),
             application(&one.application, one.observed),
             one.rule.clone().unwrap_or_else(|| "-".into()),
         ]);
     }
-    format!("{table}\n")
+    table.text(screen)
 }
 
 /// What rules would change, one pair of histories a line.
-pub(crate) fn trial(trial: &Trial) -> String {
+pub(crate) fn trial(trial: &Trial, screen: &Screen) -> String {
     let unchanged = trial.unchanged_runs;
     let mut text = String::new();
     if trial.changes.is_empty() {
         text.push_str("nothing would change\n");
     } else {
-        let mut table = table(&[
-            "user",
-            "application",
-            "would be",
-            "by rule",
-            "runs",
-            "history",
+        let mut table = Columns::new(vec![
+            Column::left("User"),
+            Column::left("Application").least(10),
+            Column::left("Would be").least(10),
+            Column::left("By rule"),
+            Column::right("Runs"),
+            Column::left("History"),
         ]);
         for change in &trial.changes {
             let rules: Vec<_> = change.rules.iter().map(String::as_str).collect();
-            table.add_row([
+            table.row([
                 change
                     .user
                     .clone()
@@ -49,8 +52,7 @@ pub(crate) fn trial(trial: &Trial) -> String {
                 history(change),
             ]);
         }
-        right(&mut table, 4);
-        text.push_str(&format!("{table}\n"));
+        text.push_str(&table.text(screen));
     }
     text.push_str(&format!(
         "runs of the last 30 days that stay where they are: {unchanged}\n"
@@ -93,7 +95,7 @@ mod tests {
             observed: true,
             rule: None,
         };
-        let text = checked(&[one]);
+        let text = checked(&[one], &Screen::plain());
         assert!(text.contains("unnamed (only observed)"), "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
         let change = Change {
@@ -106,11 +108,12 @@ mod tests {
             runs: 7,
             what: vec![What::Split, What::Merged],
         };
-        let text = trial(&Trial {
+        let trial_of = Trial {
             changes: vec![change],
             unchanged_runs: 3,
             more: true,
-        });
+        };
+        let text = trial(&trial_of, &Screen::plain());
         for part in [
             "1000",
             "nf-A__1_",

@@ -24,15 +24,21 @@ pub struct MeanInterval {
 /// A mean with its 95 % interval by Student's t: `mean ± t(0.975, n - 1) * s / sqrt(n)`. None under
 /// two numbers, or if one is not finite.
 pub fn mean_interval(numbers: &[f64]) -> Option<MeanInterval> {
-    let moments = moments(numbers.iter().copied())?;
-    let half = quantile((moments.count.checked_sub(1)?) as f64)? * moments.standard_error()?;
-    let interval = MeanInterval {
-        n: moments.count,
-        mean: moments.mean,
-        low: moments.mean - half,
-        high: moments.mean + half,
-    };
-    (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
+    MeanInterval::of(&moments(numbers.iter().copied())?)
+}
+
+impl MeanInterval {
+    /// [`mean_interval`] of the numbers with these moments.
+    pub fn of(moments: &Moments) -> Option<Self> {
+        let half = quantile((moments.count.checked_sub(1)?) as f64)? * moments.standard_error()?;
+        let interval = MeanInterval {
+            n: moments.count,
+            mean: moments.mean,
+            low: moments.mean - half,
+            high: moments.mean + half,
+        };
+        (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
+    }
 }
 
 fn moments(numbers: impl Iterator<Item = f64>) -> Option<Moments> {

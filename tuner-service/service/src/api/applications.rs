@@ -8,7 +8,7 @@ use axum::{Extension, Json};
 use io_autotune_protocol::{ApplicationRules, JobName, JobNames};
 
 use super::{ApiError, Service};
-use crate::access::Caller;
+use crate::reader::Reader;
 
 /// How far back the job names reach.
 const WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -27,9 +27,9 @@ pub(super) async fn rules(State(service): State<Arc<Service>>) -> Json<Applicati
 #[utoipa::path(get, path = "/v1/applications/names", responses((status = 200, body = JobNames)))]
 pub(super) async fn names(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
 ) -> Result<Json<JobNames>, ApiError> {
-    let owner = service.access.reader(caller).await.owner();
+    let owner = reader.owner();
     #[expect(clippy::cast_possible_wrap, reason = "it is small")]
     let limit = NAMES as i64 + 1;
     let mut rows = service.store.job_names(owner, WITHIN, limit).await?;

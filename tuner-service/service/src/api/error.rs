@@ -55,6 +55,11 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_request", message)
     }
 
+    /// What was asked for is not as it was.
+    pub(crate) fn conflict(message: String) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", message)
+    }
+
     pub(crate) fn no_report(why: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "no_report", why.to_owned())
     }
@@ -81,10 +86,15 @@ impl ApiError {
 
     /// Also the answer for another user's study, so that nobody learns that it exists.
     pub(crate) fn not_found(what: &str) -> Self {
+        Self::not_found_in(what, "io-autotune status")
+    }
+
+    /// The same, of what another command lists.
+    pub(crate) fn not_found_in(what: &str, command: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
             "not_found",
-            format!("there is no {what} among those you may see; `io-autotune status` lists them"),
+            format!("there is no {what} among those you may see; `{command}` lists them"),
         )
     }
 }

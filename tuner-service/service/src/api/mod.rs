@@ -2,9 +2,11 @@
 
 mod accelerators;
 mod applications;
+mod audit;
 mod doctor;
 mod error;
 mod health;
+mod orders;
 mod outcomes;
 mod preview;
 mod report;
@@ -123,10 +125,16 @@ impl Service {
         runs::replay,
         outcomes::store,
         studies::list,
+        studies::show,
         studies::pin,
         studies::unpin,
         studies::reset,
         studies::accept,
+        orders::list,
+        orders::order,
+        orders::end,
+        audit::list,
+        audit::undo,
         doctor::doctor,
         report::file,
         health::health,
@@ -198,10 +206,15 @@ fn users_routes() -> Router<Arc<Service>> {
         .route("/v1/doctor", get(doctor::doctor))
         .route("/v1/report/{file}", get(report::file))
         .route("/v1/studies", get(studies::list))
+        .route("/v1/studies/{study_id}", get(studies::show))
         .route("/v1/studies/{study_id}/pin", post(studies::pin))
         .route("/v1/studies/{study_id}/unpin", post(studies::unpin))
         .route("/v1/studies/{study_id}/reset", post(studies::reset))
         .route("/v1/studies/{study_id}/accept", post(studies::accept))
+        .route("/v1/orders", get(orders::list).post(orders::order))
+        .route("/v1/orders/end", post(orders::end))
+        .route("/v1/audit", get(audit::list))
+        .route("/v1/audit/{audit_id}/undo", post(audit::undo))
 }
 
 #[cfg(test)]

@@ -7,14 +7,17 @@ use std::time::Duration;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
+use io_autotune_catalogue::canonical_name;
+use io_autotune_engine::History;
 use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::{
     ErrorBody, FinishAnswer, FinishRequest, Job, OverAnswer, OverRequest, Replay, Request,
-    RunDetail, RunSummary, StartAnswer, StartRequest,
+    RunDetail, RunState, RunSummary, StartAnswer, StartRequest,
 };
 use io_autotune_store::{
     Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
 };
+use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -50,7 +53,7 @@ pub(super) async fn start(
         limit_seconds,
         started_at,
     }) = body?;
-    only_root_of(&service, caller, &job.node)?;
+    is_there(&service, caller, &job.node)?;
     request.validate()?;
     validate(&job)?;
     let request = service.resolved(request);
@@ -168,7 +171,7 @@ pub(super) async fn finish(
     body: Result<Json<FinishRequest>, JsonRejection>,
 ) -> Result<Json<FinishAnswer>, ApiError> {
     let Json(mut finish) = body?;
-    only_root_of(&service, caller, &finish.job.node)?;
+    is_there(&service, caller, &finish.job.node)?;
     finish.request.validate()?;
     validate(&finish.job)?;
     validate_report(&finish)?;
@@ -244,11 +247,9 @@ const RUNS_AT_ONCE: usize = 10_000;
     (status = 200, body = OverAnswer), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub(super) async fn over(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
     body: Result<Json<OverRequest>, JsonRejection>,
 ) -> Result<Json<OverAnswer>, ApiError> {
     let Json(OverRequest { runs }) = body?;
-    only_root(caller)?;
     if runs.len() > RUNS_AT_ONCE {
         return Err(ApiError::bad_request(format!(
             "{} runs were asked about at once: {RUNS_AT_ONCE} at the most",
@@ -267,6 +268,18 @@ pub(super) struct HistoryQuery {
     app: Option<String>,
     /// Only this study's.
     study: Option<i64>,
+    /// Only this accelerator's.
+    accelerator: Option<String>,
+    /// Only this user's, by uid.
+    uid: Option<u32>,
+    /// Only those in this state.
+    state: Option<RunState>,
+    /// Only those that started at this time or later.
+    #[param(value_type = Option<String>)]
+    since: Option<Timestamp>,
+    /// Only those that started before this time.
+    #[param(value_type = Option<String>)]
+    until: Option<Timestamp>,
     /// Only those before this run, the first one of the page that is known.
     before: Option<i64>,
     /// The newest so many (100 unless said, 500 at the most).
@@ -280,17 +293,23 @@ const PAGE: u32 = 500;
 #[utoipa::path(get, path = "/v1/runs", params(HistoryQuery), responses((status = 200, body = Vec<RunSummary>)))]
 pub(super) async fn history(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
     query: Result<Query<HistoryQuery>, QueryRejection>,
 ) -> Result<Json<Vec<RunSummary>>, ApiError> {
     let Query(query) = query?;
     let of_few = query.app.is_some() || query.study.is_some();
-    let reader = service.access.reader(caller).await;
+    let Some(owner_uid) = reader.among(query.uid) else {
+        return Ok(Json(Vec::new()));
+    };
     let filter = RunFilter {
-        owner_uid: reader.owner(),
+        owner_uid,
         study_id: query.study,
         application: query.app,
+        accelerator: query.accelerator.as_deref().map(canonical_name),
         job_id: None,
+        state: query.state.map(|state| state.word().to_owned()),
+        since: query.since,
+        until: query.until,
         before: query.before,
         in_full: false,
         limit: i64::from(query.limit.unwrap_or(100).min(PAGE)),
@@ -304,20 +323,43 @@ pub(super) async fn history(
     responses((status = 200, body = Vec<RunDetail>), (status = 404, body = ErrorBody)))]
 pub(super) async fn explain(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
     path: Result<Path<u32>, PathRejection>,
 ) -> Result<Json<Vec<RunDetail>>, ApiError> {
     let Path(job_id) = path?;
-    let reader = service.access.reader(caller).await;
     let runs = launches(&service, reader, job_id).await?;
     let mut details = Vec::with_capacity(runs.len());
     for row in runs {
         let reports = service.store.reports(row.run_id).await?;
         let state = service.store.study_state(row.study_id).await?;
         let assessment = assess::of(&service.store, &service.settings, &state).await?;
-        details.push(summary::detail(row, reports, assessment.findings, reader)?);
+        let then = then(&service, &row, reader).await?;
+        details.push(summary::detail(
+            row,
+            reports,
+            assessment.findings,
+            then,
+            reader,
+        )?);
     }
     Ok(Json(details))
+}
+
+/// What was known at a run's start, if that is told and was kept.
+async fn then(
+    service: &Service,
+    row: &RunRow,
+    reader: Reader,
+) -> Result<Option<History>, ApiError> {
+    let kept = Kept::read(&row.suggestion);
+    let Some(kept) = kept.ok().filter(|_| reader.learns_inputs(row)) else {
+        return Ok(None);
+    };
+    let Some(epoch) = service.store.epoch_inputs(row.run_id).await? else {
+        return Ok(None);
+    };
+    let history = service.store.history_at(epoch.epoch_id, kept.judged);
+    Ok(Some(history.await?))
 }
 
 /// For each launch of a job, whether what was kept gives what it was given.
@@ -325,11 +367,10 @@ pub(super) async fn explain(
     responses((status = 200, body = Vec<Replay>), (status = 404, body = ErrorBody)))]
 pub(super) async fn replay(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
     path: Result<Path<u32>, PathRejection>,
 ) -> Result<Json<Vec<Replay>>, ApiError> {
     let Path(job_id) = path?;
-    let reader = service.access.reader(caller).await;
     let mut replays = Vec::new();
     for row in launches(&service, reader, job_id).await? {
         if !reader.learns_inputs(&row) {
@@ -370,21 +411,10 @@ async fn launches(service: &Service, reader: Reader, job_id: u32) -> Result<Vec<
     Ok(runs)
 }
 
-fn only_root(caller: Caller) -> Result<(), ApiError> {
-    if caller.is_root() {
-        Ok(())
-    } else {
-        Err(ApiError::forbidden(
-            "only root of a node starts and finishes runs",
-        ))
-    }
-}
-
 static REFUSED: Seldom = Seldom::new();
 
-/// Root of the node that it speaks for, as far as that is to be checked.
-fn only_root_of(service: &Service, caller: Caller, node: &str) -> Result<(), ApiError> {
-    only_root(caller)?;
+/// Root says nothing of another node's runs, if that is to be checked.
+fn is_there(service: &Service, caller: Caller, node: &str) -> Result<(), ApiError> {
     match (&service.nodes, caller.origin) {
         (Some(nodes), Some(origin)) => nodes.check(node, origin).map_err(|not_there| {
             let message = format!("{not_there} ([access] check_origins in service.toml)");

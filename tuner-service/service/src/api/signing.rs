@@ -20,10 +20,12 @@ use io_autotune_protocol::signature::{
 use tokio::sync::Semaphore;
 
 use crate::access::Caller;
+use crate::access::table::Endpoint;
 use crate::api::{ApiError, Service};
 use crate::door::{Came, Door};
 use crate::peers::Peer;
 use crate::quota::Cost;
+use crate::reader::Reader;
 use crate::retry::retried;
 use crate::seldom::Seldom;
 
@@ -98,13 +100,20 @@ pub(crate) async fn signed(
             if let Err(error) = sender.check(parts.method.as_str(), path, &nonce, &body) {
                 return refused(&error).into_response();
             }
-            match is_first(&service, &parts.method, uri.path(), &nonce).await {
-                Ok(()) => {}
-                Err(refusal) => return refusal.into_response(),
-            }
             service.quotas.charge(user, body.len());
-            parts.extensions.insert(caller);
-            next.run(Request::from_parts(parts, Body::from(body))).await
+            match granted(&service, caller, &parts.method, uri.path()).await {
+                Err(refusal) => refusal.into_response(),
+                Ok(reader) => {
+                    if let Err(refusal) =
+                        is_first(&service, &parts.method, uri.path(), &nonce).await
+                    {
+                        return refusal.into_response();
+                    }
+                    parts.extensions.insert(caller);
+                    parts.extensions.insert(reader);
+                    next.run(Request::from_parts(parts, Body::from(body))).await
+                }
+            }
         }
     };
     sign(&service, caller.uid, &nonce, answer).await
@@ -187,15 +196,30 @@ async fn is_first(
     }
 }
 
-/// Whether a request pins, unpins, resets or accepts.
+/// What the table of endpoints grants a caller here. A path that is none of them is refused later.
+async fn granted(
+    service: &Service,
+    caller: Caller,
+    method: &Method,
+    path: &str,
+) -> Result<Reader, ApiError> {
+    let Some(endpoint) = Endpoint::of(method, path) else {
+        return Ok(Reader::User(caller.uid));
+    };
+    let reader = service.access.reader(caller, endpoint).await;
+    reader.ok_or_else(|| ApiError::forbidden(endpoint.refusal))
+}
+
+/// Whether a request changes what studies do.
 fn steers(method: &Method, path: &str) -> bool {
-    method == Method::POST && path.starts_with("/v1/studies/")
+    const STEERED: [&str; 3] = ["/v1/studies/", "/v1/orders", "/v1/audit/"];
+    method == Method::POST && STEERED.iter().any(|start| path.starts_with(start))
 }
 
 fn cost(method: &Method, path: &str) -> Cost {
     if steers(method, path) {
         Cost::Steering
-    } else if matches!(path, "/v1/runs" | "/v1/studies") {
+    } else if matches!(path, "/v1/runs" | "/v1/studies" | "/v1/audit") {
         Cost::Listing
     } else {
         Cost::Reading

@@ -1,4 +1,4 @@
-//! Studies: status, pin, unpin, reset, accept.
+//! Studies: status, one in full, pin, unpin, reset, accept.
 
 use std::sync::Arc;
 
@@ -7,8 +7,11 @@ use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::{Epoch, Parametrization};
-use io_autotune_protocol::{ErrorBody, PinRequest, StudySummary, WhyRequest, is_deceptive};
+use io_autotune_protocol::{
+    ErrorBody, PinRequest, StudyDetail, StudySummary, WhyRequest, is_deceptive,
+};
 use io_autotune_store::{Audit, StudyFilter, StudyKey, StudyRow};
+use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -17,6 +20,7 @@ use super::{ApiError, Service};
 use crate::access::Caller;
 use crate::assess;
 use crate::decide::restricted;
+use crate::reader::Reader;
 
 /// Which studies to show.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -28,6 +32,8 @@ pub(super) struct StudyQuery {
     study: Option<i64>,
     /// Only this accelerator's.
     accelerator: Option<String>,
+    /// Only this user's, by uid.
+    uid: Option<u32>,
     /// The page behind this study, the last one of the page before.
     after: Option<i64>,
     /// So many (100 unless said, and at the most).
@@ -42,12 +48,15 @@ const PAGE: u32 = 100;
 #[utoipa::path(get, path = "/v1/studies", params(StudyQuery), responses((status = 200, body = Vec<StudySummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
-    Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
     query: Result<Query<StudyQuery>, QueryRejection>,
 ) -> Result<Json<Vec<StudySummary>>, ApiError> {
     let Query(query) = query?;
+    let Some(owner_uid) = reader.among(query.uid) else {
+        return Ok(Json(Vec::new()));
+    };
     let filter = StudyFilter {
-        owner_uid: service.access.reader(caller).await.owner(),
+        owner_uid,
         study_id: query.study,
         application: query.app,
         accelerator: query.accelerator.as_deref().map(canonical_name),
@@ -57,6 +66,20 @@ pub(super) async fn list(
     Ok(Json(summary::studies(&service, &filter).await?))
 }
 
+/// A study with its space and all that it has tested.
+#[utoipa::path(get, path = "/v1/studies/{study_id}",
+    params(("study_id" = i64, Path, description = "The study")),
+    responses((status = 200, body = StudyDetail), (status = 404, body = ErrorBody)))]
+pub(super) async fn show(
+    State(service): State<Arc<Service>>,
+    Extension(reader): Extension<Reader>,
+    path: Result<Path<i64>, PathRejection>,
+) -> Result<Json<StudyDetail>, ApiError> {
+    let Path(study_id) = path?;
+    let row = one_row(&service, reader, study_id).await?;
+    Ok(Json(summary::study_detail(&service, row).await?))
+}
+
 /// Fixes the parametrization that every later run of a study gets.
 #[utoipa::path(post, path = "/v1/studies/{study_id}/pin", request_body = PinRequest,
     params(("study_id" = i64, Path, description = "The study")),
@@ -64,16 +87,21 @@ pub(super) async fn list(
 pub(super) async fn pin(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
     path: Result<Path<i64>, PathRejection>,
     body: Result<Json<PinRequest>, JsonRejection>,
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, study_id, &body.why).await?;
+    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
-    service.store.pin(study_id, &parametrization, audit).await?;
+    later(body.until)?;
+    service
+        .store
+        .pin(study_id, &parametrization, body.until, audit)
+        .await?;
     tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
-    steered(&service, caller, study_id, &study).await
+    steered(&service, reader, study_id, &study).await
 }
 
 async fn parametrization(
@@ -110,19 +138,20 @@ async fn parametrization(
 pub(super) async fn unpin(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
     path: Result<Path<i64>, PathRejection>,
     body: Result<Json<WhyRequest>, JsonRejection>,
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, study_id, &body.why).await?;
+    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
     if !service.store.unpin(study_id, audit).await? {
         return Err(ApiError::bad_request(format!(
             "study {study_id} is not pinned"
         )));
     }
     tracing::info!(study_id, uid = caller.uid, "study unpinned");
-    steered(&service, caller, study_id, &study).await
+    steered(&service, reader, study_id, &study).await
 }
 
 /// Starts a study afresh in a new epoch, and removes a pin. History is kept.
@@ -132,15 +161,16 @@ pub(super) async fn unpin(
 pub(super) async fn reset(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
     path: Result<Path<i64>, PathRejection>,
     body: Result<Json<WhyRequest>, JsonRejection>,
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, study_id, &body.why).await?;
+    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
     let epoch = service.store.reset(study_id, audit).await?;
     tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
-    steered(&service, caller, study_id, &study).await
+    steered(&service, reader, study_id, &study).await
 }
 
 /// Says that a study's runs are one application's, however much they differ: it is tuned again.
@@ -150,47 +180,58 @@ pub(super) async fn reset(
 pub(super) async fn accept(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
     path: Result<Path<i64>, PathRejection>,
     body: Result<Json<WhyRequest>, JsonRejection>,
 ) -> Result<Json<StudySummary>, ApiError> {
     let Path(study_id) = path?;
     let Json(body) = body?;
-    let (audit, study) = steering(&service, caller, study_id, &body.why).await?;
+    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
     service.store.accept_mixed(study_id, audit).await?;
     let uid = caller.uid;
     tracing::info!(study_id, uid, "study accepted as one application's");
-    steered(&service, caller, study_id, &study).await
+    steered(&service, reader, study_id, &study).await
 }
 
 async fn steering<'a>(
     service: &Service,
     caller: Caller,
+    reader: Reader,
     study_id: i64,
     why: &'a str,
 ) -> Result<(Audit<'a>, StudyKey), ApiError> {
     let why = reason(why)?;
-    let found = one_row(service, caller, study_id).await?;
+    let found = one_row(service, reader, study_id).await?;
     let audit = Audit {
         uid: caller.uid,
         why,
     };
-    let study = StudyKey {
-        owner_uid: found.owner_uid,
-        owner_name: found.owner_name,
-        application: found.application,
-        accelerator: found.accelerator,
-        context: found.context,
-    };
-    Ok((audit, study))
+    Ok((audit, key_of(found)))
+}
+
+pub(super) fn key_of(row: StudyRow) -> StudyKey {
+    StudyKey {
+        owner_uid: row.owner_uid,
+        owner_name: row.owner_name,
+        application: row.application,
+        accelerator: row.accelerator,
+        context: row.context,
+    }
 }
 
 /// After each steering: drops the study's snapshot and renews its findings.
 async fn steered(
     service: &Service,
-    caller: Caller,
+    reader: Reader,
     study_id: i64,
     study: &StudyKey,
 ) -> Result<Json<StudySummary>, ApiError> {
+    renew(service, study_id, study).await;
+    let row = one_row(service, reader, study_id).await?;
+    Ok(Json(summary::study(service, row).await?))
+}
+
+pub(super) async fn renew(service: &Service, study_id: i64, study: &StudyKey) {
     service.admissions.of(study).forget_snapshot().await;
     let renewed = match service.store.assess(study_id).await {
         Ok(assessing) => assess::renew(assessing, &service.settings).await,
@@ -200,21 +241,15 @@ async fn steered(
         // The steering stands; the study's next verdict renews its findings.
         tracing::warn!(study_id, %error, "the study's assessment has to wait");
     }
-    Ok(Json(one_study(service, caller, study_id).await?))
 }
 
-async fn one_study(
+pub(super) async fn one_row(
     service: &Service,
-    caller: Caller,
+    reader: Reader,
     study_id: i64,
-) -> Result<StudySummary, ApiError> {
-    let row = one_row(service, caller, study_id).await?;
-    summary::study(service, row).await
-}
-
-async fn one_row(service: &Service, caller: Caller, study_id: i64) -> Result<StudyRow, ApiError> {
+) -> Result<StudyRow, ApiError> {
     let filter = StudyFilter {
-        owner_uid: service.access.reader(caller).await.owner(),
+        owner_uid: reader.owner(),
         study_id: Some(study_id),
         ..StudyFilter::default()
     };
@@ -222,7 +257,17 @@ async fn one_row(service: &Service, caller: Caller, study_id: i64) -> Result<Stu
     found.ok_or_else(|| ApiError::not_found(&format!("study {study_id}")))
 }
 
-fn reason(why: &str) -> Result<&str, ApiError> {
+/// Errs when that is over already.
+pub(super) fn later(until: Option<Timestamp>) -> Result<(), ApiError> {
+    match until {
+        Some(until) if until <= Timestamp::now() => Err(ApiError::bad_request(format!(
+            "it would be over already: {until} is not later than now"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn reason(why: &str) -> Result<&str, ApiError> {
     let why = why.trim();
     let plain = (1..=500).contains(&why.chars().count()) && !why.chars().any(is_deceptive);
     if plain {

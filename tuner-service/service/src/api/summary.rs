@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, History, MeanInterval, MethodName, Parametrization, Phase, Role, Space, mean_interval,
+    Epoch, History, MeanInterval, MethodName, Parametrization, Phase, Role, Space, Tested,
+    mean_interval,
 };
 use io_autotune_model::{Assessment, Finding, FindingKind};
 use io_autotune_protocol::{
-    Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RunDetail, RunState,
-    RunSummary, StudySummary,
+    Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RegretSummary, RunDetail,
+    RunState, RunSummary, StudyDetail, StudySummary, TestedSummary,
 };
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
@@ -73,6 +74,7 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
             )
         }
     };
+    let regret = regret(&state, &epoch, history, &row.context);
     Ok(StudySummary {
         study_id: row.study_id,
         application: row.application,
@@ -107,10 +109,94 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
             uid: pin.uid,
             at: pin.at,
             why: pin.why,
+            until: pin.until,
         }),
+        ordered: ordered(&state).map(str::to_owned),
+        regret: Some(regret),
+        lately: row.lately,
         quarantined: quarantined(&state.space, &assessment),
         assessment: Some(assessment),
         warnings,
+    })
+}
+
+/// What orders make of a study, in a word.
+pub(crate) fn ordered(state: &StudyState) -> Option<&'static str> {
+    if state.ordered.off {
+        Some("off")
+    } else if state.pin.is_some() {
+        Some("pinned")
+    } else {
+        state.ordered.frozen.then_some("frozen")
+    }
+}
+
+/// In node-seconds: as many nodes as the context has, at the default's mean.
+fn regret(
+    state: &StudyState,
+    epoch: &Epoch<'_>,
+    history: &History,
+    context: &BTreeMap<String, String>,
+) -> RegretSummary {
+    let runs = epoch.expected_regret(history);
+    let nodes = context
+        .get("nodes")
+        .and_then(|nodes| nodes.parse::<f64>().ok());
+    let default = state.space.default();
+    let mut tested = state.history.tested.iter();
+    let default = tested
+        .find(|tested| tested.parametrization == default)
+        .and_then(mean);
+    RegretSummary {
+        runs,
+        budget: epoch.settings().regret.bound(history.tally.total),
+        node_seconds: default.map(|default| runs * default.mean * nodes.unwrap_or(1.0)),
+    }
+}
+
+/// The counted runs of a parametrization.
+fn mean(tested: &Tested) -> Option<Elapsed> {
+    let moments = &tested.elapsed;
+    (moments.count > 0).then(|| Elapsed {
+        n: moments.count,
+        mean: moments.mean,
+        interval: MeanInterval::of(moments).map(|found| (found.low, found.high)),
+    })
+}
+
+/// A study with its space and what it has tested.
+pub(crate) async fn study_detail(
+    service: &Service,
+    row: StudyRow,
+) -> Result<StudyDetail, ApiError> {
+    let study = study(service, row).await?;
+    let state = service.store.study_state(study.study_id).await?;
+    let quarantined = &study.quarantined;
+    let mut tested: Vec<TestedSummary> = state
+        .history
+        .tested
+        .iter()
+        .map(|tested| TestedSummary {
+            differs: differences(&state.space, &tested.parametrization),
+            elapsed: mean(tested),
+            censored: tested.censored.len() as u64,
+            failed: tested.failed,
+            quarantined: quarantined
+                .iter()
+                .find(|one| one.parametrization == tested.parametrization)
+                .map(|one| one.why.clone()),
+            parametrization: tested.parametrization.clone(),
+        })
+        .collect();
+    tested.sort_by(|a, b| {
+        let seconds = |one: &TestedSummary| one.elapsed.map_or(f64::INFINITY, |e| e.mean);
+        seconds(a).total_cmp(&seconds(b))
+    });
+    Ok(StudyDetail {
+        study,
+        size: u64::try_from(state.space.size()).unwrap_or(u64::MAX),
+        space: state.space,
+        tested,
     })
 }
 
@@ -260,6 +346,9 @@ pub(crate) fn run(row: RunRow, reader: Reader) -> Result<RunSummary, ApiError> {
         study_id: row.study_id,
         application: row.application,
         uid: row.uid,
+        user: row.user,
+        accelerator: row.accelerator,
+        nodes: row.nodes,
         epoch: row.epoch,
         epoch_opened_at: row.epoch_opened_at,
         epoch_opened_why: row.epoch_opened_why,
@@ -295,8 +384,17 @@ pub(crate) fn detail(
     mut row: RunRow,
     mut reports: Vec<Value>,
     findings: Vec<Finding>,
+    then: Option<History>,
     reader: Reader,
 ) -> Result<RunDetail, ApiError> {
+    let of = |parametrization: &Parametrization| {
+        let tested = &then.as_ref()?.tested;
+        let found = tested
+            .iter()
+            .find(|one| one.parametrization == *parametrization);
+        found.and_then(mean)
+    };
+    let (expected, default_then) = (of(&row.parametrization), of(&row.space.default()));
     if !reader.learns_inputs(&row) {
         row.suggestion = Value::Null;
     }
@@ -309,6 +407,8 @@ pub(crate) fn detail(
     Ok(RunDetail {
         request: serde_json::from_value(row.request.take()).ok(),
         suggestion: row.suggestion.take(),
+        expected,
+        default_then,
         delivery,
         run: run(row, reader)?,
         reports,
@@ -352,6 +452,9 @@ mod tests {
             study_id: 3,
             application: "ocean".to_owned(),
             uid: 1000,
+            user: None,
+            accelerator: "romio".to_owned(),
+            nodes: Some(1),
             epoch: 1,
             epoch_opened_at: Timestamp::UNIX_EPOCH,
             epoch_opened_why: "first run".to_owned(),
@@ -386,7 +489,7 @@ mod tests {
 
     fn shown(row: RunRow, reader: Reader) -> Value {
         let reports = vec![json!({ "applied": row.applied })];
-        let detail = detail(row, reports, Vec::new(), reader).unwrap();
+        let detail = detail(row, reports, Vec::new(), None, reader).unwrap();
         serde_json::to_value(detail).unwrap()
     }
 

@@ -164,7 +164,7 @@ async fn what_an_admin_does_can_be_dropped_anywhere() {
             why: "a test",
         };
         dropped_everywhere(&database, &store, async |_| {
-            store.pin(study_id, &point(3), audit).await
+            store.pin(study_id, &point(3), None, audit).await
         })
         .await;
         dropped_everywhere(&database, &store, async |_| {

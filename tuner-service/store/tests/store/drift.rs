@@ -223,7 +223,7 @@ async fn a_pinned_study_is_not_looked_at_and_neither_is_a_run_of_the_search() {
             uid: 0,
             why: "a test",
         };
-        store.pin(study_id, &point(3), audit).await.unwrap();
+        store.pin(study_id, &point(3), None, audit).await.unwrap();
         assert_eq!(follow(&store, last).await, None);
         store.unpin(study_id, audit).await.unwrap();
         let search = Start::of(91).search(&store, point(5)).await;

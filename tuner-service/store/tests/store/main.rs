@@ -21,6 +21,7 @@ mod judge;
 mod migration;
 mod nonces;
 mod operations;
+mod orders;
 mod outcomes;
 mod release;
 mod replicas;

@@ -167,7 +167,10 @@ async fn a_start_by_a_state_from_before_a_reset_is_not_made() {
                 .map(|run| run.run_id),
         );
         let reset = here.state_of(&key, &space).await.unwrap();
-        there.pin(before.study_id, &point(3), by).await.unwrap();
+        there
+            .pin(before.study_id, &point(3), None, by)
+            .await
+            .unwrap();
         outdated(
             here.start_unlocked(&new, &reset, best)
                 .await

@@ -69,7 +69,7 @@ async fn works(database: &Database, store: &Store) {
         uid: 1000,
         why: "a try",
     };
-    store.pin(study_id, &point(4), audit).await.unwrap();
+    store.pin(study_id, &point(4), None, audit).await.unwrap();
     store.unpin(study_id, audit).await.unwrap();
     store
         .forget_unclaimed(std::time::Duration::ZERO)

@@ -340,6 +340,7 @@ async fn an_epoch_of_another_space_takes_the_runs_that_fit_it() {
             .pin(
                 1,
                 &point(5),
+                None,
                 Audit {
                     uid: 0,
                     why: "a test",

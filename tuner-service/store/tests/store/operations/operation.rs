@@ -179,7 +179,10 @@ impl Operation {
                 store.reset(study_id, audit).await.unwrap();
             }
             Self::Pin(study_id, parametrization) => {
-                store.pin(study_id, &parametrization, audit).await.unwrap();
+                store
+                    .pin(study_id, &parametrization, None, audit)
+                    .await
+                    .unwrap();
             }
             Self::Unpin(study_id) => {
                 store.unpin(study_id, audit).await.unwrap();

@@ -1,0 +1,82 @@
+"""The tutorials are executed: each command on a real cluster, its output compared with the page."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import ALICE, ROOT, Site, await_true
+
+DOCS = Path(__file__).parents[2] / "docs"
+CHECKER = doctest.OutputChecker()
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a page, and what the page says that it prints."""
+
+    line: int
+    command: str
+    prints: str
+
+
+def steps(page: Path, prompt: str) -> Iterator[Step]:
+    """Yield the commands of a page's console blocks; ``> `` goes on with one."""
+    blocks = re.finditer(r"^```console\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    for block in blocks:
+        first = page.read_text("utf-8")[: block.start()].count("\n") + 2
+        command: list[str] = []
+        prints: list[str] = []
+        begins = first
+        for number, line in enumerate(block[1].splitlines(), start=first):
+            if line.startswith(f"{prompt} "):
+                if command:
+                    yield Step(begins, "\n".join(command), "\n".join(prints))
+                command, prints, begins = [line[len(prompt) + 1 :]], [], number
+            elif line.startswith("> ") and not prints:
+                command.append(line[2:])
+            else:
+                prints.append(line)
+        assert command, f"{page.name}: a block without a command at line {first}"
+        yield Step(begins, "\n".join(command), "\n".join(prints))
+
+
+def follow(site: Site, user: str, page: Path, prompt: str) -> None:
+    """Execute a page, one command after the other, in the user's home directory."""
+    state = site.paths.home(ALICE) / f".{page.stem}"
+    executed = 0
+    for step in steps(page, prompt):
+        kept = shlex.quote(str(state))
+        script = (
+            f"[ ! -e {kept} ] || . {kept}\n{{ {step.command}\n}} 2>&1\n"
+            f"[ -z ${{job+set}} ] || declare -p job > {kept}\n"
+        )
+        env = {"TZ": "UTC"}
+        done = site.cluster.run_as(user, ["bash", "-c", script], env=env, check=False)
+        said, expected = done.stdout + done.stderr, step.prints
+        where = f"{page.name}:{step.line}: {step.command}"
+        same = CHECKER.check_output(f"{expected}\n", said or "\n", OPTIONS)
+        assert same, f"{where}\nthe page says:\n{expected}\nit printed:\n{said}"
+        if "sbatch" in step.command:
+            await_true("the runs to have their verdicts", lambda: not in_flight(site))
+        executed += 1
+    assert executed > 5, f"{page.name} has hardly a command"
+
+
+def in_flight(site: Site) -> bool:
+    """Return whether a job of the tutorial's has not got its verdict."""
+    runs = json.loads(site.tuner(ROOT, "history", "ocean.sh", "--json").stdout)
+    queued = site.jobs_named("ocean.sh")
+    judged = {str(run["job_id"]) for run in runs if run["state"] != "in_flight"}
+    return not set(queued) <= judged
+
+
+def test_the_tutorials_say_what_happens(site: Site) -> None:
+    follow(site, ALICE, DOCS / "tutorial-user.md", "$")
+    follow(site, ROOT, DOCS / "tutorial-admin.md", "#")

@@ -1,0 +1,54 @@
+//! Manual pages and shell completion, from the command line's own description.
+
+use std::path::Path;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::arguments::Arguments;
+use crate::service::CliError;
+
+const NAME: &str = "io-autotune";
+
+/// The completion of a shell.
+pub(crate) fn completion(shell: Shell) -> String {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), NAME, &mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Writes a page for the command and one for each of its commands. Returns what was done.
+pub(crate) fn write(directory: &Path) -> Result<String, CliError> {
+    let unwritten = |source| CliError::Unreadable {
+        path: directory.to_owned(),
+        source,
+    };
+    std::fs::create_dir_all(directory).map_err(unwritten)?;
+    clap_mangen::generate_to(Arguments::command(), directory).map_err(unwritten)?;
+    let pages = std::fs::read_dir(directory).map_err(unwritten)?.count();
+    Ok(format!("{pages} pages are in {}\n", directory.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_has_its_page_and_its_completion() {
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path()).unwrap();
+        let bash = completion(Shell::Bash);
+        for command in Arguments::command().get_subcommands() {
+            let name = command.get_name();
+            let page = directory.path().join(format!("{NAME}-{name}.1"));
+            let page = std::fs::read_to_string(page).unwrap();
+            assert!(page.contains(".SH SYNOPSIS"), "{name}");
+            assert!(
+                bash.contains(&format!("io__autotune__subcmd__{name}")),
+                "{name}"
+            );
+        }
+        let page = std::fs::read_to_string(directory.path().join("io-autotune.1")).unwrap();
+        assert!(page.contains("Exit status"));
+    }
+}

@@ -1,0 +1,39 @@
+//! Users by name and number, as this host knows them.
+
+use nix::unistd::{Uid, User};
+
+/// A user's name; the number where the host knows none.
+pub(crate) fn name_of(uid: u32) -> String {
+    match User::from_uid(Uid::from_raw(uid)) {
+        Ok(Some(user)) => user.name,
+        _ => uid.to_string(),
+    }
+}
+
+/// A user's number, by name or number.
+pub(crate) fn uid_of(text: &str) -> Result<u32, String> {
+    if let Ok(uid) = text.parse() {
+        return Ok(uid);
+    }
+    match User::from_name(text) {
+        Ok(Some(user)) => Ok(user.uid.as_raw()),
+        Ok(None) => Err(format!("this host knows no user {text:?}: give the uid")),
+        Err(error) => Err(format!(
+            "user {text:?} cannot be looked up ({error}): give the uid"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_known_by_name_and_by_number() {
+        assert_eq!(uid_of("root"), Ok(0));
+        assert_eq!(uid_of("4294967295"), Ok(u32::MAX));
+        assert!(uid_of("no-such-user").unwrap_err().contains("give the uid"));
+        assert_eq!(name_of(0), "root");
+        assert_eq!(name_of(4_000_000_123), "4000000123");
+    }
+}

@@ -1,0 +1,200 @@
+//! A study in the terminal: its space, its convergence, what it has tested.
+
+use io_autotune_protocol::{RunState, RunSummary, StudyDetail, TestedSummary, shown_lines};
+
+use super::columns::{Cell, Column, Columns, Tone};
+use super::status::{interval, mean};
+use super::{context, differing, long_gain, phase, units, user};
+use crate::screen::Screen;
+
+/// Lines of the plot.
+const HEIGHT: usize = 10;
+/// Its columns where there is no terminal.
+const WIDTH: usize = 80;
+/// Parametrizations that are listed; `--csv` and `--json` have all.
+const LISTED: usize = 20;
+
+pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -> String {
+    let study = &detail.study;
+    let mut text = shown_lines(&format!(
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\ngain         {}\nbest         {}\n\nspace, {} parametrizations\n",
+        study.application,
+        user(study),
+        study.accelerator,
+        context(study),
+        study.study_id,
+        study.epoch,
+        phase(study),
+        study.progress(),
+        study
+            .assessment
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |known| long_gain(&known.gain)),
+        match &study.recommended {
+            None => "nothing yet".to_owned(),
+            Some(_) => differing(&study.differs),
+        },
+        detail.size,
+    ));
+    text.push_str(&space(detail).text(screen));
+    let runs: Vec<&RunSummary> = runs
+        .iter()
+        .filter(|run| run.epoch == study.epoch && run.state == RunState::Counted)
+        .collect();
+    if let Some(plot) = convergence(&runs, screen.width.unwrap_or(WIDTH)) {
+        text.push_str(&format!("\n{plot}"));
+    }
+    let tested = tested(detail, LISTED);
+    if !tested.is_empty() {
+        text.push_str("\ntested, the quickest first\n");
+        text.push_str(&tested.text(screen));
+    }
+    if detail.tested.len() > LISTED {
+        text.push_str(&format!(
+            "and {} more: --csv or --json has all\n",
+            detail.tested.len() - LISTED
+        ));
+    }
+    text
+}
+
+fn space(detail: &StudyDetail) -> Columns {
+    let mut list = Columns::new(vec![
+        Column::left("Parameter").least(10),
+        Column::left("Default").least(8),
+        Column::left("Best").least(8),
+        Column::left("Values").least(12),
+    ]);
+    for parameter in detail.space.parameters() {
+        let best = detail.study.recommended.as_ref();
+        let best = best.and_then(|best| best.0.get(&parameter.name));
+        let tone = match best.is_some_and(|best| *best != parameter.default) {
+            true => Tone::Good,
+            false => Tone::Plain,
+        };
+        list.row([
+            Cell::new(parameter.name.clone()),
+            Cell::new(parameter.default.to_string()),
+            Cell::toned(
+                best.map_or_else(|| "-".to_owned(), ToString::to_string),
+                tone,
+            ),
+            Cell::new(parameter.choices()),
+        ]);
+    }
+    list
+}
+
+/// What was tested, at most so many.
+pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
+    let default = detail.tested.iter().find(|one| one.differs.0.is_empty());
+    let default = default.and_then(|one| one.elapsed);
+    let against = |one: &TestedSummary| match (one.elapsed, default) {
+        (Some(elapsed), Some(default)) if !one.differs.0.is_empty() => {
+            format!("{:+.0} %", 100.0 * (elapsed.mean / default.mean - 1.0))
+        }
+        _ => String::new(),
+    };
+    let mut list = Columns::new(vec![
+        Column::right("Runs"),
+        Column::right("Failed"),
+        Column::right("Cut"),
+        Column::right("Elapsed (s)"),
+        Column::right("95 % interval"),
+        Column::right("Against"),
+        Column::left("Change").least(12),
+    ]);
+    for one in detail.tested.iter().take(most) {
+        let tone = match one.quarantined {
+            Some(_) => Tone::Bad,
+            None => Tone::Plain,
+        };
+        list.row([
+            Cell::new(one.elapsed.map_or(0, |elapsed| elapsed.n).to_string()),
+            Cell::toned(one.failed.to_string(), tone),
+            Cell::new(one.censored.to_string()),
+            Cell::new(one.elapsed.as_ref().map(mean).unwrap_or_default()),
+            Cell::new(one.elapsed.as_ref().map(interval).unwrap_or_default()),
+            Cell::new(against(one)),
+            Cell::new(differing(&one.differs)),
+        ]);
+    }
+    list
+}
+
+/// Each counted run's time by its place, `.` of the default and `*` of others, and `_` for the least
+/// mean of a parametrization by then. `None` under two runs.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "places in a plot of a terminal's size"
+)]
+fn convergence(runs: &[&RunSummary], width: usize) -> Option<String> {
+    let times: Vec<f64> = runs.iter().filter_map(|run| run.elapsed).collect();
+    if times.len() < 2 || times.len() != runs.len() {
+        return None;
+    }
+    let low = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = times.iter().copied().fold(0.0, f64::max);
+    let spread = units::spread(&times);
+    let labels = [high, low].map(|value| units::seconds(value, spread));
+    let margin = labels.iter().map(String::len).max().unwrap_or(0);
+    let columns = width
+        .saturating_sub(margin + 3)
+        .clamp(10, 160)
+        .min(runs.len().max(20));
+    let place = |index: usize| index * (columns - 1) / (runs.len() - 1).max(1);
+    let line = |value: f64| {
+        let share = if high > low {
+            (high - value) / (high - low)
+        } else {
+            0.0
+        };
+        (share * (HEIGHT - 1) as f64).round() as usize
+    };
+    let mut plot = vec![vec![' '; columns]; HEIGHT];
+    let mut means: std::collections::HashMap<String, (f64, f64)> = std::collections::HashMap::new();
+    for (index, (run, seconds)) in runs.iter().zip(&times).enumerate() {
+        let key = run
+            .parametrization
+            .as_ref()
+            .map(|one| one.key())
+            .unwrap_or_default();
+        let mean = means.entry(key).or_insert((0.0, 0.0));
+        *mean = (mean.0 + 1.0, mean.1 + seconds);
+        let best = means
+            .values()
+            .map(|(n, sum)| sum / n)
+            .fold(f64::INFINITY, f64::min);
+        let column = place(index);
+        let below = &mut plot[line(best).min(HEIGHT - 1)][column];
+        if *below == ' ' {
+            *below = '_';
+        }
+        let is_default = run
+            .differs
+            .as_ref()
+            .is_some_and(|differs| differs.0.is_empty());
+        plot[line(*seconds).min(HEIGHT - 1)][column] = if is_default { '.' } else { '*' };
+    }
+    let mut text = String::from("elapsed (s) by run: . default, * other, _ least mean so far\n");
+    for (number, row) in plot.iter().enumerate() {
+        let label = match number {
+            0 => labels[0].as_str(),
+            last if last == HEIGHT - 1 => labels[1].as_str(),
+            _ => "",
+        };
+        let row: String = row.iter().collect();
+        text.push_str(format!("{label:>margin$} |{row}").trim_end());
+        text.push('\n');
+    }
+    text.push_str(&format!("{:>margin$} +{}\n", "", "-".repeat(columns)));
+    let last = runs.len().to_string();
+    text.push_str(&format!(
+        "{:>margin$}  1{last:>room$}\n",
+        "",
+        room = columns - 1
+    ));
+    Some(text)
+}

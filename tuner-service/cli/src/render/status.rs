@@ -1,0 +1,362 @@
+//! Where studies stand: a line each, or one in full.
+
+use io_autotune_model::{FindingKind, GainVerdict, Phase};
+use io_autotune_protocol::{Elapsed, RegretSummary, StudySummary, shown_lines};
+
+use super::columns::{Cell, Column, Columns, Tone};
+use super::{context, differing, long_gain, opened, phase, units, user};
+use crate::screen::Screen;
+
+/// One study in full, several as a list.
+pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
+    match studies {
+        [] => "no studies yet: submit a job with `sbatch --io-autotune`\n".to_owned(),
+        [one] => study(one, screen),
+        several => {
+            let mut text = columns(several).text(screen);
+            let warned: Vec<String> = several
+                .iter()
+                .filter(|study| !study.warnings.is_empty())
+                .map(|study| study.study_id.to_string())
+                .collect();
+            text.push_str("\n`io-autotune status --study N` shows one in full.");
+            if !warned.is_empty() {
+                text.push_str(&format!(" Warnings are on {}.", warned.join(", ")));
+            }
+            text.push('\n');
+            text
+        }
+    }
+}
+
+/// A line a study.
+pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
+    let first = studies.first().map(|study| study.uid);
+    let of_several = studies.iter().any(|study| Some(study.uid) != first);
+    let mut columns = vec![
+        Column::right("Study"),
+        Column::left("Application").least(8),
+        Column::left("Accelerator").least(6),
+        Column::left("Phase"),
+        Column::left("Gain").least(14),
+        Column::left("Next").least(16),
+        Column::right("Regret").least(8),
+    ];
+    if of_several {
+        columns.insert(2, Column::left("User").least(6));
+    }
+    let mut list = Columns::new(columns);
+    for study in studies {
+        let mut row = vec![
+            Cell::new(study.study_id.to_string()),
+            Cell::new(study.application.clone()),
+            Cell::new(study.accelerator.clone()),
+            phase_cell(study),
+            gain_cell(study),
+            Cell::new(next(study)),
+            Cell::new(
+                study
+                    .regret
+                    .map_or_else(|| "-".to_owned(), |regret| spent(&regret)),
+            ),
+        ];
+        if of_several {
+            row.insert(2, Cell::new(user(study)));
+        }
+        list.row(row);
+    }
+    list
+}
+
+/// All there is of studies, for `--csv`.
+pub(crate) fn table(studies: &[StudySummary]) -> Columns {
+    const NAMES: [&str; 25] = [
+        "Study",
+        "Application",
+        "User",
+        "UID",
+        "Accelerator",
+        "Context",
+        "Epoch",
+        "Phase",
+        "Ordered",
+        "Explored",
+        "Budget",
+        "Counted",
+        "NotCounted",
+        "InFlight",
+        "DefaultRuns",
+        "DefaultMean",
+        "TunedRuns",
+        "TunedMean",
+        "Gain",
+        "GainLow",
+        "GainHigh",
+        "Verdict",
+        "RegretRuns",
+        "RegretNodeSeconds",
+        "Chosen",
+    ];
+    let mut list = Columns::new(NAMES.map(Column::left).to_vec());
+    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    for study in studies {
+        let default = study.control.or(study.default);
+        let gain = study.assessment.as_ref().map(|known| &known.gain);
+        let verdict = gain.and_then(|gain| serde_json::to_value(gain.verdict).ok());
+        let verdict = verdict.as_ref().and_then(|verdict| verdict.as_str());
+        let runs = |elapsed: Option<Elapsed>| elapsed.map_or(0, |elapsed| elapsed.n).to_string();
+        list.row([
+            study.study_id.to_string(),
+            study.application.clone(),
+            study.user.clone().unwrap_or_default(),
+            study.uid.to_string(),
+            study.accelerator.clone(),
+            context(study),
+            study.epoch.to_string(),
+            study.phase.to_string(),
+            study.ordered.clone().unwrap_or_default(),
+            study.explored.0.to_string(),
+            study.explored.1.to_string(),
+            study.counted.to_string(),
+            study.not_counted.to_string(),
+            study.in_flight.to_string(),
+            runs(default),
+            number(default.map(|elapsed| elapsed.mean)),
+            runs(study.tuned),
+            number(study.tuned.map(|elapsed| elapsed.mean)),
+            number(gain.and_then(|gain| gain.share)),
+            number(gain.and_then(|gain| gain.low)),
+            number(gain.and_then(|gain| gain.high)),
+            verdict.unwrap_or_default().to_owned(),
+            number(study.regret.map(|regret| regret.runs)),
+            number(study.regret.and_then(|regret| regret.node_seconds)),
+            study
+                .recommended
+                .as_ref()
+                .map(|_| differing(&study.differs))
+                .unwrap_or_default(),
+        ]);
+    }
+    list
+}
+
+fn phase_cell(study: &StudySummary) -> Cell {
+    let (explored, budget) = study.explored;
+    let text = match (&study.ordered, study.phase) {
+        (Some(ordered), _) => ordered.clone(),
+        (None, Phase::Design | Phase::Search) => {
+            format!(
+                "{} {}/{budget}",
+                study.phase,
+                explored.min(u64::from(budget))
+            )
+        }
+        (None, other) => other.to_string(),
+    };
+    let tone = match study.ordered {
+        Some(_) => Tone::Notable,
+        None => Tone::Plain,
+    };
+    Cell::toned(text, tone)
+}
+
+fn gain_cell(study: &StudySummary) -> Cell {
+    let Some(gain) = study.assessment.as_ref().map(|known| &known.gain) else {
+        return Cell::new("-");
+    };
+    let interval = gain
+        .low
+        .zip(gain.high)
+        .map_or_else(String::new, |(low, high)| {
+            format!(" ({} .. {})", units::percent(low), units::percent(high))
+        });
+    match (gain.share, gain.verdict) {
+        (None, _) => Cell::new("-"),
+        (Some(share), GainVerdict::Faster) => {
+            Cell::toned(format!("{} %{interval}", units::percent(share)), Tone::Good)
+        }
+        (Some(share), GainVerdict::Slower) => {
+            Cell::toned(format!("{} %{interval}", units::percent(share)), Tone::Bad)
+        }
+        (Some(_), GainVerdict::NoEffect) => Cell::new("none"),
+        (Some(share), _) => Cell::new(format!("~{} %{interval}", units::percent(share))),
+    }
+}
+
+/// What is next, and about when it will be known.
+fn next(study: &StudySummary) -> String {
+    let gain = study.assessment.as_ref().map(|known| &known.gain);
+    let findings = study.assessment.iter().flat_map(|known| &known.findings);
+    let has = |kind| findings.clone().any(|finding| finding.kind == kind);
+    let (explored, budget) = study.explored;
+    let left = u64::from(budget).saturating_sub(explored);
+    match study.ordered.as_deref() {
+        Some("off") => return "`on` turns it on".to_owned(),
+        Some("pinned") => return "`unpin` lets it go on".to_owned(),
+        Some(_) => return "`resume` lets it go on".to_owned(),
+        None => {}
+    }
+    if has(FindingKind::Mixed) {
+        return "observed: different work".to_owned();
+    }
+    if has(FindingKind::NothingToWin) {
+        return "nothing to win".to_owned();
+    }
+    match study.phase {
+        Phase::Baseline => "measures the default".to_owned(),
+        Phase::Design | Phase::Search if left == 0 => "confirms the best".to_owned(),
+        Phase::Design | Phase::Search => {
+            format!("{} to a choice", units::runs_to_go(left, study.lately))
+        }
+        Phase::Settled => match gain.and_then(|gain| gain.runs_needed) {
+            Some(more) if gain.is_some_and(|gain| !gain.verdict.is_resolved()) => {
+                format!("{} to a proof", units::runs_to_go(more, study.lately))
+            }
+            _ => "watches for drift".to_owned(),
+        },
+    }
+}
+
+fn spent(regret: &RegretSummary) -> String {
+    match regret.node_seconds {
+        Some(seconds) => units::node_time(seconds),
+        None => "-".to_owned(),
+    }
+}
+
+/// One study in full.
+pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
+    let mut text = format!(
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\nnext         {}\n\n",
+        study.application,
+        user(study),
+        study.accelerator,
+        context(study),
+        study.study_id,
+        study.epoch,
+        match study.epoch {
+            1 => String::new(),
+            _ => format!(
+                "opened       {}\n",
+                opened(screen.short(study.opened.at), &study.opened.why)
+            ),
+        },
+        phase(study),
+        study.progress(),
+        study.counted,
+        study.not_counted,
+        study.in_flight,
+        next(study),
+    );
+    let rows = comparison(study);
+    let list = (!rows.is_empty()).then(|| rows.text(screen));
+    let mut rest = format!(
+        "gain         {}\nchosen       {}\nwhy          {}\n",
+        study.assessment.as_ref().map_or_else(
+            || "not said: the service is older than this command".to_owned(),
+            |assessment| long_gain(&assessment.gain)
+        ),
+        match &study.recommended {
+            None => "nothing yet".to_owned(),
+            Some(_) => differing(&study.differs),
+        },
+        study.why
+    );
+    if let Some(regret) = &study.regret {
+        let time = regret.node_seconds.map(units::node_time);
+        let time = time.map_or_else(String::new, |time| format!(", {time}"));
+        rest.push_str(&format!(
+            "regret       {:.1} runs of the default{time}, of {:.1} allowed by now\n",
+            regret.runs, regret.budget
+        ));
+    }
+    if let Some(pin) = &study.pin {
+        let until = pin
+            .until
+            .map(|until| format!(" until {}", screen.short(until)));
+        rest.push_str(&format!(
+            "pinned       {}{} (by uid {}, {}: {})\n",
+            pin.parametrization,
+            until.unwrap_or_default(),
+            pin.uid,
+            screen.short(pin.at),
+            pin.why
+        ));
+    } else if let Some(ordered) = &study.ordered {
+        rest.push_str(&format!(
+            "ordered      {ordered}: `io-autotune orders` says by whom and why\n"
+        ));
+    }
+    for one in &study.quarantined {
+        rest.push_str(&format!(
+            "quarantined  {}: {}\n",
+            differing(&one.differs),
+            one.why
+        ));
+    }
+    for warning in &study.warnings {
+        rest.push_str(&format!("warning      {warning}\n"));
+    }
+    let list = list.map_or_else(String::new, |list| format!("{list}\n"));
+    format!(
+        "{}{list}{}",
+        shown_lines(&text.split_off(0)),
+        shown_lines(&rest)
+    )
+}
+
+/// What is compared: the default and the choice.
+pub(crate) fn comparison(study: &StudySummary) -> Columns {
+    let mut list = Columns::new(vec![
+        Column::left(""),
+        Column::right("Runs"),
+        Column::right("Elapsed (s)"),
+        Column::right("95 % interval"),
+        Column::left("Which runs").least(10),
+    ]);
+    let mut row = |name: &str, elapsed: &Option<Elapsed>, which: &str| {
+        if let Some(elapsed) = elapsed {
+            list.row([
+                name.to_owned(),
+                elapsed.n.to_string(),
+                mean(elapsed),
+                interval(elapsed),
+                which.to_owned(),
+            ]);
+        }
+    };
+    if study.tuned.is_some() || study.control.is_some() {
+        row(
+            "default",
+            &study.control,
+            "control runs, interleaved since the choice",
+        );
+        row("tuned", &study.tuned, "runs made after the choice");
+    } else {
+        row("default", &study.default, "all runs of the default so far");
+    }
+    list
+}
+
+fn half(elapsed: &Elapsed) -> Option<f64> {
+    elapsed.interval.map(|(low, high)| (high - low) / 2.0)
+}
+
+/// A mean with the decimals that its interval carries.
+pub(crate) fn mean(elapsed: &Elapsed) -> String {
+    units::seconds(elapsed.mean, half(elapsed))
+}
+
+pub(crate) fn interval(elapsed: &Elapsed) -> String {
+    elapsed.interval.map_or_else(
+        || "-".to_owned(),
+        |(low, high)| {
+            let half = half(elapsed);
+            format!(
+                "{} .. {}",
+                units::seconds(low, half),
+                units::seconds(high, half)
+            )
+        },
+    )
+}

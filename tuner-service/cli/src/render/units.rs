@@ -1,0 +1,117 @@
+//! Numbers as people say them.
+
+/// Seconds with as many decimals as the spread carries: its first digit is the last one shown.
+/// Without a known spread three significant digits.
+pub(crate) fn seconds(value: f64, spread: Option<f64>) -> String {
+    let decimals = match spread.filter(|spread| *spread > 0.0 && spread.is_finite()) {
+        Some(spread) => -magnitude(spread),
+        None => 2 - magnitude(value),
+    };
+    let decimals = usize::try_from(decimals.clamp(0, 6)).unwrap_or(0);
+    format!("{value:.decimals$}")
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the logarithm of a double is small"
+)]
+fn magnitude(value: f64) -> i32 {
+    if value == 0.0 || !value.is_finite() {
+        0
+    } else {
+        value.abs().log10().floor() as i32
+    }
+}
+
+/// The standard deviation of some numbers; `None` under two.
+#[expect(clippy::cast_precision_loss, reason = "lists are short")]
+pub(crate) fn spread(numbers: &[f64]) -> Option<f64> {
+    if numbers.len() < 2 {
+        return None;
+    }
+    let n = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / n;
+    let squares = numbers.iter().map(|number| (number - mean).powi(2));
+    Some((squares.sum::<f64>() / (n - 1.0)).sqrt())
+}
+
+/// A node's time in the unit that people say: node-seconds, -minutes, -hours.
+pub(crate) fn node_time(seconds: f64) -> String {
+    let (value, unit) = match seconds.abs() {
+        under if under < 120.0 => (seconds, "node-seconds"),
+        under if under < 7200.0 => (seconds / 60.0, "node-minutes"),
+        _ => (seconds / 3600.0, "node-hours"),
+    };
+    let decimals = usize::from(value.abs() < 9.95);
+    format!("{value:.decimals$} {unit}")
+}
+
+/// A share in percent, with one decimal.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+}
+
+/// So many runs, and about how long they take at the rate of the last seven days.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+pub(crate) fn runs_to_go(runs: u64, in_seven_days: i64) -> String {
+    let s = if runs == 1 { "" } else { "s" };
+    let count = format!("{runs} run{s}");
+    if in_seven_days <= 0 {
+        return count;
+    }
+    let days = runs as f64 * 7.0 / in_seven_days as f64;
+    let time = match days {
+        under if under < 1.5 / 24.0 => "an hour".to_owned(),
+        under if under < 1.5 => format!("{:.0} hours", under * 24.0),
+        under if under < 21.0 => format!("{under:.0} days"),
+        _ => format!("{:.0} weeks", days / 7.0),
+    };
+    format!("{count}, about {time}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_have_the_decimals_that_their_spread_carries() {
+        for (value, spread, said) in [
+            (2.3254, Some(0.058), "2.33"),
+            (1.061, Some(0.3), "1.1"),
+            (651.27, Some(12.0), "651"),
+            (0.012_345, None, "0.0123"),
+            (1.0612, None, "1.06"),
+            (65.21, None, "65.2"),
+            (1234.5, None, "1234"),
+            (3.0, Some(0.0), "3.00"),
+            (1.0, Some(1e-9), "1.000000"),
+        ] {
+            assert_eq!(seconds(value, spread), said, "{value} {spread:?}");
+        }
+        assert_eq!(spread(&[1.0]), None);
+        assert_eq!(spread(&[1.0, 3.0]), Some(2.0_f64.sqrt()));
+    }
+
+    #[test]
+    fn node_time_is_said_in_the_unit_that_fits() {
+        for (value, said) in [
+            (0.0, "0.0 node-seconds"),
+            (2.24, "2.2 node-seconds"),
+            (119.0, "119 node-seconds"),
+            (150.0, "2.5 node-minutes"),
+            (7200.0, "2.0 node-hours"),
+            (-360_000.0, "-100 node-hours"),
+        ] {
+            assert_eq!(node_time(value), said, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_is_to_come_is_told_with_its_time_if_that_can_be_known() {
+        assert_eq!(runs_to_go(1, 0), "1 run");
+        assert_eq!(runs_to_go(16, 7), "16 runs, about 16 days");
+        assert_eq!(runs_to_go(2, 1000), "2 runs, about an hour");
+        assert_eq!(runs_to_go(10, 100), "10 runs, about 17 hours");
+        assert_eq!(runs_to_go(60, 10), "60 runs, about 6 weeks");
+    }
+}

@@ -1,0 +1,334 @@
+//! Pins, freezes and their like: of one study, or of all studies of a scope, which asks first.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, IsTerminal, Write};
+
+use io_autotune_protocol::{
+    OrderAnswer, OrderKind, OrderRequest, OrderScope, PinRequest, StudySummary, WhyRequest,
+};
+use jiff::Timestamp;
+
+use crate::arguments::{Output, ScopeOf, Sure, Target};
+use crate::render::{status, steering as render};
+use crate::screen::Screen;
+use crate::service::{CliError, Service};
+use crate::{Answer, output_of};
+
+/// What the words of a `pin` say.
+#[derive(Debug, PartialEq)]
+struct Words {
+    target: Option<Target>,
+    values: PinTo,
+}
+
+#[derive(Debug, PartialEq)]
+enum PinTo {
+    /// What is recommended now.
+    Best,
+    /// These values; none are the default.
+    Values(BTreeMap<String, String>),
+}
+
+/// `[TARGET] [best | default | NAME=VALUE...]`; a target is left out if there is a scope.
+fn words(words: &[String], has_scope: bool) -> Result<Words, CliError> {
+    let mut rest = words;
+    let target = match (words, has_scope) {
+        (_, true) => None,
+        ([], false) => {
+            return Err(usage(
+                "name a study, an application, or a scope such as --all",
+            ));
+        }
+        ([target, after @ ..], false) => {
+            rest = after;
+            Some(
+                target
+                    .parse()
+                    .unwrap_or(Target::Application(target.clone())),
+            )
+        }
+    };
+    let values = match rest {
+        [] => PinTo::Best,
+        [word] if word == "best" => PinTo::Best,
+        [word] if word == "default" => PinTo::Values(BTreeMap::new()),
+        values => {
+            let pairs = values.iter().map(|text| match text.split_once('=') {
+                Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+                    Ok((name.to_owned(), value.to_owned()))
+                }
+                _ => Err(usage(&format!(
+                    "{text:?} is none of best, default and name=value, such as cb_nodes=2"
+                ))),
+            });
+            PinTo::Values(pairs.collect::<Result<_, _>>()?)
+        }
+    };
+    Ok(Words { target, values })
+}
+
+fn usage(message: &str) -> CliError {
+    CliError::Usage(message.to_owned())
+}
+
+/// What is asked for besides what and for whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) why: &'a str,
+    pub(crate) sure: &'a Sure,
+    pub(crate) output: &'a Output,
+    pub(crate) screen: &'a Screen,
+}
+
+pub(crate) async fn pin(
+    service: &Service,
+    given: &[String],
+    scope: &ScopeOf,
+    until: Option<Timestamp>,
+    asked: Asked<'_>,
+) -> Result<Answer, CliError> {
+    let scope = scope.of();
+    let Words { target, values } = words(given, scope.is_some())?;
+    match (target, scope, values) {
+        (Some(target), _, values) => {
+            let study_id = service.resolve(&target).await?;
+            let body = PinRequest {
+                values: match values {
+                    PinTo::Best => None,
+                    PinTo::Values(values) => Some(values),
+                },
+                until,
+                why: asked.why.to_owned(),
+            };
+            one(service, study_id, "pin", &body, "pinned", asked).await
+        }
+        // Each study's best is its own, and is known as it is made: nothing is explored meanwhile.
+        (None, Some(scope), PinTo::Best) => {
+            many(service, OrderKind::Freeze, scope, None, until, false, asked).await
+        }
+        (None, Some(scope), PinTo::Values(values)) => {
+            many(
+                service,
+                OrderKind::Pin,
+                scope,
+                Some(values),
+                until,
+                false,
+                asked,
+            )
+            .await
+        }
+        (None, None, _) => Err(usage(
+            "name a study, an application, or a scope such as --all",
+        )),
+    }
+}
+
+/// Ends what was ordered or pinned.
+pub(crate) async fn end(
+    service: &Service,
+    kind: OrderKind,
+    target: Option<&Target>,
+    scope: &ScopeOf,
+    asked: Asked<'_>,
+) -> Result<Answer, CliError> {
+    let scope = scope.of();
+    match (target, scope, kind) {
+        (Some(target), None, OrderKind::Pin) => {
+            let study_id = service.resolve(target).await?;
+            let body = WhyRequest {
+                why: asked.why.to_owned(),
+            };
+            one(service, study_id, "unpin", &body, "unpinned", asked).await
+        }
+        (target, scope, kind) => {
+            let scope = scope_of(target, scope)?;
+            many(service, kind, scope, None, None, true, asked).await
+        }
+    }
+}
+
+/// Orders a freeze, or turns off.
+pub(crate) async fn order(
+    service: &Service,
+    kind: OrderKind,
+    target: Option<&Target>,
+    scope: &ScopeOf,
+    until: Option<Timestamp>,
+    asked: Asked<'_>,
+) -> Result<Answer, CliError> {
+    let scope = scope_of(target, scope.of())?;
+    many(service, kind, scope, None, until, false, asked).await
+}
+
+/// One study, or all of an application's.
+fn scope_of(target: Option<&Target>, scope: Option<OrderScope>) -> Result<OrderScope, CliError> {
+    match (target, scope) {
+        (Some(_), Some(scope)) if scope.application.is_some() || scope.study.is_some() => {
+            Err(usage("name the application once"))
+        }
+        (Some(Target::Study(study)), scope) => Ok(OrderScope {
+            study: Some(*study),
+            ..scope.unwrap_or_default()
+        }),
+        (Some(Target::Application(name)), scope) => Ok(OrderScope {
+            application: Some(name.clone()),
+            ..scope.unwrap_or_default()
+        }),
+        (None, Some(scope)) => Ok(scope),
+        (None, None) => Err(usage(
+            "name a study, an application, or a scope such as --all",
+        )),
+    }
+}
+
+/// Changes one study, or shows it as it is now where nothing is to be changed.
+pub(crate) async fn one<B: serde::Serialize>(
+    service: &Service,
+    study_id: i64,
+    action: &str,
+    body: &B,
+    done: &str,
+    asked: Asked<'_>,
+) -> Result<Answer, CliError> {
+    let (study, said): (StudySummary, String) = if asked.sure.dry_run {
+        let study = service.study(study_id).await?.study;
+        (study, format!("dry run: study {study_id} would be {done}"))
+    } else {
+        let study = service.steer(study_id, action, body).await?;
+        (study, format!("study {study_id}: {done}"))
+    };
+    output_of(asked.output.json, &study, |study| {
+        format!("{said}\n\n{}", status::study(study, asked.screen))
+    })
+}
+
+async fn many(
+    service: &Service,
+    kind: OrderKind,
+    scope: OrderScope,
+    values: Option<BTreeMap<String, String>>,
+    until: Option<Timestamp>,
+    ends: bool,
+    asked: Asked<'_>,
+) -> Result<Answer, CliError> {
+    let request = OrderRequest {
+        kind,
+        scope,
+        values,
+        until,
+        dry_run: true,
+        why: asked.why.to_owned(),
+    };
+    let would = service.order(&request, ends).await?;
+    let what = format!(
+        "{} of {}",
+        words_of(kind, ends),
+        render::scope(&request.scope)
+    );
+    if asked.sure.dry_run {
+        return output_of(asked.output.json, &would, |would| {
+            format!(
+                "dry run: {what}\n\n{}",
+                render::affected(would, asked.screen)
+            )
+        });
+    }
+    let is_one = would.studies.len() <= 1 && is_of_one(&request.scope);
+    if !is_one && !asked.sure.yes {
+        ask(&what, &would, asked.screen)?;
+    }
+    let request = OrderRequest {
+        dry_run: false,
+        ..request
+    };
+    let answer = service.order(&request, ends).await?;
+    output_of(asked.output.json, &answer, |answer| {
+        let number = answer
+            .order_id
+            .map_or_else(String::new, |id| format!(" (order {id})"));
+        format!(
+            "done: {what}{number}\n\n{}",
+            render::affected(answer, asked.screen)
+        )
+    })
+}
+
+/// Whether a scope is one study's or one application's, which is what a user names.
+fn is_of_one(scope: &OrderScope) -> bool {
+    scope.study.is_some() || scope.application.is_some()
+}
+
+fn words_of(kind: OrderKind, ends: bool) -> &'static str {
+    match (kind, ends) {
+        (OrderKind::Pin, false) => "pin",
+        (OrderKind::Pin, true) => "unpin",
+        (OrderKind::Freeze, false) => "freeze",
+        (OrderKind::Freeze, true) => "resume",
+        (OrderKind::Off, false) => "off",
+        (OrderKind::Off, true) => "on",
+    }
+}
+
+/// Asks a person who is there; errs where nobody is, or says no.
+#[expect(clippy::print_stderr, reason = "a question is no output")]
+fn ask(what: &str, would: &OrderAnswer, screen: &Screen) -> Result<(), CliError> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Err(CliError::NotSure(what.to_owned()));
+    }
+    eprintln!("{}", render::affected(would, screen));
+    eprint!("{what}: studies that begin later too. Do it? [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(CliError::NotSure(what.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str, has_scope: bool) -> Result<Words, CliError> {
+        let given: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        words(&given, has_scope)
+    }
+
+    #[test]
+    fn a_pin_is_to_the_best_to_the_default_or_to_values() {
+        let two = BTreeMap::from([("cb_nodes".to_owned(), "2".to_owned())]);
+        let ocean = Some(Target::Application("ocean".to_owned()));
+        for (text, has_scope, target, values) in [
+            ("ocean", false, ocean.clone(), PinTo::Best),
+            ("ocean best", false, ocean.clone(), PinTo::Best),
+            (
+                "12 default",
+                false,
+                Some(Target::Study(12)),
+                PinTo::Values(BTreeMap::new()),
+            ),
+            ("ocean cb_nodes=2", false, ocean, PinTo::Values(two.clone())),
+            ("default", true, None, PinTo::Values(BTreeMap::new())),
+            ("cb_nodes=2", true, None, PinTo::Values(two)),
+            ("", true, None, PinTo::Best),
+        ] {
+            assert_eq!(
+                said(text, has_scope).unwrap(),
+                Words { target, values },
+                "{text}"
+            );
+        }
+        for (text, has_scope) in [
+            ("", false),
+            ("ocean worst", false),
+            ("ocean", true),
+            ("o a= b=1", false),
+        ] {
+            let error = said(text, has_scope).unwrap_err();
+            assert_eq!(error.status(), 2, "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Who may do what: the one table, endpoint by role. `docs/access.md` has the same.
+
+use axum::http::Method;
+
+/// What a caller is, by the credential and `[access]` of service.toml. Everyone is a user; a caller
+/// may be several things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// Whoever has a valid credential.
+    User,
+    /// `report_uids` and `report_groups`: reads the nightly report.
+    ReportReader,
+    /// `operator_uids` and `operator_groups`: reads everyone's.
+    Operator,
+    /// `admin_uids` and `admin_groups`: reads and changes everyone's.
+    Admin,
+    /// Root of a node: says what runs do.
+    Node,
+    /// `collectors`: delivers how jobs ended.
+    Collector,
+}
+
+impl Role {
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 6] = [
+        Self::User,
+        Self::ReportReader,
+        Self::Operator,
+        Self::Admin,
+        Self::Node,
+        Self::Collector,
+    ];
+}
+
+/// Whose things an endpoint answers about or changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Grant {
+    /// The caller's own.
+    Own,
+    /// Everyone's.
+    All,
+}
+
+use Grant::{All, Own};
+use Role::{Admin, Collector, Node, Operator, ReportReader, User};
+
+/// An endpoint that asks for a credential.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) method: Method,
+    /// As the router and the API's description have it.
+    pub(crate) path: &'static str,
+    pub(crate) grants: &'static [(Role, Grant)],
+    /// What a caller without a grant is told.
+    pub(crate) refusal: &'static str,
+}
+
+const fn endpoint(
+    method: Method,
+    path: &'static str,
+    grants: &'static [(Role, Grant)],
+    refusal: &'static str,
+) -> Endpoint {
+    Endpoint {
+        method,
+        path,
+        grants,
+        refusal,
+    }
+}
+
+/// For all, as it is about the site.
+const SITE: &[(Role, Grant)] = &[(User, All)];
+/// To read: one's own, or everyone's.
+const READ: &[(Role, Grant)] = &[(User, Own), (Operator, All), (Admin, All)];
+/// To change: one's own, or everyone's.
+const CHANGE: &[(Role, Grant)] = &[(User, Own), (Admin, All)];
+const NODE: &[(Role, Grant)] = &[(Node, All)];
+
+const NOBODY: &str = "";
+const NODES: &str = "only root of a node starts and finishes runs";
+const COLLECTORS: &str =
+    "only a collector delivers outcomes: [access] collectors of service.toml names its account";
+const REPORT: &str = "the report is about everyone's jobs: [access] report_uids and report_groups of service.toml name who may read it";
+const DOCTOR: &str = "only admins and operators ask what the service says of itself: [access] of service.toml names them";
+
+/// The table.
+pub(crate) static ENDPOINTS: [Endpoint; 25] = [
+    endpoint(Method::GET, "/v1/accelerators", SITE, NOBODY),
+    endpoint(Method::GET, "/v1/accelerators/{name}", SITE, NOBODY),
+    endpoint(Method::GET, "/v1/applications/rules", SITE, NOBODY),
+    endpoint(Method::GET, "/v1/applications/names", READ, NOBODY),
+    endpoint(Method::POST, "/v1/preview", &[(User, Own)], NOBODY),
+    endpoint(Method::GET, "/v1/runs", READ, NOBODY),
+    endpoint(Method::GET, "/v1/runs/{job_id}", READ, NOBODY),
+    endpoint(Method::GET, "/v1/runs/{job_id}/replay", READ, NOBODY),
+    endpoint(Method::GET, "/v1/studies", READ, NOBODY),
+    endpoint(Method::GET, "/v1/studies/{study_id}", READ, NOBODY),
+    endpoint(Method::POST, "/v1/studies/{study_id}/pin", CHANGE, NOBODY),
+    endpoint(Method::POST, "/v1/studies/{study_id}/unpin", CHANGE, NOBODY),
+    endpoint(Method::POST, "/v1/studies/{study_id}/reset", CHANGE, NOBODY),
+    endpoint(
+        Method::POST,
+        "/v1/studies/{study_id}/accept",
+        CHANGE,
+        NOBODY,
+    ),
+    endpoint(Method::GET, "/v1/orders", READ, NOBODY),
+    endpoint(Method::POST, "/v1/orders", CHANGE, NOBODY),
+    endpoint(Method::POST, "/v1/orders/end", CHANGE, NOBODY),
+    endpoint(Method::GET, "/v1/audit", READ, NOBODY),
+    endpoint(Method::POST, "/v1/audit/{audit_id}/undo", CHANGE, NOBODY),
+    endpoint(
+        Method::GET,
+        "/v1/doctor",
+        &[(Operator, All), (Admin, All)],
+        DOCTOR,
+    ),
+    endpoint(
+        Method::GET,
+        "/v1/report/{file}",
+        &[(ReportReader, All), (Operator, All), (Admin, All)],
+        REPORT,
+    ),
+    endpoint(Method::POST, "/v1/runs/start", NODE, NODES),
+    endpoint(Method::POST, "/v1/runs/finish", NODE, NODES),
+    endpoint(Method::POST, "/v1/runs/over", NODE, NODES),
+    endpoint(
+        Method::POST,
+        "/v1/outcomes",
+        &[(Node, All), (Collector, All)],
+        COLLECTORS,
+    ),
+];
+
+impl Endpoint {
+    /// The endpoint of a request; `None`: there is none.
+    pub(crate) fn of(method: &Method, path: &str) -> Option<&'static Self> {
+        // HEAD is answered by GET's handler.
+        let method = if method == Method::HEAD {
+            &Method::GET
+        } else {
+            method
+        };
+        let mut found = ENDPOINTS
+            .iter()
+            .filter(|one| one.method == *method && one.fits(path));
+        // A path that is spelt out goes before one with a parameter.
+        let first = found.next()?;
+        Some(found.find(|one| one.path == path).unwrap_or(first))
+    }
+
+    fn fits(&self, path: &str) -> bool {
+        let mut parts = path.split('/');
+        let fits = self.path.split('/').all(|wanted| match parts.next() {
+            Some(part) => part == wanted || (wanted.starts_with('{') && !part.is_empty()),
+            None => false,
+        });
+        fits && parts.next().is_none()
+    }
+
+    /// What these roles together are granted.
+    pub(crate) fn grant(&self, is: impl Fn(Role) -> bool) -> Option<Grant> {
+        let held = self.grants.iter().filter(|(role, _)| is(*role));
+        held.map(|(_, grant)| *grant).max()
+    }
+}

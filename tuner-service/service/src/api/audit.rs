@@ -1,0 +1,137 @@
+//! The audit: who changed what, when and why; and its undoing.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::{Extension, Json};
+use io_autotune_protocol::{AuditLine, ErrorBody, WhyRequest};
+use io_autotune_store::{Audit, AuditEntry, AuditFilter, Undone};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::studies::{key_of, one_row, reason, renew};
+use super::{ApiError, Service};
+use crate::access::Caller;
+use crate::reader::Reader;
+
+/// Lines of a page.
+const PAGE: u32 = 500;
+
+/// Which lines to show.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AuditQuery {
+    /// Only this study's.
+    study: Option<i64>,
+    /// Only what this user did, by uid.
+    by: Option<u32>,
+    /// Only those before this line.
+    before: Option<i64>,
+    /// The newest so many (100 unless said, 500 at the most).
+    limit: Option<u32>,
+}
+
+/// Lines of the audit, newest first: those about the caller's studies, or all for who may read them.
+#[utoipa::path(get, path = "/v1/audit", params(AuditQuery), responses((status = 200, body = Vec<AuditLine>)))]
+pub(super) async fn list(
+    State(service): State<Arc<Service>>,
+    Extension(reader): Extension<Reader>,
+    query: Result<Query<AuditQuery>, QueryRejection>,
+) -> Result<Json<Vec<AuditLine>>, ApiError> {
+    let Query(query) = query?;
+    let filter = AuditFilter {
+        owner_uid: reader.owner(),
+        study_id: query.study,
+        uid: query.by,
+        audit_id: None,
+        before: query.before,
+        limit: i64::from(query.limit.unwrap_or(100).min(PAGE)),
+    };
+    let lines = service.store.audit(&filter).await?;
+    Ok(Json(lines.into_iter().map(line).collect()))
+}
+
+/// Undoes what a line tells, if it is still in force.
+#[utoipa::path(post, path = "/v1/audit/{audit_id}/undo", request_body = WhyRequest,
+    params(("audit_id" = i64, Path, description = "The line")),
+    responses((status = 200, body = AuditLine), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+pub(super) async fn undo(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
+    path: Result<Path<i64>, PathRejection>,
+    body: Result<Json<WhyRequest>, JsonRejection>,
+) -> Result<Json<AuditLine>, ApiError> {
+    let Path(audit_id) = path?;
+    let Json(body) = body?;
+    let why = reason(&body.why)?;
+    let entry = one(&service, reader, audit_id).await?;
+    // An order for everyone is seen by all, and taken back by admins.
+    let is_own = entry.owner_uid.is_some() || scope_owner(&entry) == reader.owner();
+    if reader.owner().is_some() && !is_own {
+        return Err(ApiError::forbidden(
+            "only admins undo what is about everyone's studies",
+        ));
+    }
+    let audit = Audit {
+        uid: caller.uid,
+        why,
+    };
+    match service.store.undo(audit_id, audit).await? {
+        Undone::Done => {}
+        Undone::NotFound => return Err(not_found(audit_id)),
+        Undone::Cannot(because) => {
+            return Err(ApiError::conflict(format!(
+                "line {audit_id}, {}, cannot be undone: {because}",
+                entry.action
+            )));
+        }
+    }
+    tracing::info!(audit_id, uid = caller.uid, action = entry.action, "undone");
+    if let Some(study_id) = entry.study_id {
+        let row = one_row(&service, reader, study_id).await?;
+        renew(&service, study_id, &key_of(row)).await;
+    }
+    Ok(Json(line(one(&service, reader, audit_id).await?)))
+}
+
+async fn one(service: &Service, reader: Reader, audit_id: i64) -> Result<AuditEntry, ApiError> {
+    let filter = AuditFilter {
+        owner_uid: reader.owner(),
+        audit_id: Some(audit_id),
+        limit: 1,
+        ..AuditFilter::default()
+    };
+    let found = service.store.audit(&filter).await?.pop();
+    found.ok_or_else(|| not_found(audit_id))
+}
+
+fn not_found(audit_id: i64) -> ApiError {
+    ApiError::not_found_in(
+        &format!("line {audit_id} of the audit"),
+        "io-autotune audit",
+    )
+}
+
+/// Whose studies an order is about; `None`: everyone's.
+fn scope_owner(entry: &AuditEntry) -> Option<u32> {
+    let uid = entry.detail.get("scope")?.get("owner_uid")?.as_u64()?;
+    u32::try_from(uid).ok()
+}
+
+fn line(entry: AuditEntry) -> AuditLine {
+    AuditLine {
+        audit_id: entry.audit_id,
+        at: entry.at,
+        uid: entry.uid,
+        action: entry.action,
+        study_id: entry.study_id,
+        application: entry.application,
+        owner_uid: entry.owner_uid,
+        detail: entry.detail,
+        undoes: entry.undoes,
+        undone_by: entry.undone_by,
+        why: entry.why,
+    }
+}

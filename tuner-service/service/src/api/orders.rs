@@ -1,0 +1,310 @@
+//! Orders: steer all studies of a scope, those that begin later too.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::{Extension, Json};
+use io_autotune_catalogue::canonical_name;
+use io_autotune_protocol::{
+    Affected, ErrorBody, OrderAnswer, OrderKind, OrderRequest, OrderScope, OrderSummary, is_name,
+};
+use io_autotune_store::{
+    Audit, Directive, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
+};
+
+use super::studies::{key_of, later, reason, renew};
+use super::{ApiError, Service, summary};
+use crate::access::Caller;
+use crate::reader::Reader;
+
+/// Studies that an answer lists; their snapshots and findings are renewed at once, those of others
+/// within seconds.
+const LISTED: usize = 1000;
+
+/// The orders in force: those that are about the caller's studies, or all for who may read them.
+#[utoipa::path(get, path = "/v1/orders", responses((status = 200, body = Vec<OrderSummary>)))]
+pub(super) async fn list(
+    State(service): State<Arc<Service>>,
+    Extension(reader): Extension<Reader>,
+) -> Result<Json<Vec<OrderSummary>>, ApiError> {
+    let orders = service.store.orders(reader.owner()).await?;
+    let shown = orders.into_iter().map(|order| {
+        let (kind, values) = match order.directive {
+            Directive::Pin(values) => (OrderKind::Pin, Some(values)),
+            Directive::Freeze => (OrderKind::Freeze, None),
+            Directive::Off => (OrderKind::Off, None),
+        };
+        OrderSummary {
+            order_id: order.order_id,
+            kind,
+            scope: OrderScope {
+                study: order.scope.study_id,
+                uid: order.scope.owner_uid,
+                application: order.scope.application,
+                accelerator: order.scope.accelerator,
+            },
+            values,
+            uid: order.uid,
+            why: order.why,
+            at: order.at,
+            until: order.until,
+        }
+    });
+    Ok(Json(shown.collect()))
+}
+
+/// Orders. An order of the same kind and scope ends.
+#[utoipa::path(post, path = "/v1/orders", request_body = OrderRequest, responses(
+    (status = 200, body = OrderAnswer), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn order(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
+    body: Result<Json<OrderRequest>, JsonRejection>,
+) -> Result<Json<OrderAnswer>, ApiError> {
+    let Json(body) = body?;
+    let why = reason(&body.why)?;
+    later(body.until)?;
+    let scope = scope(reader, body.scope)?;
+    let directive = match (body.kind, body.values) {
+        (OrderKind::Pin, Some(values)) if scope.study_id.is_none() => Directive::Pin(values),
+        (OrderKind::Pin, Some(_)) => {
+            return Err(ApiError::bad_request(
+                "a study's own pin is /v1/studies/{study_id}/pin".into(),
+            ));
+        }
+        (OrderKind::Pin, None) => {
+            return Err(ApiError::bad_request(
+                "name the values to pin; {} is the default".into(),
+            ));
+        }
+        (OrderKind::Freeze, None) => Directive::Freeze,
+        (OrderKind::Off, None) => Directive::Off,
+        (OrderKind::Freeze | OrderKind::Off, Some(_)) => {
+            return Err(ApiError::bad_request("only a pin has values".into()));
+        }
+    };
+    let found = Found::of(&service, &scope).await?;
+    let mut studies = Vec::with_capacity(found.rows.len());
+    let mut unfit = None;
+    for row in &found.rows {
+        let state = service.store.study_state(row.study_id).await?;
+        let then = match &directive {
+            Directive::Off => "off".to_owned(),
+            _ if state.ordered.off => now(&state),
+            Directive::Freeze => state.pin.as_ref().map_or("frozen".into(), |_| now(&state)),
+            Directive::Pin(_) if row.pin.is_some() => now(&state),
+            Directive::Pin(values) => match fitting(&state.space, values) {
+                Some(pin) => format!("pinned to {pin}"),
+                None => {
+                    unfit = unfit.or(misfit(&state, values));
+                    now(&state)
+                }
+            },
+        };
+        studies.push(affected(row, &state, then));
+    }
+    // Values that fit no study at all are a mistake.
+    let changes = studies.iter().any(|one| one.now != one.then);
+    if let Some(misfit) = unfit.filter(|_| !changes) {
+        return Err(ApiError::bad_request(misfit));
+    }
+    let order_id = if body.dry_run {
+        None
+    } else {
+        let audit = Audit {
+            uid: caller.uid,
+            why,
+        };
+        let ordered = service.store.order(&scope, &directive, body.until, audit);
+        let order_id = ordered.await?;
+        tracing::info!(
+            order_id,
+            uid = caller.uid,
+            kind = directive.kind(),
+            ?scope,
+            "ordered"
+        );
+        found.renew(&service).await;
+        Some(order_id)
+    };
+    Ok(Json(OrderAnswer {
+        order_id,
+        studies,
+        more: found.more,
+    }))
+}
+
+/// Ends the order of this kind and scope.
+#[utoipa::path(post, path = "/v1/orders/end", request_body = OrderRequest, responses(
+    (status = 200, body = OrderAnswer), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn end(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
+    body: Result<Json<OrderRequest>, JsonRejection>,
+) -> Result<Json<OrderAnswer>, ApiError> {
+    let Json(body) = body?;
+    let why = reason(&body.why)?;
+    if body.values.is_some() || body.until.is_some() {
+        return Err(ApiError::bad_request(
+            "what ends an order has neither values nor a date".into(),
+        ));
+    }
+    let scope = scope(reader, body.scope)?;
+    let kind = match body.kind {
+        OrderKind::Pin => "pin",
+        OrderKind::Freeze => "freeze",
+        OrderKind::Off => "off",
+    };
+    let found = Found::of(&service, &scope).await?;
+    let in_force = service.store.orders(reader.owner()).await?;
+    let is_in_force = in_force
+        .iter()
+        .any(|order| order.scope == scope && order.directive.kind() == kind);
+    if !is_in_force {
+        return Err(ApiError::conflict(format!(
+            "no {kind} of this scope is in force; `io-autotune orders` lists what is"
+        )));
+    }
+    let mut before = Vec::with_capacity(found.rows.len());
+    for row in &found.rows {
+        before.push(now(&service.store.study_state(row.study_id).await?));
+    }
+    let order_id = if body.dry_run {
+        None
+    } else {
+        let audit = Audit {
+            uid: caller.uid,
+            why,
+        };
+        let ended = service.store.end_order(&scope, kind, audit).await?;
+        tracing::info!(
+            order_id = ended,
+            uid = caller.uid,
+            kind,
+            ?scope,
+            "order ended"
+        );
+        found.renew(&service).await;
+        ended
+    };
+    let mut studies = Vec::with_capacity(found.rows.len());
+    for (row, before) in found.rows.iter().zip(before) {
+        let state = service.store.study_state(row.study_id).await?;
+        let then = match body.dry_run {
+            true => without(&state, kind),
+            false => now(&state),
+        };
+        studies.push(Affected {
+            now: before,
+            ..affected(row, &state, then)
+        });
+    }
+    Ok(Json(OrderAnswer {
+        order_id,
+        studies,
+        more: found.more,
+    }))
+}
+
+/// The studies of a scope.
+struct Found {
+    rows: Vec<StudyRow>,
+    more: bool,
+}
+
+impl Found {
+    async fn of(service: &Service, scope: &Scope) -> Result<Self, ApiError> {
+        let filter = StudyFilter {
+            owner_uid: scope.owner_uid,
+            study_id: scope.study_id,
+            application: scope.application.clone(),
+            accelerator: scope.accelerator.clone(),
+            after: None,
+            limit: Some(LISTED as i64 + 1),
+        };
+        let mut rows = service.store.studies(&filter).await?;
+        if let (Some(study_id), true) = (scope.study_id, rows.is_empty()) {
+            return Err(ApiError::not_found(&format!("study {study_id}")));
+        }
+        let more = rows.len() > LISTED;
+        rows.truncate(LISTED);
+        Ok(Self { rows, more })
+    }
+
+    async fn renew(&self, service: &Service) {
+        for row in &self.rows {
+            renew(service, row.study_id, &key_of(row.clone())).await;
+        }
+    }
+}
+
+/// The scope that is meant: a user's is theirs, whatever they say.
+fn scope(reader: Reader, asked: OrderScope) -> Result<Scope, ApiError> {
+    let asked_uid = asked.uid;
+    let owner_uid = reader.among(asked_uid).ok_or_else(|| {
+        ApiError::forbidden("only admins steer the studies of others: leave the user out")
+    })?;
+    if let Some(name) = asked.application.as_ref().filter(|name| !is_name(name)) {
+        return Err(ApiError::bad_request(format!(
+            "{name:?} is no application's name"
+        )));
+    }
+    Ok(Scope {
+        study_id: asked.study,
+        owner_uid,
+        application: asked.application,
+        accelerator: asked.accelerator.as_deref().map(canonical_name),
+    })
+}
+
+fn affected(row: &StudyRow, state: &StudyState, then: String) -> Affected {
+    Affected {
+        study_id: row.study_id,
+        application: row.application.clone(),
+        uid: row.owner_uid,
+        user: row.owner_name.clone(),
+        accelerator: row.accelerator.clone(),
+        now: now(state),
+        then,
+    }
+}
+
+/// What a study's runs get, in words.
+fn now(state: &StudyState) -> String {
+    match (summary::ordered(state), &state.pin) {
+        (Some("pinned"), Some(pin)) => format!("pinned to {pin}"),
+        (Some(ordered), _) => ordered.to_owned(),
+        (None, _) => "tuned".to_owned(),
+    }
+}
+
+/// What they get without the order of a kind; other orders of the kind may be in force.
+fn without(state: &StudyState, kind: &str) -> String {
+    let others = state.ordered.ids.len() > 1;
+    match (summary::ordered(state), kind) {
+        (Some("off"), "off") | (Some("frozen"), "freeze") | (Some("pinned"), "pin") if !others => {
+            "tuned".to_owned()
+        }
+        (Some("off"), "off") | (Some("frozen"), "freeze") | (Some("pinned"), "pin") => {
+            "what its other orders say".to_owned()
+        }
+        _ => now(state),
+    }
+}
+
+/// Why values do not fit a study's space.
+fn misfit(state: &StudyState, values: &Values) -> Option<String> {
+    for (name, text) in values {
+        if let Err(error) = state.space.parse_value(name, text) {
+            return Some(error.to_string());
+        }
+    }
+    let values = values.iter();
+    let values = values
+        .filter_map(|(name, text)| Some((name.clone(), state.space.parse_value(name, text).ok()?)));
+    let completed = state.space.complete(&values.collect());
+    completed.err().map(|error| error.to_string())
+}

@@ -1,0 +1,356 @@
+//! Orders: pins and freezes of many studies, and tuning that is turned off. An order is a rule by
+//! scope; it holds for studies that begin later too.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use io_autotune_model::{Parametrization, Space};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::admin::{Audit, Entry, write};
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+use crate::records::{number, timestamp};
+use crate::state::StudyState;
+
+/// Values as text, by parameter.
+pub type Values = BTreeMap<String, String>;
+
+/// Which studies an order is about. `None`: any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scope {
+    /// The study.
+    pub study_id: Option<i64>,
+    /// The owner.
+    pub owner_uid: Option<u32>,
+    /// The application's name.
+    pub application: Option<String>,
+    /// The accelerator.
+    pub accelerator: Option<String>,
+}
+
+/// What is ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Directive {
+    /// Every run gets these values; other parameters keep the default.
+    Pin(Values),
+    /// Every run gets the best known; nothing is explored.
+    Freeze,
+    /// Runs are measured, and nothing is applied.
+    Off,
+}
+
+impl Directive {
+    /// As the table has it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Pin(_) => "pin",
+            Self::Freeze => "freeze",
+            Self::Off => "off",
+        }
+    }
+
+    fn pinned(&self) -> Option<&Values> {
+        match self {
+            Self::Pin(values) => Some(values),
+            Self::Freeze | Self::Off => None,
+        }
+    }
+
+    fn of(name: &'static str, kind: &str, pinned: Option<Values>) -> Result<Self, StoreError> {
+        match (kind, pinned) {
+            ("pin", Some(values)) => Ok(Self::Pin(values)),
+            ("freeze", None) => Ok(Self::Freeze),
+            ("off", None) => Ok(Self::Off),
+            _ => Err(StoreError::Invariant {
+                transaction: name,
+                problem: format!("an order of kind {kind:?}"),
+            }),
+        }
+    }
+}
+
+/// An order in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderRow {
+    /// Its number.
+    pub order_id: i64,
+    /// What.
+    pub directive: Directive,
+    /// Which studies.
+    pub scope: Scope,
+    /// Who ordered it.
+    pub uid: u32,
+    /// Why.
+    pub why: String,
+    /// When.
+    pub at: Timestamp,
+    /// It is in force before; `None`: until it is ended.
+    pub until: Option<Timestamp>,
+}
+
+/// What is ordered for a study at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ordered {
+    /// The orders in force, by number, the most specific first.
+    pub ids: Vec<i64>,
+    /// Nothing is explored.
+    pub frozen: bool,
+    /// Nothing is applied.
+    pub off: bool,
+    /// `StudyState::pin` is the study's own.
+    pub(crate) own_pin: bool,
+    pub(crate) pin: Option<Parametrization>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct InForce {
+    id: i64,
+    kind: String,
+    pinned: Option<Values>,
+}
+
+impl Ordered {
+    /// Of the orders in force, the most specific first. A pin whose values do not fit the space is
+    /// about another accelerator's studies.
+    pub(crate) fn of(orders: &[InForce], space: &Space, own_pin: bool) -> Self {
+        let is = |kind| orders.iter().any(|order| order.kind == kind);
+        let mut pins = orders.iter().filter_map(|order| order.pinned.as_ref());
+        Self {
+            ids: orders.iter().map(|order| order.id).collect(),
+            frozen: is("freeze"),
+            off: is("off"),
+            own_pin,
+            pin: pins.find_map(|values| fitting(space, values)),
+        }
+    }
+}
+
+/// The parametrization that these values are in a space; `None` if they do not fit it.
+#[must_use]
+pub fn fitting(space: &Space, values: &Values) -> Option<Parametrization> {
+    let values = values.iter();
+    let parsed =
+        values.map(|(name, text)| Some((name.clone(), space.parse_value(name, text).ok()?)));
+    space.complete(&parsed.collect::<Option<_>>()?).ok()
+}
+
+impl StudyState {
+    /// The study's own pin; not that of an order.
+    pub(crate) fn own_pin(&self) -> Option<&Parametrization> {
+        self.pin.as_ref().filter(|_| self.ordered.own_pin)
+    }
+}
+
+impl Store {
+    /// Orders. An order of the same kind and scope ends. Returns the order's number.
+    pub async fn order(
+        &self,
+        scope: &Scope,
+        directive: &Directive,
+        until: Option<Timestamp>,
+        audit: Audit<'_>,
+    ) -> Result<i64, StoreError> {
+        const NAME: &str = "order";
+        let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
+        lock_orders(&mut transaction, NAME).await?;
+        let replaced = end(&mut transaction, NAME, scope, directive.kind()).await?;
+        let order_id = insert(&mut transaction, NAME, scope, directive, until, audit).await?;
+        let entry = Entry {
+            action: directive.kind(),
+            study_id: scope.study_id,
+            order_id: Some(order_id),
+            undoes: None,
+            detail: json!({
+                "scope": scope, "pinned": directive.pinned(), "until": until, "replaced": replaced,
+            }),
+        };
+        write(&mut transaction, NAME, entry, audit).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(order_id)
+    }
+
+    /// Ends the order of this kind and scope. `None`: there is none.
+    pub async fn end_order(
+        &self,
+        scope: &Scope,
+        kind: &'static str,
+        audit: Audit<'_>,
+    ) -> Result<Option<i64>, StoreError> {
+        const NAME: &str = "end_order";
+        let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
+        lock_orders(&mut transaction, NAME).await?;
+        let ended = end(&mut transaction, NAME, scope, kind).await?;
+        if let Some(order_id) = ended {
+            let entry = Entry {
+                action: match kind {
+                    "pin" => "unpin",
+                    "freeze" => "resume",
+                    _ => "on",
+                },
+                study_id: scope.study_id,
+                order_id: Some(order_id),
+                undoes: None,
+                detail: json!({ "scope": scope, "ended": order_id }),
+            };
+            write(&mut transaction, NAME, entry, audit).await?;
+        }
+        transaction.commit().await.named(NAME)?;
+        Ok(ended)
+    }
+
+    /// The orders in force, oldest first; of an owner those that are about all of their studies or
+    /// some, those for everyone among them.
+    pub async fn orders(&self, owner_uid: Option<u32>) -> Result<Vec<OrderRow>, StoreError> {
+        const NAME: &str = "orders";
+        let rows = sqlx::query!(
+            r#"select o.id, o.kind, o.study_id, o.owner_uid, o.application, o.accelerator,
+                      o.pinned as "pinned: Json<Values>", o.uid, o.why,
+                      (extract(epoch from o.ordered_at) * 1000000)::bigint as "at!",
+                      (extract(epoch from o.until) * 1000000)::bigint as until
+               from orders o
+               left join studies s on s.id = o.study_id left join applications a on a.id = s.application_id
+               where o.ended_at is null and (o.until is null or o.until > now())
+                 and ($1::bigint is null or coalesce(o.owner_uid, a.owner_uid, $1) = $1)
+               order by o.id"#,
+            owner_uid.map(i64::from)
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(OrderRow {
+                    order_id: row.id,
+                    directive: Directive::of(NAME, &row.kind, row.pinned.map(|pinned| pinned.0))?,
+                    scope: Scope {
+                        study_id: row.study_id,
+                        owner_uid: row.owner_uid.map(|uid| number(NAME, uid)).transpose()?,
+                        application: row.application,
+                        accelerator: row.accelerator,
+                    },
+                    uid: number(NAME, row.uid)?,
+                    why: row.why,
+                    at: timestamp(NAME, row.at)?,
+                    until: row.until.map(|at| timestamp(NAME, at)).transpose()?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Orders are written one after the other, and read meanwhile.
+pub(crate) async fn lock_orders(
+    connection: &mut PgConnection,
+    name: &'static str,
+) -> Result<(), StoreError> {
+    sqlx::query("lock table orders in share row exclusive mode")
+        .execute(connection)
+        .await
+        .named(name)?;
+    Ok(())
+}
+
+async fn end(
+    connection: &mut PgConnection,
+    name: &'static str,
+    scope: &Scope,
+    kind: &str,
+) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar!(
+        "update orders set ended_at = now()
+         where ended_at is null and kind = $1 and study_id is not distinct from $2
+           and owner_uid is not distinct from $3 and application is not distinct from $4
+           and accelerator is not distinct from $5
+         returning id",
+        kind,
+        scope.study_id,
+        scope.owner_uid.map(i64::from),
+        scope.application,
+        scope.accelerator
+    )
+    .fetch_optional(connection)
+    .await
+    .named(name)
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    name: &'static str,
+    scope: &Scope,
+    directive: &Directive,
+    until: Option<Timestamp>,
+    audit: Audit<'_>,
+) -> Result<i64, StoreError> {
+    sqlx::query_scalar!(
+        "insert into orders (kind, study_id, owner_uid, application, accelerator, pinned, uid, why, until)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9::bigint / 1e6)) returning id",
+        directive.kind(),
+        scope.study_id,
+        scope.owner_uid.map(i64::from),
+        scope.application,
+        scope.accelerator,
+        directive.pinned().map(Json) as _,
+        i64::from(audit.uid),
+        audit.why,
+        until.map(Timestamp::as_microsecond)
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)
+}
+
+/// Takes an order back: it ends, and the one that it replaced is in force again. `false`: it has
+/// ended already.
+pub(crate) async fn take_back(
+    connection: &mut PgConnection,
+    name: &'static str,
+    order_id: i64,
+    replaced: Option<i64>,
+) -> Result<bool, StoreError> {
+    let ended = sqlx::query!(
+        "update orders set ended_at = now() where id = $1 and ended_at is null",
+        order_id
+    )
+    .execute(&mut *connection)
+    .await
+    .named(name)?;
+    if ended.rows_affected() == 0 {
+        return Ok(false);
+    }
+    if let Some(replaced) = replaced {
+        put_back(connection, name, replaced).await?;
+    }
+    Ok(true)
+}
+
+/// An order that has ended is in force again. `false`: another of its kind and scope is.
+pub(crate) async fn put_back(
+    connection: &mut PgConnection,
+    name: &'static str,
+    order_id: i64,
+) -> Result<bool, StoreError> {
+    let revived = sqlx::query!(
+        "update orders o set ended_at = null where o.id = $1 and not exists
+             (select from orders other where other.ended_at is null and other.kind = o.kind
+              and other.study_id is not distinct from o.study_id
+              and other.owner_uid is not distinct from o.owner_uid
+              and other.application is not distinct from o.application
+              and other.accelerator is not distinct from o.accelerator)",
+        order_id
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    Ok(revived.rows_affected() == 1)
+}
+
+/// The number that an audit line's detail has under this name.
+pub(crate) fn id_in(detail: &Value, name: &str) -> Option<i64> {
+    detail.get(name).and_then(Value::as_i64)
+}

@@ -1,0 +1,296 @@
+//! Orders of many studies, what they are in force for, and undoing.
+
+use std::collections::BTreeMap;
+
+use io_autotune_model::Parametrization;
+use io_autotune_store::{
+    Audit, AuditFilter, Directive, Scope, Store, Undone, Values, Verdict, fitting,
+};
+use jiff::{Span, Timestamp};
+
+use crate::support::{CLUSTER, Database, in_database, launch, point, space, study, word};
+
+const BY: Audit<'_> = Audit {
+    uid: 0,
+    why: "a test",
+};
+
+async fn state(store: &Store, uid: u32, application: &str) -> io_autotune_store::StudyState {
+    let key = study(uid, application);
+    store.state_of(&key, &space()).await.unwrap()
+}
+
+fn values(pairs: &[(&str, &str)]) -> Values {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .collect()
+}
+
+fn pinned(nodes: i64) -> Parametrization {
+    let default = space().default();
+    Parametrization(BTreeMap::from_iter(
+        default
+            .0
+            .into_iter()
+            .chain([("cb_nodes".to_owned(), nodes.into())]),
+    ))
+}
+
+fn of_user(uid: u32) -> Scope {
+    Scope {
+        owner_uid: Some(uid),
+        ..Scope::default()
+    }
+}
+
+/// The newest line of the audit.
+async fn last(store: &Store) -> i64 {
+    let newest = AuditFilter {
+        limit: 1,
+        ..AuditFilter::default()
+    };
+    store.audit(&newest).await.unwrap()[0].audit_id
+}
+
+#[tokio::test]
+async fn an_order_is_in_force_for_its_scope_and_for_studies_that_begin_later() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        state(&store, 1000, "ocean").await;
+        let two = Directive::Pin(values(&[("cb_nodes", "2")]));
+        store.order(&of_user(1000), &two, None, BY).await.unwrap();
+        assert_eq!(state(&store, 1000, "ocean").await.pin, Some(pinned(2)));
+        let later = state(&store, 1000, "climate").await;
+        assert_eq!((later.pin, later.ordered.frozen), (Some(pinned(2)), false));
+        assert_eq!(state(&store, 1001, "ocean").await.pin, None);
+
+        // The more specific holds, though it is older; the study's own goes before all.
+        let of_ocean = Scope {
+            application: Some("ocean".to_owned()),
+            ..of_user(1000)
+        };
+        let four = Directive::Pin(values(&[("cb_nodes", "4")]));
+        store.order(&of_ocean, &four, None, BY).await.unwrap();
+        let three = Directive::Pin(values(&[("cb_nodes", "3")]));
+        store
+            .order(&Scope::default(), &three, None, BY)
+            .await
+            .unwrap();
+        let ocean = state(&store, 1000, "ocean").await;
+        assert_eq!(ocean.pin, Some(pinned(4)));
+        assert_eq!(state(&store, 1000, "climate").await.pin, Some(pinned(2)));
+        assert_eq!(state(&store, 1001, "ocean").await.pin, Some(pinned(3)));
+        store
+            .pin(ocean.study_id, &point(9), None, BY)
+            .await
+            .unwrap();
+        assert_eq!(state(&store, 1000, "ocean").await.pin, Some(point(9)));
+
+        // Values of another accelerator's space change nothing here.
+        let foreign = Directive::Pin(values(&[("stripe_count", "4")]));
+        store.order(&of_ocean, &foreign, None, BY).await.unwrap();
+        store.unpin(ocean.study_id, BY).await.unwrap();
+        assert_eq!(state(&store, 1000, "ocean").await.pin, Some(pinned(2)));
+        assert_eq!(fitting(&space(), &values(&[("cb_nodes", "9")])), None);
+
+        // What 1001 is told of: the order for everyone, and not those of 1000.
+        let seen = store.orders(Some(1001)).await.unwrap();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        assert_eq!(store.orders(None).await.unwrap().len(), 3);
+
+        let ended = store.end_order(&of_user(1000), "pin", BY).await.unwrap();
+        assert!(ended.is_some());
+        let twice = store.end_order(&of_user(1000), "pin", BY).await.unwrap();
+        assert_eq!(twice, None);
+        assert_eq!(state(&store, 1000, "climate").await.pin, Some(pinned(3)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_over_is_not_in_force() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let study_id = state(&store, 1000, "ocean").await.study_id;
+        let tomorrow = Timestamp::now() + Span::new().hours(24);
+        let everyone = Scope::default();
+        store
+            .order(&everyone, &Directive::Freeze, Some(tomorrow), BY)
+            .await
+            .unwrap();
+        store
+            .order(&everyone, &Directive::Off, Some(tomorrow), BY)
+            .await
+            .unwrap();
+        store
+            .pin(study_id, &point(3), Some(tomorrow), BY)
+            .await
+            .unwrap();
+        let now = state(&store, 1000, "ocean").await;
+        assert!(now.ordered.frozen && now.ordered.off && now.pin == Some(point(3)));
+
+        let mut connection = database.connect().await;
+        for table in ["orders", "pins"] {
+            let over = format!("update {table} set until = now() - interval '1 second'");
+            sqlx::query(sqlx::AssertSqlSafe(over))
+                .execute(&mut connection)
+                .await
+                .unwrap();
+        }
+        let then = state(&store, 1000, "ocean").await;
+        assert!(!then.ordered.frozen && !then.ordered.off && then.pin.is_none());
+        assert!(store.orders(None).await.unwrap().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pin_an_unpin_and_an_order_are_undone_once_and_only_as_they_were_left() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let study_id = state(&store, 1000, "ocean").await.study_id;
+        let pin = async || store.study_state(study_id).await.unwrap().pin;
+        store.pin(study_id, &point(1), None, BY).await.unwrap();
+        let first = last(&store).await;
+        store.pin(study_id, &point(2), None, BY).await.unwrap();
+        let second = last(&store).await;
+
+        let changed = store.undo(first, BY).await.unwrap();
+        assert!(
+            matches!(changed, Undone::Cannot(why) if why.contains("later")),
+            "{changed:?}"
+        );
+        assert_eq!(store.undo(second, BY).await.unwrap(), Undone::Done);
+        assert_eq!(pin().await, Some(point(1)));
+        let twice = store.undo(second, BY).await.unwrap();
+        assert!(
+            matches!(twice, Undone::Cannot(why) if why.contains("already")),
+            "{twice:?}"
+        );
+        assert_eq!(store.undo(first, BY).await.unwrap(), Undone::Done);
+        assert_eq!(pin().await, None);
+        assert_eq!(store.undo(4711, BY).await.unwrap(), Undone::NotFound);
+
+        store.pin(study_id, &point(5), None, BY).await.unwrap();
+        store.unpin(study_id, BY).await.unwrap();
+        assert_eq!(
+            store.undo(last(&store).await, BY).await.unwrap(),
+            Undone::Done
+        );
+        assert_eq!(pin().await, Some(point(5)));
+        store.unpin(study_id, BY).await.unwrap();
+
+        let everyone = Scope::default();
+        store
+            .order(&everyone, &Directive::Freeze, None, BY)
+            .await
+            .unwrap();
+        let tomorrow = Some(Timestamp::now() + Span::new().hours(24));
+        store
+            .order(&everyone, &Directive::Freeze, tomorrow, BY)
+            .await
+            .unwrap();
+        assert_eq!(
+            store.orders(None).await.unwrap().len(),
+            1,
+            "one replaces the other"
+        );
+        assert_eq!(
+            store.undo(last(&store).await, BY).await.unwrap(),
+            Undone::Done
+        );
+        let left = store.orders(None).await.unwrap();
+        assert_eq!((left.len(), left[0].until), (1, None));
+        store.end_order(&everyone, "freeze", BY).await.unwrap();
+        let ended = last(&store).await;
+        assert!(!store.study_state(study_id).await.unwrap().ordered.frozen);
+        assert_eq!(store.undo(ended, BY).await.unwrap(), Undone::Done);
+        assert!(store.study_state(study_id).await.unwrap().ordered.frozen);
+        let line = store
+            .audit(&AuditFilter {
+                audit_id: Some(ended),
+                limit: 1,
+                ..AuditFilter::default()
+            })
+            .await
+            .unwrap()
+            .remove(0);
+        assert_eq!(
+            (line.action.as_str(), line.undone_by),
+            ("resume", Some(last(&store).await))
+        );
+    })
+    .await;
+}
+
+async fn judged(database: &Database, store: &Store, job_id: u32, index: u32, seconds: f64) {
+    let run_id = launch(store, job_id, point(index), seconds).await;
+    let source = io_autotune_store::Source::Squeue;
+    store
+        .record_outcomes(source, CLUSTER, &[word(job_id, "COMPLETED")])
+        .await
+        .unwrap();
+    let verdict = Verdict::Counted {
+        parametrization: point(index),
+        why: "Slurm says COMPLETED".into(),
+    };
+    database.judge(store, run_id, &verdict).await.unwrap();
+}
+
+#[tokio::test]
+async fn after_an_undone_reset_the_study_goes_on_with_what_it_had_learnt() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        for (job_id, index) in [(1, 0), (2, 3), (3, 3)] {
+            judged(&database, &store, job_id, index, 2.0).await;
+        }
+        let study_id = database.number("select id from studies").await;
+        store.pin(study_id, &point(3), None, BY).await.unwrap();
+        let before = store.study_state(study_id).await.unwrap();
+        store.reset(study_id, BY).await.unwrap();
+        let reset = last(&store).await;
+        judged(&database, &store, 4, 5, 9.0).await;
+        let after = store.study_state(study_id).await.unwrap();
+        assert_eq!((after.epoch, after.history.tested.len()), (2, 1));
+
+        assert_eq!(store.undo(reset, BY).await.unwrap(), Undone::Done);
+        let undone = store.study_state(study_id).await.unwrap();
+        assert_eq!((undone.epoch, &undone.pin), (3, &Some(point(3))));
+        assert_eq!(undone.history.tally, before.history.tally);
+        let learnt = |state: &io_autotune_store::StudyState| {
+            let tested = state.history.tested.iter();
+            let mut all: Vec<_> = tested
+                .map(|one| {
+                    (
+                        one.parametrization.key(),
+                        one.elapsed.count,
+                        one.elapsed.mean.to_bits(),
+                    )
+                })
+                .collect();
+            all.sort();
+            all
+        };
+        assert_eq!(learnt(&undone), learnt(&before));
+        assert_eq!(undone.opened.why, "a reset was undone");
+        assert!(store.check_caches().await.unwrap().is_empty());
+
+        // The run after the reset stays with its epoch; a second undo is refused.
+        judged(&database, &store, 5, 3, 2.0).await;
+        assert!(store.check_caches().await.unwrap().is_empty());
+        assert!(matches!(
+            store.undo(reset, BY).await.unwrap(),
+            Undone::Cannot(_)
+        ));
+        // Another reset makes an older one's undo too late.
+        store.reset(study_id, BY).await.unwrap();
+        let second = last(&store).await;
+        store.reset(study_id, BY).await.unwrap();
+        assert!(matches!(
+            store.undo(second, BY).await.unwrap(),
+            Undone::Cannot(_)
+        ));
+    })
+    .await;
+}
