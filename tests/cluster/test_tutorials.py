@@ -55,7 +55,7 @@ def follow(site: Site, user: str, page: Path, prompt: str) -> None:
         kept = shlex.quote(str(state))
         script = (
             f"[ ! -e {kept} ] || . {kept}\n{{ {step.command}\n}} 2>&1\n"
-            f"[ -z ${{job+set}} ] || declare -p job > {kept}\n"
+            f"for name in job line; do [ -z ${{!name+set}} ] || declare -p $name; done > {kept}\n"
         )
         env = {"TZ": "UTC"}
         done = site.cluster.run_as(user, ["bash", "-c", script], env=env, check=False)

@@ -38,9 +38,9 @@ pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
         Column::left("Application").least(8),
         Column::left("Accelerator").least(6),
         Column::left("Phase"),
-        Column::left("Gain").least(14),
-        Column::left("Next").least(16),
-        Column::right("Regret").least(8),
+        Column::left("Gain").least(9),
+        Column::left("Next").least(8),
+        Column::right("Regret"),
     ];
     if of_several {
         columns.insert(2, Column::left("User").least(6));
@@ -219,7 +219,7 @@ fn next(study: &StudySummary) -> String {
 
 fn spent(regret: &RegretSummary) -> String {
     match regret.node_seconds {
-        Some(seconds) => units::node_time(seconds),
+        Some(seconds) => units::short_node_time(seconds),
         None => "-".to_owned(),
     }
 }

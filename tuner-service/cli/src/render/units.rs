@@ -46,6 +46,18 @@ pub(crate) fn node_time(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
+/// The same, for a column.
+pub(crate) fn short_node_time(seconds: f64) -> String {
+    let long = node_time(seconds);
+    [
+        ("node-seconds", "node-s"),
+        ("node-minutes", "node-min"),
+        ("node-hours", "node-h"),
+    ]
+    .iter()
+    .fold(long, |text, (long, short)| text.replace(long, short))
+}
+
 /// A share in percent, with one decimal.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.1}", share * 100.0)
@@ -104,6 +116,7 @@ mod tests {
         ] {
             assert_eq!(node_time(value), said, "{value}");
         }
+        assert_eq!(short_node_time(150.0), "2.5 node-min");
     }
 
     #[test]

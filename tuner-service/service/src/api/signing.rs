@@ -19,6 +19,7 @@ use io_autotune_protocol::signature::{
 };
 use tokio::sync::Semaphore;
 
+use super::error::no_such_path;
 use crate::access::Caller;
 use crate::access::table::Endpoint;
 use crate::api::{ApiError, Service};
@@ -196,7 +197,7 @@ async fn is_first(
     }
 }
 
-/// What the table of endpoints grants a caller here. A path that is none of them is refused later.
+/// What the table of endpoints grants a caller here; a path that it lacks is nobody's.
 async fn granted(
     service: &Service,
     caller: Caller,
@@ -204,7 +205,7 @@ async fn granted(
     path: &str,
 ) -> Result<Reader, ApiError> {
     let Some(endpoint) = Endpoint::of(method, path) else {
-        return Ok(Reader::User(caller.uid));
+        return Err(no_such_path().await);
     };
     let reader = service.access.reader(caller, endpoint).await;
     reader.ok_or_else(|| ApiError::forbidden(endpoint.refusal))

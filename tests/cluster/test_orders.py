@@ -1,0 +1,151 @@
+"""Orders of many studies, the audit and its undoing; and what a terminal is shown."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+
+import pytest
+from harness import ALICE, BOB, ROOT, Site, asked
+
+SHOW = "cat ${ROMIO_HINTS:-/dev/null}"
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def test_an_admins_order_holds_for_a_study_that_begins_later_and_off_goes_before_it(
+    site: Site,
+) -> None:
+    app = "ordered-later"
+    pin = ("pin", "cb_nodes=2", "--application", app, "--why", "a test")
+    would = site.ask(ROOT, *pin, "--dry-run")
+    assert (would["order_id"], would["studies"]) == (None, [])
+    site.ask(ROOT, *pin)
+    job = site.sbatch(SHOW, asked(app))
+    run = site.judged(job)
+    assert (run["role"], run["differs"]) == ("pinned", {"cb_nodes": 2})
+    assert site.output(job) == "cb_nodes 2\n"
+
+    off = site.ask(ALICE, "off", app, "--why", "a deadline")
+    (changed,) = off["studies"]
+    assert changed["now"].startswith("pinned") and changed["then"] == "off"
+    run = site.run(SHOW, asked(app))
+    assert (run["role"], run["state"]) == ("observe", "counted")
+    assert site.study(app)["ordered"] == "off"
+    site.ask(ALICE, "on", app)
+    assert site.run(SHOW, asked(app))["role"] == "pinned"
+
+    site.ask(ROOT, "unpin", "--application", app, "--why", "done")
+    site.ask(ALICE, "freeze", app, "--why", "production")
+    run = site.run(SHOW, asked(app))
+    assert (run["role"], run["reason"]) == ("best_known", run["reason"])
+    assert "frozen" in run["reason"]
+    site.ask(ALICE, "resume", app, "--why", "over")
+    assert site.run(SHOW, asked(app))["role"] == "baseline"
+
+
+def test_a_user_steers_and_undoes_nothing_of_another(site: Site) -> None:
+    app = "ordered-own"
+    site.run("true", asked(app))
+    site.run("true", asked(app), user=BOB)
+    for command in (
+        ("pin", "default", "--user", ALICE, "--why", "mischief", "--yes"),
+        ("freeze", "--user", ALICE, "--application", app, "--why", "mischief", "--yes"),
+        ("off", "--user", ALICE, "--why", "mischief", "--yes"),
+    ):
+        done = site.tuner(BOB, *command)
+        assert done.returncode == 4, f"{command}: {done.stdout}{done.stderr}"
+        assert "only admins" in done.stderr
+    # A scope without a user is one's own.
+    order = site.ask(BOB, "off", "--all", "--why", "mine", "--yes")
+    assert {study["user"] for study in order["studies"]} == {BOB}
+    alices = [one for one in site.ask(ROOT, "status", app) if one["user"] == ALICE]
+    assert [one["ordered"] for one in alices] == [None]
+    site.ask(BOB, "on", "--all", "--yes")
+
+    site.pin(app, {"cb_nodes": "2"})
+    (line,) = (one for one in site.ask(ALICE, "audit") if one["application"] == app)
+    assert line["application"] == app
+    number = str(line["audit_id"])
+    assert number not in {str(one["audit_id"]) for one in site.ask(BOB, "audit")}
+    done = site.tuner(BOB, "undo", number, "--why", "mischief")
+    assert (done.returncode, "there is no line" in done.stderr) == (4, True), done.stderr
+    study = str(line["study_id"])
+    done = site.tuner(BOB, "show", study)
+    assert (done.returncode, "there is no study" in done.stderr) == (4, True), done.stderr
+
+    # An order for everyone is told to all, and taken back by admins.
+    done = site.tuner(ROOT, "freeze", "--all", "--why", "maintenance")
+    assert (done.returncode, "--yes" in done.stderr) == (2, True), done.stderr
+    site.ask(ROOT, "freeze", "--all", "--why", "maintenance", "--yes")
+    (told,) = site.ask(BOB, "orders")
+    assert told["why"] == "maintenance"
+    everyones = str(site.ask(BOB, "audit", "--limit", "1")[0]["audit_id"])
+    done = site.tuner(BOB, "undo", everyones, "--why", "mischief")
+    assert (done.returncode, "only admins" in done.stderr) == (4, True), done.stderr
+    done = site.tuner(BOB, "resume", "--all", "--why", "mischief", "--yes")
+    assert done.returncode == 4, done.stdout
+    site.ask(ROOT, "undo", everyones, "--why", "it is over")
+    assert site.ask(BOB, "orders") == []
+    site.ask(ALICE, "undo", number, "--why", "enough")
+    assert site.study(app, ALICE)["pin"] is None
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_a_terminal_is_filled_and_never_overrun(site: Site, columns: int) -> None:
+    app = f"shown-on-{columns}-columns"
+    site.run("true", asked(app))
+    site.pin(app, {"cb_nodes": "2", "romio_cb_read": "disable", "romio_ds_write": "enable"})
+    runs = [site.run("true", asked(app)) for _ in range(3)]
+    for command in (
+        f"history {app}",
+        "status",
+        "audit",
+        f"show {app}",
+        f"compare {runs[0]['job_id']} {runs[1]['job_id']}",
+    ):
+        # A pseudo-terminal of this width, as tmux has.
+        inside = f"stty cols {columns} rows 40; exec io-autotune {command}"
+        argv = ["script", "--quiet", "--return", "--command", inside, "/dev/null"]
+        env = {"TERM": "xterm-256color"}
+        done = site.cluster.run_as(ALICE, argv, env=env, check=False)
+        assert done.returncode == 0, f"{shlex.join(argv)}: {done.stdout}"
+        shown = done.stdout.replace("\r\n", "\n")
+        assert COLOUR.search(shown), f"{command} has no colour on a terminal"
+        lists = [COLOUR.sub("", line) for line in shown.splitlines()]
+        rules = [line for line in lists if re.fullmatch(r"[- ]*-{4}[- ]*", line)]
+        assert rules, f"{command}: {shown}"
+        for line in rules:
+            place = lists.index(line)
+            for row in lists[place - 1 :]:
+                if not row:
+                    break
+                wide = sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in row)
+                assert wide <= columns, f"{command}: {wide} columns: {row}"
+    piped = site.tuner(ALICE, "history", app).stdout
+    assert not COLOUR.search(piped)
+    assert "cb_nodes=2 romio_cb_read=disable romio_ds_write=enable" in piped, piped
+    narrow = len(max(piped.splitlines(), key=len))
+    assert narrow > 80, "it does not show that anything is cut at 80 columns"
+
+
+def test_programs_read_lists_in_every_form(site: Site) -> None:
+    app = "listed"
+    run = site.run("true", asked(app))
+    since = ("--starttime", "now-1days")
+    wanted = ("history", app, "--state", "counted", "--accelerator", "romio", *since)
+    table = site.tuner(ALICE, *wanted, "-n", "-P", "-o", "jobid,elapsed,counts").stdout
+    assert table == f"{run['job_id']}|{run['elapsed']}|yes\n"
+    assert site.ask(ALICE, *wanted)[0]["run_id"] == run["run_id"]
+    assert site.ask(ALICE, "history", app, "--endtime", "now-1days") == []
+    assert site.ask(ALICE, "history", app, "--state", "censored") == []
+    assert site.ask(ROOT, "history", app, "--user", BOB) == []
+    header, row = site.tuner(ALICE, *wanted, "--csv").stdout.splitlines()
+    assert header.startswith("JobID,Restarts,Application,User,")
+    assert row.startswith(f"{run['job_id']},0,{app},{ALICE},romio,")
+    header, row = site.tuner(ALICE, "status", app, "--csv").stdout.splitlines()
+    assert header.split(",")[:3] == ["Study", "Application", "User"]
+    assert row.split(",")[1:3] == [app, ALICE]
+    for wrong, status in ((("history", "--format", "Mood"), 2), (("show", "nothing-here"), 4)):
+        done = site.tuner(ALICE, *wrong)
+        assert done.returncode == status, f"{wrong}: {done.stderr}"
