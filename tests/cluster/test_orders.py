@@ -28,7 +28,8 @@ def test_an_admins_order_holds_for_a_study_that_begins_later_and_off_goes_before
 
     off = site.ask(ALICE, "off", app, "--why", "a deadline")
     (changed,) = off["studies"]
-    assert changed["now"].startswith("pinned") and changed["then"] == "off"
+    assert changed["now"].startswith("pinned")
+    assert changed["then"] == "off"
     run = site.run(SHOW, asked(app))
     assert (run["role"], run["state"]) == ("observe", "counted")
     assert site.study(app)["ordered"] == "off"

@@ -8,8 +8,8 @@ use io_autotune_protocol::{OrderScope, ReportFileName, RunState};
 use io_autotune_simulation::MethodSpec;
 use jiff::Timestamp;
 
+use crate::format::Wanted;
 use crate::people::uid_of;
-use crate::render::history::Wanted;
 use crate::screen::moment;
 
 const SIMULATE: &str = "\

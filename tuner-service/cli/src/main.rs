@@ -5,6 +5,7 @@
 mod accelerators;
 mod arguments;
 mod doctor;
+mod format;
 mod manual;
 mod optimize;
 mod people;
@@ -380,7 +381,7 @@ async fn history(
 ) -> Result<Answer, CliError> {
     if asked.helpformat {
         return Ok(Answer {
-            text: format!("{}\n", render::history::fields_listed()),
+            text: format!("{}\n", format::fields_listed()),
             good: true,
         });
     }
@@ -407,7 +408,7 @@ async fn history(
             good: true,
         });
     }
-    let all = render::history::all_fields();
+    let all = format::all_fields();
     let table = render::history::columns(&runs, Some(format.unwrap_or(&all)), exact);
     listed(&asked.output, &runs, table, || {
         if format.is_none() && !asked.noheader {
@@ -495,8 +496,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_have_written_is_escaped_in_json() {
+    fn what_others_have_written_reaches_no_terminal_as_it_is() {
         let why = "fine\u{1b}[2J \u{202e}gnp.exe\u{200b}\u{2066}".to_owned();
+        let order = io_autotune_protocol::OrderSummary {
+            order_id: 1,
+            kind: OrderKind::Off,
+            scope: io_autotune_protocol::OrderScope::default(),
+            values: None,
+            uid: 0,
+            why: why.clone(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+            until: None,
+        };
+        let list = render::steering::orders(&[order], &Screen::plain());
+        for text in [
+            list.text(&Screen::plain()),
+            list.parsable(),
+            list.csv().unwrap(),
+        ] {
+            assert!(text.contains("fine?[2J ?gnp.exe??"), "{text}");
+        }
         let said = WhyRequest { why };
         let json = output_of(true, &said, |_| String::new()).unwrap().text;
         assert!(json.is_ascii() && json.contains("\\u202e"), "{json}");

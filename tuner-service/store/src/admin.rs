@@ -9,67 +9,13 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::audit::{Audit, Entry, write};
 use crate::epochs::{Opening, open_epoch, open_following_epoch};
 use crate::error::{Named, StoreError};
 use crate::orders::{id_in, lock_orders, put_back, take_back};
 use crate::pool::{Store, one_row};
-use crate::records::{number, timestamp};
 use crate::state;
 use crate::studies::lock_study;
-
-/// Who changes a study, and why.
-#[derive(Clone, Copy, Debug)]
-pub struct Audit<'a> {
-    /// Who.
-    pub uid: u32,
-    /// Why.
-    pub why: &'a str,
-}
-
-/// A line of the audit.
-#[derive(Clone, Debug)]
-pub struct AuditEntry {
-    /// Its number.
-    pub audit_id: i64,
-    /// Who.
-    pub uid: u32,
-    /// `pin`, `unpin`, `reset`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`, `export` or
-    /// `import`.
-    pub action: String,
-    /// The study; `None`: those of an order, or none.
-    pub study_id: Option<i64>,
-    /// The study's application.
-    pub application: Option<String>,
-    /// The study's owner.
-    pub owner_uid: Option<u32>,
-    /// The action's parameters, as stored.
-    pub detail: Value,
-    /// The line that it has undone.
-    pub undoes: Option<i64>,
-    /// The line that has undone it.
-    pub undone_by: Option<i64>,
-    /// Why.
-    pub why: String,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// Selects lines of the audit. `None` selects all.
-#[derive(Clone, Debug, Default)]
-pub struct AuditFilter {
-    /// About studies of this owner, orders for them or everyone among them.
-    pub owner_uid: Option<u32>,
-    /// About this study.
-    pub study_id: Option<i64>,
-    /// By this user.
-    pub uid: Option<u32>,
-    /// Only this line.
-    pub audit_id: Option<i64>,
-    /// Those before this line.
-    pub before: Option<i64>,
-    /// The newest so many of them.
-    pub limit: i64,
-}
 
 /// What came of an undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,27 +26,6 @@ pub enum Undone {
     NotFound,
     /// It cannot be undone, for this reason.
     Cannot(&'static str),
-}
-
-/// What is written into the audit besides who and why.
-pub(crate) struct Entry {
-    pub(crate) action: &'static str,
-    pub(crate) study_id: Option<i64>,
-    pub(crate) order_id: Option<i64>,
-    pub(crate) undoes: Option<i64>,
-    pub(crate) detail: Value,
-}
-
-impl Entry {
-    fn of_study(action: &'static str, study_id: i64, detail: Value) -> Self {
-        Self {
-            action,
-            study_id: Some(study_id),
-            order_id: None,
-            undoes: None,
-            detail,
-        }
-    }
 }
 
 /// A row of `pins`, as the audit keeps what was before.
@@ -205,51 +130,6 @@ impl Store {
         let entry = Entry::of_study(NAME, study_id, json!({}));
         write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)
-    }
-
-    /// The newest lines of the audit, newest first.
-    pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditEntry>, StoreError> {
-        const NAME: &str = "audit";
-        let rows = sqlx::query!(
-            r#"select l.id, l.uid, l.action, l.study_id, a.name as "application?",
-                      a.owner_uid as "owner_uid?", l.detail, l.undoes, l.why,
-                      (select u.id from audit u where u.undoes = l.id) as undone_by,
-                      (extract(epoch from l.at) * 1000000)::bigint as "at!"
-               from audit l
-               left join studies s on s.id = l.study_id left join applications a on a.id = s.application_id
-               left join orders o on o.id = l.order_id
-               where ($1::bigint is null or a.owner_uid = $1
-                      or (l.order_id is not null and l.study_id is null and coalesce(o.owner_uid, $1) = $1))
-                 and ($2::bigint is null or l.study_id = $2) and ($3::bigint is null or l.uid = $3)
-                 and ($4::bigint is null or l.id = $4) and ($5::bigint is null or l.id < $5)
-               order by l.id desc limit $6"#,
-            filter.owner_uid.map(i64::from),
-            filter.study_id,
-            filter.uid.map(i64::from),
-            filter.audit_id,
-            filter.before,
-            filter.limit
-        )
-        .fetch_all(&self.pool)
-        .await
-        .named(NAME)?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(AuditEntry {
-                    audit_id: row.id,
-                    uid: number(NAME, row.uid)?,
-                    action: row.action,
-                    study_id: row.study_id,
-                    application: row.application,
-                    owner_uid: row.owner_uid.map(|uid| number(NAME, uid)).transpose()?,
-                    detail: row.detail,
-                    undoes: row.undoes,
-                    undone_by: row.undone_by,
-                    why: row.why,
-                    at: timestamp(NAME, row.at)?,
-                })
-            })
-            .collect()
     }
 
     /// Undoes what a line of the audit tells, if nothing has changed it since. After a reset the
@@ -417,27 +297,4 @@ async fn remove_pin(
         .await
         .named(name)?;
     Ok(())
-}
-
-pub(crate) async fn write(
-    connection: &mut PgConnection,
-    name: &'static str,
-    entry: Entry,
-    audit: Audit<'_>,
-) -> Result<(), StoreError> {
-    let result = sqlx::query!(
-        "insert into audit (uid, action, study_id, order_id, undoes, detail, why)
-         values ($1, $2, $3, $4, $5, $6, $7)",
-        i64::from(audit.uid),
-        entry.action,
-        entry.study_id,
-        entry.order_id,
-        entry.undoes,
-        entry.detail,
-        audit.why
-    )
-    .execute(connection)
-    .await
-    .named(name)?;
-    one_row(name, &result)
 }

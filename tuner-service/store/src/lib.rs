@@ -9,6 +9,7 @@
 
 mod admin;
 mod assess;
+mod audit;
 mod awaited;
 mod clock;
 mod doctor;
@@ -30,8 +31,9 @@ mod studies;
 mod tested;
 mod views;
 
-pub use admin::{Audit, AuditEntry, AuditFilter, Undone};
+pub use admin::Undone;
 pub use assess::{Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
+pub use audit::{Audit, AuditEntry, AuditFilter};
 pub use awaited::AwaitedRun;
 pub use doctor::{CacheFault, StuckRun};
 pub use drift::Inheritance;

@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::admin::{Audit, Entry, write};
+use crate::audit::{Audit, Entry, write};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{number, timestamp};
-use crate::state::StudyState;
 
 /// Values as text, by parameter.
 pub type Values = BTreeMap<String, String>;
@@ -138,13 +137,6 @@ pub fn fitting(space: &Space, values: &Values) -> Option<Parametrization> {
     let parsed =
         values.map(|(name, text)| Some((name.clone(), space.parse_value(name, text).ok()?)));
     space.complete(&parsed.collect::<Option<_>>()?).ok()
-}
-
-impl StudyState {
-    /// The study's own pin; not that of an order.
-    pub(crate) fn own_pin(&self) -> Option<&Parametrization> {
-        self.pin.as_ref().filter(|_| self.ordered.own_pin)
-    }
 }
 
 impl Store {

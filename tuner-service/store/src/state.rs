@@ -51,6 +51,13 @@ pub struct StudyState {
     pub outlook: Outlook,
 }
 
+impl StudyState {
+    /// The study's own pin; not that of an order.
+    pub(crate) fn own_pin(&self) -> Option<&Parametrization> {
+        self.pin.as_ref().filter(|_| self.ordered.own_pin)
+    }
+}
+
 /// How an epoch was opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpochOpening {
