@@ -25,8 +25,10 @@ pub(crate) fn write(directory: &Path) -> Result<String, CliError> {
     };
     std::fs::create_dir_all(directory).map_err(unwritten)?;
     clap_mangen::generate_to(Arguments::command(), directory).map_err(unwritten)?;
-    let pages = std::fs::read_dir(directory).map_err(unwritten)?.count();
-    Ok(format!("{pages} pages are in {}\n", directory.display()))
+    Ok(format!(
+        "{NAME}.1 and a page for each of its commands are in {}\n",
+        directory.display()
+    ))
 }
 
 #[cfg(test)]

@@ -226,7 +226,7 @@ fn spent(regret: &RegretSummary) -> String {
 
 /// One study in full.
 pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
-    let mut text = format!(
+    let text = format!(
         "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\nnext         {}\n\n",
         study.application,
         user(study),
@@ -298,11 +298,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
         rest.push_str(&format!("warning      {warning}\n"));
     }
     let list = list.map_or_else(String::new, |list| format!("{list}\n"));
-    format!(
-        "{}{list}{}",
-        shown_lines(&text.split_off(0)),
-        shown_lines(&rest)
-    )
+    format!("{}{list}{}", shown_lines(&text), shown_lines(&rest))
 }
 
 /// What is compared: the default and the choice.

@@ -105,8 +105,8 @@ fn standing(study: &StudySummary) -> String {
         .collect::<Vec<_>>();
     let mut findings = study.assessment.iter().flat_map(|known| &known.findings);
     let mixed = findings.find(|one| one.kind == FindingKind::Mixed);
-    let standing = match (&study.pin, mixed, &study.gain) {
-        (Some(_), ..) => "pinned".to_owned(),
+    let standing = match (&study.ordered, mixed, &study.gain) {
+        (Some(ordered), ..) => ordered.clone(),
         (None, Some(mixed), _) => mixed.what.clone(),
         (None, None, Some(gain)) if gain.resolved && gain.gain > 0.0 => {
             format!(
