@@ -51,6 +51,7 @@ def follow(site: Site, user: str, page: Path, prompt: str) -> None:
     """Execute a page, one command after the other, in the user's home directory."""
     state = site.paths.home(ALICE) / f".{page.stem}"
     executed = 0
+    wrong = []
     for step in steps(page, prompt):
         kept = shlex.quote(str(state))
         script = (
@@ -61,11 +62,12 @@ def follow(site: Site, user: str, page: Path, prompt: str) -> None:
         done = site.cluster.run_as(user, ["bash", "-c", script], env=env, check=False)
         said, expected = done.stdout + done.stderr, step.prints
         where = f"{page.name}:{step.line}: {step.command}"
-        same = CHECKER.check_output(f"{expected}\n", said or "\n", OPTIONS)
-        assert same, f"{where}\nthe page says:\n{expected}\nit printed:\n{said}"
+        if not CHECKER.check_output(f"{expected}\n", said or "\n", OPTIONS):
+            wrong.append(f"{where}\nthe page says:\n{expected}\nit printed:\n{said}")
         if "sbatch" in step.command:
             await_true("the runs to have their verdicts", lambda: not in_flight(site))
         executed += 1
+    assert not wrong, "\n\n".join(wrong)
     assert executed > 5, f"{page.name} has hardly a command"
 
 

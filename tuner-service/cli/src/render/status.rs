@@ -267,7 +267,8 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
         let time = time.map_or_else(String::new, |time| format!(", {time}"));
         rest.push_str(&format!(
             "regret       {:.1} runs of the default{time}, of {:.1} allowed by now\n",
-            regret.runs, regret.budget
+            regret.runs + 0.0,
+            regret.budget
         ));
     }
     if let Some(pin) = &study.pin {

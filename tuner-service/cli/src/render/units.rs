@@ -37,6 +37,8 @@ pub(crate) fn spread(numbers: &[f64]) -> Option<f64> {
 
 /// A node's time in the unit that people say: node-seconds, -minutes, -hours.
 pub(crate) fn node_time(seconds: f64) -> String {
+    // An empty sum is -0.
+    let seconds = seconds + 0.0;
     let (value, unit) = match seconds.abs() {
         under if under < 120.0 => (seconds, "node-seconds"),
         under if under < 7200.0 => (seconds / 60.0, "node-minutes"),
