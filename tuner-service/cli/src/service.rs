@@ -5,8 +5,8 @@ use std::time::Duration;
 use io_autotune_catalogue::RulesError;
 use io_autotune_protocol::{
     AcceleratorDetail, AcceleratorSummary, ApplicationRules, Call, Client, ClientConfig,
-    ClientError, ConfigError, Diagnosis, JobNames, Method, Replay, ReportFile, ReportFileName,
-    RunDetail, RunSummary, StudySummary,
+    ClientError, ConfigError, Diagnosis, JobNames, Method, RUNS_PAGE, Replay, ReportFile,
+    ReportFileName, RunDetail, RunSummary, STUDIES_PAGE, StudySummary,
 };
 use io_autotune_simulation::dataset::DatasetError;
 use serde::Serialize;
@@ -15,10 +15,6 @@ use serde::de::DeserializeOwned;
 use crate::arguments::Target;
 use crate::report::ReportError;
 use crate::simulate::SimulateError;
-
-/// The service's largest pages.
-const STUDIES_PAGE: usize = 100;
-const RUNS_PAGE: usize = 500;
 
 /// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -98,7 +94,7 @@ impl Service {
             ]);
             let is_first = studies.is_empty();
             let page: Vec<_> = self.page(&format!("/v1/studies{query}"), is_first).await?;
-            let is_last = page.len() < STUDIES_PAGE;
+            let is_last = page.len() < STUDIES_PAGE as usize;
             studies.extend(page);
             if is_last {
                 return Ok(studies);
@@ -118,7 +114,7 @@ impl Service {
         loop {
             let left = (limit as usize).saturating_sub(runs.len());
             let (wanted, before) = (
-                left.min(RUNS_PAGE),
+                left.min(RUNS_PAGE as usize),
                 runs.front().map(|oldest| oldest.run_id.to_string()),
             );
             let query = query(&[

@@ -10,6 +10,13 @@ use utoipa::ToSchema;
 
 use crate::request::Request;
 
+/// Runs of a page, at most. Pages are short because the others' requests wait for the processor
+/// that makes one.
+pub const RUNS_PAGE: u32 = 100;
+
+/// Studies of a page, at most: each takes some milliseconds.
+pub const STUDIES_PAGE: u32 = 25;
+
 /// A job, as root on its node sees it in the prolog's environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

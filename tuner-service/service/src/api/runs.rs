@@ -9,8 +9,8 @@ use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::{
-    ErrorBody, FinishAnswer, FinishRequest, Job, OverAnswer, OverRequest, Replay, Request,
-    RunDetail, RunSummary, StartAnswer, StartRequest,
+    ErrorBody, FinishAnswer, FinishRequest, Job, OverAnswer, OverRequest, RUNS_PAGE, Replay,
+    Request, RunDetail, RunSummary, StartAnswer, StartRequest,
 };
 use io_autotune_store::{
     Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
@@ -269,12 +269,9 @@ pub(super) struct HistoryQuery {
     study: Option<i64>,
     /// Only those before this run, the first one of the page that is known.
     before: Option<i64>,
-    /// The newest so many (100 unless said, 500 at the most).
+    /// The newest so many (100 unless said, and at the most).
     limit: Option<u32>,
 }
-
-/// Runs of a page.
-const PAGE: u32 = 500;
 
 /// The caller's runs, or every user's for an admin, the newest page of them; oldest first.
 #[utoipa::path(get, path = "/v1/runs", params(HistoryQuery), responses((status = 200, body = Vec<RunSummary>)))]
@@ -293,7 +290,7 @@ pub(super) async fn history(
         job_id: None,
         before: query.before,
         in_full: false,
-        limit: i64::from(query.limit.unwrap_or(100).min(PAGE)),
+        limit: i64::from(query.limit.unwrap_or(RUNS_PAGE).min(RUNS_PAGE)),
     };
     let rows = service.store.runs(&filter).await?;
     Ok(Json(summary::runs(&service, rows, reader, of_few).await?))
