@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof online-report docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof online-report docs sqlx openapi fuzz advisories coverage release-check clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -144,6 +144,10 @@ $(VENV_WORKFLOWS)/.installed: tests/workflows/requirements.txt
 test-workflows: build $(VENV)/.installed $(VENV_WORKFLOWS)/.installed ## Real Snakemake, Parsl, Dask-jobqueue and ReFrame submit: half a gigabyte in VENV_WORKFLOWS
 	@deploy/install-deps cluster test
 	IO_AUTOTUNE_WORKFLOWS=$(VENV_WORKFLOWS) $(PYTEST) tests/cluster/test_workflows.py
+
+test-monitoring: build $(VENV)/.installed ## Debian's Prometheus reads a service, and its alerts fire
+	@deploy/install-deps cluster test monitoring
+	$(PYTEST) tests/cluster/test_monitoring.py
 
 NIGHTLY_TIMES := build/nightly-times
 test-nightly: export TEST_TIMES := $(NIGHTLY_TIMES)

@@ -39,6 +39,7 @@ use crate::decide::Snapshot;
 use crate::door::Door;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
+use crate::metrics::{self, Metrics};
 use crate::quota::Quotas;
 use crate::slurm::Sources;
 use crate::slurm::hooks::Hooks;
@@ -76,6 +77,7 @@ pub(crate) struct Service {
     pub(crate) stuck_after: Duration,
     pub(crate) admissions: Arc<Admissions<Snapshot>>,
     pub(crate) launches: Arc<Launches<StartAnswer>>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Service {
@@ -166,6 +168,10 @@ pub(crate) fn router(service: Service) -> Router {
         ));
     open.merge(signed)
         .layer(TraceLayer::new_for_http())
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&service.metrics),
+            metrics::counted,
+        ))
         .with_state(service)
 }
 

@@ -85,6 +85,7 @@ pub(super) async fn start(
             run_id = started.run_id, cluster = job.cluster, job_id = job.job_id,
             restart_count = job.restart_count, phase = %started.phase, role = %started.role, "run started"
         );
+        service.metrics.count_start(&started);
         answer(started)
     };
     let answer = if job.nodes > 1 {
