@@ -110,7 +110,8 @@ def _auth(paths: Paths, variant: Variant) -> str:
     Without cred_expire a user's requeue waits two minutes for the old credential to expire.
     """
     if variant.auth == "slurm":
-        return "AuthType=auth/slurm\nCredType=cred/slurm\nAuthInfo=cred_expire=5\n"
+        info = "use_client_ids,cred_expire=5" if variant.client_ids else "cred_expire=5"
+        return f"AuthType=auth/slurm\nCredType=cred/slurm\nAuthInfo={info}\n"
     socket = f"socket={paths.munge_socket}"
     return f"AuthType=auth/munge\nCredType=cred/munge\nAuthInfo={socket},cred_expire=5\n"
 

@@ -41,6 +41,9 @@ class Variant:
     """``main`` and ``other`` preempt the jobs of ``PARTITIONS``."""
     auth: str = "munge"
     """``munge``, or ``slurm``: auth/slurm, and nobody runs munged (Slurm 24.11 on)."""
+    client_ids: bool = False
+    """``AuthInfo=use_client_ids``: credentials of auth/slurm tell the user's name, home and groups.
+    """
     configless: bool = False
     """slurmd has its configuration from slurmctld, and no file of its own."""
     run_in_job: bool = False
