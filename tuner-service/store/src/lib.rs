@@ -11,6 +11,7 @@ mod admin;
 mod assess;
 mod awaited;
 mod clock;
+mod directives;
 mod doctor;
 mod drift;
 mod epochs;
