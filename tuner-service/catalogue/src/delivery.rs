@@ -1,7 +1,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use io_autotune_protocol::{SettingKind, is_deliverable_variable};
+use io_autotune_protocol::{
+    SettingKind, is_deliverable_variable, is_directive_name, is_directive_value,
+};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -24,6 +26,20 @@ pub struct Deliveries {
     pub settings: Vec<SettingDelivery>,
     /// A command of the site.
     pub command: Option<CommandDelivery>,
+    /// Directives of the job's burst buffer.
+    #[serde(default)]
+    pub directives: Vec<DirectiveDelivery>,
+}
+
+/// A word `NAME=VALUE` of a burst buffer's directives, with which slurmctld's host completes the
+/// job's own before the job's prologs. A name that the user has written keeps its value.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirectiveDelivery {
+    /// The word's name.
+    pub name: Spanned<String>,
+    /// Its value, one word; `{NAME}` is replaced by the value of the parameter NAME.
+    pub value: Spanned<Template>,
 }
 
 /// A command of the site that starts something for a job, such as a burst buffer, on each of its
@@ -168,16 +184,35 @@ impl Deliveries {
                 check.variable(variable);
             }
         }
+        let mut directives = BTreeSet::new();
+        for directive in &self.directives {
+            let name = directive.name.get_ref();
+            if !is_directive_name(name) || !directives.insert(name) {
+                let problem = format!(
+                    "name = {name:?} is used twice, or no directive's: use letters, digits, '-' and '_', a letter first"
+                );
+                check.faults.at(&directive.name.span(), problem);
+            }
+            check.template(&directive.value);
+            // Whatever the values are: they stand in a line of words, which scripts read.
+            let template = directive.value.get_ref();
+            let example = template.filled(|_| Some("1".into())).unwrap_or_default();
+            if !is_directive_value(&example) {
+                let problem = format!(
+                    "value = \"{template}\" is no word of a directive: use letters, digits and . _ - + : %"
+                );
+                check.faults.at(&directive.value.span(), problem);
+            }
+        }
         check.carried
     }
 
     /// What these deliveries need of the job.
-    pub fn needs(&self) -> &'static [Need] {
-        if self.settings.is_empty() && self.command.is_none() {
-            &[]
-        } else {
-            &[Need::Exclusive, Need::Root]
-        }
+    pub fn needs(&self) -> impl Iterator<Item = Need> {
+        let by_root = !self.settings.is_empty() || self.command.is_some();
+        let of_nodes = by_root.then_some([Need::Exclusive, Need::Root]);
+        let of_slurm = (!self.directives.is_empty()).then_some(Need::BurstBuffer);
+        of_nodes.into_iter().flatten().chain(of_slurm)
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = &String> {
@@ -226,10 +261,15 @@ impl Deliveries {
                 given.join(" ")
             )
         });
+        let directives = self.directives.iter().map(|directive| {
+            let (name, value) = (directive.name.get_ref(), directive.value.get_ref());
+            format!("burst buffer directive {name}={value}")
+        });
         variables
             .chain(files)
             .chain(settings)
             .chain(command)
+            .chain(directives)
             .collect()
     }
 }

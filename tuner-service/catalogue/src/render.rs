@@ -1,6 +1,7 @@
 use io_autotune_model::{Parametrization, SpaceError};
 use io_autotune_protocol::{
-    DeliveredCommand, DeliveredFile, DeliveredSetting, DeliveredVariable, Delivery,
+    DeliveredCommand, DeliveredDirective, DeliveredFile, DeliveredSetting, DeliveredVariable,
+    Delivery,
 };
 
 use crate::{Accelerator, Part, Template};
@@ -27,8 +28,21 @@ impl Accelerator {
                 .flat_map(|part| part.deliveries.variables())
                 .cloned()
                 .collect(),
+            watch_directives: self.directives().cloned().collect(),
             ..Delivery::default()
         }
+    }
+
+    /// Whether some of its parameters reach a job by directives of its burst buffer.
+    #[must_use]
+    pub fn delivers_directives(&self) -> bool {
+        self.directives().next().is_some()
+    }
+
+    fn directives(&self) -> impl Iterator<Item = &String> {
+        let parts = self.parts.iter();
+        let directives = parts.flat_map(|part| &part.deliveries.directives);
+        directives.map(|directive| directive.name.get_ref())
     }
 }
 
@@ -85,6 +99,17 @@ impl Part {
                     .map(|name| name.get_ref().clone())
                     .collect(),
             });
+        }
+        // Likewise nothing is written for the default.
+        if *parametrization != self.space.default() {
+            for directive in &self.deliveries.directives {
+                if let Some(value) = rendered(directive.value.get_ref(), false) {
+                    delivery.directives.push(DeliveredDirective {
+                        name: directive.name.get_ref().clone(),
+                        value,
+                    });
+                }
+            }
         }
         for file in &self.deliveries.files {
             let content: String = file

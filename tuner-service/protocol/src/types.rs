@@ -133,6 +133,46 @@ pub struct StartAnswer {
     pub reason: String,
     /// How the parametrization reaches the job.
     pub delivery: Delivery,
+    /// What became of its directives. Absent: nobody has said that they were completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directives: Option<CompletedDirectives>,
+}
+
+/// What became of the directives of a job's burst buffer, which slurmctld's host completes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompletedDirectives {
+    /// The names that the user had written. They were left alone.
+    pub kept: Vec<String>,
+}
+
+/// `POST /v1/runs/directives`: the burst buffer's account says that a job's buffer was set up with
+/// completed directives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectivesRequest {
+    /// Slurm's ClusterName.
+    pub cluster: String,
+    /// Slurm's job id.
+    pub job_id: u32,
+    /// How often the job was restarted.
+    pub restart_count: u32,
+    /// The run, as the start's answer names it.
+    pub run_id: i64,
+    /// What became of them.
+    pub directives: CompletedDirectives,
+}
+
+impl DirectivesRequest {
+    /// The most names.
+    pub const MOST: usize = 64;
+}
+
+/// The answer to a [`DirectivesRequest`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DirectivesAnswer {
+    /// The run that it is stored with.
+    pub run_id: i64,
 }
 
 /// How a parametrization reaches a job.
@@ -150,11 +190,17 @@ pub struct Delivery {
     /// A command of the site. It starts a service for the job on each node and stops it afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<DeliveredCommand>,
+    /// Directives with which the job's burst buffer directives are completed before its prologs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directives: Vec<DeliveredDirective>,
     /// What a profiling library in the job reads back, into a file that the node provides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read_back: Vec<ReadBack>,
     /// Variables that keep the user's value if the user has set one.
     pub watch: Vec<String>,
+    /// Names of burst buffer directives that keep the user's value if the user has written one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watch_directives: Vec<String>,
 }
 
 impl Delivery {
@@ -174,6 +220,7 @@ impl Delivery {
             && self.files.is_empty()
             && self.settings.is_empty()
             && self.command.is_none()
+            && self.directives.is_empty()
     }
 }
 
@@ -216,6 +263,34 @@ pub struct DeliveredVariable {
     pub name: String,
     /// Its value: printable text.
     pub value: String,
+}
+
+/// One directive of a [`Delivery`]: a word `NAME=VALUE` of a burst buffer's directive line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveredDirective {
+    /// Its name.
+    pub name: String,
+    /// Its value: one word.
+    pub value: String,
+}
+
+/// Whether a burst buffer's directive can have this name. Scripts and shells may read it.
+#[must_use]
+pub fn is_directive_name(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// Whether a burst buffer's directive can have this value: one word that no shell acts on.
+#[must_use]
+pub fn is_directive_value(value: &str) -> bool {
+    (1..=64).contains(&value.len())
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | ':' | '%'))
 }
 
 /// One setting of a [`Delivery`]. A node changes it only if its own configuration allows it.
