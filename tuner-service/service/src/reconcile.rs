@@ -396,6 +396,7 @@ fn facts(run: &AwaitedRun, reported: Option<MergedRun>, asked: Asked) -> Facts<'
         default: &run.default,
         request: serde_json::from_value(run.request.clone()).ok(),
         reported,
+        directed: run.directed,
         uid: run.uid,
         node: &run.node,
         owner: run.owner,

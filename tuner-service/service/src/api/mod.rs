@@ -120,6 +120,7 @@ impl Service {
         runs::start,
         runs::finish,
         runs::over,
+        runs::directives,
         runs::history,
         runs::explain,
         runs::replay,
@@ -200,6 +201,7 @@ fn users_routes() -> Router<Arc<Service>> {
         .route("/v1/runs", get(runs::history))
         .route("/v1/runs/{job_id}", get(runs::explain))
         .route("/v1/runs/{job_id}/replay", get(runs::replay))
+        .route("/v1/runs/directives", post(runs::directives))
         .route("/v1/outcomes", post(outcomes::store))
         .route("/v1/doctor", get(doctor::doctor))
         .route("/v1/report/{file}", get(report::file))

@@ -9,8 +9,9 @@ use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::{
-    ErrorBody, FinishAnswer, FinishRequest, Job, OverAnswer, OverRequest, RUNS_PAGE, Replay,
-    Request, RunDetail, RunSummary, StartAnswer, StartRequest,
+    Delivery, DirectivesAnswer, DirectivesRequest, ErrorBody, FinishAnswer, FinishRequest, Job,
+    OverAnswer, OverRequest, RUNS_PAGE, Replay, Request, RunDetail, RunSummary, StartAnswer,
+    StartRequest, is_directive_name,
 };
 use io_autotune_store::{
     Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
@@ -50,11 +51,21 @@ pub(super) async fn start(
         limit_seconds,
         started_at,
     }) = body?;
-    only_root_of(&service, caller, &job.node)?;
+    // slurmctld's host speaks for no node: it asks before the job's nodes do.
+    let before_nodes = !caller.is_root() && service.access.completes_directives(caller).await;
+    if !before_nodes {
+        only_root_of(&service, caller, &job.node)?;
+    }
     request.validate()?;
     validate(&job)?;
     let request = service.resolved(request);
     let accelerator = service.accelerator(request.accelerator.as_deref())?;
+    if before_nodes && !accelerator.delivers_directives() {
+        return Err(ApiError::forbidden(&format!(
+            "accelerator {} delivers no directives: the burst buffer's account starts no run of it",
+            accelerator.name
+        )));
+    }
     let key = job_key(&job);
     let study = study_key(&job, &request, &accelerator.name);
     let new = NewRun {
@@ -88,7 +99,8 @@ pub(super) async fn start(
         service.metrics.count_start(&started);
         answer(started)
     };
-    let answer = if job.nodes > 1 {
+    // What became of directives is told between its question and the nodes'.
+    let answer = if job.nodes > 1 && !before_nodes {
         service
             .launches
             .answer((key.clone(), job.sluid.clone()), ask)
@@ -156,7 +168,55 @@ fn answer(started: StartedRun) -> Result<StartAnswer, ApiError> {
         parametrization: started.parametrization,
         reason: started.reason,
         delivery: summary::stored(started.delivery)?,
+        directives: started.directives.map(summary::stored).transpose()?,
     })
+}
+
+/// Stores what became of the directives of a job's burst buffer. The job's prologs, which Slurm
+/// runs afterwards, are told with the start's answer.
+#[utoipa::path(post, path = "/v1/runs/directives", request_body = DirectivesRequest, responses(
+    (status = 200, body = DirectivesAnswer, description = "It is stored durably"),
+    (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn directives(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    body: Result<Json<DirectivesRequest>, JsonRejection>,
+) -> Result<Json<DirectivesAnswer>, ApiError> {
+    let Json(request) = body?;
+    if !service.access.completes_directives(caller).await {
+        return Err(ApiError::forbidden(
+            "only the burst buffer's account completes directives: [access] burst_buffers of service.toml names it",
+        ));
+    }
+    let DirectivesRequest {
+        cluster,
+        job_id,
+        restart_count,
+        run_id,
+        directives,
+    } = request;
+    plain_name("cluster", &cluster)?;
+    let kept = &directives.kept;
+    if kept.len() > DirectivesRequest::MOST || !kept.iter().all(|name| is_directive_name(name)) {
+        return Err(ApiError::bad_request(format!(
+            "directives.kept has {} names: at most {} are taken, of letters, digits, '-' and '_'",
+            kept.len(),
+            DirectivesRequest::MOST
+        )));
+    }
+    let key = JobKey {
+        cluster,
+        job_id,
+        restart_count,
+    };
+    let body = as_json(&directives)?;
+    if !retried(|| service.store.record_directives(&key, run_id, &body)).await? {
+        return Err(ApiError::not_found(&format!(
+            "run {run_id} in flight of a job {job_id} that was not reported"
+        )));
+    }
+    tracing::info!(run_id, job_id, restart_count, kept = ?directives.kept, "directives completed");
+    Ok(Json(DirectivesAnswer { run_id }))
 }
 
 /// Stores a node's report of how a job went. It applies once, however often it arrives.
@@ -202,17 +262,26 @@ pub(super) async fn finish(
         study: &study,
         request: as_json(&finish.request)?,
         space: None,
+        delivery: serde_json::Value::Null,
         no_start: &no_start,
         report: as_json(&finish)?,
     };
     // Only a new run needs the space. A known one's accelerator may have left the catalogue.
-    let space = match service.accelerator(accelerator) {
-        Ok(accelerator) => Some(accelerator.space.clone()),
+    let accelerator = match service.accelerator(accelerator) {
+        Ok(accelerator) => Some(accelerator),
         Err(_) if retried(|| service.store.has_run(&reported)).await? => None,
         Err(refusal) => return Err(refusal),
     };
     let reported = Finish {
-        space: space.as_ref(),
+        space: accelerator.as_ref().map(|accelerator| &accelerator.space),
+        // Of the user's own directives nobody knows.
+        delivery: as_json(&Delivery {
+            watch: Vec::new(),
+            ..accelerator
+                .as_ref()
+                .map(|accelerator| accelerator.render_nothing())
+                .unwrap_or_default()
+        })?,
         ..reported
     };
     let finished = retried(|| {
@@ -614,6 +683,7 @@ mod tests {
             }
         }
         let _ = serde_json::from_slice::<PreviewRequest>(input);
+        let _ = serde_json::from_slice::<DirectivesRequest>(input);
         let _ = serde_json::from_slice::<PinRequest>(input);
         let _ = serde_json::from_slice::<WhyRequest>(input);
         if let Err(error) = serde_json::from_slice::<StartRequest>(input) {
