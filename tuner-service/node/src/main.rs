@@ -7,6 +7,7 @@ mod applied;
 mod breaker;
 mod cgroup;
 mod config;
+mod directives;
 mod directory;
 mod files;
 mod finish;
@@ -36,6 +37,7 @@ use clap::{Args, Parser, Subcommand};
 use io_autotune_protocol::{Client, ClientConfig, ConfigError, block_on, read_answer};
 
 use crate::config::{NodeConfig, NodeConfigError};
+use crate::directives::Directives;
 use crate::hook::Hook;
 use crate::within::Within;
 
@@ -114,6 +116,9 @@ enum Action {
         #[arg(long)]
         all: bool,
     },
+    /// On slurmctld's host, for a burst buffer's script: complete a job's directives.
+    #[command(subcommand)]
+    Directives(Directives),
     /// Deliver reports that the service could not take when they were made.
     Flush {
         #[command(flatten)]
@@ -231,6 +236,7 @@ async fn run(action: &Action, began: Instant) -> ExitCode {
             places,
             all,
         } => ended(restore::restore(service, places, *all)),
+        Action::Directives(command) => directives::run(command, deadline(command.service())).await,
         Action::Flush {
             service,
             places,
