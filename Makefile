@@ -47,6 +47,7 @@ build: ## Build everything into build/stage
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
 	install -m 644 deploy/accelerators.d/*.toml $(STAGE)/share/accelerators.d/
 	install -D -m 755 -t $(STAGE)/share/slurm deploy/slurm/run-in-job
+	install -m 644 -t $(STAGE)/share/slurm deploy/slurm/*.lua
 
 demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
 	@deploy/install-deps cluster
