@@ -286,11 +286,9 @@ fn request(path: &Path) -> Result<Option<Request>, DirectivesError> {
         return Ok(None);
     }
     let text = read(path)?;
-    let entries = text.get(4..).unwrap_or_default().split(|byte| *byte == 0);
-    let Some(value) = entries
-        .filter_map(|entry| entry.strip_prefix(REQUEST))
-        .next()
-    else {
+    let entries = text.get(4..).unwrap_or_default();
+    let mut entries = entries.split(|byte| *byte == 0);
+    let Some(value) = entries.find_map(|entry| entry.strip_prefix(REQUEST)) else {
         return Ok(None);
     };
     Ok(Some(String::from_utf8_lossy(value).parse()?))
