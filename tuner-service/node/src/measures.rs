@@ -72,12 +72,13 @@ pub(crate) fn of_files(directory: &JobDirectory, delivery: &Delivery) -> BTreeMa
         settings,
         command,
         directives,
+        online,
         read_back: _,
         watch: _,
         watch_directives: _,
     } = delivery;
     let only_files = environment.is_empty() && settings.is_empty() && directives.is_empty();
-    if !only_files || command.is_some() {
+    if !only_files || command.is_some() || online.is_some() {
         return BTreeMap::new();
     }
     let mut read = 0;

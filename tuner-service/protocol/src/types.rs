@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::online::{DeliveredOnline, OnlineRecord};
 use crate::request::Request;
+use crate::setting::SettingKind;
 
 /// Runs of a page, at most. Pages are short because the others' requests wait for the processor
 /// that makes one.
@@ -193,6 +195,9 @@ pub struct Delivery {
     /// Directives with which the job's burst buffer directives are completed before its prologs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directives: Vec<DeliveredDirective>,
+    /// Tuning inside the job, on each of its nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online: Option<DeliveredOnline>,
     /// What a profiling library in the job reads back, into a file that the node provides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read_back: Vec<ReadBack>,
@@ -221,6 +226,7 @@ impl Delivery {
             && self.settings.is_empty()
             && self.command.is_none()
             && self.directives.is_empty()
+            && self.online.is_none()
     }
 }
 
@@ -313,47 +319,6 @@ pub struct DeliveredCommand {
     pub environment: Vec<DeliveredVariable>,
     /// Variables of the job that it may set by printing `NAME=VALUE`.
     pub provides: Vec<String>,
-}
-
-/// Where a setting is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SettingKind {
-    /// Below /proc/sys: `vm.dirty_bytes`.
-    Sysctl,
-    /// In the queue of a block device that the node's configuration names: `read_ahead_kb`.
-    Block,
-    /// A parameter of Lustre's client, or a pattern: `osc.*.max_rpcs_in_flight`.
-    Lctl,
-}
-
-impl SettingKind {
-    /// Whether a setting of this kind may have this name.
-    #[must_use]
-    pub fn takes_name(self, name: &str) -> bool {
-        let of = |more: &[char]| {
-            (1..=200).contains(&name.len())
-                && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-                && name
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-' || more.contains(&c))
-        };
-        match self {
-            Self::Sysctl => of(&['.']) && name.split('.').all(|part| !part.is_empty()),
-            Self::Block => of(&[]),
-            Self::Lctl => of(&['.', '*']),
-        }
-    }
-}
-
-impl std::fmt::Display for SettingKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Sysctl => "sysctl",
-            Self::Block => "block",
-            Self::Lctl => "lctl",
-        })
-    }
 }
 
 /// One file of a [`Delivery`].
@@ -478,6 +443,9 @@ pub struct FinishRequest {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub observed: Vec<ObservedParameter>,
+    /// What tuning inside the job did on this node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online: Option<OnlineRecord>,
     /// What slurmd told the epilog, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<EpilogOutcome>,
