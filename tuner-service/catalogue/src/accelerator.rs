@@ -76,11 +76,14 @@ impl Accelerator {
             .map(|parameter| parameter.get_ref().name.as_str())
             .collect();
         let carried = document.delivery.check(&known, &mut faults);
+        document
+            .delivery
+            .check_online(&document.parameters, &mut faults);
         for parameter in &document.parameters {
             let name = parameter.get_ref().name.as_str();
             if !carried.contains(name) {
                 let problem = format!(
-                    "parameter {name:?} is not delivered by anything: name it in a [[delivery.environment]], [[delivery.files]], [[delivery.settings]], [[delivery.directives]] or [[delivery.command.environment]] entry"
+                    "parameter {name:?} is not delivered by anything: name it in a [[delivery.environment]], [[delivery.files]], [[delivery.settings]], [[delivery.directives]], [[delivery.command.environment]] or [delivery.online] entry"
                 );
                 faults.at(&parameter.span(), problem);
             }

@@ -128,6 +128,8 @@ fn alone(part: &Part) -> impl Iterator<Item = String> {
     let directives = deliveries.directives.iter();
     let directives =
         directives.map(|directive| format!("write the directive {}", directive.name.get_ref()));
+    let online = deliveries.online.iter();
+    let online = online.map(|_| "tune inside the job, which one can do".to_owned());
     let read = part.read_back.iter().flat_map(|read| read.names.values());
     let read = read.map(|name| format!("are asked for {name} as it is in force"));
     variables
@@ -135,6 +137,7 @@ fn alone(part: &Part) -> impl Iterator<Item = String> {
         .chain(settings)
         .chain(command)
         .chain(directives)
+        .chain(online)
         .chain(read)
 }
 

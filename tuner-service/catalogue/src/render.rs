@@ -1,7 +1,7 @@
 use io_autotune_model::{Parametrization, SpaceError};
 use io_autotune_protocol::{
-    DeliveredCommand, DeliveredDirective, DeliveredFile, DeliveredSetting, DeliveredVariable,
-    Delivery,
+    DeliveredCommand, DeliveredDirective, DeliveredFile, DeliveredOnline, DeliveredSetting,
+    DeliveredVariable, Delivery, OnlinePolicy,
 };
 
 use crate::{Accelerator, Part, Template};
@@ -111,6 +111,13 @@ impl Part {
                 }
             }
         }
+        if let Some(online) = &self.deliveries.online
+            && let Some(name) = online.policy.get_ref().render(parametrization)
+            && let Some(policy) = OnlinePolicy::named(&name)
+        {
+            let levers = online.levers.get_ref().clone();
+            delivery.online = Some(DeliveredOnline { policy, levers });
+        }
         for file in &self.deliveries.files {
             let content: String = file
                 .parameters
@@ -219,6 +226,57 @@ mod tests {
         let unknown = text.replace("{ size =", "{ sise =");
         let error = Accelerator::parse(&unknown).unwrap_err().to_string();
         assert!(error.contains("\"sise\" is not among"), "{error}");
+    }
+
+    #[test]
+    fn who_tunes_inside_the_job_is_a_parameter_like_others() {
+        let text = r#"
+            name = "x"
+            title = "x"
+            needs = ["exclusive", "root"]
+            [[parameters]]
+            name = "online"
+            kind = "categories"
+            values = ["off", "iopathtune", "settling"]
+            default = "off"
+            [delivery.online]
+            policy = "{online}"
+            levers = [{ kind = "block", name = "nr_requests" }]
+        "#;
+        let accelerator = Accelerator::parse(text).unwrap();
+        let mut parametrization = accelerator.space.default();
+        let nothing = accelerator.render(&parametrization).unwrap();
+        assert_eq!(nothing, accelerator.render_nothing());
+        parametrization
+            .0
+            .insert("online".into(), Value::from("settling"));
+        let online = accelerator
+            .render(&parametrization)
+            .unwrap()
+            .online
+            .unwrap();
+        assert_eq!(online.policy, OnlinePolicy::Settling);
+        assert_eq!(online.levers[0].name, "nr_requests");
+        for (from, to, expected) in [
+            (
+                "default = \"off\"",
+                "default = \"settling\"",
+                "with the default off",
+            ),
+            ("\"settling\"]", "\"best\"]", "with the default off"),
+            ("\"{online}\"", "\"my {online}\"", "must be one parameter"),
+            ("\"block\"", "\"sysctl\"", "of one kind"),
+            (
+                "[{ kind",
+                "[{ kind = \"lctl\", name = \"a\" }, { kind",
+                "of one kind",
+            ),
+            ("name = \"nr_requests\"", "name = \"../x\"", "of one kind"),
+            ("needs = [\"exclusive\", \"root\"]", "", "is missing"),
+        ] {
+            let error = Accelerator::parse(&text.replace(from, to)).unwrap_err();
+            assert!(error.to_string().contains(expected), "{from}: {error}");
+        }
     }
 
     #[test]
