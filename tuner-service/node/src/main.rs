@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod applied;
 mod breaker;
 mod cgroup;
@@ -65,6 +66,9 @@ enum Part {
     /// Read one answer of the service from standard input.
     #[command(hide = true)]
     ReadAnswer,
+    /// Move levers while a job runs, as standard input says.
+    #[command(hide = true)]
+    Agent,
     /// Become a site's program inside a control group.
     #[command(hide = true)]
     Within(Within),
@@ -198,6 +202,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match &arguments.command {
         Command::Part(Part::ReadAnswer) => ended(read_answer()),
+        Command::Part(Part::Agent) => ended(agent::run()),
         Command::Part(Part::Within(within)) => ended(Err(within.run())),
         Command::Hook(hook) => ended(hook.run()),
         Command::Action(action) => block_on(run(action, began)).unwrap_or_else(|error| {
