@@ -3,6 +3,7 @@
 mod accelerators;
 mod checks;
 mod measures;
+mod online;
 mod replay;
 mod rules;
 
@@ -263,6 +264,18 @@ fn in_force(reports: &[serde_json::Value]) -> Vec<String> {
     lines
 }
 
+/// What moved levers while the job ran, a node each.
+fn moved_inside(reports: &[serde_json::Value]) -> Vec<String> {
+    let reports = reports
+        .iter()
+        .filter_map(|report| FinishRequest::deserialize(report).ok());
+    let drawn = reports.filter_map(|report| {
+        let record = report.online.as_ref()?;
+        Some(online::online(record, &report.job.node))
+    });
+    drawn.flatten().collect()
+}
+
 /// Where the application's name comes from, as a line; none if the user gave it.
 fn named(request: Option<&Request>) -> String {
     let Some(request) = request else {
@@ -335,6 +348,9 @@ fn explain_one(detail: &RunDetail) -> String {
     }
     for line in in_force(&detail.reports) {
         text.push_str(&format!("in force     {line}\n"));
+    }
+    for line in moved_inside(&detail.reports) {
+        text.push_str(&format!("in the job   {line}\n"));
     }
     let findings = detail.findings.iter();
     for finding in findings.filter(|one| {

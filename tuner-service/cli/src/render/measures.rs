@@ -52,7 +52,7 @@ fn requests(bytes: f64, calls: f64) -> String {
 }
 
 /// Bytes in units of thousands, as dd(1) and disks have them.
-fn amount(bytes: f64) -> String {
+pub(super) fn amount(bytes: f64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     // What would be shown as a thousand of a unit is one of the next.
     const MOST: f64 = 999.95;

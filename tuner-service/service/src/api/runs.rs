@@ -10,8 +10,8 @@ use axum::{Extension, Json};
 use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::{
     Delivery, DirectivesAnswer, DirectivesRequest, ErrorBody, FinishAnswer, FinishRequest, Job,
-    OverAnswer, OverRequest, RUNS_PAGE, Replay, Request, RunDetail, RunSummary, StartAnswer,
-    StartRequest, is_directive_name,
+    OnlineRecord, OverAnswer, OverRequest, RUNS_PAGE, Replay, Request, RunDetail, RunSummary,
+    StartAnswer, StartRequest, is_directive_name,
 };
 use io_autotune_store::{
     Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
@@ -516,7 +516,34 @@ fn validate_report(finish: &FinishRequest) -> Result<(), ApiError> {
             }
         }
     }
+    if let Some(online) = &finish.online {
+        validate_online(online)?;
+    }
     validate_measures(&finish.measures)
+}
+
+fn validate_online(online: &OnlineRecord) -> Result<(), ApiError> {
+    for name in &online.levers {
+        plain_name("the name of a lever", name)?;
+    }
+    let levers = online.levers.len();
+    let is_whole = levers <= OnlineRecord::LEVERS
+        && online.entries.len() <= OnlineRecord::ENTRIES
+        && online.began.len() == levers
+        && online
+            .entries
+            .iter()
+            .all(|entry| entry.values.len() == levers);
+    if is_whole {
+        Ok(())
+    } else {
+        Err(ApiError::bad_request(format!(
+            "online has {levers} levers and {} entries: there must be at most {} and {}, and a value of each lever in each entry",
+            online.entries.len(),
+            OnlineRecord::LEVERS,
+            OnlineRecord::ENTRIES
+        )))
+    }
 }
 
 const MOST_MEASURES: usize = 64;
