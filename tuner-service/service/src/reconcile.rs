@@ -127,6 +127,7 @@ impl Reconciler {
         if sweeping {
             self.store.forget_unclaimed(self.timeouts.lost).await?;
             self.store.forget_nonces(NONCES_KEPT).await?;
+            self.store.record_surroundings().await?;
             assess::overdue(&self.store, &self.settings, STUDIES_PER_SWEEP).await?;
         }
         self.store.claim_outcomes(&self.sources.cluster).await?;

@@ -28,6 +28,7 @@ mod records;
 mod start;
 mod state;
 mod studies;
+mod surroundings;
 mod tested;
 mod views;
 
