@@ -305,9 +305,8 @@ def test_slurmctld_that_is_restarted_asks_again_and_gets_the_same(site: Site, ga
     log = _log(site, job)
     assert set(log) == {"start", "#BB target=/scratch worker-threads=4 destagers=1", "stop"}
     assert log.count("start") == 2, "slurmctld had asked again"
-    await_true(
-        "every node to be known again", lambda: "unknown" not in site.cluster.node_states().values()
-    )
+    states = site.cluster.node_states
+    await_true("the nodes to be known again", lambda: "unknown" not in states().values())
 
 
 def test_the_first_component_of_a_heterogeneous_job_carries_the_run(site: Site) -> None:
