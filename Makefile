@@ -42,6 +42,7 @@ build: ## Build everything into build/stage
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
 	install -m 755 $(addprefix target/release/examples/,storm lives flood) build/workloads/
+	install -m 755 target/release/burst-buffer build/workloads/burst-buffer-daemon
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
