@@ -82,7 +82,7 @@ def test_jobs_are_tuned_and_reported_while_one_service_is_down(site: Site) -> No
         assert hints(site.output(job)).items() >= GIVEN.items()
         assert run["state"] == "counted", run
         assert site.spooled() == []
-        # A submission waits for its preview no longer than a moment: on a busy host not each has one.
+        # A submission waits for it no longer than a moment: on a busy host not each has one.
         await_true("a preview", lambda: app in site.sbatch("true", asked(app)).stderr)
 
 
