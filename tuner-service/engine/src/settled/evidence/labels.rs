@@ -206,7 +206,10 @@ impl Labels {
         let share = 1.0 - (left?.scale / all?.scale).powi(2);
         (!named.is_empty() && share > 0.0).then(|| {
             let percent = 100.0 * share;
-            format!("{percent:.0} % of the noise is told by {}.", named.join(" and "))
+            format!(
+                "{percent:.0} % of the noise is told by {}.",
+                named.join(" and ")
+            )
         })
     }
 
