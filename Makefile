@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof online-report docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof online-report docs sqlx openapi fuzz advisories coverage release-check clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -42,11 +42,13 @@ build: ## Build everything into build/stage
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
 	install -m 755 $(addprefix target/release/examples/,storm lives flood) build/workloads/
+	install -m 755 target/release/burst-buffer build/workloads/burst-buffer-daemon
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
 	install -m 755 deploy/jobcomp/io-autotune-jobcomp deploy/commands/rclone-vfs $(STAGE)/bin/
 	install -m 644 deploy/accelerators.d/*.toml $(STAGE)/share/accelerators.d/
 	install -D -m 755 -t $(STAGE)/share/slurm deploy/slurm/run-in-job
+	install -m 644 -t $(STAGE)/share/slurm deploy/slurm/*.lua
 
 demo: build ## Tune a real MPI-IO job on a private cluster, and show the gain
 	@deploy/install-deps cluster
@@ -148,6 +150,10 @@ test-workflows: build $(VENV)/.installed $(VENV_WORKFLOWS)/.installed ## Real Sn
 test-tutorials: build $(VENV)/.installed ## Execute docs/tutorial-*.md on a real cluster, and compare what they print
 	@deploy/install-deps cluster test
 	$(PYTEST) tests/cluster/test_tutorials.py
+
+test-monitoring: build $(VENV)/.installed ## Debian's Prometheus reads a service, and its alerts fire
+	@deploy/install-deps cluster test monitoring
+	$(PYTEST) tests/cluster/test_monitoring.py
 
 NIGHTLY_TIMES := build/nightly-times
 test-nightly: export TEST_TIMES := $(NIGHTLY_TIMES)
@@ -275,8 +281,13 @@ report-guarantees: $(VENV_REPORT)/.installed ## Renew docs/measurements/report-g
 	mv build/report-guarantees.md docs/measurements/report-guarantees.md
 
 ONLINE_ARGS ?= --runs 200 --seed 2026
-online-report: ## Renew docs/measurements/online.md: tuning inside a job, on simulated paths
+ONLINE_ROOT ?= /var/lib/io-autotune-online
+ONLINE_REAL_ARGS ?=
+online-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/online.md: tuning inside a job, on simulated paths and a loop device
+	@deploy/install-deps test report
 	cargo run --release --locked --package io-autotune-simulation --example online -- $(ONLINE_ARGS) > build/online.md
+	PYTHONPATH=$(LABORATORY) nice -n 19 $(VENV_REPORT)/bin/python -m online --root $(ONLINE_ROOT) \
+		--node target/release/io-autotune-node $(ONLINE_REAL_ARGS) >> build/online.md
 	mv build/online.md docs/measurements/online.md
 
 PROOF_ARGS ?= --studies 60 --seed 1

@@ -185,15 +185,19 @@ class Site:
         return (self.paths.home(user) / f"{job.job_id}.out").read_text(encoding="utf-8")
 
     @contextmanager
-    def helper_killed(self, command: str, call: int) -> Iterator[None]:
-        """Have the helper killed (SIGKILL) in its so-many-eth write, whenever it runs a command."""
+    def helper_killed(self, command: str, call: int, *, follow: bool = True) -> Iterator[None]:
+        """Have the helper killed (SIGKILL) in its so-many-eth write, whenever it runs a command.
+
+        With ``follow`` its threads' and children's writes count, and those are awaited.
+        """
+        more = "-f" if follow else "-q"
         helper = self.paths.bin / "io-autotune-node"
         real = self.paths.bin / "io-autotune-node.real"
         helper.rename(real)
         # For its other commands it is itself, and runs itself by the wrapper's name.
         wrapper = (
             f'#!/bin/bash\n[ "$1" = {command} ] || exec -a {helper} {real} "$@"\n'
-            f"exec strace -f -qq -o /dev/null -e trace=write,rename,unlink"
+            f"exec strace {more} -qq -o /dev/null -e trace=write,rename,unlink"
             f' -e inject=write,rename,unlink:signal=KILL:when={call} {real} "$@"\n'
         )
         files.write(helper, wrapper.encode(), mode=0o755)
@@ -369,6 +373,10 @@ class Site:
             # They notice by themselves, but not in the middle of something.
             if child is not None and not process.wait_end(child, SECONDS):
                 process.kill(child)
+
+    def kill_alone(self, name: str) -> None:
+        """Kill one part (SIGKILL), and leave what it has started running."""
+        process.kill(self._supervisor.running()[name].identity)
 
     @contextmanager
     def slurm_conf_changed(self, **changes: str) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,8 +16,13 @@ from harness import Site, await_true
 
 
 @contextmanager
-def service_beside(site: Site, name: str, service_toml: str) -> Iterator[Path]:
-    """Run another io-autotuned, configured so but for where it listens; yield its users' socket."""
+def service_beside(
+    site: Site, name: str, service_toml: str, env: Mapping[str, str] | None = None
+) -> Iterator[Path]:
+    """Run another io-autotuned, configured so but for where it listens; yield its users' socket.
+
+    ``env`` is put on top of its environment.
+    """
     paths = site.paths
     unix = paths.run / f"{name}.sock"
     config = paths.etc / f"{name}.toml"
@@ -29,7 +34,10 @@ def service_beside(site: Site, name: str, service_toml: str) -> Iterator[Path]:
     argv = [str(paths.bin / "io-autotuned"), "--config", str(config)]
     with Namespace(paths.root).inside():
         service = process.spawn(
-            argv, env=command.base_env(), output=paths.log_of(name), account=account
+            argv,
+            env={**command.base_env(), **(env or {})},
+            output=paths.log_of(name),
+            account=account,
         )
     try:
         await_true(f"the {name} service to listen", lambda: accepts(unix))

@@ -83,11 +83,6 @@ def test_the_documentation_makes_an_accelerator(site: Site) -> None:
         ("unifyfs", {"logio_chunk_size": "65536"}, ["UNIFYFS_LOGIO_CHUNK_SIZE=65536"]),
         ("scr", {"flush": "20", "set_size": "16"}, ["SCR_FLUSH=20", "SCR_SET_SIZE=16"]),
         ("hdf5-subfiling", {"ioc_per_node": "4"}, ["H5FD_SUBFILING_IOC_PER_NODE=4"]),
-        (
-            "smart-burst-buffer",
-            {"workers": "8", "destagers": "8", "cache_gib": "16"},
-            ["SBB_CACHE_GIB=16", "SBB_DESTAGERS=8", "SBB_WORKERS=8"],
-        ),
     ],
 )
 def test_what_is_not_here_is_given_its_variables(
@@ -96,7 +91,7 @@ def test_what_is_not_here_is_given_its_variables(
     app, option = f"accelerators-{accelerator}", f"accelerator={accelerator}"
     site.run("true", asked(app, option))
     site.pin(app, pin)
-    job = site.sbatch("env | grep -E '^(UNIFYFS|SCR|H5FD|SBB)_' | sort", asked(app, option))
+    job = site.sbatch("env | grep -E '^(UNIFYFS|SCR|H5FD)_' | sort", asked(app, option))
     assert site.judged(job)["state"] == "counted"
     assert lines(site.output(job)) == expected
 

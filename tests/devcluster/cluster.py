@@ -372,6 +372,13 @@ class Cluster:
         if wanted.variant.run_in_job:
             text = (self._build / "stage/share/slurm/run-in-job").read_text(encoding="utf-8")
             files.write(self.paths.run_in_job, render.run_in_job(self.paths, text), mode=0o755)
+        if wanted.variant.burst_buffer:
+            conf = render.burst_buffer_conf()
+            files.write(self.paths.etc / "burst_buffer.conf", conf, mode=0o644)
+            for name in ("burst_buffer.lua", "io_autotune_directives.lua"):
+                text = (self._build / "stage/share/slurm" / name).read_text(encoding="utf-8")
+                text = render.burst_buffer_lua(self.paths, text)
+                files.write(self.paths.etc / name, text, mode=0o644)
         if wanted.variant.auth == "slurm" and not self.paths.slurm_key.exists():
             slurm = accounts.find(users.SLURM_USER)
             key = secrets.token_bytes(KEY_BYTES)

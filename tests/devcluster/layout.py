@@ -49,16 +49,11 @@ def make(paths: Paths, record: Record) -> None:
     if record.variant.namespace is not None:
         for node in record.node_names():
             files.directory(paths.namespaces / node, 0o755)
+    if record.variant.burst_buffer:
+        files.directory(paths.burst_buffers, 0o755, slurm.uid, slurm.gid)
+        files.directory(paths.burst_buffers_spool, 0o700, slurm.uid, slurm.gid)
     if record.variant.configless:
-        # Before slurmd has its configuration it looks for what signs where Slurm does by itself.
-        key = Path("/etc/slurm/slurm.key"), paths.slurm_key
-        socket = Path("/run/munge/munge.socket.2"), paths.munge_socket
-        place, target = key if record.variant.auth == "slurm" else socket
-        files.directory(place.parent, 0o755)
-        if place.exists() and not place.is_symlink():
-            raise ClusterError(f"a configless cluster needs {place} for itself, and it is there")
-        place.unlink(missing_ok=True)
-        place.symlink_to(target)
+        _lead_to_what_signs(paths, record)
     if record.variant.accounting:
         files.directory(paths.mariadb_run, 0o755, slurm.uid, slurm.gid)
     if record.variant.jobcomp:
@@ -69,6 +64,24 @@ def make(paths: Paths, record: Record) -> None:
     for name in users.JOB_USERS:
         account = accounts.find(name)
         files.directory(paths.home(name), 0o755, account.uid, account.gid)
+
+
+def _lead_to_what_signs(paths: Paths, record: Record) -> None:
+    """Let a slurmd that has no configuration yet find the cluster's key or munged.
+
+    Raises:
+        ClusterError: this host has its own.
+
+    """
+    # Before slurmd has its configuration it looks for what signs where Slurm does by itself.
+    key = Path("/etc/slurm/slurm.key"), paths.slurm_key
+    socket = Path("/run/munge/munge.socket.2"), paths.munge_socket
+    place, target = key if record.variant.auth == "slurm" else socket
+    files.directory(place.parent, 0o755)
+    if place.exists() and not place.is_symlink():
+        raise ClusterError(f"a configless cluster needs {place} for itself, and it is there")
+    place.unlink(missing_ok=True)
+    place.symlink_to(target)
 
 
 def remove(paths: Paths) -> None:

@@ -82,6 +82,16 @@ class Paths:
         return self.etc / "run-in-job"
 
     @property
+    def burst_buffers(self) -> Path:
+        """Where a job finds its burst buffer, in a cluster that has some."""
+        return self.root / "burst-buffers"
+
+    @property
+    def burst_buffers_spool(self) -> Path:
+        """What slurmctld's host keeps of jobs' burst buffers."""
+        return self.spool / "burst-buffers"
+
+    @property
     def namespaces(self) -> Path:
         """Where the jobs' private directories lie, in a cluster that gives them some."""
         return self.root / "namespaces"

@@ -86,7 +86,7 @@ JobRequeue=1
 MailProg=/bin/true
 SlurmctldTimeout=60
 SlurmdTimeout={record.variant.slurmd_timeout}
-{_completion(paths, record)}
+{_completion(paths, record)}{_burst_buffer(record.variant)}
 {nodes}{_partitions(names, record.variant)}"""
 
 
@@ -110,7 +110,8 @@ def _auth(paths: Paths, variant: Variant) -> str:
     Without cred_expire a user's requeue waits two minutes for the old credential to expire.
     """
     if variant.auth == "slurm":
-        return "AuthType=auth/slurm\nCredType=cred/slurm\nAuthInfo=cred_expire=5\n"
+        info = "use_client_ids,cred_expire=5" if variant.client_ids else "cred_expire=5"
+        return f"AuthType=auth/slurm\nCredType=cred/slurm\nAuthInfo={info}\n"
     socket = f"socket={paths.munge_socket}"
     return f"AuthType=auth/munge\nCredType=cred/munge\nAuthInfo={socket},cred_expire=5\n"
 
@@ -133,6 +134,11 @@ def _tracking(variant: Variant) -> str:
         "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n"
         f"SelectTypeParameters=CR_CPU_Memory\nDefMemPerCPU={MEMORY_PER_CPU}\n"
     )
+
+
+def _burst_buffer(variant: Variant) -> str:
+    """Return by what jobs get burst buffers, if they do."""
+    return "BurstBufferType=burst_buffer/lua\n" if variant.burst_buffer else ""
 
 
 def _completion(paths: Paths, record: Record) -> str:
@@ -212,6 +218,30 @@ def run_in_job(paths: Paths, text: str) -> str:
         "/etc/io-autotune/client.toml": paths.client_toml,
         "/run/io-autotune": paths.plugin_run,
         "/var/spool/io-autotune": paths.plugin_spool,
+    }.items():
+        text = text.replace(shipped, str(own))
+    return text
+
+
+def burst_buffer_conf() -> str:
+    """Return burst_buffer.conf(5); a time is in seconds."""
+    # So that a job that failed to be set up would not stay for ever.
+    return f"{_NOTICE}Directive=BB\nFlags=TeardownFailure\nOtherTimeout=30\n"
+
+
+def burst_buffer_lua(paths: Paths, text: str) -> str:
+    """Return a script of deploy/slurm for burst_buffer/lua with the cluster's paths."""
+    programs = command.SLURM or "/usr"
+    for shipped, own in {
+        "/etc/slurm/?.lua": f"{paths.etc}/?.lua",
+        "/etc/slurm/burst-buffer": paths.bin / "burst-buffer",
+        "/var/spool/io-autotune-burst-buffers": paths.burst_buffers_spool,
+        '"/burst-buffers"': f'"{paths.burst_buffers}"',
+        "/usr/libexec/io-autotune/io-autotune-node": paths.bin / "io-autotune-node",
+        "/etc/io-autotune/client.toml": paths.client_toml,
+        # That it answers in time is tested, not how fast a busy host is.
+        "deadline_ms = 1500": "deadline_ms = 5000",
+        'squeue = "squeue"': f'squeue = "{programs}/bin/squeue"',
     }.items():
         text = text.replace(shipped, str(own))
     return text
@@ -312,7 +342,7 @@ url = {quote(url)}
 [access]
 admin_uids = [0]
 admin_groups = []
-{_collectors(record.variant)}
+{_accounts(record.variant)}
 [accelerators]
 directory = {quote(str(paths.accelerators))}
 default = "romio"
@@ -338,8 +368,11 @@ def _programs() -> str:
     return "".join(f"{name} = {quote(f'{command.SLURM}/bin/{name}')}\n" for name in names)
 
 
-def _collectors(variant: Variant) -> str:
-    return f"collectors = {to_toml([COLLECTOR_USER])}\n" if variant.jobcomp else ""
+def _accounts(variant: Variant) -> str:
+    """Return the roles of accounts that are not root's."""
+    collectors = f"collectors = {to_toml([COLLECTOR_USER])}\n" if variant.jobcomp else ""
+    buffers = f"burst_buffers = {to_toml([SLURM_USER])}\n" if variant.burst_buffer else ""
+    return collectors + buffers
 
 
 def _sources(variant: Variant) -> str:

@@ -41,6 +41,9 @@ class Variant:
     """``main`` and ``other`` preempt the jobs of ``PARTITIONS``."""
     auth: str = "munge"
     """``munge``, or ``slurm``: auth/slurm, and nobody runs munged (Slurm 24.11 on)."""
+    client_ids: bool = False
+    """``AuthInfo=use_client_ids``: credentials of auth/slurm tell the user's name, home and groups.
+    """
     configless: bool = False
     """slurmd has its configuration from slurmctld, and no file of its own."""
     run_in_job: bool = False
@@ -55,6 +58,8 @@ class Variant:
     """Jobs may ask for ``--requeue=expedite`` (Slurm 25.11 on), and there is an Epilog= to fail."""
     clock: bool = False
     """PostgreSQL and io-autotuned believe a clock that can jump (``clock.py``)."""
+    burst_buffer: bool = False
+    """Slurm's burst_buffer/lua with our script; the program that it runs is the tests'."""
     slurmd_timeout: int = 60
     """Seconds after which a silent node is down (``SlurmdTimeout``)."""
     min_job_age: int = 300

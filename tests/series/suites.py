@@ -51,11 +51,15 @@ class Suite:
         if "sackd" in self.more:
             kinds["RunInJob"] = {"run_in_job": True}
         kinds.update((plugin, {"namespace": plugin}) for plugin in self.namespaces)
-        return [
+        cells = [
             Cell(f"auth/{auth}, {name}", {**variant, "auth": auth}, whole=name == "plain")
             for auth in auths
             for name, variant in kinds.items()
         ]
+        if "sackd" in self.more:
+            variant = {"client_ids": True, "auth": "slurm"}
+            cells.append(Cell("auth/slurm, use_client_ids", variant, whole=False))
+        return cells
 
 
 SUITES = (

@@ -60,18 +60,27 @@ def problem() -> str | None:
 @contextmanager
 def throttled(directory: Path, throttle: Throttle) -> Iterator[Storage]:
     """Make a file system that users can write to; remove it at the end."""
+    with mounted(directory) as storage:
+        number = Path(f"/sys/block/{storage.device}/dev").read_text(encoding="ascii").strip()
+        try:
+            _throttle(number, throttle)
+            yield storage
+        finally:
+            _throttle(number, Throttle())
+
+
+@contextmanager
+def mounted(directory: Path) -> Iterator[Storage]:
+    """Make a file system that users can write to on a device of its own; remove it at the end."""
     mount = directory / "mount"
     mount.mkdir(parents=True)
     with loop_device(directory) as device:
-        number = Path(f"/sys/block/{device}/dev").read_text(encoding="ascii").strip()
         _run("mkfs.ext4", "-q", f"/dev/{device}")
         _run("mount", f"/dev/{device}", str(mount))
         try:
             mount.chmod(0o777)
-            _throttle(number, throttle)
             yield Storage(mount, device)
         finally:
-            _throttle(number, Throttle())
             _run("umount", str(mount))
     mount.rmdir()
 

@@ -76,11 +76,14 @@ impl Accelerator {
             .map(|parameter| parameter.get_ref().name.as_str())
             .collect();
         let carried = document.delivery.check(&known, &mut faults);
+        document
+            .delivery
+            .check_online(&document.parameters, &mut faults);
         for parameter in &document.parameters {
             let name = parameter.get_ref().name.as_str();
             if !carried.contains(name) {
                 let problem = format!(
-                    "parameter {name:?} is not delivered by anything: name it in a [[delivery.environment]], [[delivery.files]], [[delivery.settings]] or [[delivery.command.environment]] entry"
+                    "parameter {name:?} is not delivered by anything: name it in a [[delivery.environment]], [[delivery.files]], [[delivery.settings]], [[delivery.directives]], [[delivery.command.environment]] or [delivery.online] entry"
                 );
                 faults.at(&parameter.span(), problem);
             }
@@ -89,10 +92,16 @@ impl Accelerator {
             read_back.check(&known, &mut faults);
         }
         for need in document.delivery.needs() {
-            if !document.needs.contains(need) {
-                let problem = format!(
-                    "what root does on nodes, it does on those that the job has to itself: write needs = [\"exclusive\", \"root\"] ({need} is missing)"
-                );
+            if !document.needs.contains(&need) {
+                let problem = match need {
+                    Need::BurstBuffer => {
+                        "Slurm's burst buffer completes directives: write needs = [\"burst_buffer\"]"
+                            .to_owned()
+                    }
+                    Need::Exclusive | Need::Root => format!(
+                        "what root does on nodes, it does on those that the job has to itself: write needs = [\"exclusive\", \"root\"] ({need} is missing)"
+                    ),
+                };
                 faults.at(&document.name.span(), problem);
             }
         }

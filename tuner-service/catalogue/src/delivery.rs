@@ -1,7 +1,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use io_autotune_protocol::{SettingKind, is_deliverable_variable};
+use io_autotune_model::Parameter;
+use io_autotune_protocol::{
+    OnlineLever, OnlinePolicy, OnlineRecord, SettingKind, is_deliverable_variable,
+    is_directive_name, is_directive_value,
+};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -24,6 +28,33 @@ pub struct Deliveries {
     pub settings: Vec<SettingDelivery>,
     /// A command of the site.
     pub command: Option<CommandDelivery>,
+    /// Directives of the job's burst buffer.
+    #[serde(default)]
+    pub directives: Vec<DirectiveDelivery>,
+    /// Tuning inside the job.
+    pub online: Option<OnlineDelivery>,
+}
+
+/// A word `NAME=VALUE` of a burst buffer's directives, with which slurmctld's host completes the
+/// job's own before the job's prologs. A name that the user has written keeps its value.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirectiveDelivery {
+    /// The word's name.
+    pub name: Spanned<String>,
+    /// Its value, one word; `{NAME}` is replaced by the value of the parameter NAME.
+    pub value: Spanned<Template>,
+}
+
+/// An agent on each of the job's nodes that moves levers while the job runs, if `node.toml` allows
+/// these settings, and within the ranges there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlineDelivery {
+    /// `{NAME}`: the parameter that says who decides, `off` being nobody.
+    pub policy: Spanned<Template>,
+    /// What is moved, all of one kind.
+    pub levers: Spanned<Vec<OnlineLever>>,
 }
 
 /// A command of the site that starts something for a job, such as a burst buffer, on each of its
@@ -133,7 +164,7 @@ impl Deliveries {
             let name = setting.name.get_ref();
             if !setting.kind.takes_name(name) {
                 let problem = format!(
-                    "name = {name:?} is no setting of kind {}: write vm.dirty_bytes for a sysctl, read_ahead_kb for a block device's queue, osc.*.max_dirty_mb for lctl",
+                    "name = {name:?} is no setting of kind {}: write vm.dirty_bytes for a sysctl, read_ahead_kb for a block device's queue, osc.*.max_dirty_mb for lctl, max_background for fuse, a name in node.toml for a file",
                     setting.kind
                 );
                 check.faults.at(&setting.name.span(), problem);
@@ -168,16 +199,80 @@ impl Deliveries {
                 check.variable(variable);
             }
         }
+        let mut directives = BTreeSet::new();
+        for directive in &self.directives {
+            let name = directive.name.get_ref();
+            if !is_directive_name(name) || !directives.insert(name) {
+                let problem = format!(
+                    "name = {name:?} is used twice, or no directive's: use letters, digits, '-' and '_', a letter first"
+                );
+                check.faults.at(&directive.name.span(), problem);
+            }
+            check.template(&directive.value);
+            // Whatever the values are: they stand in a line of words, which scripts read.
+            let template = directive.value.get_ref();
+            let example = template.filled(|_| Some("1".into())).unwrap_or_default();
+            if !is_directive_value(&example) {
+                let problem = format!(
+                    "value = \"{template}\" is no word of a directive: use letters, digits and . _ - + : %"
+                );
+                check.faults.at(&directive.value.span(), problem);
+            }
+        }
+        if let Some(online) = &self.online {
+            check.template(&online.policy);
+        }
         check.carried
     }
 
-    /// What these deliveries need of the job.
-    pub fn needs(&self) -> &'static [Need] {
-        if self.settings.is_empty() && self.command.is_none() {
-            &[]
-        } else {
-            &[Need::Exclusive, Need::Root]
+    /// Who decides inside a job has to be known, and by default nobody does.
+    pub(crate) fn check_online(&self, parameters: &[Spanned<Parameter>], faults: &mut Faults<'_>) {
+        let Some(online) = &self.online else { return };
+        let policy = online.policy.get_ref();
+        let named = policy.parameters().next().unwrap_or_default();
+        let parameter = parameters.iter().find(|one| one.get_ref().name == named);
+        let is_policy =
+            |value: &str| value == OnlinePolicy::OFF || OnlinePolicy::named(value).is_some();
+        let fits = parameter.is_none_or(|parameter| {
+            let parameter = parameter.get_ref();
+            let mut values = (0..parameter.levels()).filter_map(|level| parameter.value_at(level));
+            parameter.default.to_string() == OnlinePolicy::OFF
+                && values.all(|value| is_policy(&value.to_string()))
+        });
+        if policy.to_string() != format!("{{{named}}}") || !fits {
+            let names = OnlinePolicy::NAMED.map(|(name, _)| name).join(", ");
+            let problem = format!(
+                "policy = {:?} must be one parameter, {{NAME}}, with the default off and no other values than {names}",
+                policy.to_string()
+            );
+            faults.at(&online.policy.span(), problem);
         }
+        let levers = online.levers.get_ref();
+        let is_one_kind = levers
+            .iter()
+            .all(|lever| levers.first().is_some_and(|first| lever.kind == first.kind));
+        let names: BTreeSet<&str> = levers.iter().map(|lever| lever.name.as_str()).collect();
+        let fits = is_one_kind
+            && (1..=OnlineRecord::LEVERS).contains(&levers.len())
+            && names.len() == levers.len()
+            && levers.iter().all(|lever| {
+                lever.kind != SettingKind::Sysctl && lever.kind.takes_name(&lever.name)
+            });
+        if !fits {
+            let problem = format!(
+                "levers must be 1 to {} different settings of one kind, block, lctl, fuse or file",
+                OnlineRecord::LEVERS
+            );
+            faults.at(&online.levers.span(), problem);
+        }
+    }
+
+    /// What these deliveries need of the job.
+    pub fn needs(&self) -> impl Iterator<Item = Need> {
+        let by_root = !self.settings.is_empty() || self.command.is_some() || self.online.is_some();
+        let of_nodes = by_root.then_some([Need::Exclusive, Need::Root]);
+        let of_slurm = (!self.directives.is_empty()).then_some(Need::BurstBuffer);
+        of_nodes.into_iter().flatten().chain(of_slurm)
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = &String> {
@@ -226,10 +321,27 @@ impl Deliveries {
                 given.join(" ")
             )
         });
+        let directives = self.directives.iter().map(|directive| {
+            let (name, value) = (directive.name.get_ref(), directive.value.get_ref());
+            format!("burst buffer directive {name}={value}")
+        });
+        let online = self.online.iter().map(|online| {
+            let levers = online.levers.get_ref().iter();
+            let levers: Vec<String> = levers
+                .map(|lever| format!("{} {}", lever.kind, lever.name))
+                .collect();
+            format!(
+                "tuning inside the job by {}, on every node: {}",
+                online.policy.get_ref(),
+                levers.join(", ")
+            )
+        });
         variables
             .chain(files)
             .chain(settings)
             .chain(command)
+            .chain(directives)
+            .chain(online)
             .collect()
     }
 }

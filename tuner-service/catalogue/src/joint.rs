@@ -125,12 +125,19 @@ fn alone(part: &Part) -> impl Iterator<Item = String> {
     // A node has one time budget for starts before a job, and saves the stop of one command.
     let command = deliveries.command.iter();
     let command = command.map(|_| "start a command, of which a job can have one".to_owned());
+    let directives = deliveries.directives.iter();
+    let directives =
+        directives.map(|directive| format!("write the directive {}", directive.name.get_ref()));
+    let online = deliveries.online.iter();
+    let online = online.map(|_| "tune inside the job, which one can do".to_owned());
     let read = part.read_back.iter().flat_map(|read| read.names.values());
     let read = read.map(|name| format!("are asked for {name} as it is in force"));
     variables
         .chain(files)
         .chain(settings)
         .chain(command)
+        .chain(directives)
+        .chain(online)
         .chain(read)
 }
 
@@ -577,6 +584,7 @@ omit_default = true
                     part.render(&own, &mut alone);
                 }
                 alone.watch = pair.render_nothing().watch;
+                alone.watch_directives = pair.render_nothing().watch_directives;
                 prop_assert_eq!(delivery, alone);
             }
         }

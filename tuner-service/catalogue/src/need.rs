@@ -10,6 +10,8 @@ pub enum Need {
     Exclusive,
     /// Nodes whose `node.toml` lets root change what the accelerator changes.
     Root,
+    /// A burst buffer of Slurm's, whose script completes directives.
+    BurstBuffer,
 }
 
 impl fmt::Display for Need {
@@ -17,6 +19,7 @@ impl fmt::Display for Need {
         f.write_str(match self {
             Self::Exclusive => "exclusive",
             Self::Root => "root",
+            Self::BurstBuffer => "burst_buffer",
         })
     }
 }

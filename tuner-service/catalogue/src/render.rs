@@ -1,6 +1,7 @@
 use io_autotune_model::{Parametrization, SpaceError};
 use io_autotune_protocol::{
-    DeliveredCommand, DeliveredFile, DeliveredSetting, DeliveredVariable, Delivery,
+    DeliveredCommand, DeliveredDirective, DeliveredFile, DeliveredOnline, DeliveredSetting,
+    DeliveredVariable, Delivery, OnlinePolicy,
 };
 
 use crate::{Accelerator, Part, Template};
@@ -27,8 +28,21 @@ impl Accelerator {
                 .flat_map(|part| part.deliveries.variables())
                 .cloned()
                 .collect(),
+            watch_directives: self.directives().cloned().collect(),
             ..Delivery::default()
         }
+    }
+
+    /// Whether some of its parameters reach a job by directives of its burst buffer.
+    #[must_use]
+    pub fn delivers_directives(&self) -> bool {
+        self.directives().next().is_some()
+    }
+
+    fn directives(&self) -> impl Iterator<Item = &String> {
+        let parts = self.parts.iter();
+        let directives = parts.flat_map(|part| &part.deliveries.directives);
+        directives.map(|directive| directive.name.get_ref())
     }
 }
 
@@ -85,6 +99,24 @@ impl Part {
                     .map(|name| name.get_ref().clone())
                     .collect(),
             });
+        }
+        // Likewise nothing is written for the default.
+        if *parametrization != self.space.default() {
+            for directive in &self.deliveries.directives {
+                if let Some(value) = rendered(directive.value.get_ref(), false) {
+                    delivery.directives.push(DeliveredDirective {
+                        name: directive.name.get_ref().clone(),
+                        value,
+                    });
+                }
+            }
+        }
+        if let Some(online) = &self.deliveries.online
+            && let Some(name) = online.policy.get_ref().render(parametrization)
+            && let Some(policy) = OnlinePolicy::named(&name)
+        {
+            let levers = online.levers.get_ref().clone();
+            delivery.online = Some(DeliveredOnline { policy, levers });
         }
         for file in &self.deliveries.files {
             let content: String = file
@@ -194,6 +226,57 @@ mod tests {
         let unknown = text.replace("{ size =", "{ sise =");
         let error = Accelerator::parse(&unknown).unwrap_err().to_string();
         assert!(error.contains("\"sise\" is not among"), "{error}");
+    }
+
+    #[test]
+    fn who_tunes_inside_the_job_is_a_parameter_like_others() {
+        let text = r#"
+            name = "x"
+            title = "x"
+            needs = ["exclusive", "root"]
+            [[parameters]]
+            name = "online"
+            kind = "categories"
+            values = ["off", "iopathtune", "settling"]
+            default = "off"
+            [delivery.online]
+            policy = "{online}"
+            levers = [{ kind = "block", name = "nr_requests" }]
+        "#;
+        let accelerator = Accelerator::parse(text).unwrap();
+        let mut parametrization = accelerator.space.default();
+        let nothing = accelerator.render(&parametrization).unwrap();
+        assert_eq!(nothing, accelerator.render_nothing());
+        parametrization
+            .0
+            .insert("online".into(), Value::from("settling"));
+        let online = accelerator
+            .render(&parametrization)
+            .unwrap()
+            .online
+            .unwrap();
+        assert_eq!(online.policy, OnlinePolicy::Settling);
+        assert_eq!(online.levers[0].name, "nr_requests");
+        for (from, to, expected) in [
+            (
+                "default = \"off\"",
+                "default = \"settling\"",
+                "with the default off",
+            ),
+            ("\"settling\"]", "\"best\"]", "with the default off"),
+            ("\"{online}\"", "\"my {online}\"", "must be one parameter"),
+            ("\"block\"", "\"sysctl\"", "of one kind"),
+            (
+                "[{ kind",
+                "[{ kind = \"lctl\", name = \"a\" }, { kind",
+                "of one kind",
+            ),
+            ("name = \"nr_requests\"", "name = \"../x\"", "of one kind"),
+            ("needs = [\"exclusive\", \"root\"]", "", "is missing"),
+        ] {
+            let error = Accelerator::parse(&text.replace(from, to)).unwrap_err();
+            assert!(error.to_string().contains(expected), "{from}: {error}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod history;
 mod measures;
+mod online;
 mod replay;
 mod rules;
 pub(crate) mod show;
@@ -71,6 +72,18 @@ fn in_force(reports: &[serde_json::Value]) -> Vec<String> {
         }));
     }
     lines
+}
+
+/// What moved levers while the job ran, a node each.
+fn moved_inside(reports: &[serde_json::Value]) -> Vec<String> {
+    let reports = reports
+        .iter()
+        .filter_map(|report| FinishRequest::deserialize(report).ok());
+    let drawn = reports.filter_map(|report| {
+        let record = report.online.as_ref()?;
+        Some(online::online(record, &report.job.node))
+    });
+    drawn.flatten().collect()
 }
 
 /// Where the application's name comes from, as a line; none if the user gave it.
@@ -148,6 +161,9 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
     }
     for line in in_force(&detail.reports) {
         text.push_str(&format!("in force     {line}\n"));
+    }
+    for line in moved_inside(&detail.reports) {
+        text.push_str(&format!("in the job   {line}\n"));
     }
     let findings = detail.findings.iter();
     for finding in findings.filter(|one| {

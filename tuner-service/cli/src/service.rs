@@ -6,8 +6,8 @@ use io_autotune_catalogue::RulesError;
 use io_autotune_protocol::{
     AcceleratorDetail, AcceleratorSummary, ApplicationRules, AuditLine, Call, Client, ClientConfig,
     ClientError, ConfigError, Diagnosis, JobNames, Method, OrderAnswer, OrderRequest, OrderSummary,
-    Replay, ReportFile, ReportFileName, RunDetail, RunState, RunSummary, StudyDetail, StudySummary,
-    WhyRequest,
+    RUNS_PAGE, Replay, ReportFile, ReportFileName, RunDetail, RunState, RunSummary, STUDIES_PAGE,
+    StudyDetail, StudySummary, WhyRequest,
 };
 use io_autotune_simulation::dataset::DatasetError;
 use jiff::Timestamp;
@@ -17,10 +17,6 @@ use serde::de::DeserializeOwned;
 use crate::arguments::Target;
 use crate::report::ReportError;
 use crate::simulate::SimulateError;
-
-/// The service's largest pages.
-const STUDIES_PAGE: usize = 100;
-const RUNS_PAGE: usize = 500;
 
 /// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -143,7 +139,7 @@ impl Service {
             ]);
             let is_first = studies.is_empty();
             let page: Vec<_> = self.page(&format!("/v1/studies{query}"), is_first).await?;
-            let is_last = page.len() < STUDIES_PAGE;
+            let is_last = page.len() < STUDIES_PAGE as usize;
             studies.extend(page);
             if is_last {
                 return Ok(studies);
@@ -161,7 +157,7 @@ impl Service {
         loop {
             let left = (wanted.limit as usize).saturating_sub(runs.len());
             let (most, before) = (
-                left.min(RUNS_PAGE),
+                left.min(RUNS_PAGE as usize),
                 runs.front().map(|oldest| oldest.run_id.to_string()),
             );
             let query = query(&[
@@ -262,7 +258,7 @@ impl Service {
         let mut lines: Vec<AuditLine> = Vec::new();
         loop {
             let left = (limit as usize).saturating_sub(lines.len());
-            let most = left.min(RUNS_PAGE);
+            let most = left.min(RUNS_PAGE as usize);
             let before = lines.last().map(|last| last.audit_id.to_string());
             let query = query(&[
                 ("study", study.as_deref()),

@@ -24,6 +24,11 @@ pub(crate) fn applied(
     if let Some(detail) = obstacle {
         return Applied::Incomplete { detail };
     }
+    if let Some(answer) = answer
+        && let Some(of_directives) = by_directives(answer)
+    {
+        return of_directives;
+    }
     let Some(answer) = answer.filter(|answer| !answer.delivery.is_empty()) else {
         return Applied::Default;
     };
@@ -46,13 +51,35 @@ pub(crate) fn applied(
     }
 }
 
+/// What keeps a job whose burst buffer has directives from counting, if anything: the user's own
+/// stay, and unless it is told what became of them nobody knows which were in force.
+fn by_directives(answer: &StartAnswer) -> Option<Applied> {
+    if answer.delivery.watch_directives.is_empty() {
+        return None;
+    }
+    match &answer.directives {
+        None => Some(Applied::Incomplete {
+            detail: "its burst buffer's directives were not completed".into(),
+        }),
+        Some(completed) if completed.kept.is_empty() => None,
+        Some(completed) => Some(Applied::User {
+            variables: completed
+                .kept
+                .iter()
+                .map(|name| format!("directive {name}"))
+                .collect(),
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use io_autotune_model::{Parametrization, Phase, Role, Value};
     use io_autotune_protocol::{
-        DeliveredFile, DeliveredSetting, DeliveredVariable, Delivery, SettingKind,
+        CompletedDirectives, DeliveredDirective, DeliveredFile, DeliveredSetting,
+        DeliveredVariable, Delivery, SettingKind,
     };
 
     use super::*;
@@ -77,7 +104,48 @@ mod tests {
                 watch: vec!["ROMIO_HINTS".into()],
                 ..Delivery::default()
             },
+            directives: None,
         }
+    }
+
+    #[test]
+    fn directives_count_if_they_were_completed_and_none_is_the_users() {
+        let mut with_directives = answer(0);
+        with_directives.delivery.watch_directives = vec!["workers".into()];
+        let steps = [step(VariableState::Absent)];
+        let said = |answer: &StartAnswer| applied(Some(answer), None, &steps);
+        let untold = "its burst buffer's directives were not completed";
+        assert_eq!(
+            said(&with_directives),
+            Applied::Incomplete {
+                detail: untold.into()
+            },
+            "not even for the default: the user may have written some"
+        );
+        let told = |kept: &[&str]| {
+            let kept = kept.iter().map(|name| (*name).to_owned()).collect();
+            Some(CompletedDirectives { kept })
+        };
+        with_directives.directives = told(&[]);
+        assert_eq!(said(&with_directives), Applied::Default);
+        with_directives
+            .delivery
+            .directives
+            .push(DeliveredDirective {
+                name: "workers".into(),
+                value: "8".into(),
+            });
+        assert!(matches!(
+            said(&with_directives),
+            Applied::Parametrization { .. }
+        ));
+        with_directives.directives = told(&["workers"]);
+        assert_eq!(
+            said(&with_directives),
+            Applied::User {
+                variables: vec!["directive workers".into()]
+            }
+        );
     }
 
     fn step(state: VariableState) -> Step {

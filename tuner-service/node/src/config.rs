@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use io_autotune_protocol::{DeliveredSetting, Job, SettingKind};
+use io_autotune_online::Lever;
+use io_autotune_protocol::{DeliveredSetting, Job, OnlineLever, SettingKind};
 use serde::Deserialize;
 
 use crate::files::read_own;
@@ -28,7 +29,28 @@ pub(crate) enum NodeConfigError {
 pub(crate) struct NodeConfig {
     pub(crate) exclusive: Exclusive,
     pub(crate) settings: Settings,
+    pub(crate) online: Online,
     pub(crate) commands: Vec<SiteCommand>,
+}
+
+/// Tuning inside the job.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Online {
+    /// How often it decides, in milliseconds.
+    pub(crate) period_ms: u64,
+    /// Of levers of the kinds file and fuse: a file of root's that tells what the path does.
+    pub(crate) statistics: Option<PathBuf>,
+}
+
+impl Default for Online {
+    fn default() -> Self {
+        Self {
+            // As published.
+            period_ms: 10_000,
+            statistics: None,
+        }
+    }
 }
 
 /// A command of the site that accelerators may name.
@@ -89,8 +111,11 @@ pub(crate) struct Exclusive {
 pub(crate) struct Settings {
     /// The block devices whose queues may be changed: names in /sys/block.
     pub(crate) block_devices: Vec<String>,
+    /// The FUSE file systems whose settings may be changed: where they are mounted.
+    pub(crate) fuse_mounts: Vec<PathBuf>,
     pub(crate) lctl: PathBuf,
     /// Other paths than the kernel's are for tests.
+    pub(crate) proc: PathBuf,
     pub(crate) proc_sys: PathBuf,
     pub(crate) sys: PathBuf,
     pub(crate) allow: Vec<Allowed>,
@@ -100,7 +125,9 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             block_devices: Vec::new(),
+            fuse_mounts: Vec::new(),
             lctl: "/usr/sbin/lctl".into(),
+            proc: "/proc".into(),
             proc_sys: "/proc/sys".into(),
             sys: "/sys".into(),
             allow: Vec::new(),
@@ -113,6 +140,8 @@ impl Default for Settings {
 pub(crate) struct Allowed {
     pub(crate) kind: SettingKind,
     pub(crate) name: String,
+    /// Of a file: where it is. It is root's, in directories of root's.
+    pub(crate) path: Option<PathBuf>,
     pub(crate) min: Option<u64>,
     pub(crate) max: Option<u64>,
     #[serde(default)]
@@ -143,13 +172,8 @@ impl NodeConfig {
 
     /// Why a setting may not have this value; `None` if it may.
     pub(crate) fn objection(&self, setting: &DeliveredSetting) -> Option<String> {
-        let named =
-            |allowed: &&Allowed| allowed.kind == setting.kind && allowed.name == setting.name;
-        let Some(allowed) = self.settings.allow.iter().find(named) else {
-            return Some(format!(
-                "{} {} is not among the settings that this node's node.toml allows",
-                setting.kind, setting.name
-            ));
+        let Some(allowed) = self.allowed(setting.kind, &setting.name) else {
+            return Some(not_allowed(setting.kind, &setting.name));
         };
         let in_range = || {
             let number: u64 = setting.value.parse().ok()?;
@@ -163,6 +187,25 @@ impl NodeConfig {
             "{} = {} is out of the range that this node's node.toml allows",
             setting.name, setting.value
         ))
+    }
+
+    fn allowed(&self, kind: SettingKind, name: &str) -> Option<&Allowed> {
+        let mut all = self.settings.allow.iter();
+        all.find(|allowed| allowed.kind == kind && allowed.name == name)
+    }
+
+    /// The range of a setting that may be moved while a job runs; or why it may not.
+    pub(crate) fn range(&self, lever: &OnlineLever) -> Result<Lever, String> {
+        let OnlineLever { kind, name } = lever;
+        let allowed = self
+            .allowed(*kind, name)
+            .ok_or_else(|| not_allowed(*kind, name))?;
+        match (allowed.min, allowed.max) {
+            (Some(least), Some(most)) if 0 < least && least <= most => Ok(Lever { least, most }),
+            _ => Err(format!(
+                "{kind} {name} has no range from min, at least 1, to max in this node's node.toml"
+            )),
+        }
     }
 
     pub(crate) fn command(&self, name: &str) -> Result<&SiteCommand, String> {
@@ -208,6 +251,10 @@ impl NodeConfig {
             )
         })
     }
+}
+
+fn not_allowed(kind: SettingKind, name: &str) -> String {
+    format!("{kind} {name} is not among the settings that this node's node.toml allows")
 }
 
 /// The fewest CPUs that a job has on any of its nodes, from Slurm's notation: `8(x2),16`.

@@ -125,8 +125,26 @@ pub(crate) fn mounts() -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> 
     Ok(BufReader::new(File::open("/proc/self/mountinfo")?).split(b'\n'))
 }
 
+/// A file that is ours, and in whose place nobody else can put another.
+pub(crate) fn check_owned(path: &Path) -> Result<(), DirectoryError> {
+    check_above(path)?;
+    let metadata = fs::symlink_metadata(path).map_err(at(path))?;
+    let uid = effective_uid().map_err(at(path))?;
+    if metadata.is_file() && metadata.uid() == uid && metadata.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    let why = format!("it must be a file of uid {uid} that nobody else can write");
+    Err(at(path)(io::Error::other(why)))
+}
+
 /// Makes or checks the topmost of our directories; nobody may be able to replace it.
 pub(crate) fn ensure_top_directory(path: &Path) -> Result<(), DirectoryError> {
+    check_above(path)?;
+    ensure_directory(path)
+}
+
+/// Nobody may be able to replace what is at a path, by a directory above.
+fn check_above(path: &Path) -> Result<(), DirectoryError> {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
@@ -144,7 +162,7 @@ pub(crate) fn ensure_top_directory(path: &Path) -> Result<(), DirectoryError> {
             });
         }
     }
-    ensure_directory(path)
+    Ok(())
 }
 
 pub(crate) fn ensure_directory(path: &Path) -> Result<(), DirectoryError> {

@@ -3,10 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod applied;
 mod breaker;
 mod cgroup;
 mod config;
+mod directives;
 mod directory;
 mod files;
 mod finish;
@@ -36,6 +38,7 @@ use clap::{Args, Parser, Subcommand};
 use io_autotune_protocol::{Client, ClientConfig, ConfigError, block_on, read_answer};
 
 use crate::config::{NodeConfig, NodeConfigError};
+use crate::directives::Directives;
 use crate::hook::Hook;
 use crate::within::Within;
 
@@ -63,6 +66,9 @@ enum Part {
     /// Read one answer of the service from standard input.
     #[command(hide = true)]
     ReadAnswer,
+    /// Move levers while a job runs, as standard input says.
+    #[command(hide = true)]
+    Agent,
     /// Become a site's program inside a control group.
     #[command(hide = true)]
     Within(Within),
@@ -114,6 +120,9 @@ enum Action {
         #[arg(long)]
         all: bool,
     },
+    /// On slurmctld's host, for a burst buffer's script: complete a job's directives.
+    #[command(subcommand)]
+    Directives(Directives),
     /// Deliver reports that the service could not take when they were made.
     Flush {
         #[command(flatten)]
@@ -193,6 +202,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match &arguments.command {
         Command::Part(Part::ReadAnswer) => ended(read_answer()),
+        Command::Part(Part::Agent) => ended(agent::run()),
         Command::Part(Part::Within(within)) => ended(Err(within.run())),
         Command::Hook(hook) => ended(hook.run()),
         Command::Action(action) => block_on(run(action, began)).unwrap_or_else(|error| {
@@ -231,6 +241,7 @@ async fn run(action: &Action, began: Instant) -> ExitCode {
             places,
             all,
         } => ended(restore::restore(service, places, *all)),
+        Action::Directives(command) => directives::run(command, deadline(command.service())).await,
         Action::Flush {
             service,
             places,

@@ -71,10 +71,14 @@ pub(crate) fn of_files(directory: &JobDirectory, delivery: &Delivery) -> BTreeMa
         files,
         settings,
         command,
+        directives,
+        online,
         read_back: _,
         watch: _,
+        watch_directives: _,
     } = delivery;
-    if !environment.is_empty() || !settings.is_empty() || command.is_some() {
+    let only_files = environment.is_empty() && settings.is_empty() && directives.is_empty();
+    if !only_files || command.is_some() || online.is_some() {
         return BTreeMap::new();
     }
     let mut read = 0;

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use io_autotune_protocol::{EpilogOutcome, FinishRequest};
 
+use crate::agent::journal;
 use crate::applied::applied;
 use crate::directory::{JobDirectory, Stamps, StartRecord};
 use crate::files::DirectoryError;
@@ -111,6 +112,7 @@ pub(crate) fn report(
         ..outcome
     });
     let unwatched = unwatched(&start);
+    let online = directory.and_then(|directory| journal::read(&directory.file(journal::FILE)));
     let (in_force, obstacle) = match start.settings {
         Some(Outcome::InForce { values, .. }) => (values, changed),
         Some(Outcome::NotApplied { why }) => (BTreeMap::new(), Some(changed.unwrap_or(why))),
@@ -132,6 +134,7 @@ pub(crate) fn report(
         steps,
         in_force,
         observed,
+        online,
         epilog,
         measures,
     })

@@ -1,3 +1,4 @@
+use crate::agent::journal;
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::JobDirectory;
 use crate::job::{self, NodeJob};
@@ -45,22 +46,33 @@ pub(crate) fn restore(
     Ok(())
 }
 
-/// Why the job did not have its settings until its end, or had some of them by a killed helper.
+/// Ends the agent that moves settings while a job runs. Why the job did not have its settings until
+/// its end, or had some of them by a killed helper.
 pub(crate) fn changed_meanwhile(
     node_job: &NodeJob,
     places: &Places,
     config: &NodeConfig,
 ) -> Option<String> {
+    let ended = settings::end_agent(&node_job.job, &places.spool_dir);
     let directory = JobDirectory::open(&places.run_dir, &node_job.job)
         .ok()
         .flatten();
+    let left = directory
+        .as_ref()
+        .and_then(|directory| journal::read(&directory.file(journal::FILE)))
+        .and_then(|record| Some(record.entries.last()?.values.clone()));
     let start = directory.and_then(|directory| directory.read_start().ok());
     let given = start.as_ref().and_then(|start| start.settings.as_ref());
     match (given, &start) {
-        (Some(Outcome::InForce { values, .. }), Some(start)) => {
+        (Some(Outcome::InForce { values, levers, .. }), Some(start)) => ended.or_else(|| {
+            if !levers.is_empty()
+                && !settings::is_anything_changed(&node_job.job, &places.spool_dir)
+            {
+                return Some("its levers were put back before it ended".to_owned());
+            }
             let settings = &start.answer.as_ref()?.delivery.settings;
-            settings::changed_meanwhile(values, settings, config)
-        }
+            settings::changed_meanwhile(values, (levers, left.as_deref()), settings, config)
+        }),
         _ => settings::is_anything_changed(&node_job.job, &places.spool_dir).then(|| {
             "the node helper was killed while it changed settings: some of them were in force"
                 .to_owned()

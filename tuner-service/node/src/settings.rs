@@ -3,6 +3,7 @@
 
 mod command;
 mod kernel;
+mod online;
 mod place;
 mod saved;
 mod stops;
@@ -12,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use io_autotune_protocol::{DeliveredSetting, Delivery, Job};
+use io_autotune_protocol::{DeliveredSetting, Delivery, Job, SettingKind};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{NodeConfig, NodeConfigError};
@@ -20,6 +21,7 @@ use crate::files::{DirectoryError, read_limited};
 use crate::{Deadline, say};
 use command::Running;
 use kernel::{Kernel, Target};
+use online::{Agent, Waiting, Wish};
 use saved::{Saved, SavedDirectory, Value};
 use stops::{Stop, Stops};
 
@@ -42,10 +44,20 @@ pub(crate) enum Outcome {
         /// Variables of the job that a command provides.
         #[serde(default)]
         provided: BTreeMap<String, String>,
+        /// What an agent moves.
+        #[serde(default)]
+        levers: Vec<GivenLever>,
     },
     NotApplied {
         why: String,
     },
+}
+
+/// A lever, as the job begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GivenLever {
+    targets: Vec<Target>,
+    began: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +87,11 @@ trait World {
     /// Writes down that the command is to be stopped.
     fn keep_stop(&mut self, job_id: u32, saved: &Saved, command: &Running);
     fn stop(&mut self, job_id: u32, saved: &Saved, command: &Running);
+    fn targets(&mut self, kind: SettingKind, name: &str) -> io::Result<Vec<Target>>;
+    /// Starts an agent, which moves nothing before it is released.
+    fn engage(&mut self, wish: &Wish, levers: &[GivenLever], kept: &[Value]) -> io::Result<Agent>;
+    fn release(&mut self) -> io::Result<()>;
+    fn end_agent(&mut self, agent: &Agent) -> io::Result<()>;
 }
 
 struct Node<'a> {
@@ -82,6 +99,7 @@ struct Node<'a> {
     saved: &'a SavedDirectory,
     boot_id: &'a str,
     most: Duration,
+    agent: Option<Waiting>,
 }
 
 impl World for Node<'_> {
@@ -117,6 +135,37 @@ impl World for Node<'_> {
         let name = self.stop_name(job_id, command);
         stops.attempt(&name, &first(saved, command), self.boot_id, REMOVAL);
     }
+
+    fn targets(&mut self, kind: SettingKind, name: &str) -> io::Result<Vec<Target>> {
+        self.kernel.targets(kind, name)
+    }
+
+    fn engage(&mut self, wish: &Wish, levers: &[GivenLever], kept: &[Value]) -> io::Result<Agent> {
+        let of = |target: &Target| {
+            let disturbed = disturbed_by(target);
+            let kept = kept
+                .iter()
+                .filter(|one| disturbed.as_ref() == Some(&one.target));
+            kept.map(|one| (one.target.clone(), one.value.clone()))
+                .collect()
+        };
+        let (agent, waiting) = online::engage(&wish.order(self.kernel, levers, of)?)?;
+        self.agent = Some(waiting);
+        Ok(agent)
+    }
+
+    fn release(&mut self) -> io::Result<()> {
+        let most = self.most;
+        self.agent
+            .take()
+            .map_or(Ok(()), |waiting| waiting.release(most))
+    }
+
+    fn end_agent(&mut self, agent: &Agent) -> io::Result<()> {
+        // One that waits sees its input end.
+        self.agent = None;
+        agent.end().map(drop)
+    }
 }
 
 impl Node<'_> {
@@ -135,14 +184,14 @@ fn first(saved: &Saved, command: &Running) -> Stop {
 }
 
 pub(crate) fn is_privileged(delivery: &Delivery) -> bool {
-    !delivery.settings.is_empty() || delivery.command.is_some()
+    !delivery.settings.is_empty() || delivery.command.is_some() || delivery.online.is_some()
 }
 
 pub(crate) fn apply(
     delivery: &Delivery,
     job: &Job,
     config: Result<&NodeConfig, String>,
-    spool: &Path,
+    (spool, journal): (&Path, &Path),
     most: Duration,
 ) -> Outcome {
     let applied = (|| {
@@ -168,6 +217,12 @@ pub(crate) fn apply(
         let wanted = Wanted {
             settings: wanted(&kernel, &delivery.settings)?,
             command: running(delivery, config, job, spool).map_err(SettingsError::Refused)?,
+            online: delivery
+                .online
+                .as_ref()
+                .map(|online| Wish::new(online, config, job, journal))
+                .transpose()
+                .map_err(SettingsError::Refused)?,
         };
         let boot_id = boot_id()?;
         let mut node = Node {
@@ -175,6 +230,7 @@ pub(crate) fn apply(
             saved: &saved,
             boot_id: &boot_id,
             most,
+            agent: None,
         };
         if wanted
             .command
@@ -189,7 +245,15 @@ pub(crate) fn apply(
         applied
     })();
     match applied {
-        Ok((values, provided)) => Outcome::InForce { values, provided },
+        Ok(Given {
+            values,
+            provided,
+            levers,
+        }) => Outcome::InForce {
+            values,
+            provided,
+            levers,
+        },
         Err(error) => Outcome::NotApplied {
             why: error.to_string(),
         },
@@ -202,21 +266,48 @@ pub(crate) fn is_anything_changed(job: &Job, spool: &Path) -> bool {
     saved.jobs().map_or(true, |jobs| jobs.contains(&job.job_id))
 }
 
+/// What somebody else has changed. `left`: what an agent has set last, a value of each lever.
 pub(crate) fn changed_meanwhile(
     in_force: &BTreeMap<String, String>,
+    (levers, left): (&[GivenLever], Option<&[u64]>),
     settings: &[DeliveredSetting],
     config: &NodeConfig,
 ) -> Option<String> {
     let kernel = Kernel::new(&config.settings);
-    let targets = wanted(&kernel, settings).ok()?;
-    targets.iter().find_map(|(target, _)| {
+    let given = wanted(&kernel, settings).unwrap_or_default();
+    let given = given.iter().filter_map(|(target, _)| {
+        let is_moved = levers.iter().any(|lever| lever.targets.contains(target));
+        let then = in_force.get(&target.label()).filter(|_| !is_moved)?;
+        Some((target, then.clone()))
+    });
+    let moved = levers.iter().enumerate().flat_map(|(place, lever)| {
+        let then = left
+            .and_then(|left| left.get(place))
+            .unwrap_or(&lever.began);
+        lever
+            .targets
+            .iter()
+            .map(move |target| (target, then.to_string()))
+    });
+    let mut all = given.chain(moved);
+    all.find_map(|(target, then)| {
         let label = target.label();
         let now = kernel
             .read(target)
             .unwrap_or_else(|error| error.to_string());
-        let then = in_force.get(&label)?;
-        (now != *then).then(|| format!("{label} was {then} and is {now} at the end of the job"))
+        (now != then).then(|| format!("{label} was {then} and is {now} at the end of the job"))
     })
+}
+
+/// Ends the agent of a job, if it has one; why its run does not count, if it had ended before.
+pub(crate) fn end_agent(job: &Job, spool: &Path) -> Option<String> {
+    let saved = SavedDirectory::new(spool, &job.cluster, &job.node);
+    // Whatever cannot be read now is tried again when values are put back.
+    let is_there = saved.jobs().is_ok_and(|jobs| jobs.contains(&job.job_id));
+    let values = is_there.then(|| saved.read(job.job_id).ok()).flatten()?;
+    let of_now = boot_id().is_ok_and(|boot_id| boot_id == values.boot_id);
+    let agent = values.agent.as_ref().filter(|_| of_now);
+    online::end(agent).then(|| "tuning inside the job ended before the job did".to_owned())
 }
 
 /// Restores what jobs have changed on one node, or with `None` on all nodes of this host.
@@ -299,6 +390,7 @@ fn put_back(kernel: &Kernel, saved: &SavedDirectory, job_id: u32) -> Result<usiz
         saved,
         boot_id: &boot,
         most: Duration::ZERO,
+        agent: None,
     };
     restore_in(&mut node, job_id, &boot, &values)
 }
@@ -315,9 +407,15 @@ fn boot_id() -> Result<String, SettingsError> {
 struct Wanted {
     settings: Vec<(Target, String)>,
     command: Option<Running>,
+    online: Option<Wish>,
 }
 
-type Given = (BTreeMap<String, String>, BTreeMap<String, String>);
+#[derive(Debug)]
+struct Given {
+    values: BTreeMap<String, String>,
+    provided: BTreeMap<String, String>,
+    levers: Vec<GivenLever>,
+}
 
 fn running(
     delivery: &Delivery,
@@ -339,7 +437,7 @@ fn wanted(
     let mut wanted = Vec::new();
     for setting in settings {
         let targets = kernel
-            .targets(setting)
+            .targets(setting.kind, &setting.name)
             .map_err(|source| SettingsError::Io {
                 label: setting.name.clone(),
                 source,
@@ -375,13 +473,14 @@ fn apply_in(
             values.push(in_force_of_pair(world, target)?);
         }
     }
-    let saved = Saved {
+    let mut saved = Saved {
         boot_id: boot_id.to_owned(),
         values,
         command: wanted.command.clone(),
+        agent: None,
     };
     world.save(job_id, &saved)?;
-    let given = write_all(world, &wanted.settings, &kept).and_then(|in_force| {
+    let given = write_all(world, &wanted.settings, &kept).and_then(|values| {
         let provided = match &wanted.command {
             Some(command) => world.start(command).map_err(|source| SettingsError::Io {
                 label: format!("the command {}", command.name),
@@ -389,7 +488,16 @@ fn apply_in(
             })?,
             None => BTreeMap::new(),
         };
-        Ok((in_force, provided))
+        // A command may have brought the levers with it.
+        let levers = match &wanted.online {
+            Some(wish) => tune_inside(world, job_id, &mut saved, wish)?,
+            None => Vec::new(),
+        };
+        Ok(Given {
+            values,
+            provided,
+            levers,
+        })
     });
     if given.is_err()
         && let Err(problem) = restore_in(world, job_id, boot_id, &saved)
@@ -399,6 +507,60 @@ fn apply_in(
         ));
     }
     given
+}
+
+/// Saves what an agent may change, and lets it go.
+fn tune_inside(
+    world: &mut impl World,
+    job_id: u32,
+    saved: &mut Saved,
+    wish: &Wish,
+) -> Result<Vec<GivenLever>, SettingsError> {
+    let (mut levers, mut kept) = (Vec::new(), Vec::new());
+    for (kind, name, _) in &wish.levers {
+        let lever = |source| SettingsError::Io {
+            label: name.clone(),
+            source,
+        };
+        let targets = world.targets(*kind, name).map_err(lever)?;
+        let mut began = BTreeSet::new();
+        for target in &targets {
+            let value = world.read(target).map_err(at(target))?;
+            if let Some(own) = disturbed_by(target).filter(keeps_its_value) {
+                let value = world.read(&own).map_err(at(&own))?;
+                keep(saved, &own, &value);
+                kept.push(Value { target: own, value });
+            }
+            keep(saved, target, &value);
+            began.insert(value);
+        }
+        let number = began.iter().next().and_then(|value| value.parse().ok());
+        let (Some(began), 1) = (number, began.len()) else {
+            let values: Vec<String> = began.into_iter().collect();
+            let values = values.join(", ");
+            let why = format!("{name} is to be one number everywhere, and is {values}");
+            return Err(SettingsError::Refused(why));
+        };
+        levers.push(GivenLever { targets, began });
+    }
+    let agent = |source| SettingsError::Io {
+        label: "tuning inside the job".into(),
+        source,
+    };
+    saved.agent = Some(world.engage(wish, &levers, &kept).map_err(agent)?);
+    world.save(job_id, saved)?;
+    world.release().map_err(agent)?;
+    Ok(levers)
+}
+
+/// What was saved before the settings were changed is older.
+fn keep(saved: &mut Saved, target: &Target, value: &str) {
+    if !saved.values.iter().any(|known| known.target == *target) {
+        saved.values.push(Value {
+            target: target.clone(),
+            value: value.to_owned(),
+        });
+    }
 }
 
 /// Writes what disturbs others, then `kept` where the kernel has changed it, then the rest.
@@ -496,6 +658,12 @@ fn restore_in(
     let mut problems = Vec::new();
     let mut count = 0;
     if saved.boot_id == boot_id {
+        // Or it would move what is put back.
+        if let Some(agent) = &saved.agent
+            && let Err(error) = world.end_agent(agent)
+        {
+            problems.push(error.to_string());
+        }
         for Value { target, value } in saved.values.iter().rev() {
             match restore_one(world, target, value) {
                 Ok(changed) => count += usize::from(changed),
@@ -546,7 +714,8 @@ fn restore_one(world: &mut impl World, target: &Target, value: &str) -> io::Resu
 mod tests {
     use std::fs;
 
-    use io_autotune_protocol::SettingKind;
+    use io_autotune_online::Lever;
+    use io_autotune_protocol::OnlinePolicy;
 
     use super::*;
     use crate::testing;
@@ -558,6 +727,7 @@ mod tests {
     struct Mortal<'a> {
         node: Node<'a>,
         steps: usize,
+        engaged: Vec<Target>,
     }
 
     impl Mortal<'_> {
@@ -618,6 +788,39 @@ mod tests {
                 self.node.stop(job_id, saved, command);
             }
         }
+
+        fn targets(&mut self, kind: SettingKind, name: &str) -> io::Result<Vec<Target>> {
+            self.step()?;
+            self.node.targets(kind, name)
+        }
+
+        /// In the place of a process: one that moves all levers as soon as it may.
+        fn engage(&mut self, _: &Wish, levers: &[GivenLever], kept: &[Value]) -> io::Result<Agent> {
+            self.step()?;
+            assert_eq!(kept.len(), 1);
+            self.engaged = levers
+                .iter()
+                .flat_map(|lever| lever.targets.clone())
+                .collect();
+            Ok(online::nobody())
+        }
+
+        fn release(&mut self) -> io::Result<()> {
+            self.step()?;
+            for target in std::mem::take(&mut self.engaged) {
+                self.node.write(&target, "9")?;
+                if let Some(disturbed) = disturbed_by(&target) {
+                    self.node.write(&disturbed, "777")?;
+                }
+            }
+            // The helper may be killed once it is gone.
+            self.step()
+        }
+
+        fn end_agent(&mut self, agent: &Agent) -> io::Result<()> {
+            self.step()?;
+            self.node.end_agent(agent)
+        }
     }
 
     fn sysctl(name: &str) -> Target {
@@ -643,6 +846,25 @@ mod tests {
         Wanted {
             settings: settings.into(),
             command: Some(command::stand_in(place.root.path(), "echo MOUNT=/mnt")),
+            online: Some(Wish {
+                policy: OnlinePolicy::Settling,
+                levers: ["max_sectors_kb", "nr_requests"]
+                    .map(|name| {
+                        (
+                            SettingKind::Block,
+                            name.to_owned(),
+                            Lever {
+                                least: 4,
+                                most: 512,
+                            },
+                        )
+                    })
+                    .into(),
+                period_ms: 10_000,
+                statistics: None,
+                journal: place.root.path().join("journal"),
+                name: "c.n1.7.1".into(),
+            }),
         }
     }
 
@@ -692,8 +914,10 @@ mod tests {
                     saved: &self.saved,
                     boot_id: "boot",
                     most: Duration::from_secs(20),
+                    agent: None,
                 },
                 steps,
+                engaged: Vec::new(),
             }
         }
 
@@ -721,7 +945,10 @@ mod tests {
         let place = place();
         let before = values(&place.kernel);
         let given = apply_in(&mut place.mortal(1000), JOB, "boot", &asked(&place)).unwrap();
-        let (in_force, provided) = given;
+        let (in_force, provided) = (given.values, given.provided);
+        assert_eq!(given.levers[0].began, 256, "as the study sets it");
+        assert_eq!(given.levers[1].began, 256);
+        assert_eq!(place.kernel.read(&block("nr_requests")).unwrap(), "9");
         assert_eq!(provided["MOUNT"], "/mnt");
         assert!(place.is_started());
         assert_eq!(in_force["vm.dirty_bytes"], "4194304");
@@ -800,6 +1027,7 @@ mod tests {
         let mut wanted = Wanted {
             settings: vec![(block("max_sectors_kb"), "256".into())],
             command: None,
+            online: None,
         };
         apply_in(&mut place.mortal(1000), JOB, "boot", &wanted).unwrap();
         assert_eq!(
@@ -821,9 +1049,9 @@ mod tests {
         wanted.settings = others
             .map(|(name, value)| (block(name), value.to_owned()))
             .into();
-        let (in_force, _) = apply_in(&mut place.mortal(1000), JOB, "boot", &wanted).unwrap();
+        let given = apply_in(&mut place.mortal(1000), JOB, "boot", &wanted).unwrap();
         assert_eq!(
-            in_force.len(),
+            given.values.len(),
             4,
             "each holds what was asked for, whatever the order"
         );
@@ -934,7 +1162,13 @@ mod tests {
         };
         let most = Duration::from_secs(20);
         let tried = |cpus: &str, config: Result<&NodeConfig, String>| {
-            apply(&delivery, &job(cpus), config, &spool, most)
+            apply(
+                &delivery,
+                &job(cpus),
+                config,
+                (&spool, &root.path().join("journal")),
+                most,
+            )
         };
         for (outcome, expected) in [
             (tried("8", Ok(&nothing)), "node.toml allows"),
@@ -951,11 +1185,23 @@ mod tests {
         };
         assert_eq!(values["vm.dirty_expire_centisecs"], "100");
         let settings = std::slice::from_ref(&setting);
-        assert_eq!(changed_meanwhile(&values, settings, &allowing), None);
+        let changed = || changed_meanwhile(&values, (&[], None), settings, &allowing);
+        assert_eq!(changed(), None);
         let file = root.path().join("proc_sys/vm/dirty_expire_centisecs");
         fs::write(&file, "700\n").unwrap();
-        let told = changed_meanwhile(&values, settings, &allowing).unwrap();
+        let told = changed().unwrap();
         assert!(told.contains("is 700"), "{told}");
+        // What an agent has moved it there to is no change; what is not where it was left is one.
+        let lever = GivenLever {
+            targets: vec![sysctl("vm.dirty_expire_centisecs")],
+            began: 100,
+        };
+        for (left, is_changed) in [(Some([700]), false), (Some([300]), true), (None, true)] {
+            let left = left.as_ref().map(<[u64; 1]>::as_slice);
+            let levers = std::slice::from_ref(&lever);
+            let told = changed_meanwhile(&values, (levers, left), settings, &allowing);
+            assert_eq!(told.is_some(), is_changed, "{told:?}");
+        }
         // As long as an earlier job's values are not back, nothing else is changed.
         assert!(matches!(
             tried("8", Ok(&allowing)),

@@ -251,6 +251,7 @@ mod tests {
             steps: Vec::new(),
             in_force: Default::default(),
             observed: Default::default(),
+            online: None,
             epilog: None,
             measures: Default::default(),
         }

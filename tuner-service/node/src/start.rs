@@ -8,6 +8,7 @@ use io_autotune_protocol::{
 };
 use jiff::Timestamp;
 
+use crate::agent::journal;
 use crate::breaker::{Breaker, Open, since_boot};
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::{JobDirectory, JobEnvironment, StartRecord};
@@ -93,6 +94,8 @@ pub(crate) async fn start(
     match ask(service.node_client(), &places.run_dir, &request, deadline).await {
         Ok(answer) => {
             remember(&watched, &answer);
+            let journal = directory.file(journal::FILE);
+            let places = (places.spool_dir.as_path(), journal.as_path());
             let settings = apply_settings(&answer, &request.job, &config, places, deadline);
             let refused = matches!(settings, Some(Outcome::NotApplied { .. }));
             let mut environment = if refused {
@@ -105,7 +108,7 @@ pub(crate) async fn start(
                 environment.set.extend(provided.clone());
             }
             if !refused && !answer.delivery.read_back.is_empty() {
-                match in_force::make(&places.spool_dir, &request.job) {
+                match in_force::make(places.0, &request.job) {
                     Ok(path) => {
                         let path = path.display().to_string();
                         environment.set.push((in_force::VARIABLE.to_owned(), path));
@@ -139,7 +142,7 @@ fn apply_settings(
     answer: &StartAnswer,
     job: &Job,
     config: &Result<NodeConfig, NodeConfigError>,
-    places: &Places,
+    places: (&Path, &Path),
     deadline: Deadline,
 ) -> Option<Outcome> {
     let delivery = &answer.delivery;
@@ -153,7 +156,7 @@ fn apply_settings(
         }
     } else {
         let config = config.as_ref().map_err(ToString::to_string);
-        settings::apply(delivery, job, config, &places.spool_dir, left)
+        settings::apply(delivery, job, config, places, left)
     };
     if let Outcome::NotApplied { why } = &outcome {
         say(&format!("job {} runs with defaults: {why}", job.job_id));
@@ -233,7 +236,7 @@ fn is_plain(name: &str) -> bool {
         && name.len() <= 64
         && !name.starts_with('.')
         && !name.starts_with("step-")
-        && !["job.env", "start.json"].contains(&name)
+        && !["job.env", "start.json", journal::FILE].contains(&name)
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
@@ -331,6 +334,7 @@ mod tests {
             ".hidden",
             "job.env",
             "start.json",
+            "online.journal",
             "step-1.stamp",
         ] {
             assert!(!is_plain(name), "{name}");

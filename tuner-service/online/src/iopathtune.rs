@@ -117,6 +117,14 @@ impl Policy for IoPathTune {
         };
         self.turn(set, reason)
     }
+
+    fn narrow(&mut self, lever: usize, bounds: Lever) {
+        if let Some(own) = self.levers.get_mut(lever) {
+            *own = bounds;
+        }
+        // What was refused, or leads out of the bounds, is nothing to judge or to take back.
+        self.last = self.last.filter(|last| last.lever != lever);
+    }
 }
 
 fn is_contention(before: &Observation, seen: &Observation) -> bool {

@@ -1,12 +1,15 @@
 //! Tuning while a job runs. A [`Policy`] is told every period what a client's I/O path did and what
 //! is set, and says what to set next. It reads no clock, no file and no randomness.
 //!
-//! [`IoPathTune`] is the published one, [`Settling`] ours.
+//! [`IoPathTune`] is the published one, [`Settling`] ours. [`Responsive`] stops either from moving
+//! what does nothing.
 
 mod iopathtune;
+mod responsive;
 mod settling;
 
 pub use iopathtune::{Directions, IoPathTune};
+pub use responsive::Responsive;
 pub use settling::Settling;
 
 /// The bounds of a lever: a numeric setting that takes effect at once, as Lustre's
@@ -70,6 +73,8 @@ pub enum Reason {
     KnownWork,
     /// The work is another one: what the default does with it.
     OtherWork,
+    /// This lever changes nothing: back to where it began, for good.
+    Unresponsive,
 }
 
 /// Decides what to set.
@@ -77,9 +82,27 @@ pub trait Policy {
     /// At a period's end: what was seen in it, `None` if a statistic is missing, and what is set, a
     /// value of each lever. `None` leaves everything as it is.
     fn act(&mut self, seen: Option<&Observation>, set: &[u64]) -> Option<Action>;
+
+    /// From now on a lever has these bounds: the device has refused a value, or does not respond.
+    fn narrow(&mut self, lever: usize, bounds: Lever);
 }
 
 impl Lever {
+    /// A lever that stays where it is.
+    #[must_use]
+    pub fn at(value: u64) -> Self {
+        Lever {
+            least: value,
+            most: value,
+        }
+    }
+
+    /// Whether a value is within the bounds.
+    #[must_use]
+    pub fn takes(self, value: u64) -> bool {
+        (self.least..=self.most).contains(&value)
+    }
+
     /// Twice or half of a value, within the bounds.
     #[must_use]
     pub fn moved(self, value: u64, direction: Direction) -> u64 {

@@ -189,6 +189,21 @@ impl Policy for Settling {
         }
         self.next(set)
     }
+
+    fn narrow(&mut self, lever: usize, bounds: Lever) {
+        if let Some(own) = self.levers.get_mut(lever) {
+            *own = bounds;
+        }
+        let is_out = |work: &Work| {
+            work.best
+                .get(lever)
+                .is_some_and(|best| !bounds.takes(*best))
+        };
+        if self.works.iter().any(is_out) {
+            // What was learnt was learnt elsewhere.
+            self.works = vec![Work::new(&self.default, FAR_FIRST)];
+        }
+    }
 }
 
 impl Work {

@@ -17,7 +17,6 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 #[derive(Parser)]
 struct Arguments {
@@ -33,9 +32,12 @@ struct Arguments {
     /// How many connections at once.
     #[arg(long, default_value_t = 32)]
     connections: u32,
-    /// For how long.
+    /// For how long, at least.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
+    /// And for as long as this file is there.
+    #[arg(long)]
+    while_there: Option<PathBuf>,
     /// The study, for resets.
     #[arg(long, default_value_t = 1)]
     study: i64,
@@ -127,11 +129,10 @@ fn flood(arguments: Arguments) -> Result<Flood, String> {
 }
 
 async fn run(flood: Arc<Flood>, seen: &Seen) {
-    let end = Instant::now() + Duration::from_secs_f64(flood.arguments.seconds);
     let mut senders = JoinSet::new();
     for _ in 0..flood.arguments.connections {
         let (flood, seen) = (Arc::clone(&flood), seen.clone());
-        senders.spawn(tokio::time::timeout_at(end, async move {
+        senders.spawn(async move {
             loop {
                 if let Err(error) = once(&flood, &seen).await {
                     seen.count(format!("{:?}", error.kind()));
@@ -139,9 +140,15 @@ async fn run(flood: Arc<Flood>, seen: &Seen) {
                 // Where a refusal is immediate, others of this runtime have their turn.
                 tokio::task::yield_now().await;
             }
-        }));
+        });
     }
-    while senders.join_next().await.is_some() {}
+    tokio::time::sleep(Duration::from_secs_f64(flood.arguments.seconds)).await;
+    if let Some(file) = &flood.arguments.while_there {
+        while file.exists() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    senders.shutdown().await;
 }
 
 async fn once(flood: &Flood, seen: &Seen) -> std::io::Result<()> {

@@ -397,6 +397,7 @@ fn finish(
     FinishRequest {
         prolog_at: None,
         observed,
+        online: None,
         job: start.job,
         request: start.request,
         run_id: Some(answer.run_id),

@@ -7,12 +7,15 @@
 mod account;
 mod client;
 mod config;
+mod confined;
 pub mod credentials;
 mod hostlist;
 mod munge;
+mod online;
 mod request;
 mod runtime;
 mod sack;
+mod setting;
 mod shown;
 pub mod signature;
 mod signer;
@@ -24,9 +27,14 @@ mod variable;
 pub use account::is_account;
 pub use client::{Call, Client, ClientError, Method, read_answer};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
+pub use confined::confine;
 pub use hostlist::{first_host, has_host, is_hostlist};
+pub use online::{
+    DeliveredOnline, OnlineEntry, OnlineLever, OnlinePolicy, OnlineReason, OnlineRecord,
+};
 pub use request::{Mode, Note, Request, RequestError, TextError, is_name, is_name_byte};
 pub use runtime::block_on;
+pub use setting::SettingKind;
 pub use shown::{is_deceptive, shown, shown_json, shown_lines};
 pub use signer::{Audience, Auth, Signer};
 pub use types::*;

@@ -8,7 +8,16 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::online::{DeliveredOnline, OnlineRecord};
 use crate::request::Request;
+use crate::setting::SettingKind;
+
+/// Runs of a page, at most. Pages are short because the others' requests wait for the processor
+/// that makes one.
+pub const RUNS_PAGE: u32 = 100;
+
+/// Studies of a page, at most: each takes some milliseconds.
+pub const STUDIES_PAGE: u32 = 25;
 
 /// A job, as root on its node sees it in the prolog's environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -126,6 +135,46 @@ pub struct StartAnswer {
     pub reason: String,
     /// How the parametrization reaches the job.
     pub delivery: Delivery,
+    /// What became of its directives. Absent: nobody has said that they were completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directives: Option<CompletedDirectives>,
+}
+
+/// What became of the directives of a job's burst buffer, which slurmctld's host completes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompletedDirectives {
+    /// The names that the user had written. They were left alone.
+    pub kept: Vec<String>,
+}
+
+/// `POST /v1/runs/directives`: the burst buffer's account says that a job's buffer was set up with
+/// completed directives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectivesRequest {
+    /// Slurm's ClusterName.
+    pub cluster: String,
+    /// Slurm's job id.
+    pub job_id: u32,
+    /// How often the job was restarted.
+    pub restart_count: u32,
+    /// The run, as the start's answer names it.
+    pub run_id: i64,
+    /// What became of them.
+    pub directives: CompletedDirectives,
+}
+
+impl DirectivesRequest {
+    /// The most names.
+    pub const MOST: usize = 64;
+}
+
+/// The answer to a [`DirectivesRequest`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DirectivesAnswer {
+    /// The run that it is stored with.
+    pub run_id: i64,
 }
 
 /// How a parametrization reaches a job.
@@ -143,11 +192,20 @@ pub struct Delivery {
     /// A command of the site. It starts a service for the job on each node and stops it afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<DeliveredCommand>,
+    /// Directives with which the job's burst buffer directives are completed before its prologs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directives: Vec<DeliveredDirective>,
+    /// Tuning inside the job, on each of its nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online: Option<DeliveredOnline>,
     /// What a profiling library in the job reads back, into a file that the node provides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read_back: Vec<ReadBack>,
     /// Variables that keep the user's value if the user has set one.
     pub watch: Vec<String>,
+    /// Names of burst buffer directives that keep the user's value if the user has written one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watch_directives: Vec<String>,
 }
 
 impl Delivery {
@@ -167,6 +225,8 @@ impl Delivery {
             && self.files.is_empty()
             && self.settings.is_empty()
             && self.command.is_none()
+            && self.directives.is_empty()
+            && self.online.is_none()
     }
 }
 
@@ -211,6 +271,34 @@ pub struct DeliveredVariable {
     pub value: String,
 }
 
+/// One directive of a [`Delivery`]: a word `NAME=VALUE` of a burst buffer's directive line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveredDirective {
+    /// Its name.
+    pub name: String,
+    /// Its value: one word.
+    pub value: String,
+}
+
+/// Whether a burst buffer's directive can have this name. Scripts and shells may read it.
+#[must_use]
+pub fn is_directive_name(name: &str) -> bool {
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// Whether a burst buffer's directive can have this value: one word that no shell acts on.
+#[must_use]
+pub fn is_directive_value(value: &str) -> bool {
+    (1..=64).contains(&value.len())
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | ':' | '%'))
+}
+
 /// One setting of a [`Delivery`]. A node changes it only if its own configuration allows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveredSetting {
@@ -231,47 +319,6 @@ pub struct DeliveredCommand {
     pub environment: Vec<DeliveredVariable>,
     /// Variables of the job that it may set by printing `NAME=VALUE`.
     pub provides: Vec<String>,
-}
-
-/// Where a setting is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SettingKind {
-    /// Below /proc/sys: `vm.dirty_bytes`.
-    Sysctl,
-    /// In the queue of a block device that the node's configuration names: `read_ahead_kb`.
-    Block,
-    /// A parameter of Lustre's client, or a pattern: `osc.*.max_rpcs_in_flight`.
-    Lctl,
-}
-
-impl SettingKind {
-    /// Whether a setting of this kind may have this name.
-    #[must_use]
-    pub fn takes_name(self, name: &str) -> bool {
-        let of = |more: &[char]| {
-            (1..=200).contains(&name.len())
-                && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-                && name
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-' || more.contains(&c))
-        };
-        match self {
-            Self::Sysctl => of(&['.']) && name.split('.').all(|part| !part.is_empty()),
-            Self::Block => of(&[]),
-            Self::Lctl => of(&['.', '*']),
-        }
-    }
-}
-
-impl std::fmt::Display for SettingKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Sysctl => "sysctl",
-            Self::Block => "block",
-            Self::Lctl => "lctl",
-        })
-    }
 }
 
 /// One file of a [`Delivery`].
@@ -396,6 +443,9 @@ pub struct FinishRequest {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub observed: Vec<ObservedParameter>,
+    /// What tuning inside the job did on this node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online: Option<OnlineRecord>,
     /// What slurmd told the epilog, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<EpilogOutcome>,

@@ -11,6 +11,8 @@ pub trait Portable {
     fn logarithm_1p(self) -> f64;
     /// This number to a power.
     fn power(self, exponent: f64) -> f64;
+    /// The sine and cosine of an angle.
+    fn sine_cosine(self) -> (f64, f64);
 }
 
 impl Portable for f64 {
@@ -28,6 +30,10 @@ impl Portable for f64 {
 
     fn power(self, exponent: f64) -> f64 {
         libm::pow(self, exponent)
+    }
+
+    fn sine_cosine(self) -> (f64, f64) {
+        libm::sincos(self)
     }
 }
 

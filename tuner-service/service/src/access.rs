@@ -26,6 +26,8 @@ pub(crate) struct AccessConfig {
     pub(crate) check_origins: bool,
     /// Login names or uids of those who deliver the job-completion script's output.
     collectors: Vec<ServiceAccount>,
+    /// Login names or uids of those who complete burst buffers' directives: SlurmUser.
+    burst_buffers: Vec<ServiceAccount>,
 }
 
 /// The caller of a request, authenticated by its credential.
@@ -86,27 +88,38 @@ impl Access {
             Role::Admin => is_one_of(caller, admin_uids, admin_groups).await,
             Role::Node => caller.is_root(),
             Role::Collector => self.is_collector(caller).await,
+            Role::BurstBuffer => self.completes_directives(caller).await,
         }
     }
 
     /// May deliver outcomes. Root may say how any job ended anyway.
     pub(crate) async fn is_collector(&self, caller: Caller) -> bool {
-        if caller.is_root() {
-            return true;
-        }
-        let collectors = self.config.collectors.clone();
-        tokio::task::spawn_blocking(move || {
-            collectors.iter().any(|account| match account {
-                ServiceAccount::Uid(uid) => *uid == caller.uid,
-                ServiceAccount::Name(name) => User::from_name(name)
-                    .ok()
-                    .flatten()
-                    .is_some_and(|user| user.uid.as_raw() == caller.uid),
-            })
-        })
-        .await
-        .unwrap_or(false)
+        caller.is_root() || is_an_account(caller, &self.config.collectors).await
     }
+
+    /// May start a run before its job's nodes do, and say what became of its directives. Root may
+    /// start any job's run anyway.
+    pub(crate) async fn completes_directives(&self, caller: Caller) -> bool {
+        caller.is_root() || is_an_account(caller, &self.config.burst_buffers).await
+    }
+}
+
+async fn is_an_account(caller: Caller, accounts: &[ServiceAccount]) -> bool {
+    if accounts.is_empty() {
+        return false;
+    }
+    let accounts = accounts.to_owned();
+    tokio::task::spawn_blocking(move || {
+        accounts.iter().any(|account| match account {
+            ServiceAccount::Uid(uid) => *uid == caller.uid,
+            ServiceAccount::Name(name) => User::from_name(name)
+                .ok()
+                .flatten()
+                .is_some_and(|user| user.uid.as_raw() == caller.uid),
+        })
+    })
+    .await
+    .unwrap_or(false)
 }
 
 async fn is_one_of(caller: Caller, uids: &[u32], groups: &[String]) -> bool {
@@ -166,6 +179,7 @@ mod tests {
             Role::Admin => config.admin_uids = vec![42],
             Role::Node => return (nobody(), caller(0)),
             Role::Collector => config.collectors = vec![ServiceAccount::Uid(42)],
+            Role::BurstBuffer => config.burst_buffers = vec![ServiceAccount::Uid(42)],
         }
         (Access::new(config), caller(42))
     }
@@ -225,6 +239,27 @@ mod tests {
             assert_eq!(access.is_collector(caller(uid)).await, expected, "{uid}");
         }
         assert!(!access.has(caller(42), Role::Admin).await);
+        assert!(
+            !access.completes_directives(caller(42)).await,
+            "each role is its own"
+        );
+    }
+
+    #[tokio::test]
+    async fn directives_are_completed_by_root_and_the_accounts_named_for_it() {
+        let access = Access::new(AccessConfig {
+            burst_buffers: vec![ServiceAccount::Name("nobody".into())],
+            ..AccessConfig::default()
+        });
+        for (uid, expected) in [(0, true), (65534, true), (42, false)] {
+            assert_eq!(
+                access.completes_directives(caller(uid)).await,
+                expected,
+                "{uid}"
+            );
+        }
+        assert!(!access.is_collector(caller(65534)).await);
+        assert!(!access.has(caller(65534), Role::Admin).await);
     }
 
     /// Each role alone at each endpoint: exactly what the table grants it, or what it grants every
@@ -265,6 +300,9 @@ mod tests {
                     Role::User => *grant == Grant::Own,
                     Role::Admin | Role::Node => *grant == Grant::All,
                     Role::Collector => endpoint.path == "/v1/outcomes",
+                    Role::BurstBuffer => {
+                        ["/v1/runs/start", "/v1/runs/directives"].contains(&endpoint.path)
+                    }
                     Role::Operator | Role::ReportReader => false,
                 };
                 assert!(may, "{role:?} at {}", endpoint.path);

@@ -156,6 +156,7 @@ fn judged<'a>(run: &'a EvidenceRow, default: &'a str) -> JudgedRun<'a> {
     JudgedRun {
         ordinal: run.run_id,
         started: run.started,
+        slowness: run.slowness,
         phase: run.phase,
         role: run.role,
         control_chance: run.control_chance,
@@ -210,6 +211,7 @@ mod tests {
             evidence.record(&JudgedRun {
                 ordinal,
                 started: ordinal * 3_600_000_000,
+                slowness: 0.0,
                 phase: Phase::Settled,
                 role: if is_control {
                     Role::Control

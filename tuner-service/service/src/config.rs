@@ -56,6 +56,8 @@ pub(crate) struct ListenConfig {
     /// Nodes may come from any port: where something between translates their addresses.
     #[serde(default)]
     pub(crate) nodes_any_port: bool,
+    /// Where Prometheus reads `/metrics`, without a credential.
+    pub(crate) metrics: Option<SocketAddr>,
     /// The most open connections of a host at each door.
     #[serde(default = "ListenConfig::default_host_connections")]
     pub(crate) host_connections: usize,

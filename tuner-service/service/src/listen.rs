@@ -114,6 +114,20 @@ impl Listeners {
         Ok((nodes, users))
     }
 
+    /// Opens the address at which Prometheus reads, if there is one.
+    pub(crate) fn of_metrics(config: &ListenConfig) -> Result<Self, StartupError> {
+        let mut listeners = Self::none(true, config.host_connections);
+        if let Some(address) = config.metrics {
+            let opened = tcp_listener(address).map_err(|source| StartupError::Listen {
+                address: format!("tcp:{address}"),
+                source,
+            })?;
+            listeners.tcp.push(opened);
+            tracing::info!(%address, door = "metrics", "listening");
+        }
+        Ok(listeners)
+    }
+
     fn is_empty(&self) -> bool {
         self.unix.is_empty() && self.tcp.is_empty()
     }

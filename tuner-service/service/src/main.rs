@@ -13,6 +13,7 @@ mod launches;
 mod limits;
 mod listen;
 mod merge;
+mod metrics;
 mod peers;
 mod quota;
 mod reader;
@@ -21,6 +22,7 @@ mod replay;
 mod retry;
 mod seldom;
 mod slurm;
+mod supervisor;
 mod surrogates;
 mod verdict;
 
@@ -33,6 +35,7 @@ use std::time::Duration;
 use clap::Parser;
 use io_autotune_catalogue::{Catalogue, Change, LiveCatalogue, LiveRules, canonical_name};
 use io_autotune_store::{Store, StoreOptions};
+use sd_notify::NotifyState;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tracing_subscriber::EnvFilter;
@@ -43,6 +46,7 @@ use crate::config::{Config, StartupError};
 use crate::door::Door;
 use crate::limits::Limits;
 use crate::listen::Listeners;
+use crate::metrics::Metrics;
 use crate::quota::Quotas;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
@@ -167,6 +171,8 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     }
 
     let (nodes_listeners, users_listeners) = Listeners::open(&config.listen)?;
+    let metrics_listeners = Listeners::of_metrics(&config.listen)?;
+    let metrics = Arc::new(Metrics::default());
     let credentials = Arc::new(config.signer());
     let hooks = Arc::new(config.slurm.hooks());
     let nodes = (config.access.check_origins).then(|| Arc::new(config.slurm.nodes()));
@@ -196,6 +202,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         stuck_after: config.reconcile.lost_after(),
         admissions: Arc::default(),
         launches: Arc::default(),
+        metrics: Arc::clone(&metrics),
     };
     let users_store = Store::open(
         &config.database.url,
@@ -245,15 +252,26 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         Door::Users,
         users_listeners,
         api::router(users_service),
-        stopping,
+        stopping.clone(),
     ));
+    let metrics_door = users.spawn(listen::serve(
+        Door::Users,
+        metrics_listeners,
+        metrics::router(metrics, users_store.clone()),
+        stopping.clone(),
+    ));
+    let watched = tokio::spawn(supervisor::watched(users.clone(), stopping));
+    supervisor::tell(NotifyState::Ready);
     wait_for_signal().await;
+    supervisor::tell(NotifyState::Stopping);
     tracing::info!("stopping: no new requests are taken, those under way are finished");
     // An error means that everything has stopped already.
     let _ = stop.send(true);
     for (task, name) in [
         (nodes_door, "nodes' door"),
         (users_door, "users' door"),
+        (metrics_door, "the metrics' door"),
+        (watched, "the watchdog"),
         (reconciler, "the reconciler"),
         (follower, "the follower of catalogue and rules"),
         (watcher, "the watcher of Slurm's configuration"),
@@ -331,6 +349,7 @@ async fn migrated(store: &Store) -> Result<bool, StartupError> {
                 let now = error.to_string();
                 if now != told {
                     tracing::warn!(%error, "waiting for the database");
+                    supervisor::tell(NotifyState::Status("waiting for the database"));
                 }
                 told = now;
             }

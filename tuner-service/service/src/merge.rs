@@ -424,6 +424,7 @@ mod tests {
             applied,
             in_force: BTreeMap::new(),
             observed: Vec::new(),
+            online: None,
             steps: steps.to_vec(),
             epilog: None,
             measures: BTreeMap::new(),

@@ -43,8 +43,8 @@ impl Default for QuotaConfig {
             in_flight: 2,
             requests_per_second: 20.0,
             burst: 100.0,
-            bytes_per_second: 4e6,
-            bytes_burst: 64e6,
+            bytes_per_second: 1e6,
+            bytes_burst: 16e6,
             studies: 1000,
         }
     }

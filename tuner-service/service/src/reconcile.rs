@@ -127,6 +127,7 @@ impl Reconciler {
         if sweeping {
             self.store.forget_unclaimed(self.timeouts.lost).await?;
             self.store.forget_nonces(NONCES_KEPT).await?;
+            self.store.record_surroundings().await?;
             assess::overdue(&self.store, &self.settings, STUDIES_PER_SWEEP).await?;
         }
         self.store.claim_outcomes(&self.sources.cluster).await?;
@@ -396,6 +397,7 @@ fn facts(run: &AwaitedRun, reported: Option<MergedRun>, asked: Asked) -> Facts<'
         default: &run.default,
         request: serde_json::from_value(run.request.clone()).ok(),
         reported,
+        directed: run.directed,
         uid: run.uid,
         node: &run.node,
         owner: run.owner,

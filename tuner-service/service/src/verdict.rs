@@ -44,6 +44,8 @@ pub(crate) struct Facts<'a> {
     /// The user's request, if readable.
     pub(crate) request: Option<Request>,
     pub(crate) reported: Option<MergedRun>,
+    /// Its burst buffer has, or may have, directives of which no node knows.
+    pub(crate) directed: bool,
     /// Whose job it is, by the node that started it.
     pub(crate) uid: u32,
     /// That node.
@@ -189,9 +191,9 @@ fn failed(facts: &Facts<'_>, why: String, out_of_memory: bool) -> Verdict {
     let blamed = match facts.reported.as_ref().map(|run| &run.applied) {
         _ if nameless => None,
         Some(Applied::User { .. }) => None,
-        Some(Applied::Default) => Some(facts.default),
+        Some(Applied::Default) if !facts.directed => Some(facts.default),
         Some(Applied::Parametrization { parametrization }) => Some(parametrization),
-        Some(Applied::Incomplete { .. }) | None => Some(facts.launched),
+        Some(Applied::Incomplete { .. } | Applied::Default) | None => Some(facts.launched),
     };
     Verdict::NotCounted {
         why,
@@ -293,6 +295,10 @@ fn says_nothing(facts: &Facts<'_>) -> Option<String> {
 /// What was applied, or why the run does not count.
 fn had(facts: &Facts<'_>, applied: &Applied) -> Result<Parametrization, String> {
     match applied {
+        Applied::Default if facts.directed => Err(
+            "the directives of its burst buffer were completed, or the user's own, or unknown, and no node was told"
+                .to_owned(),
+        ),
         Applied::Default => Ok(facts.default.clone()),
         Applied::Parametrization { parametrization } => Ok(parametrization.clone()),
         Applied::User { variables } => Err(format!(
@@ -378,6 +384,7 @@ mod tests {
             default: &DEFAULT,
             request: Some("app=ocean".parse().unwrap()),
             reported,
+            directed: false,
             uid: 1000,
             node: "n1",
             owner: Some(1000),

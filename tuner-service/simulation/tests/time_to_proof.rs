@@ -17,11 +17,27 @@ use std::collections::BTreeMap;
 
 use application::Application;
 use figures::{Figures, Quantile, Share};
-use life::{Outcome, live};
+use io_autotune_engine::Settings;
+use life::{Outcome, Study, live};
 use surroundings::{WORLDS, World};
 
 /// Enough for a search and a proof of a large gain.
 const HORIZON: u32 = 130;
+
+/// All that the application has.
+const PARAMETERS: usize = 5;
+
+fn lived(application: &Application, at_once: usize, seed: u64) -> Outcome {
+    let study = Study {
+        application,
+        settings: &Settings::default(),
+        at_once,
+        hourly: 0.0,
+        others: false,
+        horizon: HORIZON,
+    };
+    live(&study, &quiet(), seed)
+}
 
 fn quiet() -> World {
     let named = |world: &World| world.name == "noise 5 %";
@@ -30,7 +46,7 @@ fn quiet() -> World {
 
 #[test]
 fn the_best_point_takes_the_gain_less_than_the_default() {
-    let application = Application::new(0.2).unwrap();
+    let application = Application::new(0.2, PARAMETERS).unwrap();
     let default = application.space.default();
     assert!(application.log_gain(&default).abs() < 1e-12);
     let mut best = default;
@@ -54,9 +70,9 @@ fn the_best_point_takes_the_gain_less_than_the_default() {
 
 #[test]
 fn a_large_gain_is_found_and_claimed_alone_or_beside_other_runs() {
-    let application = Application::new(0.5).unwrap();
+    let application = Application::new(0.5, PARAMETERS).unwrap();
     for at_once in [1, 8] {
-        let life = |seed| live(&application, &quiet(), at_once, HORIZON, seed);
+        let life = |seed| lived(&application, at_once, seed);
         let lives = [1, 2].map(life);
         for one in &lives {
             let (settled, faster) = (one.settled.unwrap(), one.faster.unwrap());
@@ -74,8 +90,8 @@ fn a_large_gain_is_found_and_claimed_alone_or_beside_other_runs() {
 
 #[test]
 fn where_nothing_is_to_win_nothing_is_lost_or_found() {
-    let application = Application::new(0.0).unwrap();
-    let one = live(&application, &quiet(), 1, HORIZON, 1);
+    let application = Application::new(0.0, PARAMETERS).unwrap();
+    let one = lived(&application, 1, 1);
     assert!(one.settled.is_some(), "{one:?}");
     assert!(
         one.found.abs() < 1e-12 && one.regret.abs() < 1e-12,

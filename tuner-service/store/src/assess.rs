@@ -54,6 +54,8 @@ pub struct EvidenceRow {
     pub run_id: i64,
     /// Microseconds since 1970.
     pub started: i64,
+    /// How the cluster's runs fared before its start, as a log; 0 if that is not known.
+    pub slowness: f64,
     /// The study's phase at the start.
     pub phase: Phase,
     /// The run's role in the phase.
@@ -232,7 +234,10 @@ async fn runs_after(
         r#"select r.id, (extract(epoch from r.started_at) * 1000000)::bigint as "started!", r.phase, r.role, r.nodes,
                   (r.suggestion->>'control_chance')::double precision as control_chance,
                   r.parametrization as "given: Json<io_autotune_model::Parametrization>", j.effect as "effect?", j.elapsed as "elapsed?",
-                  j.parametrization as "parametrization?: Json<io_autotune_model::Parametrization>"
+                  j.parametrization as "parametrization?: Json<io_autotune_model::Parametrization>",
+                  (select s.slowness from surroundings s
+                   where s.cluster = r.cluster and s.at <= r.started_at and s.at > r.started_at - interval '5 minutes'
+                   order by s.at desc limit 1) as slowness
            from runs r left join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
            where r.epoch_id = $1 and r.id > $2
              and r.id < coalesce((select min(flying.id) from runs flying
@@ -254,6 +259,7 @@ async fn runs_after(
             Ok(EvidenceRow {
                 run_id: row.id,
                 started: row.started,
+                slowness: row.slowness.unwrap_or(0.0),
                 phase: word(NAME, &row.phase)?,
                 role: word(NAME, &row.role)?,
                 control_chance: row.control_chance,

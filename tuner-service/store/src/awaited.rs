@@ -51,6 +51,8 @@ pub struct AwaitedRun {
     pub wait_status: Option<i32>,
     /// What was applied, as stored.
     pub applied: Option<Value>,
+    /// Its burst buffer has, or may have, directives other than the default's: a node cannot know.
+    pub directed: bool,
     /// What slurmd told the epilog, as stored.
     pub epilog: Option<Value>,
     /// Slurm's state, if known.
@@ -89,6 +91,9 @@ impl Store {
                       parametrization as "parametrization: Json<Parametrization>",
                       finished_at is not null as "reported!",
                       (listed_at is not null or outcome is not null) as "listed!",
+                      (jsonb_path_exists(delivery, '$.watch_directives[*]')
+                       and (directives is null or jsonb_path_exists(delivery, '$.directives[*]')
+                            or jsonb_path_exists(directives, '$.kept[*]'))) as "directed!",
                       (select max(o.uid) from outcomes o where o.run_id = runs.id) as owner,
                       (select max(o.node_list) from outcomes o where o.run_id = runs.id) as node_list,
                       extract(epoch from now() - started_at)::double precision as "age!",
@@ -131,6 +136,7 @@ impl Store {
                     elapsed: row.elapsed,
                     wait_status: row.wait_status,
                     applied: row.applied,
+                    directed: row.directed,
                     epilog: row.epilog,
                     outcome: row.outcome,
                     outcome_source: row

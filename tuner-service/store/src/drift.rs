@@ -97,7 +97,7 @@ async fn settled_runs(
            from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
            where r.epoch_id = $1 and r.phase = 'settled' and r.state = 'counted' and r.role in ('settled', 'control')
              and not (r.applied ->> 'kind' = 'default'
-                      and jsonb_path_exists(r.delivery - '{watch,read_back}'::text[], '$.*[*]'))
+                      and jsonb_path_exists(r.delivery - '{watch,watch_directives,read_back}'::text[], '$.*[*]'))
            order by r.id desc limit $2"#,
         epoch_id,
         most

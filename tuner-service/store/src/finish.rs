@@ -37,6 +37,8 @@ pub struct Finish<'a> {
     pub request: Value,
     /// The accelerator's space. Required unless the run exists.
     pub space: Option<&'a Space>,
+    /// How nothing is delivered, for a run without a start.
+    pub delivery: Value,
     /// Why there is no start, in one sentence.
     pub no_start: &'a str,
     /// The report as received.
@@ -265,7 +267,7 @@ impl Store {
             Json(state.space.default()) as _,
             finish.no_start,
             serde_json::json!({ "no_start": finish.no_start }),
-            serde_json::json!({ "files": [], "watch": [] }),
+            finish.delivery,
             start::nodes(finish.nodes),
             generation_number,
             finish.sluid.map(Sluid::as_str),

@@ -53,6 +53,8 @@ pub struct StartedRun {
     pub reason: String,
     /// How the parametrization is delivered.
     pub delivery: Value,
+    /// What became of its burst buffer's directives, as stored, if that was told.
+    pub directives: Option<Value>,
 }
 
 pub(crate) struct Latest {
@@ -89,7 +91,7 @@ pub(crate) async fn latest(
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
     let row = sqlx::query!(
         r#"select id, phase, role, parametrization as "parametrization: Json<Parametrization>", reason, delivery,
-                  generation,
+                  directives, generation,
                   uid <> $4
                   or case when sluid is not null and $10::text is not null then sluid <> $10 else
                       coalesce(
@@ -127,6 +129,7 @@ pub(crate) async fn latest(
                 parametrization: row.parametrization.0,
                 reason: row.reason,
                 delivery: row.delivery,
+                directives: row.directives,
             },
             generation_number: row.generation,
             is_anothers: row.is_anothers,

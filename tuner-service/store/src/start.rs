@@ -154,6 +154,7 @@ impl Store {
                 parametrization: decision.parametrization,
                 reason: decision.reason,
                 delivery: decision.delivery,
+                directives: None,
             }),
             None => self
                 .run_of(name, launch)

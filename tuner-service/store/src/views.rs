@@ -285,7 +285,7 @@ impl Store {
                from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
                where r.epoch_id = $1 and r.state = 'counted'
                  and r.role in ('baseline', 'control', 'observe', 'settled')
-                 and not (r.applied ->> 'kind' = 'default' and jsonb_path_exists(r.delivery - '{watch,read_back}'::text[], '$.*[*]'))
+                 and not (r.applied ->> 'kind' = 'default' and jsonb_path_exists(r.delivery - '{watch,watch_directives,read_back}'::text[], '$.*[*]'))
                order by r.id desc limit $2"#,
             epoch_id,
             limit

@@ -18,7 +18,7 @@ use io_autotune_search::math::Portable;
 use serde::{Deserialize, Serialize};
 
 use self::hours::{Hours, Timed};
-use self::labels::Labels;
+use self::labels::{Before, Labels};
 
 /// A run with a verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,9 @@ pub struct JudgedRun<'a> {
     pub ordinal: i64,
     /// Its start, microseconds since 1970.
     pub started: i64,
+    /// How other runs fared in the half hour before: the typical log of their elapsed over what was
+    /// expected of each; 0 if that is not known.
+    pub slowness: f64,
     /// The study's phase at its start.
     pub phase: Phase,
     /// Its role in it.
@@ -147,6 +150,11 @@ impl Evidence {
             nodes: f64::from(run.nodes),
         };
         let log = (!counts.cut_short).then(|| counts.elapsed.logarithm());
+        let before = Before {
+            started: run.started,
+            nodes: run.nodes,
+            slowness: run.slowness,
+        };
         let is_settled = run.role == Role::Settled;
         if matches!(run.role, Role::Settled | Role::BestKnown | Role::Pinned) {
             self.chosen = Some(Chosen {
@@ -164,11 +172,11 @@ impl Evidence {
         // Whatever was applied in the end: only the draw makes labels comparable.
         match run.control_chance.filter(|one| 0.0 < *one && *one < 1.0) {
             Some(chance) if is_settled || is_control => {
-                self.labels.enter(is_control, log, chance);
+                self.labels.enter(is_control, log, chance, before);
             }
             _ => match run.role {
-                Role::Settled => self.labels.observe(false, log),
-                Role::Baseline | Role::Control => self.labels.observe(true, log),
+                Role::Settled => self.labels.observe(false, log, before),
+                Role::Baseline | Role::Control => self.labels.observe(true, log, before),
                 _ => {}
             },
         }
@@ -191,7 +199,7 @@ impl Evidence {
                     "No control run was made near the runs of the chosen parametrization yet.";
                 gain::unknown(reason, self.hours.runs())
             },
-            |effect| gain::of(&effect),
+            |effect| gain::of(&effect, self.labels.explained()),
         );
         match self.former_claim(Some(&chosen.key)) {
             Some(former) if !own.verdict.is_resolved() => former,

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use io_autotune_protocol::{DeliveredSetting, SettingKind};
+use io_autotune_protocol::SettingKind;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
-use crate::files::read_limited;
+use crate::files::{check_owned, read_limited};
 use crate::limited;
 
 /// lctl is quick: it asks only this node's kernel.
@@ -25,13 +25,19 @@ pub(crate) enum Target {
     Block { device: String, name: String },
     /// By its full name.
     Lctl { name: String },
+    /// Of a FUSE file system, by its device number: in its connection, or its read-ahead.
+    Fuse { device: String, name: String },
+    /// A file that node.toml names.
+    File { name: String },
 }
 
 impl Target {
     pub(crate) fn label(&self) -> String {
         match self {
-            Self::Sysctl { name } | Self::Lctl { name } => name.clone(),
-            Self::Block { device, name } => format!("{device}/{name}"),
+            Self::Sysctl { name } | Self::Lctl { name } | Self::File { name } => name.clone(),
+            Self::Block { device, name } | Self::Fuse { device, name } => {
+                format!("{device}/{name}")
+            }
         }
     }
 }
@@ -40,8 +46,11 @@ impl Target {
 pub(crate) struct Kernel {
     proc_sys: PathBuf,
     sys: PathBuf,
+    proc: PathBuf,
     block_devices: Vec<String>,
+    fuse_mounts: Vec<PathBuf>,
     lctl: PathBuf,
+    files: Vec<(String, PathBuf)>,
 }
 
 impl Kernel {
@@ -49,18 +58,38 @@ impl Kernel {
         Self {
             proc_sys: settings.proc_sys.clone(),
             sys: settings.sys.clone(),
+            proc: settings.proc.clone(),
             block_devices: settings.block_devices.clone(),
+            fuse_mounts: settings.fuse_mounts.clone(),
             lctl: settings.lctl.clone(),
+            files: settings
+                .allow
+                .iter()
+                .filter(|allowed| allowed.kind == SettingKind::File)
+                .filter_map(|allowed| Some((allowed.name.clone(), allowed.path.clone()?)))
+                .collect(),
         }
     }
 
-    /// All block devices' queues in node.toml, or the Lustre parameters that match the pattern.
-    pub(crate) fn targets(&self, setting: &DeliveredSetting) -> io::Result<Vec<Target>> {
-        if !setting.kind.takes_name(&setting.name) {
-            return Err(refused(&setting.name, "is no name of a setting"));
+    /// All block devices' queues or FUSE file systems in node.toml, or the Lustre parameters that match
+    /// the pattern.
+    pub(crate) fn targets(&self, kind: SettingKind, name: &str) -> io::Result<Vec<Target>> {
+        if !kind.takes_name(name) {
+            return Err(refused(name, "is no name of a setting"));
         }
-        let name = setting.name.clone();
-        let found: Vec<Target> = match setting.kind {
+        let setting = name;
+        let name = name.to_owned();
+        let found: Vec<Target> = match kind {
+            SettingKind::File => vec![Target::File { name }],
+            SettingKind::Fuse => {
+                let devices = self.fuse_devices()?.into_iter();
+                devices
+                    .map(|device| Target::Fuse {
+                        device,
+                        name: name.clone(),
+                    })
+                    .collect()
+            }
             SettingKind::Sysctl => vec![Target::Sysctl { name }],
             SettingKind::Block => {
                 let devices = self.block_devices.iter();
@@ -85,7 +114,7 @@ impl Kernel {
             }
         };
         if found.is_empty() {
-            return Err(refused(&setting.name, "is nowhere on this node"));
+            return Err(refused(setting, "is nowhere on this node"));
         }
         Ok(found)
     }
@@ -135,10 +164,93 @@ impl Kernel {
                 }
                 (root, vec!["queue", name.as_str()])
             }
+            Target::Fuse { device, name } if name == "read_ahead_kb" => {
+                // A link of the kernel's, as /sys/block's are.
+                let root = fs::canonicalize(self.sys.join("class/bdi").join(plain(device)?))?;
+                let devices = fs::canonicalize(&self.sys)?.join("devices");
+                if !root.starts_with(&devices) {
+                    return Err(refused(device, "leads out of /sys/devices"));
+                }
+                (root, vec![name.as_str()])
+            }
+            Target::Fuse { device, name } => {
+                // The connection's name is the device's minor number.
+                let minor = device
+                    .split_once(':')
+                    .map_or(device.as_str(), |(_, minor)| minor);
+                let root = self.sys.join("fs/fuse/connections");
+                (root, vec![minor, name.as_str()])
+            }
+            Target::File { name } => {
+                let mut files = self.files.iter();
+                let path = files.find_map(|(known, path)| (known == name).then_some(path));
+                let path = path.ok_or_else(|| refused(name, "has no path in node.toml"))?;
+                check_owned(path).map_err(io::Error::other)?;
+                return Ok(Some(path.clone()));
+            }
             Target::Lctl { name } if is_lustre_name(name) => return Ok(None),
             Target::Lctl { name } => return Err(refused(name, "is no parameter of Lustre's")),
         };
         plain_file(root, &components).map(Some)
+    }
+
+    /// A target's file, to be opened once and for all. Lustre's parameters are files too, of which lctl
+    /// knows several places (`lctl-get_param(8)`).
+    pub(crate) fn file(&self, target: &Target) -> io::Result<PathBuf> {
+        if let Some(path) = self.path(target)? {
+            return Ok(path);
+        }
+        let label = target.label();
+        let parts = label.split_once('.').and_then(|(subsystem, rest)| {
+            let (device, name) = rest.rsplit_once('.')?;
+            Some([subsystem, device, name])
+        });
+        let parts = parts.ok_or_else(|| refused(&label, "is no parameter of a device's"))?;
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        self.lustre_file(&parts).ok_or_else(missing)
+    }
+
+    /// A file of Lustre's client, wherever this version has it.
+    pub(crate) fn lustre_file(&self, parts: &[&str]) -> Option<PathBuf> {
+        let mut places = self.lustre_places().into_iter();
+        places.find_map(|place| plain_file(place, parts).ok())
+    }
+
+    /// The devices of a subsystem of Lustre's client: the names of its directories.
+    pub(crate) fn lustre_devices(&self, subsystem: &str) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for place in self.lustre_places() {
+            let entries = fs::read_dir(place.join(subsystem)).into_iter().flatten();
+            let found = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+            names.extend(found);
+        }
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn lustre_places(&self) -> [PathBuf; 3] {
+        [
+            self.sys.join("fs/lustre"),
+            self.proc.join("fs/lustre"),
+            self.sys.join("kernel/debug/lustre"),
+        ]
+    }
+
+    /// The kernel's statistics of what a lever's device does.
+    pub(crate) fn below_sys(&self, path: &str) -> PathBuf {
+        self.sys.join(path)
+    }
+
+    pub(crate) fn below_proc(&self, path: &str) -> PathBuf {
+        self.proc.join(path)
+    }
+
+    /// The device numbers of the FUSE file systems that node.toml names, from the list of mounts: to
+    /// look at the file system itself may wait for its daemon.
+    fn fuse_devices(&self) -> io::Result<Vec<String>> {
+        let text = read_limited(&self.proc.join("self/mountinfo"))?;
+        Ok(fuse_devices(&text, &self.fuse_mounts))
     }
 
     fn lctl(&self, arguments: &[&str]) -> io::Result<String> {
@@ -153,6 +265,30 @@ impl Kernel {
                 ended.how
             )))
         }
+    }
+}
+
+/// Of mounts above one another the last one counts (proc_pid_mountinfo(5)).
+fn fuse_devices(mountinfo: &str, points: &[PathBuf]) -> Vec<String> {
+    let of = |point: &PathBuf| {
+        let mut found = mountinfo.lines().filter_map(|line| {
+            let (mount, system) = line.split_once(" - ")?;
+            let mut fields = mount.split(' ');
+            let (device, at) = (fields.nth(2)?, fields.nth(1)?);
+            let kind = system.split(' ').next()?;
+            let is_fuse = kind == "fuse" || kind.starts_with("fuse.");
+            (point.to_str() == Some(at)).then(|| is_fuse.then(|| device.to_owned()))
+        });
+        found.next_back().flatten()
+    };
+    points.iter().filter_map(of).collect()
+}
+
+fn plain(device: &str) -> io::Result<&str> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match device.split_once(':') {
+        Some((major, minor)) if is_number(major) && is_number(minor) => Ok(device),
+        _ => Err(refused(device, "is no number of a device")),
     }
 }
 
@@ -225,8 +361,11 @@ pub(crate) fn stand_in(root: &std::path::Path) -> Kernel {
     Kernel {
         proc_sys: root.join("proc_sys"),
         sys: root.join("sys"),
+        proc: root.join("proc"),
         block_devices: vec!["loop9".into()],
+        fuse_mounts: vec!["/bb".into()],
         lctl: "/nonexistent/lctl".into(),
+        files: vec![("lever".into(), root.join("lever"))],
     }
 }
 
@@ -247,12 +386,7 @@ mod tests {
         let target = sysctl("vm.dirty_ratio");
         kernel.write(&target, "7").unwrap();
         assert_eq!(kernel.read(&target).unwrap(), "7");
-        let setting = DeliveredSetting {
-            kind: SettingKind::Block,
-            name: "scheduler".into(),
-            value: "none".into(),
-        };
-        let [target] = &kernel.targets(&setting).unwrap()[..] else {
+        let [target] = &kernel.targets(SettingKind::Block, "scheduler").unwrap()[..] else {
             panic!("one device")
         };
         assert_eq!(target.label(), "loop9/scheduler");
@@ -297,6 +431,75 @@ mod tests {
     }
 
     #[test]
+    fn fuse_settings_are_found_by_the_mounts_device() {
+        let mounts = "30 24 0:27 / /sys/fs/pstore rw - pstore pstore rw\n\
+            40 24 0:47 / /bb rw,nosuid shared:1 - fuse.bb bb rw,user_id=0\n\
+            41 24 0:48 / /other rw - fuse x rw\n";
+        let points = ["/bb".into(), "/nowhere".into()];
+        assert_eq!(fuse_devices(mounts, &points), ["0:47"]);
+        let over = format!("{mounts}42 40 8:1 / /bb rw - ext4 /dev/sda1 rw\n");
+        assert!(
+            fuse_devices(&over, &points).is_empty(),
+            "another one is above it"
+        );
+        let root = tempfile::tempdir().unwrap();
+        let kernel = stand_in(root.path());
+        let connection = root.path().join("sys/fs/fuse/connections/47");
+        let bdi = root.path().join("sys/devices/virtual/bdi/0:47");
+        for directory in [&connection, &bdi, &root.path().join("proc/self")] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        fs::create_dir_all(root.path().join("sys/class/bdi")).unwrap();
+        let link = root.path().join("sys/class/bdi/0:47");
+        symlink("../../devices/virtual/bdi/0:47", link).unwrap();
+        fs::write(root.path().join("proc/self/mountinfo"), mounts).unwrap();
+        for (file, value) in [
+            (connection.join("max_background"), "12\n"),
+            (bdi.join("read_ahead_kb"), "128\n"),
+        ] {
+            fs::write(&file, value).unwrap();
+            let name = file.file_name().unwrap().to_str().unwrap();
+            let [target] = &kernel.targets(SettingKind::Fuse, name).unwrap()[..] else {
+                panic!("one file system")
+            };
+            assert_eq!(kernel.read(target).unwrap(), value.trim());
+            kernel.write(target, "64").unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), "64\n");
+            assert_eq!(
+                kernel.file(target).unwrap(),
+                fs::canonicalize(&file).unwrap()
+            );
+        }
+        for device in ["0:48", "../47", "0:../..", "47"] {
+            let device = device.to_owned();
+            let name = "read_ahead_kb".to_owned();
+            assert!(kernel.read(&Target::Fuse { device, name }).is_err());
+        }
+    }
+
+    #[test]
+    fn a_file_that_node_toml_names_is_roots_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let kernel = stand_in(root.path());
+        let path = root.path().join("lever");
+        let target = Target::File {
+            name: "lever".into(),
+        };
+        assert!(kernel.read(&target).is_err(), "there is none");
+        fs::write(&path, "8\n").unwrap();
+        assert_eq!(kernel.read(&target).unwrap(), "8");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(kernel.write(&target, "9").is_err(), "others write it");
+        fs::remove_file(&path).unwrap();
+        symlink("/etc/hostname", &path).unwrap();
+        assert!(kernel.read(&target).is_err(), "a link");
+        let other = Target::File {
+            name: "other".into(),
+        };
+        assert!(kernel.read(&other).is_err());
+    }
+
+    #[test]
     fn lustre_is_reached_by_lctl() {
         let root = tempfile::tempdir().unwrap();
         let program = root.path().join("lctl");
@@ -318,15 +521,20 @@ mod tests {
             lctl: program,
             ..stand_in(root.path())
         };
-        let setting = DeliveredSetting {
-            kind: SettingKind::Lctl,
-            name: "osc.*.max_dirty_mb".into(),
-            value: "64".into(),
-        };
-        let targets = kernel.targets(&setting).unwrap();
+        let targets = kernel
+            .targets(SettingKind::Lctl, "osc.*.max_dirty_mb")
+            .unwrap();
         assert_eq!(targets.len(), 2, "{targets:?}");
         kernel.write(&targets[1], "64").unwrap();
         assert_eq!(kernel.read(&targets[0]).unwrap(), "2000");
         assert_eq!(kernel.read(&targets[1]).unwrap(), "64");
+        // Where an agent finds the same: in sysfs, or where 2.10 still had it.
+        assert!(kernel.file(&targets[0]).is_err());
+        let older = root.path().join("proc/fs/lustre/osc/l-OST0000-osc-ff");
+        fs::create_dir_all(&older).unwrap();
+        fs::write(older.join("max_dirty_mb"), "2000\n").unwrap();
+        let found = kernel.file(&targets[0]).unwrap();
+        assert_eq!(found, older.join("max_dirty_mb"));
+        assert_eq!(kernel.lustre_devices("osc"), ["l-OST0000-osc-ff"]);
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Running;
 use super::kernel::Target;
+use super::online::Agent;
 use crate::files::{
     DirectoryError, check_directory, ensure_directory, ensure_top_directory, read_own, replace,
 };
@@ -23,6 +24,9 @@ pub(crate) struct Saved {
     pub(crate) values: Vec<Value>,
     #[serde(default)]
     pub(crate) command: Option<Running>,
+    /// What moves settings while the job runs.
+    #[serde(default)]
+    pub(crate) agent: Option<Agent>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,6 +214,7 @@ mod tests {
             boot_id: "boot".into(),
             values: Vec::new(),
             command: None,
+            agent: None,
         };
         saved.write(7, &nothing).unwrap();
         assert_eq!(saved.jobs().unwrap(), [7]);

@@ -7,7 +7,6 @@
 //! `STATUS LENGTH SIGNATURE` (`-` without one), then so many bytes of body; or why there is none,
 //! after `!` if nobody there speaks HTTP to its end, after `?` if it is no answer to be taken.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,14 +14,12 @@ use std::process::{Child, Command, Stdio};
 
 use bytes::Bytes;
 use http::StatusCode;
-use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::unistd::{Gid, Uid, geteuid, setgroups, setresgid, setresuid};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, SeccompRule};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
 use super::{ANSWER_LIMIT, Reply};
+use crate::confined::confine;
 use crate::shown::shown;
 use crate::signature::ANSWER_HEADER;
 
@@ -36,8 +33,6 @@ const HEADERS: usize = 32;
 const LINE_LIMIT: usize = HEAD_LIMIT;
 /// A reader that everybody has forgotten ends then, in seconds: far above any deadline.
 const LIFE: u32 = 300;
-/// The kernel's overflow uid and gid, which is nobody everywhere.
-const NOBODY: u32 = 65534;
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -164,7 +159,7 @@ pub fn read_answer() -> io::Result<()> {
         File::from(connection),
         File::from(io::stdout().as_fd().try_clone_to_owned()?),
     );
-    confine();
+    confine(Some(LIFE), &[]);
     let told = match answer(&mut connection, &mut received) {
         Ok(Answer {
             status,
@@ -188,45 +183,6 @@ pub fn read_answer() -> io::Result<()> {
     // Nothing is closed: that is no longer allowed.
     std::mem::forget((connection, result));
     told
-}
-
-/// From here on this process is worth nothing to whoever takes it over. What the kernel does not
-/// have, or the surroundings do not allow, is left out.
-fn confine() {
-    nix::unistd::alarm::set(LIFE);
-    if geteuid().is_root() {
-        let _ = setgroups(&[]);
-        let (gid, uid) = (Gid::from_raw(NOBODY), Uid::from_raw(NOBODY));
-        let _ = setresgid(gid, gid, gid);
-        let _ = setresuid(uid, uid, uid);
-    }
-    if let Some(filter) = filter() {
-        let _ = seccompiler::apply_filter(&filter);
-    }
-}
-
-/// `None` on a processor that the library does not know.
-fn filter() -> Option<BpfProgram> {
-    let any = [
-        libc::SYS_read,
-        libc::SYS_write,
-        libc::SYS_ppoll,
-        libc::SYS_exit_group,
-        libc::SYS_exit,
-        libc::SYS_restart_syscall,
-        libc::SYS_rt_sigreturn,
-        // How a Rust program ends.
-        libc::SYS_sigaltstack,
-        libc::SYS_munmap,
-    ];
-    let rules: BTreeMap<i64, Vec<SeccompRule>> = any.map(|call| (call, Vec::new())).into();
-    let filter = SeccompFilter::new(
-        rules,
-        SeccompAction::KillProcess,
-        SeccompAction::Allow,
-        std::env::consts::ARCH.try_into().ok()?,
-    );
-    filter.ok()?.try_into().ok()
 }
 
 #[derive(Debug, PartialEq)]

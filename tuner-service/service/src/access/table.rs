@@ -18,17 +18,20 @@ pub(crate) enum Role {
     Node,
     /// `collectors`: delivers how jobs ended.
     Collector,
+    /// `burst_buffers`: SlurmUser, who completes burst buffers' directives before nodes are asked.
+    BurstBuffer,
 }
 
 impl Role {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::User,
         Self::ReportReader,
         Self::Operator,
         Self::Admin,
         Self::Node,
         Self::Collector,
+        Self::BurstBuffer,
     ];
 }
 
@@ -42,7 +45,7 @@ pub(crate) enum Grant {
 }
 
 use Grant::{All, Own};
-use Role::{Admin, Collector, Node, Operator, ReportReader, User};
+use Role::{Admin, BurstBuffer, Collector, Node, Operator, ReportReader, User};
 
 /// An endpoint that asks for a credential.
 #[derive(Debug)]
@@ -76,16 +79,18 @@ const READ: &[(Role, Grant)] = &[(User, Own), (Operator, All), (Admin, All)];
 /// To change: one's own, or everyone's.
 const CHANGE: &[(Role, Grant)] = &[(User, Own), (Admin, All)];
 const NODE: &[(Role, Grant)] = &[(Node, All)];
+const BEFORE_NODES: &[(Role, Grant)] = &[(Node, All), (BurstBuffer, All)];
 
 const NOBODY: &str = "";
 const NODES: &str = "only root of a node starts and finishes runs";
+const DIRECTIVES: &str = "only the burst buffer's account completes directives: [access] burst_buffers of service.toml names it";
 const COLLECTORS: &str =
     "only a collector delivers outcomes: [access] collectors of service.toml names its account";
 const REPORT: &str = "the report is about everyone's jobs: [access] report_uids and report_groups of service.toml name who may read it";
 const DOCTOR: &str = "only admins and operators ask what the service says of itself: [access] of service.toml names them";
 
 /// The table.
-pub(crate) static ENDPOINTS: [Endpoint; 25] = [
+pub(crate) static ENDPOINTS: [Endpoint; 26] = [
     endpoint(Method::GET, "/v1/accelerators", SITE, NOBODY),
     endpoint(Method::GET, "/v1/accelerators/{name}", SITE, NOBODY),
     endpoint(Method::GET, "/v1/applications/rules", SITE, NOBODY),
@@ -122,7 +127,13 @@ pub(crate) static ENDPOINTS: [Endpoint; 25] = [
         &[(ReportReader, All), (Operator, All), (Admin, All)],
         REPORT,
     ),
-    endpoint(Method::POST, "/v1/runs/start", NODE, NODES),
+    endpoint(Method::POST, "/v1/runs/start", BEFORE_NODES, NODES),
+    endpoint(
+        Method::POST,
+        "/v1/runs/directives",
+        BEFORE_NODES,
+        DIRECTIVES,
+    ),
     endpoint(Method::POST, "/v1/runs/finish", NODE, NODES),
     endpoint(Method::POST, "/v1/runs/over", NODE, NODES),
     endpoint(

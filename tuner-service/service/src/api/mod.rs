@@ -41,6 +41,7 @@ use crate::decide::Snapshot;
 use crate::door::Door;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
+use crate::metrics::{self, Metrics};
 use crate::quota::Quotas;
 use crate::slurm::Sources;
 use crate::slurm::hooks::Hooks;
@@ -78,6 +79,7 @@ pub(crate) struct Service {
     pub(crate) stuck_after: Duration,
     pub(crate) admissions: Arc<Admissions<Snapshot>>,
     pub(crate) launches: Arc<Launches<StartAnswer>>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Service {
@@ -120,6 +122,7 @@ impl Service {
         runs::start,
         runs::finish,
         runs::over,
+        runs::directives,
         runs::history,
         runs::explain,
         runs::replay,
@@ -174,6 +177,10 @@ pub(crate) fn router(service: Service) -> Router {
         ));
     open.merge(signed)
         .layer(TraceLayer::new_for_http())
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&service.metrics),
+            metrics::counted,
+        ))
         .with_state(service)
 }
 
@@ -202,6 +209,7 @@ fn users_routes() -> Router<Arc<Service>> {
         .route("/v1/runs", get(runs::history))
         .route("/v1/runs/{job_id}", get(runs::explain))
         .route("/v1/runs/{job_id}/replay", get(runs::replay))
+        .route("/v1/runs/directives", post(runs::directives))
         .route("/v1/outcomes", post(outcomes::store))
         .route("/v1/doctor", get(doctor::doctor))
         .route("/v1/report/{file}", get(report::file))

@@ -11,8 +11,9 @@ use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::History;
 use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::{
-    ErrorBody, FinishAnswer, FinishRequest, Job, OverAnswer, OverRequest, Replay, Request,
-    RunDetail, RunState, RunSummary, StartAnswer, StartRequest,
+    Delivery, DirectivesAnswer, DirectivesRequest, ErrorBody, FinishAnswer, FinishRequest, Job,
+    OnlineRecord, OverAnswer, OverRequest, RUNS_PAGE, Replay, Request, RunDetail, RunState,
+    RunSummary, StartAnswer, StartRequest, is_directive_name,
 };
 use io_autotune_store::{
     Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
@@ -53,11 +54,21 @@ pub(super) async fn start(
         limit_seconds,
         started_at,
     }) = body?;
-    is_there(&service, caller, &job.node)?;
+    // slurmctld's host speaks for no node: it asks before the job's nodes do.
+    let before_nodes = !caller.is_root();
+    if !before_nodes {
+        is_there(&service, caller, &job.node)?;
+    }
     request.validate()?;
     validate(&job)?;
     let request = service.resolved(request);
     let accelerator = service.accelerator(request.accelerator.as_deref())?;
+    if before_nodes && !accelerator.delivers_directives() {
+        return Err(ApiError::forbidden(&format!(
+            "accelerator {} delivers no directives: the burst buffer's account starts no run of it",
+            accelerator.name
+        )));
+    }
     let key = job_key(&job);
     let study = study_key(&job, &request, &accelerator.name);
     let new = NewRun {
@@ -88,9 +99,11 @@ pub(super) async fn start(
             run_id = started.run_id, cluster = job.cluster, job_id = job.job_id,
             restart_count = job.restart_count, phase = %started.phase, role = %started.role, "run started"
         );
+        service.metrics.count_start(&started);
         answer(started)
     };
-    let answer = if job.nodes > 1 {
+    // What became of directives is told between its question and the nodes'.
+    let answer = if job.nodes > 1 && !before_nodes {
         service
             .launches
             .answer((key.clone(), job.sluid.clone()), ask)
@@ -158,7 +171,49 @@ fn answer(started: StartedRun) -> Result<StartAnswer, ApiError> {
         parametrization: started.parametrization,
         reason: started.reason,
         delivery: summary::stored(started.delivery)?,
+        directives: started.directives.map(summary::stored).transpose()?,
     })
+}
+
+/// Stores what became of the directives of a job's burst buffer. The job's prologs, which Slurm
+/// runs afterwards, are told with the start's answer.
+#[utoipa::path(post, path = "/v1/runs/directives", request_body = DirectivesRequest, responses(
+    (status = 200, body = DirectivesAnswer, description = "It is stored durably"),
+    (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn directives(
+    State(service): State<Arc<Service>>,
+    body: Result<Json<DirectivesRequest>, JsonRejection>,
+) -> Result<Json<DirectivesAnswer>, ApiError> {
+    let Json(request) = body?;
+    let DirectivesRequest {
+        cluster,
+        job_id,
+        restart_count,
+        run_id,
+        directives,
+    } = request;
+    plain_name("cluster", &cluster)?;
+    let kept = &directives.kept;
+    if kept.len() > DirectivesRequest::MOST || !kept.iter().all(|name| is_directive_name(name)) {
+        return Err(ApiError::bad_request(format!(
+            "directives.kept has {} names: at most {} are taken, of letters, digits, '-' and '_'",
+            kept.len(),
+            DirectivesRequest::MOST
+        )));
+    }
+    let key = JobKey {
+        cluster,
+        job_id,
+        restart_count,
+    };
+    let body = as_json(&directives)?;
+    if !retried(|| service.store.record_directives(&key, run_id, &body)).await? {
+        return Err(ApiError::not_found(&format!(
+            "run {run_id} in flight of a job {job_id} that was not reported"
+        )));
+    }
+    tracing::info!(run_id, job_id, restart_count, kept = ?directives.kept, "directives completed");
+    Ok(Json(DirectivesAnswer { run_id }))
 }
 
 /// Stores a node's report of how a job went. It applies once, however often it arrives.
@@ -204,17 +259,26 @@ pub(super) async fn finish(
         study: &study,
         request: as_json(&finish.request)?,
         space: None,
+        delivery: serde_json::Value::Null,
         no_start: &no_start,
         report: as_json(&finish)?,
     };
     // Only a new run needs the space. A known one's accelerator may have left the catalogue.
-    let space = match service.accelerator(accelerator) {
-        Ok(accelerator) => Some(accelerator.space.clone()),
+    let accelerator = match service.accelerator(accelerator) {
+        Ok(accelerator) => Some(accelerator),
         Err(_) if retried(|| service.store.has_run(&reported)).await? => None,
         Err(refusal) => return Err(refusal),
     };
     let reported = Finish {
-        space: space.as_ref(),
+        space: accelerator.as_ref().map(|accelerator| &accelerator.space),
+        // Of the user's own directives nobody knows.
+        delivery: as_json(&Delivery {
+            watch: Vec::new(),
+            ..accelerator
+                .as_ref()
+                .map(|accelerator| accelerator.render_nothing())
+                .unwrap_or_default()
+        })?,
         ..reported
     };
     let finished = retried(|| {
@@ -282,12 +346,9 @@ pub(super) struct HistoryQuery {
     until: Option<Timestamp>,
     /// Only those before this run, the first one of the page that is known.
     before: Option<i64>,
-    /// The newest so many (100 unless said, 500 at the most).
+    /// The newest so many (100 unless said, and at the most).
     limit: Option<u32>,
 }
-
-/// Runs of a page.
-const PAGE: u32 = 500;
 
 /// The caller's runs, or every user's for an admin, the newest page of them; oldest first.
 #[utoipa::path(get, path = "/v1/runs", params(HistoryQuery), responses((status = 200, body = Vec<RunSummary>)))]
@@ -312,7 +373,7 @@ pub(super) async fn history(
         until: query.until,
         before: query.before,
         in_full: false,
-        limit: i64::from(query.limit.unwrap_or(100).min(PAGE)),
+        limit: i64::from(query.limit.unwrap_or(RUNS_PAGE).min(RUNS_PAGE)),
     };
     let rows = service.store.runs(&filter).await?;
     Ok(Json(summary::runs(&service, rows, reader, of_few).await?))
@@ -479,7 +540,34 @@ fn validate_report(finish: &FinishRequest) -> Result<(), ApiError> {
             }
         }
     }
+    if let Some(online) = &finish.online {
+        validate_online(online)?;
+    }
     validate_measures(&finish.measures)
+}
+
+fn validate_online(online: &OnlineRecord) -> Result<(), ApiError> {
+    for name in &online.levers {
+        plain_name("the name of a lever", name)?;
+    }
+    let levers = online.levers.len();
+    let is_whole = levers <= OnlineRecord::LEVERS
+        && online.entries.len() <= OnlineRecord::ENTRIES
+        && online.began.len() == levers
+        && online
+            .entries
+            .iter()
+            .all(|entry| entry.values.len() == levers);
+    if is_whole {
+        Ok(())
+    } else {
+        Err(ApiError::bad_request(format!(
+            "online has {levers} levers and {} entries: there must be at most {} and {}, and a value of each lever in each entry",
+            online.entries.len(),
+            OnlineRecord::LEVERS,
+            OnlineRecord::ENTRIES
+        )))
+    }
 }
 
 const MOST_MEASURES: usize = 64;
@@ -646,6 +734,7 @@ mod tests {
             }
         }
         let _ = serde_json::from_slice::<PreviewRequest>(input);
+        let _ = serde_json::from_slice::<DirectivesRequest>(input);
         let _ = serde_json::from_slice::<PinRequest>(input);
         let _ = serde_json::from_slice::<WhyRequest>(input);
         if let Err(error) = serde_json::from_slice::<StartRequest>(input) {

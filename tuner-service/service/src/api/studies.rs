@@ -8,7 +8,7 @@ use axum::{Extension, Json};
 use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::{Epoch, Parametrization};
 use io_autotune_protocol::{
-    ErrorBody, PinRequest, StudyDetail, StudySummary, WhyRequest, is_deceptive,
+    ErrorBody, PinRequest, STUDIES_PAGE, StudyDetail, StudySummary, WhyRequest, is_deceptive,
 };
 use io_autotune_store::{Audit, StudyFilter, StudyKey, StudyRow};
 use jiff::Timestamp;
@@ -36,12 +36,9 @@ pub(super) struct StudyQuery {
     uid: Option<u32>,
     /// The page behind this study, the last one of the page before.
     after: Option<i64>,
-    /// So many (100 unless said, and at the most).
+    /// So many (25 unless said, and at the most).
     limit: Option<u32>,
 }
-
-/// Studies of a page: each takes some milliseconds.
-const PAGE: u32 = 100;
 
 /// The caller's studies, or every user's for an admin, a page of them. A page that is not full is
 /// the last one.
@@ -61,7 +58,7 @@ pub(super) async fn list(
         application: query.app,
         accelerator: query.accelerator.as_deref().map(canonical_name),
         after: query.after,
-        limit: Some(query.limit.unwrap_or(PAGE).min(PAGE).into()),
+        limit: Some(query.limit.unwrap_or(STUDIES_PAGE).min(STUDIES_PAGE).into()),
     };
     Ok(Json(summary::studies(&service, &filter).await?))
 }

@@ -89,6 +89,7 @@ impl<'a> Study<'a> {
         self.evidence.record(&JudgedRun {
             ordinal: self.ordinal,
             started: (self.ordinal as f64 * GAP * 3.6e9) as i64,
+            slowness: 0.0,
             phase,
             role,
             control_chance,

@@ -1,4 +1,4 @@
-//! Measures tuning inside a job on simulated paths: prints docs/measurements/online.md, `make
+//! Measures tuning inside a job on simulated paths: prints most of docs/measurements/online.md, `make
 //! online-report`. `--runs` and `--seed` alone decide the figures.
 
 mod path;
@@ -251,10 +251,10 @@ fn ratio(logs: &[f64]) -> String {
 }
 
 const INTRODUCTION: &str = r#"
-# Tuning inside a job, simulated
+# Tuning inside a job, measured
 
-Written by `make online-report`; do not edit. No agent moves levers in jobs yet: these are the
-policies (`tuner-service/online`) on **simulated** I/O paths
+Written by `make online-report`; do not edit. [The last table](#a-real-device) is of a real device.
+All others are the policies (`tuner-service/online`) on **simulated** I/O paths
 (`tuner-service/simulation/examples/online/path.rs`), whose numbers are made so that knees are where
 such paths have them. They say how the policies compare, not what a file system would gain.
 

@@ -22,18 +22,22 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// One whose best point takes this share less than the default.
-    pub(crate) fn new(gain: f64) -> Result<Self, serde_json::Error> {
-        let space = serde_json::from_value(json!([
+    /// One whose best point takes this share less than the default. Of its parameters, the most
+    /// important first, so many are tuned.
+    pub(crate) fn new(gain: f64, parameters: usize) -> Result<Self, serde_json::Error> {
+        let mut all = json!([
             { "name": "stripes", "kind": "ordered", "values": [1, 2, 4, 8, 16, 32], "default": 4 },
             { "name": "writers", "kind": "integer", "min": 1, "max": 8, "default": 1 },
             { "name": "buffering", "kind": "categories", "values": WORDS, "default": "automatic" },
             { "name": "collective", "kind": "categories", "values": WORDS, "default": "automatic" },
             { "name": "read_ahead", "kind": "ordered", "values": [64, 128, 256, 512, 1024, 2048],
               "default": 128 },
-        ]))?;
+        ]);
+        if let Some(all) = all.as_array_mut() {
+            all.truncate(parameters);
+        }
         Ok(Application {
-            space,
+            space: serde_json::from_value(all)?,
             most: -(-gain).ln_1p(),
         })
     }
@@ -47,7 +51,12 @@ impl Application {
     pub(crate) fn log_gain(&self, parametrization: &Parametrization) -> f64 {
         let number = |name: &str| match parametrization.0.get(name) {
             Some(Value::Integer(number)) => *number,
-            _ => 0,
+            // What is not tuned has its default.
+            _ => match name {
+                "stripes" => 4,
+                "writers" => 1,
+                _ => 128,
+            },
         };
         let doubled = |name: &str, first: i64| (number(name) / first).max(1).ilog2() as usize;
         let word = |name: &str| {

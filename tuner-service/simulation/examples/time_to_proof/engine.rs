@@ -39,7 +39,7 @@ pub(crate) fn suggest(
 /// A judged run as the evidence takes it; it was given what it has.
 pub(crate) fn judged<'a>(
     ordinal: i64,
-    started: i64,
+    (started, slowness): (i64, f64),
     given: &Given,
     [key, default]: [&'a str; 2],
     elapsed: f64,
@@ -47,6 +47,7 @@ pub(crate) fn judged<'a>(
     JudgedRun {
         ordinal,
         started,
+        slowness,
         phase: given.phase,
         role: given.role,
         control_chance: given.control_chance,

@@ -36,7 +36,7 @@ pub(crate) fn suggest(
 /// A judged run as the evidence takes it; it was given what it has.
 pub(crate) fn judged<'a>(
     ordinal: i64,
-    started: i64,
+    (started, _): (i64, f64),
     given: &Given,
     [key, default]: [&'a str; 2],
     elapsed: f64,

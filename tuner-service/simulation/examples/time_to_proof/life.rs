@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::application::Application;
 use crate::engine;
-use crate::surroundings::{GAP, Surroundings, World};
+use crate::surroundings::{GAP, Surroundings, World, normal};
 
 /// What came of a life.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,6 +46,8 @@ pub(crate) struct Given {
 struct Run {
     ordinal: i64,
     started: f64,
+    /// How other runs fared before.
+    slowness: f64,
     ends: f64,
     elapsed: f64,
     given: Given,
@@ -66,18 +68,33 @@ struct Life<'a> {
     outcome: Outcome,
 }
 
-/// A life of `horizon` runs, `at_once` of them in flight.
-pub(crate) fn live(
-    application: &Application,
-    world: &World,
-    at_once: usize,
-    horizon: u32,
-    seed: u64,
-) -> Outcome {
-    let settings = Settings::default();
+/// What lives.
+pub(crate) struct Study<'a> {
+    pub(crate) application: &'a Application,
+    pub(crate) settings: &'a Settings,
+    /// Its runs in flight.
+    pub(crate) at_once: usize,
+    /// Noise that all runs of an hour share.
+    pub(crate) hourly: f64,
+    /// Whether the site's other runs show how busy it is.
+    pub(crate) others: bool,
+    /// The runs of its life.
+    pub(crate) horizon: u32,
+}
+
+/// A study's life.
+pub(crate) fn live(study: &Study<'_>, world: &World, seed: u64) -> Outcome {
+    let Study {
+        application,
+        settings,
+        at_once,
+        hourly,
+        others,
+        horizon,
+    } = *study;
     let mut life = Life {
         application,
-        settings: &settings,
+        settings,
         history: History::default(),
         in_flight: VecDeque::new(),
         judged: Vec::new(),
@@ -102,7 +119,16 @@ pub(crate) fn live(
             life.outcome.settled.get_or_insert(number);
         }
         let is_default = given.parametrization == application.space.default();
-        let level = surroundings.next(&mut rng) + world.noise(is_default, &mut rng);
+        let mut surrounding = surroundings.next(&mut rng);
+        if hourly > 0.0 {
+            surrounding += hourly * normal(&mut rng);
+        }
+        let level = surrounding + world.noise(is_default, &mut rng);
+        let slowness = if others {
+            slowness(surrounding, world.noise, &mut rng)
+        } else {
+            0.0
+        };
         let elapsed = application.seconds(&given.parametrization) * level.exp();
         // As long as it takes to have so many in flight, more or less: slow ones are stragglers.
         let hours = GAP * (at_once as f64 - 0.5) * elapsed
@@ -110,6 +136,7 @@ pub(crate) fn live(
         life.in_flight.push_back(Run {
             ordinal: i64::from(number) + 1,
             started: hour,
+            slowness,
             ends: hour + hours,
             elapsed,
             given,
@@ -254,6 +281,13 @@ impl Life<'_> {
     }
 }
 
+/// How other runs fared, whose noise is as large, shrunk as the store does: what may explain noise.
+fn slowness(surrounding: f64, noise: f64, rng: &mut ChaCha8Rng) -> f64 {
+    const RUNS: f64 = 6.0;
+    let seen = surrounding + noise / RUNS.sqrt() * normal(rng);
+    seen * RUNS / (RUNS + 3.0)
+}
+
 fn record(evidence: &mut Evidence, run: &Run, application: &Application) {
     let given = &run.given.parametrization;
     let key = given.key();
@@ -262,7 +296,7 @@ fn record(evidence: &mut Evidence, run: &Run, application: &Application) {
     let keys = [key.as_str(), default.as_str()];
     evidence.record(&engine::judged(
         run.ordinal,
-        started,
+        (started, run.slowness),
         &run.given,
         keys,
         run.elapsed,

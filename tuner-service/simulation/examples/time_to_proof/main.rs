@@ -3,7 +3,8 @@
 //!
 //! Prints the figures of its own engine, a line of JSON for each cell. `--page FILE..` makes
 //! docs/measurements/time-to-proof.md of such lines. `--studies` and `--seed` alone decide the
-//! figures; `--cell` selects cells by name.
+//! page's figures. To look at one lever alone, `--cell` selects cells by name, `--settings JSON`
+//! changes `[study]`, `--runs` shortens lives, and `--parameters N` tunes the N most important alone.
 
 mod application;
 mod engine;
@@ -13,14 +14,16 @@ mod page;
 #[path = "../guarantees/surroundings.rs"]
 mod surroundings;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use application::Application;
 use figures::Figures;
-use life::{Outcome, live};
-use surroundings::{WORLDS, World};
+use io_autotune_engine::Settings;
+use life::{Outcome, Study, live};
+use surroundings::{WORLDS, What, World};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -28,7 +31,9 @@ type Failure = Box<dyn std::error::Error>;
 const HORIZON: u32 = 600;
 /// In the names of cells.
 const NO_GAIN: &str = "no gain";
-const USAGE: &str = "time_to_proof [--studies N] [--seed N] [--cell NAME] | --page FILE..";
+const USAGE: &str =
+    "time_to_proof [--studies N] [--seed N] [--cell NAME] [--settings JSON] [--runs N]
+                     [--parameters N] | --page FILE..";
 
 /// A world, and what there is to win in it.
 struct Cell {
@@ -36,10 +41,15 @@ struct Cell {
     world: World,
     gain: f64,
     at_once: usize,
+    /// Noise that all runs of an hour share.
+    hourly: f64,
+    /// Whether the site's other runs show how busy it is.
+    others: bool,
 }
 
 fn main() -> Result<(), Failure> {
     let (mut studies, mut seed, mut only) = (60, 1, String::new());
+    let (mut settings, mut runs, mut parameters) = (Settings::default(), HORIZON, usize::MAX);
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let mut value = || arguments.next().ok_or(USAGE);
@@ -47,6 +57,9 @@ fn main() -> Result<(), Failure> {
             "--studies" => studies = value()?.parse()?,
             "--seed" => seed = value()?.parse()?,
             "--cell" => only = value()?,
+            "--parameters" => parameters = value()?.parse()?,
+            "--runs" => runs = value()?.parse()?,
+            "--settings" => settings = serde_json::from_str(&value()?)?,
             "--page" => {
                 let files: Vec<String> = arguments.collect();
                 return page::print(&mut std::io::stdout().lock(), &files);
@@ -58,7 +71,16 @@ fn main() -> Result<(), Failure> {
     let cells = (0_u64..).zip(cells());
     for (place, cell) in cells.filter(|(_, cell)| cell.name.contains(&only)) {
         // Of equal seeds for each engine: they meet the same noise as long as they choose alike.
-        let (outcomes, seconds) = measure(&cell, studies, seed + 1_000_000 * place)?;
+        let application = Application::new(cell.gain, parameters)?;
+        let study = Study {
+            application: &application,
+            settings: &settings,
+            at_once: cell.at_once,
+            hourly: cell.hourly,
+            others: cell.others,
+            horizon: runs,
+        };
+        let (outcomes, seconds) = measure(&study, &cell.world, studies, seed + 1_000_000 * place);
         let figures = Figures::of(engine::NAME, &cell.name, seed, &outcomes, seconds);
         writeln!(out, "{}", serde_json::to_string(&figures)?)?;
         out.flush()?;
@@ -75,6 +97,8 @@ fn cells() -> Vec<Cell> {
             world,
             gain,
             at_once,
+            hourly: 0.0,
+            others: false,
         })
     };
     let noise = |percent: u32| named(&format!("noise {percent} %"));
@@ -117,13 +141,39 @@ fn cells() -> Vec<Cell> {
             cell(name, world, gain, at_once)
         })
     });
-    in_noise.chain(in_worlds).flatten().collect()
+    // 60 % of the noise is that of the hour.
+    let own = World::new("", 0.17 * 0.4_f64.sqrt(), What::Nothing);
+    let beside_others = [
+        ("60 % of it of the hour", Some(own), 0.17 * 0.6_f64.sqrt()),
+        ("episodes", named("noise 17 %, episodes"), 0.0),
+        ("with memory", named("noise 17 %, with memory"), 0.0),
+    ]
+    .into_iter()
+    .flat_map(|(name, world, hourly)| {
+        [(0.20, false), (0.20, true), (0.0, true)].map(|(gain, others)| {
+            let seen = if others { ", other runs seen" } else { "" };
+            let name = format!("noise 17 %, {}, {name}{seen}", named_gain(gain));
+            let cell = cell(name, world, gain, 1)?;
+            Some(Cell {
+                hourly,
+                others,
+                ..cell
+            })
+        })
+    });
+    let mut cells: Vec<Cell> = in_noise
+        .chain(in_worlds)
+        .chain(beside_others)
+        .flatten()
+        .collect();
+    let mut names = BTreeSet::new();
+    cells.retain(|cell| names.insert(cell.name.clone()));
+    cells
 }
 
-/// All studies of a cell, over all processors; and what they took of one.
-fn measure(cell: &Cell, studies: usize, seed: u64) -> Result<(Vec<Outcome>, f64), Failure> {
-    let application = Application::new(cell.gain)?;
-    let slots: Vec<OnceLock<(Outcome, f64)>> = (0..studies).map(|_| OnceLock::new()).collect();
+/// All lives of a study, over all processors; and what they took of one.
+fn measure(study: &Study<'_>, world: &World, lives: usize, seed: u64) -> (Vec<Outcome>, f64) {
+    let slots: Vec<OnceLock<(Outcome, f64)>> = (0..lives).map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some((number, slot)) = {
@@ -131,8 +181,7 @@ fn measure(cell: &Cell, studies: usize, seed: u64) -> Result<(Vec<Outcome>, f64)
             slots.get(number).map(|slot| (number as u64, slot))
         } {
             let began = processor_seconds();
-            let world = &cell.world;
-            let outcome = live(&application, world, cell.at_once, HORIZON, seed + number);
+            let outcome = live(study, world, seed + number);
             slot.get_or_init(|| (outcome, processor_seconds() - began));
         }
     };
@@ -145,10 +194,8 @@ fn measure(cell: &Cell, studies: usize, seed: u64) -> Result<(Vec<Outcome>, f64)
     });
     let done: Vec<(Outcome, f64)> = slots.into_iter().filter_map(OnceLock::into_inner).collect();
     let seconds = done.iter().map(|(_, seconds)| seconds).sum();
-    Ok((
-        done.into_iter().map(|(outcome, _)| outcome).collect(),
-        seconds,
-    ))
+    let outcomes = done.into_iter().map(|(outcome, _)| outcome).collect();
+    (outcomes, seconds)
 }
 
 /// What this thread has had of a processor.

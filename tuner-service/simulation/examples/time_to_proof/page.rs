@@ -42,6 +42,8 @@ pub(crate) fn print(out: &mut impl Write, files: &[String]) -> Result<(), Failur
          search finds a part of it (*found*), and only that can be proved.\n\
          - Noise and worlds are those of [what the report promises](report-guarantees.md). *Of the default 34 %*:\n  \
          its noise is twice the tuned runs'. *8 at once*: so many runs in flight, 1 elsewhere.\n\
+         - *Of the hour*: 60 % of the variance is shared by all runs of an hour. *Other runs seen*: six runs of\n  \
+         the half hour before, each with the noise of its own, show how the machine is.\n\
          - {studies} studies of each cell, {HORIZON} runs each; drift is not looked for. In brackets 95 % intervals:\n  \
          quantiles between order statistics, shares by Wilson. A dash: fewer studies got so far.\n\
          - Processor time, nearly all of it the surrogate's: {}.\n  \

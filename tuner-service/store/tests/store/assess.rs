@@ -95,6 +95,36 @@ async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_jud
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_run_meets_how_others_fared_before_its_start() {
+    in_database(|database| async move {
+        let store = database.store(4);
+        // One after the other: the third one sees no record, since none has been made.
+        for job_id in 1..=4 {
+            if job_id == 4 {
+                store.record_surroundings().await.unwrap();
+                // Nothing more so soon.
+                store.record_surroundings().await.unwrap();
+            }
+            let run_id = run(&store, job_id, &point(3)).await;
+            let verdict = counted(point(3));
+            store.judge_run(run_id, 2, &verdict).await.unwrap();
+        }
+        let kept = database.number("select count(*) from surroundings").await;
+        assert_eq!(kept, 1);
+        let study_id = store.studies(&Default::default()).await.unwrap()[0].study_id;
+        let epoch_id = store.study_state(study_id).await.unwrap().epoch_id;
+        let mut assessing = store.assess(study_id).await.unwrap();
+        let runs = assessing.runs_after(epoch_id, 0).await.unwrap();
+        let slowness: Vec<f64> = runs.iter().map(|run| run.slowness).collect();
+        // Of 1, 2 and 3 s the middle one, against their mean log, for three runs halved.
+        let expected = (2.0_f64.ln() - 6.0_f64.ln() / 3.0) / 2.0;
+        assert_eq!(slowness[..3], [0.0; 3]);
+        assert!((slowness[3] - expected).abs() < 1e-12, "{slowness:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_assessment_is_written_with_the_verdict_or_not_at_all() {
     in_database(|database| async move {
         let store = database.store(4);

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use io_autotune_model::{Phase, Role};
-use io_autotune_store::{RunFilter, RunRow, Store, StudyFilter, Verdict};
+use io_autotune_store::{Overview, RunFilter, RunRow, Store, StudyFilter, Verdict};
 use serde_json::json;
+use sqlx::Connection;
 
 use crate::support::{Report, Start, decision, in_database, point, say, study};
 
@@ -401,6 +402,35 @@ async fn a_run_that_did_not_get_what_it_was_meant_to_get_is_not_compared() {
         let compared = store.compared_runs(epoch_id, 10).await.unwrap();
         let elapsed: Vec<_> = compared.iter().map(|run| run.elapsed).collect();
         assert_eq!(elapsed, [3.0, 2.0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_overview_counts_each_study_once_by_its_last_run() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        assert_eq!(store.overview().await.unwrap(), Overview::default());
+        three_studies(&store).await;
+        let mut connection = database.connect().await;
+        let settled = "update runs set phase = 'settled', finished_at = now() - interval '5 s' where job_id = 3";
+        let assessed = r#"update studies set assessment =
+            '{"gain": {"verdict": "faster"}, "findings": [{"kind": "drift"}, {"kind": "mixed"}]}'
+            where id = (select e.study_id from epochs e join runs r on r.epoch_id = e.id where r.job_id = 3)"#;
+        for change in [settled, assessed] {
+            sqlx::query(change).execute(&mut connection).await.unwrap();
+        }
+        connection.close().await.unwrap();
+        let overview = store.overview().await.unwrap();
+        let studies = [
+            ("search".to_owned(), "not_yet".to_owned(), 2),
+            ("settled".to_owned(), "faster".to_owned(), 1),
+        ];
+        assert_eq!(overview.studies, studies);
+        let findings = [("drift".to_owned(), 1), ("mixed".to_owned(), 1)];
+        assert_eq!(overview.findings, findings);
+        assert_eq!(overview.in_flight, 3);
+        assert!(overview.longest_wait >= 5.0, "{overview:?}");
     })
     .await;
 }

@@ -109,7 +109,8 @@ fn log_bound(number: u64, direction: Direction) -> f64 {
     (number * (number + 1.0) / (ERROR * share)).logarithm()
 }
 
-pub(super) fn of(effect: &Effect) -> Gain {
+/// `explained`: how much of the noise is, in one sentence.
+pub(super) fn of(effect: &Effect, explained: Option<String>) -> Gain {
     let share = |log: f64| 1.0 - (-log).exponential();
     let bounds = effect.low.zip(effect.high);
     let estimate = effect.log_ratio.map(share);
@@ -118,6 +119,8 @@ pub(super) fn of(effect: &Effect) -> Gain {
         bounds.map(|(_, high)| share(high)),
     );
     let (verdict, reason) = verdict(estimate, low, high, effect.saved);
+    let reason = [Some(reason.to_owned()), explained];
+    let reason: Vec<String> = reason.into_iter().flatten().collect();
     let number = effect.number as f64;
     Gain {
         verdict,
@@ -131,7 +134,7 @@ pub(super) fn of(effect: &Effect) -> Gain {
             .then(|| runs_needed(effect))
             .flatten(),
         evidence: effect.log_evidence.min(MOST_LOG).exponential(),
-        ..unknown(reason, effect.tuned_runs)
+        ..unknown(&reason.join(" "), effect.tuned_runs)
     }
 }
 

@@ -24,6 +24,11 @@ use std::sync::LazyLock;
 use io_autotune_search::math::Portable;
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::covariates::Before;
+use self::covariates::Slopes;
+
+mod covariates;
+
 const ETAS: [f64; 6] = [0.1, 0.2, 0.35, 0.65, 1.2, 2.4];
 /// Any weights are valid. Most weight is on 6 to 20 % at 17 % noise.
 const WEIGHTS: [f64; 6] = [0.02, 0.03, 0.25, 0.40, 0.27, 0.03];
@@ -81,6 +86,8 @@ struct Seen {
     is_control: bool,
     /// None if its time limit ended it: longer than all others.
     log: Option<f64>,
+    #[serde(default)]
+    before: Before,
 }
 
 /// Squared scores of one label's drawn runs around its own centre.
@@ -111,6 +118,13 @@ impl Seen {
     fn log(self) -> f64 {
         self.log.unwrap_or(f64::INFINITY)
     }
+
+    fn less(self, slopes: &Slopes) -> Self {
+        Seen {
+            log: self.log.map(|log| log - slopes.explain(self.before)),
+            ..self
+        }
+    }
 }
 
 impl Squares {
@@ -131,18 +145,34 @@ impl Labels {
     }
 
     /// A run that was not drawn: it only tells how long runs take. `log` is none if it was cut short.
-    pub(super) fn observe(&mut self, is_control: bool, log: Option<f64>) {
+    pub(super) fn observe(&mut self, is_control: bool, log: Option<f64>, before: Before) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(Seen { is_control, log });
+        self.recent.push_back(Seen {
+            is_control,
+            log,
+            before,
+        });
     }
 
     /// A run that was drawn to be a control run with `chance`.
-    pub(super) fn enter(&mut self, is_control: bool, log: Option<f64>, chance: f64) {
-        if let Some(expected) = Expected::of(&self.recent) {
+    pub(super) fn enter(
+        &mut self,
+        is_control: bool,
+        log: Option<f64>,
+        chance: f64,
+        before: Before,
+    ) {
+        let slopes = Slopes::of(&self.recent);
+        if let Some(expected) = self.expected(&slopes) {
             let label = if is_control { 1.0 } else { 0.0 };
-            let log = log.unwrap_or(f64::INFINITY);
+            let run = Seen {
+                is_control,
+                log,
+                before,
+            };
+            let log = run.less(&slopes).log();
             self.add(&expected, label, log, chance);
             let score = score(
                 log - expected.effect * label,
@@ -164,7 +194,29 @@ impl Labels {
         };
         squares.runs += 1;
         self.information += chance * (1.0 - chance);
-        self.observe(is_control, log);
+        self.observe(is_control, log, before);
+    }
+
+    /// How much of the latest runs' noise what was known before them explains, in one sentence; none
+    /// if nothing does.
+    pub(super) fn explained(&self) -> Option<String> {
+        let slopes = Slopes::of(&self.recent);
+        let named = slopes.named();
+        let [all, left] = [&Slopes::default(), &slopes].map(|slopes| self.expected(slopes));
+        let share = 1.0 - (left?.scale / all?.scale).powi(2);
+        (!named.is_empty() && share > 0.0).then(|| {
+            let percent = 100.0 * share;
+            format!(
+                "{percent:.0} % of the noise is told by {}.",
+                named.join(" and ")
+            )
+        })
+    }
+
+    /// What earlier runs say of the next, less what the slopes explain; none without any.
+    fn expected(&self, slopes: &Slopes) -> Option<Expected> {
+        let recent = self.recent.iter().map(|run| run.less(slopes)).collect();
+        Expected::of(&recent)
     }
 
     fn add(&mut self, expected: &Expected, label: f64, log: f64, chance: f64) {
@@ -254,14 +306,14 @@ impl Labels {
     /// The smallest effect for which these runs reach a log bound with the power of a standard
     /// normal `quantile`.
     pub(super) fn detectable(&self, log_bound: f64, quantile: f64) -> Option<f64> {
-        let scale = Expected::of(&self.recent)?.scale;
+        let scale = self.expected(&Slopes::of(&self.recent))?.scale;
         let wanted = deviations(log_bound, quantile);
         (self.information > 0.0).then(|| wanted / self.information.sqrt() * scale)
     }
 
     /// The number of runs, as often control runs as so far, that reach the bound for the effect.
     pub(super) fn runs_needed(&self, effect: f64, log_bound: f64, quantile: f64) -> Option<f64> {
-        let expected = Expected::of(&self.recent)?;
+        let expected = self.expected(&Slopes::of(&self.recent))?;
         let runs = (self.control.runs + self.tuned.runs) as f64;
         let each = self.information / runs * (effect / expected.scale).powi(2);
         let needed = deviations(log_bound, quantile).powi(2) / each;

@@ -33,6 +33,7 @@ impl Life {
             let run = JudgedRun {
                 ordinal: i64::from(ordinal),
                 started: i64::from(ordinal) * 3600 * SECOND,
+                slowness: 0.0,
                 phase: Phase::Settled,
                 role: if control {
                     Role::Control
@@ -124,6 +125,7 @@ fn node_hours_are_of_runs_near_a_control_run() {
         evidence.record(&JudgedRun {
             ordinal,
             started: ordinal * SECOND,
+            slowness: 0.0,
             phase: Phase::Settled,
             role: if control {
                 Role::Control

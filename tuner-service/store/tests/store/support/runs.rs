@@ -222,6 +222,7 @@ impl Report {
             study: &self.study,
             request: json!({ "mode": "tune" }),
             space: Some(&self.space),
+            delivery: json!({ "files": [], "watch": [] }),
             no_start: "the service did not answer in the prolog",
             report: json!({
                 "node": self.node,

@@ -14,7 +14,7 @@ fn run() -> impl Strategy<Value = (bool, Option<f64>, f64)> {
 fn known(runs: &[(bool, Option<f64>, f64)]) -> Labels {
     let mut labels = Labels::default();
     for (is_control, log, chance) in runs {
-        labels.enter(*is_control, *log, *chance);
+        labels.enter(*is_control, *log, *chance, Before::default());
     }
     labels
 }
@@ -22,7 +22,7 @@ fn known(runs: &[(bool, Option<f64>, f64)]) -> Labels {
 /// Log factors that a run adds, by shift and test.
 fn added(known: &Labels, is_control: bool, log: Option<f64>, chance: f64) -> Vec<f64> {
     let mut with = known.clone();
-    with.enter(is_control, log, chance);
+    with.enter(is_control, log, chance, Before::default());
     let before = known.factors.iter().copied().chain(std::iter::repeat(0));
     let pairs = with.factors.iter().zip(before);
     pairs
@@ -114,7 +114,7 @@ fn live(
         let is_control = rng.random::<f64>() < chance;
         let own = noise[usize::from(is_control)] * normal(&mut rng);
         let log = own + if is_control { effect } else { 0.0 };
-        labels.enter(is_control, Some(log), chance);
+        labels.enter(is_control, Some(log), chance, Before::default());
         look(run, &labels);
     }
     labels
@@ -163,7 +163,8 @@ fn a_noisier_default_costs_evidence_where_control_runs_are_seldom() {
 fn runs_that_were_cut_short_are_slower_than_all_others() {
     let mut labels = live(60, 0.5, 0.0, [0.1; 2], 7, |_, _| {});
     for run in 0..40 {
-        labels.enter(run % 2 == 0, (run % 2 != 0).then_some(0.0), 0.5);
+        let log = (run % 2 != 0).then_some(0.0);
+        labels.enter(run % 2 == 0, log, 0.5, Before::default());
     }
     let evidence = labels.log_evidence(Direction::Faster);
     assert!(evidence > 5.0, "{evidence}");
@@ -180,4 +181,120 @@ fn the_runs_that_are_needed_are_those_that_would_have_detected_it() {
     let needed = labels.runs_needed(detectable, 4.0, 0.84).unwrap();
     assert!((needed - 100.0).abs() < 1.0, "{needed}");
     assert!(labels.runs_needed(2.0 * detectable, 4.0, 0.84).unwrap() < 26.0);
+}
+
+/// A run of which so much is known before: 2 hours after the one before it.
+fn before(run: u32, slowness: f64) -> Before {
+    Before {
+        started: i64::from(run) * 7_200_000_000,
+        nodes: 1,
+        slowness,
+    }
+}
+
+proptest! {
+    /// The theorem again, where slopes are believed: both labels would have had the same covariates.
+    #[test]
+    fn what_is_known_before_a_start_changes_no_evidence_on_average(
+        earlier in prop::collection::vec((any::<bool>(), -0.05..0.05, -1.0..1.0), 25..60),
+        slope in -3.0..3.0,
+        (log, slowness) in (-2.0..2.0, -1.0..1.0),
+        chance in 0.02..0.98,
+    ) {
+        let mut known = Labels::default();
+        for (run, (is_control, noise, x)) in (0..).zip(&earlier) {
+            known.enter(*is_control, Some(noise + slope * x), 0.5, before(run, *x));
+        }
+        let at = before(earlier.len() as u32, slowness);
+        let added = |is_control| {
+            let mut with = known.clone();
+            with.enter(is_control, Some(log), chance, at);
+            with
+        };
+        let zero = SHIFTS.partition_point(|shift| *shift < 0.0);
+        let price = known.price_of_unequal_noise(chance);
+        let [tuned, control] = [false, true].map(added);
+        for test in 0..TESTS {
+            let place = zero * TESTS + test;
+            let factor = |with: &Labels| ((with.factors[place] - known.factors[place]) as f64 * UNIT).exponential();
+            let mean = chance * factor(&control) + (1.0 - chance) * factor(&tuned);
+            let expected = (-price * ETAS[test / 2].powi(2)).exponential();
+            prop_assert!((mean - expected).abs() < 1e-3, "{mean}, not {expected}");
+        }
+    }
+}
+
+/// The runs until a gain of a fifth is claimed, where other runs show so much of 17 % noise.
+fn first_claim(share: f64, seed: u64) -> u32 {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut labels = Labels::default();
+    for run in 1..=300 {
+        let (is_control, slowness) = (rng.random::<f64>() < 0.5, normal(&mut rng));
+        let noise = share.sqrt() * slowness + (1.0 - share).sqrt() * normal(&mut rng);
+        let log = 0.17 * noise + if is_control { 0.223 } else { 0.0 };
+        labels.enter(is_control, Some(log), 0.5, before(run, slowness));
+        if labels.log_evidence(Direction::Faster) >= 50.0_f64.logarithm() {
+            return run;
+        }
+    }
+    u32::MAX
+}
+
+#[test]
+fn noise_that_other_runs_show_delays_no_claim() {
+    let median = |share: f64| {
+        let mut firsts: Vec<u32> = (0..41).map(|seed| first_claim(share, seed)).collect();
+        firsts.sort_unstable();
+        firsts[20]
+    };
+    let (plain, explained) = (median(0.0), median(0.7));
+    assert!(explained + 8 <= plain, "{explained} of {plain} runs");
+}
+
+#[test]
+fn it_is_said_how_much_of_the_noise_is_explained() {
+    let mut labels = Labels::default();
+    assert_eq!(labels.explained(), None);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for run in 0..80 {
+        let slowness = normal(&mut rng);
+        let log = 0.15 * slowness + 0.08 * normal(&mut rng);
+        labels.enter(run % 2 == 0, Some(log), 0.5, before(run, slowness));
+    }
+    let said = labels.explained().unwrap();
+    assert!(
+        said.ends_with(" % of the noise is told by how other runs fared."),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_explains_nothing_is_not_believed() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let recent: VecDeque<Seen> = (0..100)
+        .map(|run| Seen {
+            is_control: run % 2 == 0,
+            log: Some(0.17 * normal(&mut rng)),
+            before: before(run, normal(&mut rng)),
+        })
+        .collect();
+    assert_eq!(Slopes::of(&recent), Slopes::default());
+}
+
+#[test]
+fn what_the_label_moves_is_not_explained_away() {
+    let recent: VecDeque<Seen> = (0..100)
+        .map(|run| Seen {
+            is_control: run % 2 == 0,
+            log: Some(if run % 2 == 0 { 0.2 } else { 0.0 }),
+            before: before(0, if run % 2 == 0 { 1.0 } else { 0.0 }),
+        })
+        .collect();
+    assert_eq!(Slopes::of(&recent), Slopes::default());
+}
+
+#[test]
+fn runs_from_before_covariates_were_kept_are_read() {
+    let seen: Seen = serde_json::from_str(r#"{"is_control": true, "log": 1.5}"#).unwrap();
+    assert_eq!(seen.before, Before::default());
 }

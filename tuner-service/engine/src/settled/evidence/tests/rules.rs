@@ -70,6 +70,7 @@ fn live(evidence: &mut Evidence, runs: &[Run]) {
         evidence.record(&JudgedRun {
             ordinal,
             started: ordinal * HOUR,
+            slowness: 0.0,
             phase: one.phase,
             role: one.role,
             control_chance: (one.phase == Phase::Settled).then_some(CHANCE),
@@ -222,6 +223,7 @@ fn runs_that_were_not_drawn_are_no_evidence() {
         evidence.record(&JudgedRun {
             ordinal,
             started: ordinal * HOUR,
+            slowness: 0.0,
             phase: one.phase,
             role: one.role,
             control_chance: None,

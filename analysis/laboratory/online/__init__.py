@@ -1,0 +1,1 @@
+"""Measures tuning inside a job on a real device."""

@@ -1,0 +1,161 @@
+//! An instrument for tests and measurements, and no product: a burst buffer with the papers' four
+//! parameters (worker threads, destager threads, a cache in memory, the used share of it from which
+//! clean data is dropped), mounted for one job in front of a slow directory.
+//!
+//! It runs until SIGTERM, then unmounts, carries all that was written, and ends. What a program has
+//! synced is on the slow side, whatever happens to the job or to this process.
+
+#![forbid(unsafe_code)]
+
+mod cache;
+mod pool;
+mod slow;
+mod tree;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use clap::Parser;
+use fuser::{Config, MountOption, Session, SessionACL};
+use nix::mount::{MntFlags, umount2};
+use nix::sys::signal::{SigSet, Signal};
+
+use crate::cache::Cache;
+use crate::pool::Pool;
+use crate::slow::{Link, SlowSettings};
+use crate::tree::Tree;
+
+/// For a process that outlives its job.
+const LEFT_OPEN: Duration = Duration::from_secs(5);
+
+/// A burst buffer for tests, in front of a slow directory.
+#[derive(Parser)]
+struct Arguments {
+    /// The slow directory.
+    #[arg(long)]
+    slow: PathBuf,
+    /// Where to mount.
+    #[arg(long)]
+    mount: PathBuf,
+    /// Threads that serve requests.
+    #[arg(long, default_value_t = 4)]
+    workers: usize,
+    /// Threads that carry written data to the slow side.
+    #[arg(long, default_value_t = 4)]
+    destagers: usize,
+    /// Memory of the cache, in MiB.
+    #[arg(long, default_value_t = 64)]
+    cache_mib: usize,
+    /// The used share of the cache, in percent, from which clean data is dropped.
+    #[arg(long, default_value_t = 90)]
+    threshold: usize,
+    /// Milliseconds that a request costs a worker.
+    #[arg(long, default_value_t = 2.0)]
+    request_ms: f64,
+    /// The slow side's rate, in MB/s.
+    #[arg(long, default_value_t = 120.0)]
+    rate: f64,
+    /// Milliseconds that each of its requests waits.
+    #[arg(long, default_value_t = 4.0)]
+    latency_ms: f64,
+    /// So many streams at once cost nothing.
+    #[arg(long, default_value_t = 3)]
+    streams: usize,
+    /// The share of time that each one more costs all.
+    #[arg(long, default_value_t = 0.2)]
+    penalty: f64,
+    /// The share of the rate that a neighbour takes on average; 0: there is none.
+    #[arg(long, default_value_t = 0.0)]
+    neighbour: f64,
+    /// Seed of the neighbour's bursts.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("{}: {error}", arguments.mount.display()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> io::Result<()> {
+    let milliseconds = |number: f64| Duration::from_secs_f64(number / 1000.0);
+    let settings = SlowSettings {
+        rate: arguments.rate * 1e6,
+        latency: milliseconds(arguments.latency_ms),
+        streams: arguments.streams,
+        penalty: arguments.penalty,
+        neighbour: arguments.neighbour,
+    };
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGTERM);
+    signals.add(Signal::SIGINT);
+    // Before the first thread, so that none of them takes one.
+    signals.thread_block()?;
+    let link = Arc::new(Link::new(settings));
+    let bytes = arguments.cache_mib * 1024 * 1024;
+    let cache = Arc::new(Cache::new(bytes, arguments.threshold, Arc::clone(&link)));
+    let pool = Arc::new(Pool::new(
+        arguments.workers,
+        milliseconds(arguments.request_ms),
+    ));
+    let slow = arguments.slow.canonicalize()?;
+    let tree = Tree::new(slow, Arc::clone(&cache), Arc::clone(&pool));
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName("burst-buffer".into()),
+        MountOption::DefaultPermissions,
+        MountOption::NoDev,
+        MountOption::NoSuid,
+    ];
+    config.acl = SessionACL::All;
+    let session = Session::new(tree, &arguments.mount, &config)?;
+    let destagers: Vec<_> = (0..arguments.destagers.max(1))
+        .map(|_| {
+            let cache = Arc::clone(&cache);
+            thread::spawn(move || cache.destage())
+        })
+        .collect();
+    let neighbour = {
+        let (link, seed) = (Arc::clone(&link), arguments.seed);
+        thread::spawn(move || link.disturb(seed))
+    };
+    // It ends when nobody has the mount any more.
+    let (ended, served) = mpsc::channel();
+    thread::spawn(move || ended.send(session.run()));
+    ready();
+    signals.wait()?;
+    umount2(&arguments.mount, MntFlags::MNT_DETACH)?;
+    let ended = served.recv_timeout(LEFT_OPEN).unwrap_or_else(|_| {
+        say("somebody keeps it open: it ends all the same");
+        Ok(())
+    });
+    pool.end();
+    cache.end();
+    for destager in destagers {
+        let _ = destager.join();
+    }
+    link.end();
+    let _ = neighbour.join();
+    ended
+}
+
+/// Who started it reads this line, and then no more.
+#[expect(clippy::print_stdout, reason = "the one word of a program")]
+fn ready() {
+    println!("ready");
+}
+
+#[expect(clippy::print_stderr, reason = "a program's way to say what is wrong")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}

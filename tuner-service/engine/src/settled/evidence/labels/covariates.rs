@@ -1,0 +1,145 @@
+//! Noise that what is known before a run's start explains.
+//!
+//! Log elapsed is compared less `beta x`. Any x that is fixed before the label is drawn, with any
+//! beta that earlier runs alone give, leaves the evidence valid, however wrong they are: both labels
+//! would have had the same x. So no measure of the run itself is here: a parametrization can change
+//! what a run does, and with it the comparison.
+
+use std::collections::VecDeque;
+use std::f64::consts::TAU;
+
+use io_autotune_search::math::Portable;
+use serde::{Deserialize, Serialize};
+
+use super::{PER_MAD, Seen, median};
+
+const COVARIATES: usize = 6;
+/// Below, no slope is believed.
+const LEAST_RUNS: usize = 20;
+/// Standard errors that make a slope believed: what explains nothing costs runs.
+const SURELY: f64 = 3.0;
+/// So many runs without a slope weigh in with it (a ridge).
+const RIDGE: f64 = 3.0;
+/// Residuals beyond so many deviations are cut off.
+const CLIP: f64 = 2.0;
+const DAY: f64 = 86_400.0;
+
+/// What is known of a run before its label is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::settled::evidence) struct Before {
+    /// Its start, microseconds since 1970.
+    pub(in crate::settled::evidence) started: i64,
+    pub(in crate::settled::evidence) nodes: u32,
+    /// How other runs fared; 0 if that is not known.
+    pub(in crate::settled::evidence) slowness: f64,
+}
+
+/// The slopes of covariates, by earlier runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Slopes([f64; COVARIATES]);
+
+impl Before {
+    /// How other runs fared lately, the nodes, and the hour of the day and of the week.
+    fn covariates(self) -> [f64; COVARIATES] {
+        let angle = |period: f64| TAU * (self.started as f64 / 1e6 / period).fract();
+        let [day, week] = [DAY, 7.0 * DAY].map(|period| angle(period).sine_cosine());
+        let nodes = f64::from(self.nodes.max(1)).logarithm();
+        [self.slowness, nodes, day.0, day.1, week.0, week.1]
+    }
+}
+
+impl Slopes {
+    pub(super) fn of(recent: &VecDeque<Seen>) -> Self {
+        let known: Vec<(&Seen, f64)> = recent
+            .iter()
+            .filter_map(|run| Some((run, run.log?)))
+            .collect();
+        let mut slopes = Slopes::default();
+        if known.len() < LEAST_RUNS {
+            return slopes;
+        }
+        let labels: Vec<bool> = known.iter().map(|(run, _)| run.is_control).collect();
+        let mut residuals: Vec<f64> = known.iter().map(|(_, log)| *log).collect();
+        let covariates: Vec<[f64; COVARIATES]> = known
+            .iter()
+            .map(|(run, _)| run.before.covariates())
+            .collect();
+        for place in 0..COVARIATES {
+            centre(&labels, &mut residuals, middle);
+            let mut x: Vec<f64> = covariates.iter().map(|one| one[place]).collect();
+            centre(&labels, &mut x, |own| {
+                own.iter().sum::<f64>() / own.len() as f64
+            });
+            let slope = slope(&x, &residuals);
+            slopes.0[place] = slope;
+            for (residual, x) in residuals.iter_mut().zip(&x) {
+                *residual -= slope * x;
+            }
+        }
+        slopes
+    }
+
+    /// What is believed to explain noise, in words.
+    pub(super) fn named(&self) -> Vec<&'static str> {
+        let [slowness, nodes, day @ .., week_sine, week_cosine] = self.0.map(|slope| slope != 0.0);
+        [
+            (slowness, "how other runs fared"),
+            (nodes, "the number of nodes"),
+            (day.contains(&true), "the hour of the day"),
+            (week_sine || week_cosine, "the day of the week"),
+        ]
+        .into_iter()
+        .filter(|(is_believed, _)| *is_believed)
+        .map(|(_, what)| what)
+        .collect()
+    }
+
+    /// What they explain of a run's log elapsed.
+    pub(super) fn explain(&self, before: Before) -> f64 {
+        let products = self.0.iter().zip(before.covariates());
+        products.map(|(slope, x)| slope * x).sum()
+    }
+}
+
+/// Each label's numbers less their centre: what tells labels apart is not explained away.
+fn centre(labels: &[bool], numbers: &mut [f64], of: impl Fn(&[f64]) -> f64) {
+    for label in [false, true] {
+        let own = |place: &usize| labels[*place] == label;
+        let places: Vec<usize> = (0..labels.len()).filter(own).collect();
+        if places.is_empty() {
+            continue;
+        }
+        let own: Vec<f64> = places.iter().map(|place| numbers[*place]).collect();
+        let centre = of(&own);
+        for place in places {
+            numbers[place] -= centre;
+        }
+    }
+}
+
+fn middle(numbers: &[f64]) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    median(&sorted).unwrap_or_default()
+}
+
+/// The slope of residuals on a centred covariate; 0 if it may be chance.
+fn slope(x: &[f64], residuals: &[f64]) -> f64 {
+    let runs = x.len() as f64;
+    let squares = x.iter().map(|x| x * x).sum::<f64>();
+    let sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
+    let deviation = PER_MAD * middle(&sizes);
+    if !(squares > 1e-9 * runs && deviation > 0.0) {
+        return 0.0;
+    }
+    let most = CLIP * deviation;
+    let products: f64 = x
+        .iter()
+        .zip(residuals)
+        .map(|(x, residual)| x * residual.clamp(-most, most))
+        .sum();
+    if products.abs() < SURELY * deviation * squares.sqrt() {
+        return 0.0;
+    }
+    products / (squares * (1.0 + RIDGE / runs))
+}

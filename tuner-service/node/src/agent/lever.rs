@@ -1,0 +1,205 @@
+//! A lever's files, opened once.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use io_autotune_online::Lever;
+use nix::libc;
+use serde::{Deserialize, Serialize};
+
+/// A number's text.
+const TEXT_MOST: usize = 64;
+
+/// A lever's bounds, and the files that have its value.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LeverFiles {
+    pub(crate) name: String,
+    pub(crate) least: u64,
+    pub(crate) most: u64,
+    /// The value in all files as the job begins.
+    pub(crate) began: u64,
+    pub(crate) files: Vec<PathBuf>,
+    /// Files that the kernel changes along, and that are to keep this value.
+    pub(crate) kept: Vec<(PathBuf, String)>,
+}
+
+impl LeverFiles {
+    /// The value at the start is within them, whatever is allowed.
+    pub(crate) fn bounds(&self) -> Lever {
+        Lever {
+            least: self.least.min(self.began),
+            most: self.most.max(self.began),
+        }
+    }
+}
+
+pub(super) struct Opened {
+    bounds: Lever,
+    files: Vec<File>,
+    kept: Vec<(File, String)>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Moved {
+    Taken,
+    /// It is where it was, and should stay within these bounds.
+    Refused(Lever),
+}
+
+impl Opened {
+    pub(super) fn open(lever: &LeverFiles) -> io::Result<Self> {
+        let open = |path: &PathBuf| {
+            let opened = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+                .open(path);
+            opened.map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+            })
+        };
+        let kept = lever.kept.iter();
+        Ok(Self {
+            bounds: lever.bounds(),
+            files: lever.files.iter().map(open).collect::<io::Result<_>>()?,
+            kept: kept
+                .map(|(path, value)| Ok((open(path)?, value.clone())))
+                .collect::<io::Result<_>>()?,
+        })
+    }
+
+    pub(super) fn is_at(&self, value: u64) -> bool {
+        self.files.iter().all(|file| number(file) == Some(value))
+    }
+
+    /// Moves it in all files, or in none.
+    pub(super) fn moves(&mut self, from: u64, to: u64) -> Moved {
+        if self.write(to) {
+            return Moved::Taken;
+        }
+        self.write(from);
+        // Half the way may be taken.
+        let Lever { least, most } = self.bounds;
+        self.bounds = if to > from {
+            let most = most.min((to / 2).max(from));
+            Lever { least, most }
+        } else {
+            let least = least.max(to.saturating_mul(2).min(from));
+            Lever { least, most }
+        };
+        Moved::Refused(self.bounds)
+    }
+
+    fn write(&self, value: u64) -> bool {
+        let text = value.to_string();
+        // Each is written, whatever becomes of the others.
+        let written: Vec<bool> = self
+            .files
+            .iter()
+            .map(|file| write(file, &text).is_ok() && number(file) == Some(value))
+            .collect();
+        for (file, text) in &self.kept {
+            let _ = write(file, text);
+        }
+        written.into_iter().all(|is_written| is_written)
+    }
+}
+
+/// The kernel takes a text at once and ignores the length; other files have nothing after it.
+fn write(file: &File, text: &str) -> io::Result<()> {
+    let line = format!("{text}\n");
+    file.write_all_at(line.as_bytes(), 0)?;
+    let _ = file.set_len(line.len() as u64);
+    Ok(())
+}
+
+fn number(file: &File) -> Option<u64> {
+    let mut text = [0; TEXT_MOST];
+    let length = file.read_at(&mut text, 0).ok()?;
+    let text = str::from_utf8(text.get(..length)?).ok()?;
+    text.lines().next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn place() -> (tempfile::TempDir, LeverFiles) {
+        let root = tempfile::tempdir().unwrap();
+        let files = ["a", "b"].map(|name| root.path().join(name));
+        for file in &files {
+            fs::write(file, "128\n").unwrap();
+        }
+        let kept = root.path().join("kept");
+        fs::write(&kept, "512\n").unwrap();
+        let lever = LeverFiles {
+            name: "lever".into(),
+            least: 4,
+            most: 1024,
+            began: 128,
+            files: files.into(),
+            kept: vec![(kept, "512".into())],
+        };
+        (root, lever)
+    }
+
+    #[test]
+    fn a_lever_moves_in_all_its_files_and_what_it_disturbs_is_kept() {
+        let (root, files) = place();
+        let mut lever = Opened::open(&files).unwrap();
+        assert!(lever.is_at(128));
+        fs::write(root.path().join("kept"), "777\n").unwrap();
+        assert_eq!(lever.moves(128, 8), Moved::Taken);
+        let read = |name: &str| fs::read_to_string(root.path().join(name)).unwrap();
+        assert_eq!(
+            (read("a"), read("b"), read("kept")),
+            ("8\n".into(), "8\n".into(), "512\n".into())
+        );
+        fs::write(root.path().join("b"), "9\n").unwrap();
+        assert!(!lever.is_at(8), "somebody else has moved it");
+    }
+
+    #[test]
+    fn what_is_refused_by_one_is_taken_back_in_all_and_half_the_way_is_left() {
+        let (root, files) = place();
+        // A device that takes nothing: what is read there never changes.
+        let mut lever = Opened::open(&files).unwrap();
+        lever.files[1] = File::open(root.path().join("b")).unwrap();
+        assert_eq!(
+            lever.moves(128, 512),
+            Moved::Refused(Lever {
+                least: 4,
+                most: 256
+            })
+        );
+        assert_eq!(fs::read_to_string(root.path().join("a")).unwrap(), "128\n");
+        assert_eq!(
+            lever.moves(128, 256),
+            Moved::Refused(Lever {
+                least: 4,
+                most: 128
+            })
+        );
+        assert_eq!(lever.moves(128, 64), Moved::Refused(Lever::at(128)));
+    }
+
+    #[test]
+    fn a_value_outside_of_the_range_at_the_start_stays_possible() {
+        let (_root, files) = place();
+        let above = LeverFiles { most: 64, ..files };
+        assert!(above.bounds().takes(128) && above.bounds().takes(4));
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let (root, mut files) = place();
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(root.path().join("a"), &link).unwrap();
+        files.files = vec![link];
+        assert!(Opened::open(&files).is_err());
+    }
+}

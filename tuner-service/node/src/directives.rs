@@ -1,0 +1,420 @@
+//! On slurmctld's host, as SlurmUser, before a job's prologs: completes the directives of its burst
+//! buffer, for the site's `burst_buffer.lua`.
+//!
+//! The job's script and environment are its user's: they are read as bytes, up to a limit, and
+//! nothing of them is run or becomes a part of a path. What Slurm knows of the job is asked of
+//! squeue, whose chosen columns hold no user's text.
+
+mod job;
+mod lines;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use io_autotune_protocol::{
+    Call, Client, ClientError, CompletedDirectives, DirectivesAnswer, DirectivesRequest, Job,
+    Method, Request, StartAnswer, StartRequest, is_directive_name, is_directive_value,
+};
+
+use self::job::{JobError, Listed};
+use self::lines::Lines;
+use crate::{Deadline, ServiceArguments, say, show};
+
+/// The request's variable, which sbatch leaves in the job's environment.
+const REQUEST: &[u8] = b"SLURM_SPANK_IO_AUTOTUNE=";
+
+const ENVIRONMENT: &str = "environment";
+
+/// Larger scripts and environments are left alone: sbatch takes none larger by default.
+const MOST_BYTES: u64 = 4 * 1024 * 1024;
+
+#[derive(Subcommand)]
+pub(crate) enum Directives {
+    /// Print the directives of a job's script, completed where a run gets a parametrization.
+    Complete(Complete),
+    /// Say that the job's buffer was set up with what `complete` had printed.
+    Delivered(Delivered),
+}
+
+#[derive(Args)]
+pub(crate) struct Complete {
+    #[command(flatten)]
+    service: ServiceArguments,
+    /// Slurm's job id.
+    #[arg(long)]
+    job_id: u32,
+    /// The job's script; its environment is the file `environment` beside it.
+    #[arg(long)]
+    script: PathBuf,
+    /// The word of the directives, such as BB for `#BB`.
+    #[arg(long)]
+    directive: String,
+    /// Complete only directives whose first word is this one.
+    #[arg(long)]
+    command: Option<String>,
+    /// The program that knows the job.
+    #[arg(long, default_value = "squeue")]
+    squeue: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Delivered {
+    #[command(flatten)]
+    service: ServiceArguments,
+    /// What `complete` has printed after `run`.
+    #[arg(long)]
+    run: String,
+    /// A name that the user had written.
+    #[arg(long)]
+    kept: Vec<String>,
+}
+
+impl Directives {
+    pub(crate) fn service(&self) -> &ServiceArguments {
+        match self {
+            Self::Complete(Complete { service, .. })
+            | Self::Delivered(Delivered { service, .. }) => service,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum DirectivesError {
+    #[error("{0}")]
+    Job(#[from] JobError),
+    #[error("{0}")]
+    Client(#[from] ClientError),
+    #[error("{path:?} cannot be read: {error}")]
+    Unreadable {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    #[error("{0:?} is larger than {MOST_BYTES} bytes")]
+    TooLarge(PathBuf),
+    #[error("its request: {0}")]
+    Request(#[from] io_autotune_protocol::RequestError),
+    #[error("the answer has a directive {0:?} that is no word")]
+    Answer(String),
+    #[error("{0:?} is nothing that `directives complete` prints after `run`")]
+    Run(String),
+}
+
+pub(crate) async fn run(directives: &Directives, deadline: Deadline) -> ExitCode {
+    match directives {
+        Directives::Complete(arguments) => {
+            let lines = match read(&arguments.script) {
+                Ok(script) => {
+                    Lines::of(&script, &arguments.directive, arguments.command.as_deref())
+                }
+                Err(error) => return failed(arguments.job_id, &error),
+            };
+            let answer = ask(arguments, deadline).await;
+            let completed = answer.map(|asked| asked.map(|asked| (asked.complete(&lines), asked)));
+            match completed {
+                Ok(Some((Ok(completion), asked))) => {
+                    show(&format!("run {}", asked.run()));
+                    for name in &completion.kept {
+                        show(&format!("kept {name}"));
+                    }
+                    for word in &completion.added {
+                        show(&format!("added {word}"));
+                    }
+                    print_lines(&lines.completed(&completion.added));
+                    ExitCode::SUCCESS
+                }
+                Ok(Some((Err(error), _))) | Err(error) => {
+                    print_lines(&lines.completed(&[]));
+                    failed(arguments.job_id, &error)
+                }
+                Ok(None) => {
+                    print_lines(&lines.completed(&[]));
+                    ExitCode::SUCCESS
+                }
+            }
+        }
+        Directives::Delivered(arguments) => match deliver(arguments, deadline).await {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(error) => {
+                say(&format!(
+                    "the run counts for nothing, because the service does not know of its directives: {error}"
+                ));
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+fn failed(job_id: u32, error: &DirectivesError) -> ExitCode {
+    say(&format!(
+        "the directives of job {job_id} stay as they are: {error}"
+    ));
+    ExitCode::FAILURE
+}
+
+/// A run that was asked about.
+struct Asked {
+    job: Job,
+    answer: StartAnswer,
+}
+
+/// What is added to the directives, and what the user had written.
+#[derive(Debug, PartialEq)]
+struct Completion {
+    added: Vec<String>,
+    kept: Vec<String>,
+}
+
+impl Asked {
+    /// What [`Delivered::run`] takes.
+    fn run(&self) -> String {
+        let Job {
+            cluster,
+            job_id,
+            restart_count,
+            ..
+        } = &self.job;
+        format!("{cluster}/{job_id}/{restart_count}/{}", self.answer.run_id)
+    }
+
+    fn complete(&self, lines: &Lines) -> Result<Completion, DirectivesError> {
+        let delivery = &self.answer.delivery;
+        let mut completion = Completion {
+            added: Vec::new(),
+            kept: Vec::new(),
+        };
+        for name in &delivery.watch_directives {
+            if !is_directive_name(name) {
+                return Err(DirectivesError::Answer(name.clone()));
+            }
+            if lines.name(name) {
+                completion.kept.push(name.clone());
+            }
+        }
+        for directive in &delivery.directives {
+            let (name, value) = (&directive.name, &directive.value);
+            if !is_directive_name(name) || !is_directive_value(value) {
+                return Err(DirectivesError::Answer(format!("{name}={value}")));
+            }
+            if !lines.name(name) {
+                completion.added.push(format!("{name}={value}"));
+            }
+        }
+        Ok(completion)
+    }
+}
+
+/// `None`: nobody asked for the job to be tuned, or it is a later component, whose run is the first
+/// one's.
+async fn ask(arguments: &Complete, deadline: Deadline) -> Result<Option<Asked>, DirectivesError> {
+    // Most jobs are not tuned: they cost no question.
+    let beside = arguments.script.with_file_name(ENVIRONMENT);
+    let own = request(&beside)?;
+    if own.is_none() && beside.exists() {
+        return Ok(None);
+    }
+    let asked = job::ask(&arguments.squeue, arguments.job_id, deadline.left())?;
+    let Some(Listed { job, array }) = asked else {
+        return Ok(None);
+    };
+    let of_array = array.and_then(|array| of_job(&arguments.script, array));
+    let of_array = of_array.map(|path| request(&path)).transpose()?.flatten();
+    let Some(request) = own.or(of_array) else {
+        return Ok(None);
+    };
+    let start = StartRequest {
+        job,
+        request,
+        limit_seconds: None,
+        started_at: None,
+    };
+    let client = arguments.service.client().map_err(ClientError::from)?;
+    let answer = client
+        .call(posted("/v1/runs/start", &start), deadline.left())
+        .await?;
+    Ok(Some(Asked {
+        job: start.job,
+        answer,
+    }))
+}
+
+async fn deliver(
+    arguments: &Delivered,
+    deadline: Deadline,
+) -> Result<DirectivesAnswer, DirectivesError> {
+    let unknown = || DirectivesError::Run(arguments.run.clone());
+    let parts: Vec<&str> = arguments.run.split('/').collect();
+    let [cluster, job_id, restart_count, run_id] = parts[..] else {
+        return Err(unknown());
+    };
+    let request = DirectivesRequest {
+        cluster: cluster.to_owned(),
+        job_id: job_id.parse().map_err(|_| unknown())?,
+        restart_count: restart_count.parse().map_err(|_| unknown())?,
+        run_id: run_id.parse().map_err(|_| unknown())?,
+        directives: CompletedDirectives {
+            kept: arguments.kept.clone(),
+        },
+    };
+    let client: Client = arguments.service.client().map_err(ClientError::from)?;
+    let call = posted("/v1/runs/directives", &request);
+    Ok(client.call(call, deadline.left()).await?)
+}
+
+fn posted<'a, T>(path: &'a str, body: &'a T) -> Call<'a, T> {
+    Call {
+        method: Method::Post,
+        path,
+        body: Some(body),
+        idempotent: true,
+    }
+}
+
+/// The environment of an array's first job, which its tasks share, by one's script:
+/// `hash.H/job.N/script` in slurmctld's directory, H being N's last digit.
+fn of_job(script: &Path, job_id: u32) -> Option<PathBuf> {
+    let state = script.parent()?.parent()?.parent()?;
+    let directory = state.join(format!("hash.{}/job.{job_id}", job_id % 10));
+    Some(directory.join(ENVIRONMENT))
+}
+
+/// The request of `--io-autotune`, in the environment that slurmctld keeps beside a job's script: a
+/// number, then NAME=VALUE with NUL behind each. salloc's jobs have none.
+fn request(path: &Path) -> Result<Option<Request>, DirectivesError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = read(path)?;
+    let entries = text.get(4..).unwrap_or_default();
+    let mut entries = entries.split(|byte| *byte == 0);
+    let Some(value) = entries.find_map(|entry| entry.strip_prefix(REQUEST)) else {
+        return Ok(None);
+    };
+    Ok(Some(String::from_utf8_lossy(value).parse()?))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, DirectivesError> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text))
+        .map_err(|error| DirectivesError::Unreadable {
+            path: path.to_owned(),
+            error,
+        })?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(DirectivesError::TooLarge(path.to_owned()));
+    }
+    Ok(text)
+}
+
+/// The last line tells who reads that nothing is missing.
+fn print_lines(lines: &[String]) {
+    for line in lines {
+        show(&format!("line {line}"));
+    }
+    show("end");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use io_autotune_model::{Parametrization, Phase, Role};
+    use io_autotune_protocol::{DeliveredDirective, Delivery};
+
+    use super::*;
+
+    fn asked(directives: &[(&str, &str)]) -> Asked {
+        let directives = directives
+            .iter()
+            .map(|(name, value)| DeliveredDirective {
+                name: (*name).into(),
+                value: (*value).into(),
+            })
+            .collect();
+        Asked {
+            job: crate::testing::job(),
+            answer: StartAnswer {
+                run_id: 17,
+                phase: Phase::Design,
+                role: Role::Design,
+                parametrization: Parametrization(BTreeMap::new()),
+                reason: String::new(),
+                delivery: Delivery {
+                    directives,
+                    watch_directives: vec!["workers".into(), "destagers".into()],
+                    ..Delivery::default()
+                },
+                directives: None,
+            },
+        }
+    }
+
+    fn lines(script: &str) -> Lines {
+        Lines::of(script.as_bytes(), "BB", None)
+    }
+
+    #[test]
+    fn what_the_user_wrote_is_kept_and_said() {
+        let asked = asked(&[("workers", "8"), ("destagers", "4")]);
+        let lines = lines("#!/bin/sh\n#BB target=/fs workers=2\n");
+        let completion = asked.complete(&lines).unwrap();
+        assert_eq!(completion.kept, ["workers"]);
+        assert_eq!(completion.added, ["destagers=4"]);
+        assert_eq!(
+            lines.completed(&completion.added),
+            ["#BB target=/fs workers=2 destagers=4"]
+        );
+        assert_eq!(asked.run(), "c/7/0/17");
+    }
+
+    #[test]
+    fn the_default_adds_nothing_and_still_tells_what_is_the_users() {
+        let completion = asked(&[])
+            .complete(&lines("#BB destagers=2 target=/fs\n"))
+            .unwrap();
+        assert_eq!(completion.added, [""; 0]);
+        assert_eq!(completion.kept, ["destagers"]);
+    }
+
+    #[test]
+    fn an_answer_cannot_add_anything_but_a_word() {
+        for (name, value) in [
+            ("workers", "8 target=/etc"),
+            ("workers", "8\nrun 1"),
+            ("workers", "$(id)"),
+            ("workers", ""),
+            ("a b", "8"),
+            ("-x", "8"),
+        ] {
+            let wrong = asked(&[(name, value)]).complete(&lines("#BB x\n"));
+            assert!(
+                matches!(wrong, Err(DirectivesError::Answer(_))),
+                "{name}={value}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_request_is_found_in_the_environment_that_slurmctld_keeps() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("hash.7/job.17/script");
+        let environment = of_job(&script, 23).unwrap();
+        assert!(environment.ends_with("hash.3/job.23/environment"));
+        assert!(request(&environment).unwrap().is_none(), "salloc has none");
+        std::fs::create_dir_all(environment.parent().unwrap()).unwrap();
+        let kept = |entries: &[u8]| {
+            std::fs::write(&environment, [b"\x02\0\0\0", entries].concat()).unwrap();
+            request(&environment)
+        };
+        assert!(kept(b"A=1\0B=2\0").unwrap().is_none());
+        let found = kept(b"A=1\0SLURM_SPANK_IO_AUTOTUNE=app=ocean,mode=tune\0").unwrap();
+        assert_eq!(found.unwrap().app.as_deref(), Some("ocean"));
+        let first = kept(b"SLURM_SPANK_IO_AUTOTUNE=app=ocean,mode=tune\0A=\xff\0").unwrap();
+        assert!(first.is_some());
+        assert!(kept(b"SLURM_SPANK_IO_AUTOTUNE=app=../x\0").is_err());
+        let quoted = kept(b"A=SLURM_SPANK_IO_AUTOTUNE=app=other,mode=tune\0").unwrap();
+        assert!(quoted.is_none(), "only a name counts");
+    }
+}

@@ -1,0 +1,365 @@
+//! What Prometheus reads: requests and starts as they are counted here, studies and what waits as
+//! the database has them. No label names a user, an application or a job.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use io_autotune_store::{Overview, StartedRun, Store};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// However many read it, the text is made once in this time.
+const TEXT_AGE: Duration = Duration::from_secs(1);
+
+/// The database counts its studies once in this time.
+const OVERVIEW_AGE: Duration = Duration::from_secs(60);
+
+const TEXT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Asked {
+    endpoint: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Kind {
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Started {
+    phase: String,
+    role: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Studies {
+    phase: String,
+    gain: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Found {
+    kind: String,
+}
+
+/// The counts since the service began, and what the database said last.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<Asked, Counter>,
+    seconds: Family<Kind, Histogram, fn() -> Histogram>,
+    started: Family<Started, Counter>,
+    database_up: Gauge,
+    studies: Family<Studies, Gauge>,
+    findings: Family<Found, Gauge>,
+    in_flight: Gauge,
+    longest_wait: Gauge<f64, AtomicU64>,
+    last: Mutex<Last>,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    text: Option<(Instant, String)>,
+    overview: Option<Instant>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let new = Self {
+            registry: Registry::with_prefix("io_autotune"),
+            requests: Family::default(),
+            // From 1 ms to 8 s: a prolog waits for 2 s.
+            seconds: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.001, 2.0, 14))
+            }),
+            started: Family::default(),
+            database_up: Gauge::default(),
+            studies: Family::default(),
+            findings: Family::default(),
+            in_flight: Gauge::default(),
+            longest_wait: Gauge::default(),
+            last: Mutex::default(),
+        };
+        new.registered()
+    }
+}
+
+impl Metrics {
+    fn registered(mut self) -> Self {
+        let all = &mut self.registry;
+        let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+        all.register("build", "The service", Info::new(version));
+        all.register(
+            "requests",
+            "Requests by endpoint and outcome (ok, refused, later, failed)",
+            self.requests.clone(),
+        );
+        all.register_with_unit(
+            "request",
+            "Time of requests by kind (start, finish, other)",
+            Unit::Seconds,
+            self.seconds.clone(),
+        );
+        all.register(
+            "starts",
+            "Runs started, by the phase of their study and their role",
+            self.started.clone(),
+        );
+        all.register(
+            "database_up",
+            "1 if the database answered when it was last asked",
+            self.database_up.clone(),
+        );
+        all.register(
+            "studies",
+            "Studies by the phase of their last run and what may be claimed of their gain",
+            self.studies.clone(),
+        );
+        all.register(
+            "findings",
+            "Findings of all studies, by kind",
+            self.findings.clone(),
+        );
+        all.register(
+            "runs_in_flight",
+            "Runs without a verdict",
+            self.in_flight.clone(),
+        );
+        all.register_with_unit(
+            "longest_wait_for_a_verdict",
+            "Since the first report of the run that has waited longest",
+            Unit::Seconds,
+            self.longest_wait.clone(),
+        );
+        self
+    }
+
+    /// Counts a run that got its parametrization.
+    pub(crate) fn count_start(&self, run: &StartedRun) {
+        let labels = Started {
+            phase: run.phase.to_string(),
+            role: run.role.to_string(),
+        };
+        self.started.get_or_create(&labels).inc();
+    }
+
+    async fn text(&self, store: &Store) -> String {
+        // Whoever else asks waits for the same answer.
+        let mut last = self.last.lock().await;
+        if let Some((at, text)) = &last.text
+            && at.elapsed() < TEXT_AGE
+        {
+            return text.clone();
+        }
+        if last.overview.is_none_or(|at| at.elapsed() >= OVERVIEW_AGE) {
+            match store.overview().await {
+                Ok(overview) => {
+                    self.database_up.set(1);
+                    self.show(overview);
+                    last.overview = Some(Instant::now());
+                }
+                // It is asked again for the next text. The numbers of before stay.
+                Err(error) => {
+                    self.database_up.set(0);
+                    tracing::warn!(%error, "the metrics of studies are old");
+                }
+            }
+        }
+        let mut text = String::new();
+        if let Err(error) = encode(&mut text, &self.registry) {
+            tracing::error!(%error, "the metrics cannot be written");
+        }
+        last.text = Some((Instant::now(), text.clone()));
+        text
+    }
+
+    fn show(&self, overview: Overview) {
+        self.studies.clear();
+        for (phase, gain, count) in overview.studies {
+            let labels = Studies { phase, gain };
+            self.studies.get_or_create(&labels).set(count);
+        }
+        self.findings.clear();
+        for (kind, count) in overview.findings {
+            self.findings.get_or_create(&Found { kind }).set(count);
+        }
+        self.in_flight.set(overview.in_flight);
+        self.longest_wait.set(overview.longest_wait);
+    }
+}
+
+/// Counts every request of both doors, and how long it took.
+pub(crate) async fn counted(
+    State(metrics): State<Arc<Metrics>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let path = request.extensions().get::<MatchedPath>();
+    // Whatever else is asked for is one endpoint: its names are a stranger's.
+    let endpoint = path.map_or("other", MatchedPath::as_str).to_owned();
+    let began = Instant::now();
+    let answer = next.run(request).await;
+    let kind = Kind {
+        kind: match endpoint.as_str() {
+            "/v1/runs/start" => "start",
+            "/v1/runs/finish" => "finish",
+            _ => "other",
+        },
+    };
+    let taken = began.elapsed().as_secs_f64();
+    metrics.seconds.get_or_create(&kind).observe(taken);
+    let outcome = outcome(answer.status());
+    let asked = Asked { endpoint, outcome };
+    metrics.requests.get_or_create(&asked).inc();
+    answer
+}
+
+fn outcome(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => "later",
+        _ if status.is_success() => "ok",
+        _ if status.is_client_error() => "refused",
+        _ => "failed",
+    }
+}
+
+/// What Prometheus asks for, `/metrics`.
+pub(crate) fn router(metrics: Arc<Metrics>, store: Store) -> Router {
+    let text = |State((metrics, store)): State<(Arc<Metrics>, Store)>| async move {
+        ([(CONTENT_TYPE, TEXT_TYPE)], metrics.text(&store).await).into_response()
+    };
+    Router::new()
+        .route("/metrics", get(text))
+        .with_state((metrics, store))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Prometheus' alert rules and Grafana's dashboard, as deployed.
+    const READERS: [&str; 2] = [
+        include_str!("../../../deploy/prometheus/io-autotune.rules.yml"),
+        include_str!("../../../deploy/prometheus/grafana-dashboard.json"),
+    ];
+
+    fn overview() -> Overview {
+        Overview {
+            studies: vec![("settled".into(), "faster".into(), 3)],
+            findings: vec![("drift".into(), 2)],
+            in_flight: 4,
+            longest_wait: 1.5,
+        }
+    }
+
+    fn written(metrics: &Metrics) -> String {
+        let mut text = String::new();
+        encode(&mut text, &metrics.registry).unwrap();
+        text
+    }
+
+    fn used() -> Metrics {
+        let metrics = Metrics::default();
+        metrics.show(overview());
+        for endpoint in ["/v1/runs/start", "other"] {
+            let asked = Asked {
+                endpoint: endpoint.to_owned(),
+                outcome: outcome(StatusCode::OK),
+            };
+            metrics.requests.get_or_create(&asked).inc();
+        }
+        metrics
+            .seconds
+            .get_or_create(&Kind { kind: "start" })
+            .observe(0.004);
+        let started = Started {
+            phase: "search".into(),
+            role: "control".into(),
+        };
+        metrics.started.get_or_create(&started).inc();
+        metrics
+    }
+
+    #[test]
+    fn the_text_has_what_was_counted() {
+        let text = written(&used());
+        for line in [
+            r#"io_autotune_requests_total{endpoint="/v1/runs/start",outcome="ok"} 1"#,
+            r#"io_autotune_request_seconds_bucket{le="0.004",kind="start"} 1"#,
+            r#"io_autotune_starts_total{phase="search",role="control"} 1"#,
+            r#"io_autotune_studies{phase="settled",gain="faster"} 3"#,
+            r#"io_autotune_findings{kind="drift"} 2"#,
+            "io_autotune_runs_in_flight 4",
+            "io_autotune_longest_wait_for_a_verdict_seconds 1.5",
+        ] {
+            assert!(
+                text.lines().any(|each| each == line),
+                "{line} is not in\n{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn studies_that_have_moved_on_are_not_counted_where_they_were() {
+        let metrics = used();
+        metrics.show(Overview {
+            studies: vec![("search".into(), "not_yet".into(), 3)],
+            ..Overview::default()
+        });
+        let text = written(&metrics);
+        assert!(!text.contains("settled"), "{text}");
+        assert!(!text.contains("drift"), "{text}");
+    }
+
+    #[test]
+    fn what_rules_and_dashboard_read_is_written() {
+        let text = written(&used());
+        let names: BTreeSet<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split(['{', ' ']).next())
+            .collect();
+        for reader in READERS {
+            let is_of_a_name = |each: char| each.is_ascii_alphanumeric() || each == '_';
+            let read = reader
+                .split(|each| !is_of_a_name(each))
+                .filter(|word| word.starts_with("io_autotune_"));
+            let unknown: Vec<&str> = read.filter(|name| !names.contains(name)).collect();
+            assert_eq!(unknown, Vec::<&str>::new(), "of {names:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_no_failure() {
+        for (status, expected) in [
+            (200, "ok"),
+            (404, "refused"),
+            (429, "later"),
+            (503, "later"),
+            (500, "failed"),
+        ] {
+            assert_eq!(outcome(StatusCode::from_u16(status).unwrap()), expected);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! All studies and runs together, in numbers, for who watches the service.
+
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+
+/// All studies and runs together. Words are as they are stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overview {
+    /// Studies by the phase of their last run and the verdict on their gain.
+    pub studies: Vec<(String, String, i64)>,
+    /// Findings of the studies' present epochs, by kind.
+    pub findings: Vec<(String, i64)>,
+    /// Runs without a verdict.
+    pub in_flight: i64,
+    /// Seconds, by the database's clock, since the first report of the run that has waited longest
+    /// for its verdict; 0 if none waits.
+    pub longest_wait: f64,
+}
+
+impl Store {
+    /// Counts all studies and what waits. Reads each study once: not for every request.
+    pub async fn overview(&self) -> Result<Overview, StoreError> {
+        const NAME: &str = "overview";
+        let mut snapshot = self.snapshot(NAME).await?;
+        let studies = sqlx::query!(
+            r#"select r.phase, coalesce(s.assessment->'gain'->>'verdict', 'not_yet') as "verdict!",
+                      count(*) as "studies!"
+               from studies s
+               join lateral (select id from epochs where study_id = s.id order by ordinal desc limit 1) e on true
+               join lateral (select phase from runs where epoch_id = e.id order by id desc limit 1) r on true
+               group by 1, 2 order by 1, 2"#
+        )
+        .fetch_all(&mut *snapshot)
+        .await
+        .named(NAME)?;
+        let findings = sqlx::query!(
+            r#"select f->>'kind' as "kind!", count(*) as "findings!"
+               from studies, jsonb_array_elements(assessment->'findings') f
+               group by 1 order by 1"#
+        )
+        .fetch_all(&mut *snapshot)
+        .await
+        .named(NAME)?;
+        let waiting = sqlx::query!(
+            r#"select count(*) as "in_flight!",
+                      coalesce(extract(epoch from now() - min(finished_at)), 0)::double precision as "longest!"
+               from runs where state = 'in_flight'"#
+        )
+        .fetch_one(&mut *snapshot)
+        .await
+        .named(NAME)?;
+        let studies = studies
+            .into_iter()
+            .map(|row| (row.phase, row.verdict, row.studies));
+        let findings = findings.into_iter().map(|row| (row.kind, row.findings));
+        Ok(Overview {
+            studies: studies.collect(),
+            findings: findings.collect(),
+            in_flight: waiting.in_flight,
+            longest_wait: waiting.longest,
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! How runs fared lately, whatever their study: what may explain noise in evidence.
+
+use std::time::Duration;
+
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+
+impl Store {
+    /// Records for each cluster how its runs that ended in the last half hour fared, each against
+    /// the mean of its parametrization's runs. Nothing where none ended, or where a replica has
+    /// done so in the last half minute. A start takes the record before it.
+    pub async fn record_surroundings(&self) -> Result<(), StoreError> {
+        const NAME: &str = "surroundings";
+        let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
+        sqlx::query!(
+            "insert into surroundings (cluster, slowness, runs)
+             select r.cluster,
+                    percentile_cont(0.5) within group (order by ln(r.elapsed) - t.log_mean)
+                        * count(*) / (count(*) + 3.0),
+                    count(*)
+             from runs r
+             join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
+             join tested t on t.epoch_id = r.epoch_id and t.parametrization = j.parametrization
+             where r.state = 'counted' and r.finished_at > now() - interval '30 minutes' and t.count > 1
+               and not exists (select from surroundings s
+                               where s.cluster = r.cluster and s.at > now() - interval '30 seconds')
+             group by r.cluster
+             on conflict do nothing"
+        )
+        .execute(&mut *transaction)
+        .await
+        .named(NAME)?;
+        transaction.commit().await.named(NAME)
+    }
+}
