@@ -462,7 +462,7 @@ omit_default = true
         let unknown = told(&[], "romio+page-cash");
         assert!(
             unknown
-                .starts_with("there is no accelerator \"page-cash\"; choose one of: block-queue,"),
+                .starts_with("there is no accelerator \"page-cash\"; choose one of: block-online,"),
             "{unknown}"
         );
         assert!(matches!(
