@@ -47,7 +47,7 @@ instead of each 10 s.
   before.
 - An agent was ready after {coming:.1f} ms (median of {agents}; at most {longest:.1f} ms), for which
   a prolog waits. It had at most {memory:.1f} MiB, and used {processor:.2f} ms of a processor for
-  its start and about {turns:.0f} turns.
+  its start and all its turns.
 - Others use this machine too, and this ran at nice 19: the load was {began:.1f} at the beginning
   and {ended:.1f} at the end.
 
@@ -250,7 +250,6 @@ def main() -> None:
             longest=max(comings),
             memory=max(cost.memory for cost in bench.costs) / 1024,
             processor=statistics.median(processors),
-            turns=arguments.seconds * 1e3 / arguments.period_ms,
             release=os.uname().release.split("-")[0],
             processors=os.cpu_count(),
             seconds=arguments.seconds,
