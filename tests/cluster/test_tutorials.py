@@ -10,11 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+from clusters import cluster_of_its_own
 from harness import ALICE, ROOT, Site, await_true
 
 DOCS = Path(__file__).parents[2] / "docs"
 CHECKER = doctest.OutputChecker()
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.fixture(scope="module")
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """Bring up a cluster that has seen nothing else: the pages list all that there is."""
+    with cluster_of_its_own(request, "tutorials") as site:
+        site.introduce_nodes()
+        yield site
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ use crate::pool::Store;
 /// All studies and runs together. Words are as they are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
-    /// Studies by the phase of their last run and the verdict on their gain.
+    /// Studies by the phase of their last run, the first phase if they have none, and the verdict on
+    /// their gain.
     pub studies: Vec<(String, String, i64)>,
     /// Findings of the studies' present epochs, by kind.
     pub findings: Vec<(String, i64)>,
@@ -23,11 +24,11 @@ impl Store {
         const NAME: &str = "overview";
         let mut snapshot = self.snapshot(NAME).await?;
         let studies = sqlx::query!(
-            r#"select r.phase, coalesce(s.assessment->'gain'->>'verdict', 'not_yet') as "verdict!",
+            r#"select coalesce(r.phase, 'baseline') as "phase!", coalesce(s.assessment->'gain'->>'verdict', 'not_yet') as "verdict!",
                       count(*) as "studies!"
                from studies s
                join lateral (select id from epochs where study_id = s.id order by ordinal desc limit 1) e on true
-               join lateral (select phase from runs where epoch_id = e.id order by id desc limit 1) r on true
+               left join lateral (select phase from runs where epoch_id = e.id order by id desc limit 1) r on true
                group by 1, 2 order by 1, 2"#
         )
         .fetch_all(&mut *snapshot)
