@@ -122,7 +122,8 @@ fn it_climbs_where_twice_the_value_brings_more_and_leaves_all_else_alone() {
         });
         assert_eq!(fs::read_to_string(agent.path("other")).unwrap(), "5\n");
         let journal = agent.journal();
-        assert!(journal.len() > 3, "{journal:?}");
+        // Its head, and a move at least from 8 to 32 and on to 64.
+        assert!(journal.len() > 2, "{journal:?}");
         assert!(
             journal[0].contains(policy) && journal[1].contains("at_ms"),
             "{journal:?}"

@@ -24,10 +24,12 @@ use surroundings::{WORLDS, World};
 /// Enough for a search and a proof of a large gain.
 const HORIZON: u32 = 130;
 
-/// All that the application has.
-const PARAMETERS: usize = 5;
+fn quiet() -> World {
+    let named = |world: &World| world.name == "noise 5 %";
+    WORLDS.into_iter().find(named).unwrap()
+}
 
-fn lived(application: &Application, at_once: usize, seed: u64) -> Outcome {
+fn lives(application: &Application, at_once: usize, seed: u64) -> Outcome {
     let study = Study {
         application,
         settings: &Settings::default(),
@@ -39,14 +41,9 @@ fn lived(application: &Application, at_once: usize, seed: u64) -> Outcome {
     live(&study, &quiet(), seed)
 }
 
-fn quiet() -> World {
-    let named = |world: &World| world.name == "noise 5 %";
-    WORLDS.into_iter().find(named).unwrap()
-}
-
 #[test]
 fn the_best_point_takes_the_gain_less_than_the_default() {
-    let application = Application::new(0.2, PARAMETERS).unwrap();
+    let application = Application::new(0.2, usize::MAX).unwrap();
     let default = application.space.default();
     assert!(application.log_gain(&default).abs() < 1e-12);
     let mut best = default;
@@ -69,12 +66,25 @@ fn the_best_point_takes_the_gain_less_than_the_default() {
 }
 
 #[test]
+fn of_the_most_important_parameters_some_are_tuned_alone() {
+    let application = Application::new(0.2, 2).unwrap();
+    let mut best = application.space.default();
+    assert_eq!(best.0.len(), 2);
+    assert!(application.log_gain(&best).abs() < 1e-12);
+    best.0.insert("stripes".to_owned(), 16.into());
+    best.0.insert("writers".to_owned(), 4.into());
+    application.space.validate(&best).unwrap();
+    let log_gain = application.log_gain(&best);
+    assert!((log_gain / -(0.8_f64.ln()) - 0.75).abs() < 1e-12);
+}
+
+#[test]
 fn a_large_gain_is_found_and_claimed_alone_or_beside_other_runs() {
-    let application = Application::new(0.5, PARAMETERS).unwrap();
+    let application = Application::new(0.5, usize::MAX).unwrap();
     for at_once in [1, 8] {
-        let life = |seed| lived(&application, at_once, seed);
-        let lives = [1, 2].map(life);
-        for one in &lives {
+        let life = |seed| lives(&application, at_once, seed);
+        let two = [1, 2].map(life);
+        for one in &two {
             let (settled, faster) = (one.settled.unwrap(), one.faster.unwrap());
             assert!(
                 settled > 20 && settled < faster && faster <= HORIZON,
@@ -84,14 +94,14 @@ fn a_large_gain_is_found_and_claimed_alone_or_beside_other_runs() {
             assert!(one.regret > 0.0 && one.regret < 1.0, "{one:?}");
         }
         // A seed's life is always the same.
-        assert_eq!(format!("{:?}", life(1)), format!("{:?}", lives[0]));
+        assert_eq!(format!("{:?}", life(1)), format!("{:?}", two[0]));
     }
 }
 
 #[test]
 fn where_nothing_is_to_win_nothing_is_lost_or_found() {
-    let application = Application::new(0.0, PARAMETERS).unwrap();
-    let one = lived(&application, 1, 1);
+    let application = Application::new(0.0, usize::MAX).unwrap();
+    let one = lives(&application, 1, 1);
     assert!(one.settled.is_some(), "{one:?}");
     assert!(
         one.found.abs() < 1e-12 && one.regret.abs() < 1e-12,

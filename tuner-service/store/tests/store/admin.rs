@@ -206,9 +206,13 @@ async fn what_is_accepted_as_one_application_stays_so_over_a_reset() {
         store.accept_mixed(study_id, audit).await.unwrap();
         store.reset(study_id, audit).await.unwrap();
         assert!(store.study_state(study_id).await.unwrap().accepts_mixed);
-        let line = store.audit(&of_study(study_id)).await.unwrap().remove(0);
-        assert_eq!((line.uid, line.action.as_str()), (1000, "accept"));
-        assert_eq!(line.why, "its inputs differ");
+        let lines = store.audit(&of_study(study_id)).await.unwrap();
+        let told: Vec<_> = lines
+            .iter()
+            .map(|line| (line.uid, line.action.as_str(), line.why.as_str()))
+            .collect();
+        let why = "its inputs differ";
+        assert_eq!(told, [(1000, "reset", why), (1000, "accept", why)]);
         store.accept_mixed(404, audit).await.unwrap_err();
     })
     .await;

@@ -224,14 +224,14 @@ proptest! {
     }
 }
 
-/// The runs until a gain of a fifth is claimed, where other runs show so much of 17 % noise.
+/// The runs until a gain of a tenth is claimed, where other runs show so much of 17 % noise.
 fn first_claim(share: f64, seed: u64) -> u32 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut labels = Labels::default();
-    for run in 1..=300 {
+    for run in 1..=900 {
         let (is_control, slowness) = (rng.random::<f64>() < 0.5, normal(&mut rng));
         let noise = share.sqrt() * slowness + (1.0 - share).sqrt() * normal(&mut rng);
-        let log = 0.17 * noise + if is_control { 0.223 } else { 0.0 };
+        let log = 0.17 * noise + if is_control { 0.105 } else { 0.0 };
         labels.enter(is_control, Some(log), 0.5, before(run, slowness));
         if labels.log_evidence(Direction::Faster) >= 50.0_f64.logarithm() {
             return run;
@@ -241,14 +241,14 @@ fn first_claim(share: f64, seed: u64) -> u32 {
 }
 
 #[test]
-fn noise_that_other_runs_show_delays_no_claim() {
+fn what_other_runs_show_brings_a_claim_nearer() {
     let median = |share: f64| {
         let mut firsts: Vec<u32> = (0..41).map(|seed| first_claim(share, seed)).collect();
         firsts.sort_unstable();
         firsts[20]
     };
     let (plain, explained) = (median(0.0), median(0.7));
-    assert!(explained + 8 <= plain, "{explained} of {plain} runs");
+    assert!(3 * explained < 2 * plain, "{explained} of {plain} runs");
 }
 
 #[test]
