@@ -21,6 +21,7 @@ const TWELFTH: &str = include_str!("../../../../migrations/0012_starts.sql");
 const THIRTEENTH: &str = include_str!("../../../../migrations/0013_names.sql");
 const FIFTEENTH: &str = include_str!("../../../../migrations/0015_listed.sql");
 const SEVENTEENTH: &str = include_str!("../../../../migrations/0017_where_jobs_were.sql");
+const NINETEENTH: &str = include_str!("../../../../migrations/0019_directives.sql");
 const TWENTY_FIRST: &str = include_str!("../../../../migrations/0021_orders.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
@@ -207,6 +208,7 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
         apply(&mut connection, THIRTEENTH).await;
         apply(&mut connection, FIFTEENTH).await;
         apply(&mut connection, SEVENTEENTH).await;
+        apply(&mut connection, NINETEENTH).await;
         let (tables, _views) = TWENTY_FIRST
             .split_once("create or replace view report")
             .unwrap();
