@@ -36,9 +36,10 @@ def test_a_study_tunes_and_its_settled_runs_beat_the_default(site: Site) -> None
             check_hints_in_force(site, run, json.loads(site.output(job))["hints"])
             explored_with_hints += 1
 
-    phases = [run["phase"] for run in judged]
+    # A host that gets busy for good can open another epoch, which begins anew.
     order = ["baseline", "design", "search", "settled"]
-    assert sorted(phases, key=order.index) == phases, f"the phases go back: {phases}"
+    phases = [(run["epoch"], order.index(run["phase"])) for run in judged]
+    assert sorted(phases) == phases, f"the phases go back: {phases}"
     assert explored_with_hints > 0, "no explored run differed from the default"
 
     study = site.study(APPLICATION, ALICE)
