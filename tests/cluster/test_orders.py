@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pwd
 import re
 import shlex
 import unicodedata
@@ -59,7 +60,7 @@ def test_a_user_steers_and_undoes_nothing_of_another(site: Site) -> None:
         assert "only admins" in done.stderr
     # A scope without a user is one's own.
     order = site.ask(BOB, "off", "--all", "--why", "mine", "--yes")
-    assert {study["user"] for study in order["studies"]} == {BOB}
+    assert {study["uid"] for study in order["studies"]} == {pwd.getpwnam(BOB).pw_uid}
     alices = [one for one in site.ask(ROOT, "status", app) if one["user"] == ALICE]
     assert [one["ordered"] for one in alices] == [None]
     site.ask(BOB, "on", "--all", "--yes")
