@@ -177,7 +177,8 @@ def _breaker(facts: Facts) -> Findings:
         slow = sorted(
             (life.began, life.ended, life)
             for life in facts.lives
-            if life.at_least > SLOW
+            # While it hung: what a busy host took afterwards is not the outage's.
+            if min(life.seen, outage.ended_boot) - life.began - life.queued > SLOW
             and (life.job_id, life.command) not in outage.hits
             and outage.began_boot <= life.began
             and life.ended <= outage.ended_boot + DEADLINE
