@@ -147,6 +147,12 @@ def _log(site: Site, job: Job) -> list[str]:
     return [line.strip() for line in found]
 
 
+def _whole_log(site: Site, job: Job) -> list[str]:
+    """Return it once the buffer is stopped, which Slurm does after the job has ended."""
+    await_true(f"the stop of job {job.job_id}", lambda: _log(site, job)[-1:] == ["stop"])
+    return _log(site, job)
+
+
 def _await_start(site: Site, job: Job, starts: int = 1) -> None:
     await_true(
         f"start {starts} of the buffer of job {job.job_id}",
@@ -178,7 +184,7 @@ def test_the_directives_of_a_job_are_completed(site: Site) -> None:
     default = site.sbatch(BODY, asked(app, DIRECTED))
     run = _completed(site, default)
     assert run["state"] == "counted", run["verdict"]
-    assert _log(site, default) == ["start", "#BB target=/scratch", "stop"], "nothing is added"
+    assert _whole_log(site, default) == ["start", "#BB target=/scratch", "stop"], "nothing is added"
     site.pin(app, {"workers": "4"})
     # Not even what sbatch leaves out of the job's environment is needed.
     job = site.sbatch(BODY, asked(app, DIRECTED), "--export=NONE")
@@ -186,7 +192,7 @@ def test_the_directives_of_a_job_are_completed(site: Site) -> None:
     assert run["state"] == "counted", run["verdict"]
     assert run["applied"]["parametrization"] == {"workers": 4, "destagers": 1}
     completed = "#BB target=/scratch worker-threads=4 destagers=1"
-    assert _log(site, job) == ["start", completed, "stop"]
+    assert _whole_log(site, job) == ["start", completed, "stop"]
 
 
 def test_nodes_and_tasks_of_an_array_have_the_same_answer(site: Site) -> None:
@@ -212,7 +218,7 @@ def test_what_the_user_wrote_is_left_alone_and_said(site: Site) -> None:
     job = site.sbatch(body, asked(app, DIRECTED))
     run = _completed(site, job)
     own = "#BB worker-threads=2 target=/scratch destagers=1"
-    assert _log(site, job) == ["start", own, "stop"]
+    assert _whole_log(site, job) == ["start", own, "stop"]
     assert run["state"] == "not_counted"
     assert run["verdict"] == "the user's own directive worker-threads was left alone"
     said = f"job {job.job_id}: worker-threads is the user's own and left alone"
@@ -228,7 +234,7 @@ def test_a_job_without_a_buffer_counts_for_nothing(site: Site) -> None:
 def test_a_job_that_is_not_tuned_has_its_buffer(site: Site) -> None:
     job = site.sbatch(BODY)
     assert site.ended(job)["JobState"] == "COMPLETED"
-    assert _log(site, job) == ["start", "#BB target=/scratch", "stop"]
+    assert _whole_log(site, job) == ["start", "#BB target=/scratch", "stop"]
 
 
 @pytest.mark.parametrize("outage", [service_stopped, service_mute, service_frozen])
@@ -240,7 +246,7 @@ def test_without_the_service_a_job_has_what_its_user_wrote(
     with outage(site):
         job = site.sbatch(BODY, asked(app, DIRECTED))
         assert site.ended(job)["JobState"] == "COMPLETED"
-        assert _log(site, job) == ["start", "#BB target=/scratch", "stop"]
+        assert _whole_log(site, job) == ["start", "#BB target=/scratch", "stop"]
     said = f"the directives of job {job.job_id} stay as they are"
     assert said in _slurmctld_says(site)
     run = site.judged(job)
@@ -255,7 +261,7 @@ def test_a_job_that_is_cancelled_before_its_start_leaves_no_buffer(site: Site, g
     assert site.ended(job)["JobState"] == "CANCELLED"
     # Its start goes on, if Slurm has not ended it, and stop waits for that.
     _open_for_good(gate)
-    await_true("the stop", lambda: _log(site, job)[-1] == "stop")
+    _whole_log(site, job)
     run = site.judged(job)
     assert run["state"] == "not_counted"
     assert "CANCELLED" in run["verdict"]
@@ -284,7 +290,7 @@ def test_each_launch_of_a_requeued_job_is_completed(site: Site) -> None:
     last = site.judged(job, 1)
     assert last["state"] == "counted", last["verdict"]
     completed = "#BB target=/scratch worker-threads=4 destagers=1"
-    assert _log(site, job) == ["start", completed, "stop"] * 2
+    assert _whole_log(site, job) == ["start", completed, "stop"] * 2
 
 
 def test_slurmctld_that_is_restarted_asks_again_and_gets_the_same(site: Site, gate: Path) -> None:
@@ -302,7 +308,7 @@ def test_slurmctld_that_is_restarted_asks_again_and_gets_the_same(site: Site, ga
     assert run["state"] == "counted", run["verdict"]
     assert run["applied"]["parametrization"]["workers"] == 4
     assert len(site.runs(job)) == 1
-    log = _log(site, job)
+    log = _whole_log(site, job)
     assert set(log) == {"start", "#BB target=/scratch worker-threads=4 destagers=1", "stop"}
     assert log.count("start") == 2, "slurmctld had asked again"
     states = site.cluster.node_states
@@ -327,7 +333,7 @@ def test_a_script_is_data(site: Site) -> None:
     assert site.ended(job)["JobState"] == "COMPLETED"
     run = site.judged(job)
     assert run["state"] == "counted", run["verdict"]
-    written = _log(site, job)[1:-1]
+    written = _whole_log(site, job)[1:-1]
     assert written[0] == "#BB x=1 worker-threads=4 destagers=1"
     assert written[1:] == [nasty, "#BB y\\"], "what hides something is left alone"
     assert not trap.exists()
