@@ -325,9 +325,14 @@ impl Expected {
     fn of(recent: &VecDeque<Seen>) -> Option<Self> {
         let near = recent.iter().rev().take(NEAR).copied();
         let scale = Scale::of(recent)?;
+        let sorted = |is_control| {
+            let mut logs = logs(near.clone(), is_control);
+            logs.sort_by(f64::total_cmp);
+            logs
+        };
         Some(Expected {
-            tuned: sorted(near.clone(), false),
-            control: sorted(near, true),
+            tuned: sorted(false),
+            control: sorted(true),
             scale: scale.deviation,
             effect: scale.effect,
         })
@@ -372,8 +377,10 @@ struct Scale {
 
 impl Scale {
     fn of(recent: &VecDeque<Seen>) -> Option<Self> {
-        let labels = [false, true].map(|is_control| sorted(recent.iter().copied(), is_control));
-        let [tuned, control] = labels.map(|logs| (median(&logs), logs.len() as f64));
+        let [tuned, control] = [false, true].map(|is_control| {
+            let mut logs = logs(recent.iter().copied(), is_control);
+            (middle(&mut logs), logs.len() as f64)
+        });
         let effect = match (tuned.0, control.0) {
             (Some(low), Some(high)) if (high - low).is_finite() => {
                 let runs = 1.0 / (1.0 / tuned.1 + 1.0 / control.1);
@@ -385,14 +392,12 @@ impl Scale {
             .iter()
             .map(|run| run.log() - if run.is_control { effect } else { 0.0 })
             .collect();
-        left.sort_by(f64::total_cmp);
-        let centre = median(&left)?;
+        let centre = middle(&mut left)?;
         for one in &mut left {
             *one = distance(*one, centre).abs();
         }
-        left.sort_by(f64::total_cmp);
         // Beyond a factor of e most runs were cut short.
-        let deviation = (median(&left)? * PER_MAD).min(1.0);
+        let deviation = (middle(&mut left)? * PER_MAD).min(1.0);
         let runs = left.len() as f64;
         let square = runs * deviation * deviation + PRIOR_RUNS * PRIOR_SCALE * PRIOR_SCALE;
         Some(Scale {
@@ -402,20 +407,23 @@ impl Scale {
     }
 }
 
-fn sorted(runs: impl Iterator<Item = Seen>, is_control: bool) -> Vec<f64> {
+fn logs(runs: impl Iterator<Item = Seen>, is_control: bool) -> Vec<f64> {
     let own = runs.filter(|run| run.is_control == is_control);
-    let mut logs: Vec<f64> = own.map(Seen::log).collect();
-    logs.sort_by(f64::total_cmp);
-    logs
+    own.map(Seen::log).collect()
 }
 
-fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    Some(if sorted.len().is_multiple_of(2) {
-        f64::midpoint(sorted[middle - 1], upper)
-    } else {
-        upper
+/// The median; none of nothing. The numbers change places.
+fn middle(numbers: &mut [f64]) -> Option<f64> {
+    let half = numbers.len() / 2;
+    let is_even = numbers.len().is_multiple_of(2);
+    if numbers.is_empty() {
+        return None;
+    }
+    let (below, upper, _) = numbers.select_nth_unstable_by(half, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp);
+    Some(match lower {
+        Some(lower) if is_even => f64::midpoint(lower, *upper),
+        _ => *upper,
     })
 }
 

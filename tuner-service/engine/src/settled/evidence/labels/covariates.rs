@@ -11,7 +11,7 @@ use std::f64::consts::TAU;
 use io_autotune_search::math::Portable;
 use serde::{Deserialize, Serialize};
 
-use super::{PER_MAD, Seen, median};
+use super::{PER_MAD, Seen, middle};
 
 const COVARIATES: usize = 6;
 /// Below, no slope is believed.
@@ -65,7 +65,9 @@ impl Slopes {
             .map(|(run, _)| run.before.covariates())
             .collect();
         for place in 0..COVARIATES {
-            centre(&labels, &mut residuals, middle);
+            centre(&labels, &mut residuals, |own| {
+                middle(own).unwrap_or_default()
+            });
             let mut x: Vec<f64> = covariates.iter().map(|one| one[place]).collect();
             centre(&labels, &mut x, |own| {
                 own.iter().sum::<f64>() / own.len() as f64
@@ -96,39 +98,40 @@ impl Slopes {
 
     /// What they explain of a run's log elapsed.
     pub(super) fn explain(&self, before: Before) -> f64 {
+        if *self == Self::default() {
+            return 0.0;
+        }
         let products = self.0.iter().zip(before.covariates());
         products.map(|(slope, x)| slope * x).sum()
     }
 }
 
 /// Each label's numbers less their centre: what tells labels apart is not explained away.
-fn centre(labels: &[bool], numbers: &mut [f64], of: impl Fn(&[f64]) -> f64) {
+fn centre(labels: &[bool], numbers: &mut [f64], of: impl Fn(&mut [f64]) -> f64) {
     for label in [false, true] {
-        let own = |place: &usize| labels[*place] == label;
-        let places: Vec<usize> = (0..labels.len()).filter(own).collect();
-        if places.is_empty() {
+        let own = labels.iter().zip(&*numbers);
+        let own = own.filter(|(one, _)| **one == label);
+        let mut own: Vec<f64> = own.map(|(_, number)| *number).collect();
+        if own.is_empty() {
             continue;
         }
-        let own: Vec<f64> = places.iter().map(|place| numbers[*place]).collect();
-        let centre = of(&own);
-        for place in places {
-            numbers[place] -= centre;
+        let centre = of(&mut own);
+        for (_, number) in labels
+            .iter()
+            .zip(&mut *numbers)
+            .filter(|one| *one.0 == label)
+        {
+            *number -= centre;
         }
     }
-}
-
-fn middle(numbers: &[f64]) -> f64 {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    median(&sorted).unwrap_or_default()
 }
 
 /// The slope of residuals on a centred covariate; 0 if it may be chance.
 fn slope(x: &[f64], residuals: &[f64]) -> f64 {
     let runs = x.len() as f64;
     let squares = x.iter().map(|x| x * x).sum::<f64>();
-    let sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
-    let deviation = PER_MAD * middle(&sizes);
+    let mut sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
+    let deviation = PER_MAD * middle(&mut sizes).unwrap_or_default();
     if !(squares > 1e-9 * runs && deviation > 0.0) {
         return 0.0;
     }

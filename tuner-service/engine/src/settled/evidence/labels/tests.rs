@@ -86,7 +86,7 @@ proptest! {
             scale: 1.0,
             effect: 0.0,
         };
-        prop_assert!((expected.centre(shift) - median(&both).unwrap()).abs() < 1e-12);
+        prop_assert!((expected.centre(shift) - middle(&mut both).unwrap()).abs() < 1e-12);
     }
 
     #[test]
