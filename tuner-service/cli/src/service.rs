@@ -20,7 +20,8 @@ use crate::simulate::SimulateError;
 
 /// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// How often a first answer is asked for, and each later page.
+/// How often a first answer is asked for, and each later page or change, of which a script makes
+/// many.
 const FEW: u32 = 3;
 const MANY: u32 = 20;
 
@@ -287,13 +288,13 @@ impl Service {
         body: &B,
         idempotent: bool,
     ) -> Result<A, CliError> {
-        let call = Call {
+        let call = || Call {
             method: Method::Post,
             path,
             body: Some(body),
             idempotent,
         };
-        Ok(self.client.call(call, DEADLINE).await?)
+        self.in_turn(call, MANY).await
     }
 
     pub(crate) async fn resolve(&self, target: &Target) -> Result<i64, CliError> {
@@ -322,22 +323,21 @@ impl Service {
 
     /// A page of a list: the next ones of a long list wait longer for their turn.
     async fn page<A: DeserializeOwned>(&self, path: &str, is_first: bool) -> Result<A, CliError> {
-        self.in_turn(path, if is_first { FEW } else { MANY }).await
+        let tries = if is_first { FEW } else { MANY };
+        self.in_turn(|| reading(path), tries).await
     }
 
     async fn get<A: DeserializeOwned>(&self, path: &str) -> Result<A, CliError> {
-        self.in_turn(path, FEW).await
+        self.in_turn(|| reading(path), FEW).await
     }
 
     /// Asks up to so many times while the user's quota is spent: another command of a script may
-    /// have just spent it. The service delays its refusals.
-    async fn in_turn<A: DeserializeOwned>(&self, path: &str, tries: u32) -> Result<A, CliError> {
-        let call = || Call::<()> {
-            method: Method::Get,
-            path,
-            body: None,
-            idempotent: true,
-        };
+    /// have just spent it. The service delays its refusals, and has done nothing then.
+    async fn in_turn<'a, B: Serialize + 'a, A: DeserializeOwned>(
+        &self,
+        call: impl Fn() -> Call<'a, B>,
+        tries: u32,
+    ) -> Result<A, CliError> {
         for _ in 1..tries {
             match self.client.call(call(), DEADLINE).await {
                 Err(ClientError::Refused { status: 429, .. }) => {}
@@ -345,6 +345,15 @@ impl Service {
             }
         }
         Ok(self.client.call(call(), DEADLINE).await?)
+    }
+}
+
+fn reading(path: &str) -> Call<'_, ()> {
+    Call {
+        method: Method::Get,
+        path,
+        body: None,
+        idempotent: true,
     }
 }
 
