@@ -283,11 +283,11 @@ report-guarantees: $(VENV_REPORT)/.installed ## Renew docs/measurements/report-g
 ONLINE_ARGS ?= --runs 200 --seed 2026
 ONLINE_ROOT ?= /var/lib/io-autotune-online
 ONLINE_REAL_ARGS ?=
-online-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/online.md: tuning inside a job, on simulated paths and a loop device
+online-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/online.md: tuning inside a job, on simulated paths, a loop device and a FUSE mount
 	@deploy/install-deps test report
 	cargo run --release --locked --package io-autotune-simulation --example online -- $(ONLINE_ARGS) > build/online.md
 	PYTHONPATH=$(LABORATORY) nice -n 19 $(VENV_REPORT)/bin/python -m online --root $(ONLINE_ROOT) \
-		--node target/release/io-autotune-node $(ONLINE_REAL_ARGS) >> build/online.md
+		--node target/release/io-autotune-node --buffer target/release/burst-buffer $(ONLINE_REAL_ARGS) >> build/online.md
 	mv build/online.md docs/measurements/online.md
 
 PROOF_ARGS ?= --studies 60 --seed 1

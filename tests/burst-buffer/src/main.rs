@@ -12,8 +12,10 @@ mod pool;
 mod slow;
 mod tree;
 
+use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -27,10 +29,13 @@ use nix::sys::signal::{SigSet, Signal};
 use crate::cache::Cache;
 use crate::pool::Pool;
 use crate::slow::{Link, SlowSettings};
-use crate::tree::Tree;
+use crate::tree::{Moved, Tree};
 
 /// For a process that outlives its job.
 const LEFT_OPEN: Duration = Duration::from_secs(5);
+
+/// The age of its statistics.
+const TOLD: Duration = Duration::from_millis(5);
 
 /// A burst buffer for tests, in front of a slow directory.
 #[derive(Parser)]
@@ -74,6 +79,12 @@ struct Arguments {
     /// Seed of the neighbour's bursts.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Let the kernel read ahead and keep what was read; else each request comes as it is made.
+    #[arg(long)]
+    page_cache: bool,
+    /// A file that tells what was moved, for an agent inside the job.
+    #[arg(long)]
+    statistics: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -109,7 +120,11 @@ fn run(arguments: &Arguments) -> io::Result<()> {
         milliseconds(arguments.request_ms),
     ));
     let slow = arguments.slow.canonicalize()?;
-    let tree = Tree::new(slow, Arc::clone(&cache), Arc::clone(&pool));
+    let (own_cache, own_pool) = (Arc::clone(&cache), Arc::clone(&pool));
+    let tree = Tree::new(slow, own_cache, own_pool, arguments.page_cache);
+    if let Some(path) = &arguments.statistics {
+        tell(path, tree.moved())?;
+    }
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName("burst-buffer".into()),
@@ -147,6 +162,18 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     link.end();
     let _ = neighbour.join();
     ended
+}
+
+/// Keeps a file up to date as long as this process lives. Who has opened it reads on.
+fn tell(path: &Path, moved: Arc<Moved>) -> io::Result<()> {
+    let file = File::create(path)?;
+    file.write_all_at(moved.text().as_bytes(), 0)?;
+    thread::spawn(move || {
+        while file.write_all_at(moved.text().as_bytes(), 0).is_ok() {
+            thread::sleep(TOLD);
+        }
+    });
+    Ok(())
 }
 
 /// Who started it reads this line, and then no more.

@@ -29,6 +29,29 @@ pub(crate) struct Tree {
     nodes: Mutex<Nodes>,
     cache: Arc<Cache>,
     pool: Arc<Pool>,
+    moved: Arc<Moved>,
+    opened: FopenFlags,
+}
+
+/// What the job has moved since the mount was made.
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    bytes: AtomicU64,
+    requests: AtomicU64,
+}
+
+impl Moved {
+    fn count(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// As an agent's statistics have it (docs/online.md), of one length whatever the numbers are.
+    pub(crate) fn text(&self) -> String {
+        let [bytes, requests] =
+            [&self.bytes, &self.requests].map(|number| number.load(Ordering::Relaxed));
+        format!("moved_bytes {bytes:020}\nrequests {requests:020}\n")
+    }
 }
 
 /// Numbers are never given again: the slow side's are.
@@ -47,7 +70,8 @@ struct Node {
 }
 
 impl Tree {
-    pub(crate) fn new(root: PathBuf, cache: Arc<Cache>, pool: Arc<Pool>) -> Self {
+    /// `page_cache`: whether the kernel reads ahead and keeps what was read.
+    pub(crate) fn new(root: PathBuf, cache: Arc<Cache>, pool: Arc<Pool>, page_cache: bool) -> Self {
         let nodes = Nodes {
             last: INodeNo::ROOT.0,
             ..Nodes::default()
@@ -57,7 +81,16 @@ impl Tree {
             nodes: Mutex::new(nodes),
             cache,
             pool,
+            moved: Arc::default(),
+            opened: match page_cache {
+                true => FopenFlags::empty(),
+                false => FopenFlags::FOPEN_DIRECT_IO,
+            },
         }
+    }
+
+    pub(crate) fn moved(&self) -> Arc<Moved> {
+        Arc::clone(&self.moved)
     }
 
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
@@ -326,7 +359,7 @@ impl Filesystem for Tree {
                 &found,
                 Generation(0),
                 FileHandle(found.ino.0),
-                FopenFlags::FOPEN_DIRECT_IO,
+                self.opened,
             ),
             Err(error) => reply.error(wrong(error)),
         }
@@ -392,7 +425,7 @@ impl Filesystem for Tree {
     fn open(&self, _request: &Request, number: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         match self.stored(number.0) {
             // The kernel's own cache would hide ours.
-            Ok(_) => reply.opened(FileHandle(number.0), FopenFlags::FOPEN_DIRECT_IO),
+            Ok(_) => reply.opened(FileHandle(number.0), self.opened),
             Err(error) => reply.error(wrong(error)),
         }
     }
@@ -409,9 +442,13 @@ impl Filesystem for Tree {
         reply: ReplyData,
     ) {
         let (cache, stored) = (Arc::clone(&self.cache), self.stored(number.0));
+        let moved = self.moved();
         self.pool.run(move || {
             match stored.and_then(|stored| cache.read(&stored, offset, size as usize)) {
-                Ok(data) => reply.data(&data),
+                Ok(data) => {
+                    moved.count(data.len());
+                    reply.data(&data);
+                }
                 Err(error) => reply.error(wrong(error)),
             }
         });
@@ -431,9 +468,13 @@ impl Filesystem for Tree {
     ) {
         let (cache, stored) = (Arc::clone(&self.cache), self.stored(number.0));
         let data = data.to_vec();
+        let moved = self.moved();
         self.pool.run(move || {
             match stored.and_then(|stored| cache.write(&stored, offset, &data)) {
-                Ok(()) => reply.written(u32::try_from(data.len()).unwrap_or(u32::MAX)),
+                Ok(()) => {
+                    moved.count(data.len());
+                    reply.written(u32::try_from(data.len()).unwrap_or(u32::MAX));
+                }
                 Err(error) => reply.error(wrong(error)),
             }
         });

@@ -1,9 +1,9 @@
 //! A lever's files, opened once.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Seek, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use io_autotune_online::Lever;
 use nix::libc;
@@ -37,8 +37,16 @@ impl LeverFiles {
 
 pub(super) struct Opened {
     bounds: Lever,
-    files: Vec<File>,
-    kept: Vec<(File, String)>,
+    files: Vec<Setting>,
+    kept: Vec<(Setting, String)>,
+}
+
+/// A file with a number.
+struct Setting {
+    file: File,
+    /// Those of a FUSE connection cannot be read twice (fs/fuse/control.c, `nonseekable_open`): what
+    /// the kernel took is believed, and who else moves them is seen by the hook after the job.
+    is_seekable: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -51,12 +59,7 @@ pub(super) enum Moved {
 impl Opened {
     pub(super) fn open(lever: &LeverFiles) -> io::Result<Self> {
         let open = |path: &PathBuf| {
-            let opened = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-                .open(path);
-            opened.map_err(|error| {
+            Setting::open(path).map_err(|error| {
                 io::Error::new(error.kind(), format!("{}: {error}", path.display()))
             })
         };
@@ -71,7 +74,7 @@ impl Opened {
     }
 
     pub(super) fn is_at(&self, value: u64) -> bool {
-        self.files.iter().all(|file| number(file) == Some(value))
+        self.files.iter().all(|file| file.is_at(value))
     }
 
     /// Moves it in all files, or in none.
@@ -98,33 +101,53 @@ impl Opened {
         let written: Vec<bool> = self
             .files
             .iter()
-            .map(|file| write(file, &text).is_ok() && number(file) == Some(value))
+            .map(|file| file.write(&text).is_ok() && file.is_at(value))
             .collect();
         for (file, text) in &self.kept {
-            let _ = write(file, text);
+            let _ = file.write(text);
         }
         written.into_iter().all(|is_written| is_written)
     }
 }
 
-/// The kernel takes a text at once and ignores the length; other files have nothing after it.
-fn write(file: &File, text: &str) -> io::Result<()> {
-    let line = format!("{text}\n");
-    file.write_all_at(line.as_bytes(), 0)?;
-    let _ = file.set_len(line.len() as u64);
-    Ok(())
-}
+impl Setting {
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path)?;
+        let is_seekable = file.stream_position().is_ok();
+        Ok(Self { file, is_seekable })
+    }
 
-fn number(file: &File) -> Option<u64> {
-    let mut text = [0; TEXT_MOST];
-    let length = file.read_at(&mut text, 0).ok()?;
-    let text = str::from_utf8(text.get(..length)?).ok()?;
-    text.lines().next()?.trim().parse().ok()
+    /// The kernel takes a text at once and ignores the length; other files have nothing after it.
+    fn write(&self, text: &str) -> io::Result<()> {
+        let line = format!("{text}\n");
+        if !self.is_seekable {
+            return (&self.file).write_all(line.as_bytes());
+        }
+        self.file.write_all_at(line.as_bytes(), 0)?;
+        let _ = self.file.set_len(line.len() as u64);
+        Ok(())
+    }
+
+    fn is_at(&self, value: u64) -> bool {
+        !self.is_seekable || self.number() == Some(value)
+    }
+
+    fn number(&self) -> Option<u64> {
+        let mut text = [0; TEXT_MOST];
+        let length = self.file.read_at(&mut text, 0).ok()?;
+        let text = str::from_utf8(text.get(..length)?).ok()?;
+        text.lines().next()?.trim().parse().ok()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::Read;
 
     use super::*;
 
@@ -168,7 +191,7 @@ mod tests {
         let (root, files) = place();
         // A device that takes nothing: what is read there never changes.
         let mut lever = Opened::open(&files).unwrap();
-        lever.files[1] = File::open(root.path().join("b")).unwrap();
+        lever.files[1].file = File::open(root.path().join("b")).unwrap();
         assert_eq!(
             lever.moves(128, 512),
             Moved::Refused(Lever {
@@ -192,6 +215,21 @@ mod tests {
         let (_root, files) = place();
         let above = LeverFiles { most: 64, ..files };
         assert!(above.bounds().takes(128) && above.bounds().takes(4));
+    }
+
+    #[test]
+    fn what_cannot_be_read_twice_is_believed() {
+        let (root, mut files) = place();
+        // A pipe is read and written by one opening, and never from a place.
+        let pipe = root.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        files.files = vec![pipe];
+        let mut lever = Opened::open(&files).unwrap();
+        assert!(lever.is_at(128));
+        assert_eq!(lever.moves(128, 8), Moved::Taken);
+        let mut told = [0; 8];
+        let length = (&lever.files[0].file).read(&mut told).unwrap();
+        assert_eq!(&told[..length], b"8\n");
     }
 
     #[test]
