@@ -6,7 +6,7 @@ use io_autotune_protocol::{
 
 use super::columns::{Cell, Column, Columns, Tone};
 use super::status::{interval, mean};
-use super::{context, differing, long_gain, phase, units, user};
+use super::{context, differing, gain, phase, units, user};
 use crate::screen::Screen;
 
 /// Lines of the plot.
@@ -31,7 +31,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
         study
             .assessment
             .as_ref()
-            .map_or_else(|| "-".to_owned(), |known| long_gain(&known.gain)),
+            .map_or_else(|| "-".to_owned(), |known| gain::sentence(&known.gain)),
         match &study.recommended {
             None => "nothing yet".to_owned(),
             Some(_) => differing(&study.differs),
