@@ -33,7 +33,7 @@ pub(crate) fn told(job_id: u32, given: &Given<'_>) -> String {
             ..
         }) => "the best known values or, as drawn, the default to compare with".to_owned(),
         Given::Answer(answer) if answer.delivery.is_empty() => {
-            "its defaults: nothing is changed for it".to_owned()
+            format!("its defaults ({}, run {})", answer.role, answer.run_id)
         }
         Given::Answer(answer) => {
             let values = answer.parametrization.to_string();
@@ -99,13 +99,10 @@ mod tests {
 
     #[test]
     fn defaults_are_told_with_their_reason() {
-        let mut nothing = answer("baseline", "baseline", json!({ "a": 1 }));
-        nothing.delivery.environment.clear();
         let observed = answer("settled", "observe", json!({ "a": 1 }));
         for (given, why) in [
             (Given::NoAnswer, "the tuner did not answer"),
             (Given::Refused, "its node's settings could not be changed"),
-            (Given::Answer(&nothing), "nothing is changed for it"),
             (Given::Answer(&observed), "it is only observed"),
         ] {
             let told = told(4, &given);
@@ -114,6 +111,17 @@ mod tests {
                 "{told}"
             );
         }
+    }
+
+    #[test]
+    fn where_nothing_is_delivered_the_job_runs_with_its_defaults() {
+        let mut nothing = answer("baseline", "baseline", json!({ "a": 1 }));
+        nothing.delivery.environment.clear();
+        let told = told(4, &Given::Answer(&nothing));
+        assert!(
+            told.starts_with("job 4 runs with its defaults (baseline, run 17); "),
+            "{told}"
+        );
     }
 
     #[test]
