@@ -85,7 +85,13 @@ static const char *read_line(struct ioat_job_env *file, char *line, bool *job, b
     }
     if (strncmp(line, "watch ", 6) == 0)
         return take(file, line + 6, NULL);
-    return "a line that is none of job, uid, set and watch";
+    if (strncmp(line, "tell ", 5) == 0) {
+        if (file->tell != NULL || !ioat_text_is_printable(line + 5, strlen(line + 5)))
+            return "what to tell is not printable or given twice";
+        file->tell = line + 5;
+        return NULL;
+    }
+    return "a line that is none of job, uid, set, watch and tell";
 }
 
 const char *ioat_job_env_parse(char *text, size_t length, struct ioat_job_env *file)

@@ -5,6 +5,7 @@
 //     uid 1000
 //     set NAME=VALUE        (any number; set the variable, and report on it)
 //     watch NAME            (any number; only report on it)
+//     tell TEXT             (at most once; a line for the job's stderr)
 #ifndef IOAT_JOB_ENV_H
 #define IOAT_JOB_ENV_H
 
@@ -28,6 +29,8 @@ struct ioat_variable {
 struct ioat_job_env {
     uint32_t job_id;
     uint32_t uid;
+    /// NULL: the job did not ask.
+    const char *tell;
     size_t count;
     struct ioat_variable variables[IOAT_JOB_ENV_VARIABLES];
 };

@@ -30,8 +30,10 @@ static char option_usage[] =
     "tune the I/O accelerator of this job: each run gets the parametrization that the tuner wants "
     "to see next. SPEC is a list separated by commas: an accelerator's name, or those of several "
     "with + between them, app=NAME (the application; default: the job's name), accelerator=NAME, "
-    "mode=tune (default), mode=observe (measure, apply nothing), mode=off, or verbose (say what is "
-    "known wherever stderr goes). IO_AUTOTUNE=SPEC in the environment is the default";
+    "mode=tune (default), mode=observe (measure, apply nothing), mode=off, verbose (say what is "
+    "known "
+    "wherever stderr goes), or tell (say in the job's stderr what it runs with). IO_AUTOTUNE=SPEC "
+    "in the environment is the default";
 
 // Only slurmd reports an administrator's typos; users do not see them.
 static void report_loudly(const char *message)
@@ -106,6 +108,15 @@ EXPORT int slurm_spank_user_init(spank_t spank, int ac, char **av)
     (void)ac;
     (void)av;
     ioat_step_start(&context.step, spank);
+    return 0;
+}
+
+/// The task's process, as the user, once its stdio is the job's and before execve.
+EXPORT int slurm_spank_task_init(spank_t spank, int ac, char **av)
+{
+    (void)ac;
+    (void)av;
+    ioat_step_tell(&context.step, spank);
     return 0;
 }
 

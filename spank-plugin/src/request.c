@@ -37,5 +37,8 @@ void ioat_request_format(const struct ioat_spec *spec, const char *job_name, con
     }
     if (spec->accelerator[0] != '\0')
         end = add(end, "accelerator=", spec->accelerator);
-    stpcpy(stpcpy(end, "mode="), ioat_mode_name(spec->mode));
+    end = stpcpy(stpcpy(end, "mode="), ioat_mode_name(spec->mode));
+    // Only where it is asked for: helpers before 0.3 refuse what they do not know.
+    if (spec->tell)
+        stpcpy(end, ",tell=yes");
 }

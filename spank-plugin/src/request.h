@@ -10,9 +10,9 @@
 /// With its three times encoded texts, two names, keys and signs.
 #define IOAT_REQUEST_SIZE 2048
 
-/// Writes [app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=MODE. Without app= the
-/// service makes the application of the job's name and comment, each of which may be NULL. TEXT is
-/// percent-encoded: what a name cannot have is %XX.
+/// Writes [app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=MODE[,tell=yes]. Without
+/// app= the service makes the application of the job's name and comment, each of which may be NULL.
+/// TEXT is percent-encoded: what a name cannot have is %XX.
 void ioat_request_format(const struct ioat_spec *spec, const char *job_name, const char *comment,
                          char text[IOAT_REQUEST_SIZE]);
 

@@ -7,8 +7,8 @@
 
 #define SPEC_MAX 1024
 #define CHOICES                                                                                    \
-    "Give an accelerator's name, app=NAME, accelerator=NAME, mode=tune|observe|off or verbose, "   \
-    "separated by commas"
+    "Give an accelerator's name, app=NAME, accelerator=NAME, mode=tune|observe|off, verbose "      \
+    "or tell, separated by commas"
 #define NAME_RULE                                                                                  \
     "a name is 1 to 128 letters, digits and . _ + @ -, and starts with a letter or a digit"
 
@@ -99,6 +99,10 @@ static int take_item(struct reader *reader, struct slice item)
     if (sign == NULL) {
         if (equals(item, "verbose")) {
             reader->spec->verbose = true;
+            return 0;
+        }
+        if (equals(item, "tell")) {
+            reader->spec->tell = true;
             return 0;
         }
         if (find_mode(item, &mode))

@@ -22,11 +22,13 @@ struct ioat_spec {
     char accelerator[IOAT_NAME_MAX + 1];
     /// Say what is known of the application wherever stderr goes.
     bool verbose;
+    /// Say in the job's stderr what it runs with.
+    bool tell;
 };
 
 #define IOAT_SPEC_ERROR_SIZE 512
 
-/// Parses an accelerator's name, a mode, `verbose`, and key=value items with the keys app,
+/// Parses an accelerator's name, a mode, `verbose`, `tell`, and key=value items with the keys app,
 /// accelerator and mode. NULL, "" and "(null)" mean no SPEC (Slurm passes all three,
 /// src/common/plugstack.c). `from` says where it was given. Returns 0; or -1 with an empty `spec`
 /// and, in `error`, what is wrong and what can be given.

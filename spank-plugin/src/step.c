@@ -8,11 +8,15 @@
 #include "clock.h"
 #include "job_dir.h"
 #include "log.h"
+#include "tell.h"
 #include "text.h"
 #include "variables.h"
 
-// SLURM_EXTERN_CONT of slurm.h: no part of the run, so without variables and stamp.
+// SLURM_EXTERN_CONT, SLURM_BATCH_SCRIPT and SLURM_INTERACTIVE_STEP of slurm.h. The extern step is
+// no part of the run, so without variables and stamp.
 #define EXTERN_STEP UINT32_C(0xfffffffc)
+#define BATCH_STEP UINT32_C(0xfffffffb)
+#define INTERACTIVE_STEP UINT32_C(0xfffffffa)
 #define NAME_SIZE 256
 
 // slurmd passes this node's name to slurmstepd in its environment, which no user reaches.
@@ -90,6 +94,24 @@ static const char *read_file(struct ioat_step *step, uid_t uid)
     return NULL;
 }
 
+static bool has_run(const struct ioat_step *step, uint32_t step_id)
+{
+    const struct ioat_stamp other = {.step_id = step_id};
+    char name[IOAT_STAMP_NAME_SIZE];
+    ioat_stamp_name(&other, name);
+    return faccessat(step->dir_fd, name, F_OK, 0) == 0;
+}
+
+// Of the steps of a job the batch or the interactive one comes first; an srun that is a job of its
+// own has neither. Each is stamped before its task runs.
+static bool is_first(const struct ioat_step *step)
+{
+    const uint32_t step_id = step->stamp.step_id;
+    if (step_id == BATCH_STEP || step_id == INTERACTIVE_STEP)
+        return true;
+    return step_id == 0 && !has_run(step, BATCH_STEP) && !has_run(step, INTERACTIVE_STEP);
+}
+
 static void release(struct ioat_step *step)
 {
     if (step->dir_fd >= 0)
@@ -119,6 +141,7 @@ void ioat_step_open(struct ioat_step *step, const struct ioat_arguments *argumen
         wrong = read_file(step, uid);
     else
         wrong = explain(errno);
+    step->first = step->tuned && step->file.tell != NULL && is_first(step);
     if (wrong != NULL)
         IOAT_STEP_ERROR("job %u: %s below %s is not used: %s", step->place.job_id,
                         IOAT_JOB_ENV_NAME, arguments->run_dir, wrong);
@@ -142,6 +165,19 @@ void ioat_step_start(struct ioat_step *step, spank_t spank)
         step->stamp.tasks = 1;
     step->stamp.start_ns = ioat_now_ns();
     step->started = true;
+}
+
+void ioat_step_tell(const struct ioat_step *step, spank_t spank)
+{
+    int task = 0;
+    const char *kept = NULL;
+    if (!step->started || !step->first ||
+        spank_get_item(spank, S_TASK_ID, &task) != ESPANK_SUCCESS || task != 0)
+        return;
+    for (size_t i = 0; i < step->file.count && kept == NULL; i++)
+        if (step->stamp.statuses[i] == IOAT_STATUS_USER)
+            kept = step->file.variables[i].name;
+    ioat_tell(STDERR_FILENO, step->file.tell, kept);
 }
 
 static void write_stamp(struct ioat_step *step)

@@ -31,6 +31,8 @@ struct ioat_step {
     /// What slurmstepd itself had read, written and waited for before the tasks, if that is known.
     struct ioat_measures before;
     bool measured;
+    /// The job's first step on this node, which tells what the job asked to be told.
+    bool first;
 };
 
 /// slurm_spank_init_post_opt, as root: reads the job's file.
@@ -38,6 +40,10 @@ void ioat_step_open(struct ioat_step *step, const struct ioat_arguments *argumen
 
 /// slurm_spank_user_init, with the user's effective uid: sets the variables and notes the start.
 void ioat_step_start(struct ioat_step *step, spank_t spank);
+
+/// slurm_spank_task_init, in the task's own process as the user: writes the line that the job asked
+/// for to the first task's stderr, if that takes it without waiting.
+void ioat_step_tell(const struct ioat_step *step, spank_t spank);
 
 /// slurm_spank_task_post_fork, as root: writes the first stamp, and begins to measure.
 void ioat_step_forked(struct ioat_step *step);

@@ -220,6 +220,8 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
         *va_arg(arguments, uint32_t *) = fake.nodes;
     else if (item == S_JOB_LOCAL_TASK_COUNT)
         *va_arg(arguments, uint32_t *) = fake.local_tasks;
+    else if (item == S_TASK_ID)
+        *va_arg(arguments, int *) = fake.task;
     else if (item == S_TASK_EXIT_STATUS)
         *va_arg(arguments, int *) = fake.exit_status;
     else

@@ -18,6 +18,8 @@ struct fake {
     uid_t uid;
     gid_t gid;
     int exit_status;
+    /// The task in whose process slurm_spank_task_init is called.
+    int task;
     /// Whether spank_get_item fails for everything, as it does in a wrong context.
     bool no_items;
     /// Whether spank_setenv and spank_job_control_setenv fail.

@@ -30,6 +30,7 @@ static void good_specs(void **state)
         {"app=x,observe", "x", "", IOAT_MODE_OBSERVE},
         {"verbose", "", "", IOAT_MODE_TUNE},
         {"romio,verbose,verbose", "", "romio", IOAT_MODE_TUNE},
+        {"app=x,tell", "x", "", IOAT_MODE_TUNE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ioat_spec spec;
@@ -40,6 +41,7 @@ static void good_specs(void **state)
         assert_int_equal(spec.mode, cases[i].mode);
         assert_int_equal(spec.verbose,
                          cases[i].text != NULL && strstr(cases[i].text, "verbose") != NULL);
+        assert_int_equal(spec.tell, cases[i].text != NULL && strstr(cases[i].text, "tell") != NULL);
         assert_string_equal(error, "");
     }
 }

@@ -1,8 +1,11 @@
 // slurmstepd: the job's directory, the rules for variables, the stamps.
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +14,7 @@
 #include "fake_spank.h"
 #include "job_dir.h"
 #include "scratch.h"
+#include "tell.h"
 
 #define DIR_NAME "cluster/n1/1234"
 #define HINTS "/run/io-autotune/cluster/n1/1234/romio_hints"
@@ -844,6 +848,119 @@ static void descriptors_are_given_back(void **state)
     assert_int_equal(after, before);
 }
 
+// --- what a job that asked is told ---
+
+#define TELLING TUNED "tell job 1234 runs\n"
+#define LINE "io-autotune: job 1234 runs\n"
+
+// What a task that is started now has in its stderr.
+static const char *told(void)
+{
+    static char text[4096];
+    const int real = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
+    assert_true(real >= 0 && file >= 0);
+    dup2(file, STDERR_FILENO);
+    const int rc = slurm_spank_task_init(fake_handle(), 1, argument_words);
+    dup2(real, STDERR_FILENO);
+    close(real);
+    assert_int_equal(rc, 0);
+    const ssize_t length = pread(file, text, sizeof text - 1, 0);
+    close(file);
+    assert_true(length >= 0);
+    text[length] = '\0';
+    return text;
+}
+
+static const char *told_in(uint32_t step_id)
+{
+    close_step();
+    fake.step_id = step_id;
+    start();
+    return told();
+}
+
+static void the_first_task_of_the_batch_step_tells(void **state)
+{
+    (void)state;
+    job_file(TELLING);
+    start();
+    assert_string_equal(told(), LINE);
+    fake.task = 1;
+    assert_string_equal(told(), "");
+}
+
+static void a_job_that_did_not_ask_is_told_nothing(void **state)
+{
+    (void)state;
+    assert_string_equal(told_in(BATCH), "");
+    job_file(TUNED);
+    assert_string_equal(told_in(BATCH), "");
+}
+
+static void steps_behind_the_first_tell_nothing(void **state)
+{
+    (void)state;
+    job_file(TELLING);
+    assert_string_equal(told_in(1), "");
+    assert_string_equal(told_in(0), LINE);
+    assert_string_equal(told_in(BATCH), LINE);
+    assert_string_equal(told_in(0), "");
+}
+
+static void a_variable_of_the_jobs_own_is_not_called_ours(void **state)
+{
+    (void)state;
+    job_file(TELLING);
+    fake_env("ROMIO_HINTS", "mine");
+    start();
+    assert_non_null(strstr(told(), "ROMIO_HINTS is this job's own"));
+}
+
+static void a_long_line_is_cut(void **state)
+{
+    static char text[4096];
+    (void)state;
+    const int head = snprintf(text, sizeof text, "%stell ", HEAD);
+    memset(text + head, 'x', 3000);
+    strcpy(text + head + 3000, "\n");
+    job_file(text);
+    start();
+    const char *line = told();
+    assert_int_equal(strlen(line), 1023);
+    assert_int_equal(line[1022], '\n');
+}
+
+// A reader that does not read, one that is gone, and a limit on what files may grow to.
+static void what_cannot_be_written_costs_nothing(void **state)
+{
+    (void)state;
+    int ends[2];
+    char full[4096] = {0};
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    while (write(ends[1], full, sizeof full) > 0) {
+    }
+    fcntl(ends[1], F_SETFL, 0);
+    alarm(10);
+    ioat_tell(ends[1], "x", NULL);
+    close(ends[0]);
+    ioat_tell(ends[1], "x", NULL);
+    close(ends[1]);
+    const int file = memfd_create("limited", MFD_CLOEXEC);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    ioat_tell(file, "x", NULL);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    ioat_tell(-1, "x", NULL);
+    alarm(0);
+    assert_int_equal(lseek(file, 0, SEEK_END), 0);
+    close(file);
+    struct sigaction now;
+    assert_int_equal(sigaction(SIGXFSZ, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_DFL);
+}
+
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -894,6 +1011,12 @@ int main(void)
         CASE(a_draft_of_a_dead_process_is_replaced),
         CASE(a_stamp_that_cannot_be_written),
         CASE(descriptors_are_given_back),
+        CASE(the_first_task_of_the_batch_step_tells),
+        CASE(a_job_that_did_not_ask_is_told_nothing),
+        CASE(steps_behind_the_first_tell_nothing),
+        CASE(a_variable_of_the_jobs_own_is_not_called_ours),
+        CASE(a_long_line_is_cut),
+        CASE(what_cannot_be_written_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-"""docs/attacks.md names tests that there are, and each fuzz target and cluster attack is in it."""
+"""What docs/attacks.md and docs/security.md name as tests is there, and no attack is left out."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "attacks.md"
+MODEL = ROOT / "docs" / "security.md"
 NAMED = re.compile(r"`([\w./-]+\.(?:rs|py|c))` `(\w+)`")
 
 
-def named() -> set[tuple[str, str]]:
-    """Return the tests that the page names: file and function."""
-    return set(NAMED.findall(PAGE.read_text(encoding="utf-8")))
+def named(page: Path = PAGE) -> set[tuple[str, str]]:
+    """Return the tests that a page names: file and function."""
+    return set(NAMED.findall(page.read_text(encoding="utf-8")))
 
 
 def is_there(path: str, name: str) -> bool:
@@ -27,6 +28,17 @@ def test_each_test_that_is_named_is_there() -> None:
     missing = sorted(one for one in named() if not is_there(*one))
     assert not missing, f"docs/attacks.md names tests that are not there: {missing}"
     assert not is_there("tests/cluster/test_attacks.py", "test_of_nothing")
+
+
+def test_each_attacker_of_the_threat_model_is_tried() -> None:
+    text = MODEL.read_text(encoding="utf-8")
+    _, table = text.split("## Who could attack, from where\n")
+    rows = [row for row in table.split("\n## ")[0].splitlines() if row.startswith("| ")][2:]
+    bare = [row for row in rows if not NAMED.search(row)]
+    assert rows
+    assert not bare, f"attackers without a test: {bare}"
+    missing = sorted(one for one in named(MODEL) if not is_there(*one))
+    assert not missing, f"docs/security.md names tests that are not there: {missing}"
 
 
 def test_each_attack_line_has_a_test() -> None:

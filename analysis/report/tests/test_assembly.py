@@ -97,4 +97,4 @@ def test_the_first_night_has_no_changes(total: Group) -> None:
 
 def test_the_sites_change_is_of_runs_and_node_hours(total: Group) -> None:
     (change,) = changes(total, [], _earlier())
-    assert change.what == "20 new runs since 2026-01-01; the total saved is 1.5 node-hours less"
+    assert change.what == "20 new runs since 2026-01-01; the total saved is 90 node-minutes less"

@@ -20,11 +20,11 @@ def _told(hours: NodeHours) -> str:
     ("saved", "low", "high", "words"),
     [
         (12_709.4, 4_696.0, 20_723.0, "Saved in all: 12,709 node-hours (interval 4,696 to 20,723)"),
-        (0.0314, -0.0021, 0.065, "Saved in all: 0.031 node-hours (interval -0.0021 to 0.065)"),
-        (-42.4, -80.0, -5.04, "Lost in all: 42 node-hours (interval -80 to -5)"),
+        (0.0314, -0.0021, 0.065, "Saved in all: 113 node-seconds (interval -7.6 to 234)"),
+        (-42.4, -80.0, -5.04, "Lost in all: 42 node-hours (interval -80 to -5.0)"),
     ],
 )
-def test_node_hours_are_told_few_by_two_digits(
+def test_node_time_is_told_in_the_unit_that_fits(
     saved: float, low: float, high: float, words: str
 ) -> None:
     hours = replace(sample_report.report().total.node_hours, saved=saved, low=low, high=high)

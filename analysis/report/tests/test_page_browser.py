@@ -166,14 +166,14 @@ def test_markup_that_came_through_would_still_not_run(shown: Browser) -> None:
 def test_a_click_sorts_and_another_turns_it_round(shown: Browser) -> None:
     table = "table.studies"
     saved = 5
-    header(shown, table, "Node-hours").click()
+    header(shown, table, "Node time").click()
     known = [float(value) for value in column(shown, table, saved) if value]
     assert len(known) == 10
     assert known == sorted(known, reverse=True)
     assert column(shown, table, saved)[10:] == ["", ""]
     assert sorts(shown, table).count("descending") == 1
     assert sorts(shown, table).count("none") == len(sorts(shown, table)) - 1
-    header(shown, table, "Node-hours").click()
+    header(shown, table, "Node time").click()
     assert [float(value) for value in column(shown, table, saved)[:10]] == sorted(known)
     assert column(shown, table, saved)[10:] == ["", ""], "what is not known stays last"
     assert sorts(shown, table).count("ascending") == 1

@@ -96,6 +96,16 @@ def test_no_effect_says_within_what() -> None:
     assert "from 1.2 % more to 1.6 % less time" in said
 
 
+def test_the_page_says_what_the_terminal_says() -> None:
+    """The test of ``io-autotune`` reads the same file."""
+    told = json.loads((Path(__file__).parent / "said.json").read_text(encoding="utf-8"))
+    for case in told["gains"]:
+        said = words.gain_sentence(Gain(**case["gain"]))
+        assert said.replace(SPACE, " ").replace(words.MINUS, "-") == case["said"]
+    for hours, said in told["node_hours"]:
+        assert words.node_time(hours).replace(SPACE, " ").replace(words.MINUS, "-") == said
+
+
 def test_unclear_says_why() -> None:
     gain = replace(FASTER, verdict="unclear", reason="Signs differ")
     assert words.gain_sentence(gain) == "Unclear: Signs differ."
@@ -104,29 +114,31 @@ def test_unclear_says_why() -> None:
 def test_a_loss_is_called_a_loss() -> None:
     hours = NodeHours(100.0, -42.0, -60.0, -20.0, None, None, None, None)
     assert words.saved_sentence(hours) == (
-        f"42 node-hours lost (interval {words.MINUS}60 to {words.MINUS}20)."
+        f"42{SPACE}node-hours lost (interval {words.MINUS}60 to {words.MINUS}20)."
     )
 
 
 def test_a_sum_without_an_interval_says_that_it_is_not_known_how_sure_it_is() -> None:
     hours = NodeHours(100.0, 42.0, None, None, None, None, None, None)
-    assert words.saved_sentence(hours) == "42 node-hours saved; how sure that is, is not known."
+    assert (
+        words.saved_sentence(hours) == f"42{SPACE}node-hours saved; how sure that is, is not known."
+    )
 
 
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        (0, "0"),
-        (0.004, "0.0"),
-        (-0.004, "0.0"),
-        (3.14159, "3.1"),
-        (-12345.6, f"{words.MINUS}12,346"),
+        (-0.0, f"0.0{SPACE}node-seconds"),
+        (0.004, f"14{SPACE}node-seconds"),
+        (-0.25, f"{words.MINUS}15{SPACE}node-minutes"),
+        (3.14159, f"3.1{SPACE}node-hours"),
+        (-12345.6, f"{words.MINUS}12,346{SPACE}node-hours"),
         (math.nan, words.UNKNOWN),
         (None, words.UNKNOWN),
     ],
 )
-def test_node_hours(number: float | None, said: str) -> None:
-    assert words.hours(number) == said
+def test_node_time(number: float | None, said: str) -> None:
+    assert words.node_time(number) == said
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,7 @@ impl Rules {
             app: named.application,
             accelerator: request.accelerator,
             job_name: request.job_name,
+            tell: request.tell,
         }
     }
 }

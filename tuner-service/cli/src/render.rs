@@ -4,6 +4,7 @@ mod accelerators;
 mod checks;
 pub(crate) mod columns;
 pub(crate) mod compare;
+mod gain;
 pub(crate) mod history;
 mod measures;
 mod online;
@@ -16,7 +17,7 @@ mod units;
 
 use std::fmt::Display;
 
-use io_autotune_model::{Gain, GainVerdict, Parametrization};
+use io_autotune_model::Parametrization;
 use io_autotune_protocol::{
     Applied, Elapsed, FinishRequest, Request, RunDetail, RunState, RunSummary, StudySummary,
     shown_lines,
@@ -285,40 +286,6 @@ fn differing(differs: &Parametrization) -> String {
     }
 }
 
-fn long_gain(gain: &Gain) -> String {
-    let percent = |share: f64| format!("{:.1}", share * 100.0);
-    let interval = match gain.low.zip(gain.high) {
-        Some((low, high)) => format!(
-            "{:.1} % interval {} .. {} %",
-            gain.level * 100.0,
-            percent(low),
-            percent(high)
-        ),
-        None => "no interval yet".to_owned(),
-    };
-    let estimate = gain.share.map(percent);
-    match (gain.verdict, estimate, gain.share) {
-        (GainVerdict::Faster, Some(estimate), _) => {
-            format!("{estimate} % less time than the default ({interval})")
-        }
-        (GainVerdict::Slower, _, Some(share)) => format!(
-            "a loss: {} % more time than the default ({interval})",
-            percent(-share)
-        ),
-        (GainVerdict::NoEffect, ..) => format!("none: {}", gain.reason),
-        (GainVerdict::Unclear, Some(estimate), _) => {
-            format!("{estimate} % ({interval}). {}", gain.reason)
-        }
-        (_, Some(estimate), _) => {
-            let more = gain.runs_needed.map_or_else(String::new, |runs| {
-                format!("; about {runs} more runs would show such a gain")
-            });
-            format!("none that can be told from noise ({estimate} %, {interval}{more})")
-        }
-        (_, None, _) => format!("not yet known: {}", gain.reason),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -334,46 +301,6 @@ mod tests {
 
     fn explain(details: &[RunDetail]) -> String {
         super::explain(details, &Screen::plain())
-    }
-
-    fn gain(verdict: GainVerdict, share: f64, low: f64, high: f64) -> Gain {
-        Gain {
-            verdict,
-            reason: "The interval includes no effect.".to_owned(),
-            share: Some(share),
-            low: Some(low),
-            high: Some(high),
-            level: 0.975,
-            tuned_runs: 90,
-            control_runs: 10,
-            detectable: None,
-            runs_needed: Some(50),
-            evidence: 1.0,
-        }
-    }
-
-    #[test]
-    fn a_gain_is_said_as_the_evidence_has_it() {
-        assert_eq!(
-            long_gain(&gain(GainVerdict::Faster, 0.25, 0.2, 0.3)),
-            "25.0 % less time than the default (97.5 % interval 20.0 .. 30.0 %)"
-        );
-        let unsure = gain(GainVerdict::NotYet, 0.05, -0.1, 0.2);
-        assert_eq!(
-            long_gain(&unsure),
-            "none that can be told from noise (5.0 %, 97.5 % interval -10.0 .. 20.0 %; about 50 more runs would \
-             show such a gain)"
-        );
-        let loss = gain(GainVerdict::Slower, -0.2, -0.3, -0.1);
-        assert!(long_gain(&loss).starts_with("a loss: 20.0 % more time"));
-        let unknown = Gain {
-            share: None,
-            ..unsure
-        };
-        assert_eq!(
-            long_gain(&unknown),
-            "not yet known: The interval includes no effect."
-        );
     }
 
     pub(super) fn run(state: RunState) -> RunSummary {

@@ -36,6 +36,7 @@ pub use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError};
 pub use io_autotune_search::history::quarantine::{Ends, Quarantine, Quarantined};
 pub use io_autotune_search::regret::settings::RegretSettings;
 pub use io_autotune_search::surrogate::cache::SurrogateCache;
+pub use io_autotune_search::surrogate::importance::{Importance, Silence};
 pub use search::surrogate_genetic::SurrogateGenetic;
 pub use settled::control_runs::control_chance;
 pub use settled::drift::{drift, settings::DriftSettings};

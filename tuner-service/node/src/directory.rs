@@ -61,6 +61,8 @@ impl StartRecord {
 pub(crate) struct JobEnvironment {
     pub(crate) set: Vec<(String, String)>,
     pub(crate) watch: Vec<String>,
+    /// A line for the job's output, which asked for it.
+    pub(crate) tell: Option<String>,
 }
 
 impl JobEnvironment {
@@ -71,6 +73,9 @@ impl JobEnvironment {
         }
         for name in &self.watch {
             text.push_str(&format!("watch {name}\n"));
+        }
+        if let Some(line) = &self.tell {
+            text.push_str(&format!("tell {line}\n"));
         }
         text
     }
@@ -380,12 +385,13 @@ mod tests {
         let environment = JobEnvironment {
             set: vec![("ROMIO_HINTS".into(), "/run/x".into())],
             watch: vec!["ROMIO_HINTS".into()],
+            tell: Some("job 7 runs".into()),
         };
         directory.write_environment(&job(), &environment).unwrap();
         let text = read_own(&directory.file("job.env")).unwrap();
         assert_eq!(
             text,
-            "io-autotune 1\njob 7\nuid 1000\nset ROMIO_HINTS=/run/x\nwatch ROMIO_HINTS\n"
+            "io-autotune 1\njob 7\nuid 1000\nset ROMIO_HINTS=/run/x\nwatch ROMIO_HINTS\ntell job 7 runs\n"
         );
         assert_eq!(fs::metadata(&directory.path).unwrap().mode() & 0o777, 0o711);
         assert_eq!(

@@ -28,6 +28,7 @@ mod start;
 mod submission;
 #[cfg(test)]
 mod testing;
+mod told;
 mod within;
 
 use std::path::PathBuf;

@@ -16,6 +16,7 @@ use crate::files::{DirectoryError, is_one_line, read_own, replace};
 use crate::job::{self, JobError};
 use crate::route::Route;
 use crate::settings::{self, Outcome};
+use crate::told::{Given, told};
 use crate::{Deadline, Places, ServiceArguments, in_force, restore, say};
 
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,8 @@ pub(crate) async fn start(
     // Every node asks and gets the same answer: a step may run wholly on another node than the
     // batch script, and its rank 0 reads a file of its own node.
     let limit_seconds = node_job.limit_seconds;
+    // Whoever asked is told once, where the job begins.
+    let asked = node_job.request.tell && node_job.is_first_node;
     let request = StartRequest {
         job: node_job.job,
         request: node_job.request,
@@ -81,9 +84,9 @@ pub(crate) async fn start(
     };
 
     // Written first in case this process is killed: steps are stamped and nothing is set.
-    let nothing = JobEnvironment {
-        set: Vec::new(),
+    let mut nothing = JobEnvironment {
         watch,
+        ..JobEnvironment::default()
     };
     directory.write_environment(&request.job, &nothing)?;
     directory.write_start(&record(
@@ -116,6 +119,11 @@ pub(crate) async fn start(
                     Err(error) => say(&format!("nothing will be read back: {error}")),
                 }
             }
+            let given = match refused {
+                true => Given::Refused,
+                false => Given::Answer(&answer),
+            };
+            environment.tell = asked.then(|| told(request.job.job_id, &given));
             directory.write_start(&record(Ok(answer), settings))?;
             directory.write_environment(&request.job, &environment)?;
         }
@@ -125,6 +133,10 @@ pub(crate) async fn start(
                 request.job.job_id
             ));
             directory.write_start(&record(Err(error.to_string()), None))?;
+            if asked {
+                nothing.tell = Some(told(request.job.job_id, &Given::NoAnswer));
+                directory.write_environment(&request.job, &nothing)?;
+            }
         }
     }
     Ok(())
@@ -167,11 +179,11 @@ fn apply_settings(
 fn nothing_set(answer: &StartAnswer) -> JobEnvironment {
     let watch = answer.delivery.watch.iter();
     JobEnvironment {
-        set: Vec::new(),
         watch: watch
             .filter(|name| is_deliverable_variable(name))
             .cloned()
             .collect(),
+        ..JobEnvironment::default()
     }
 }
 

@@ -26,7 +26,7 @@ pub enum Note {
 }
 
 /// A user's request, from the plugin's canonical text
-/// `[app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=tune|observe`. In TEXT letters,
+/// `[app=NAME,][name=TEXT,][comment=TEXT,][accelerator=NAME,]mode=tune|observe[,tell=yes]`. In TEXT letters,
 /// digits and `. _ + @ -` stand for themselves, any other byte is `%XX`. Plugins before 0.3 send
 /// `app` of the job's name, and `note=meaningless_name`.
 ///
@@ -52,6 +52,9 @@ pub struct Request {
     /// The job's comment; stored only if the rule that decided reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// The job asked to be told in its output what it runs with. The node's alone.
+    #[serde(skip)]
+    pub tell: bool,
     /// The rule that made the application of the job's name. The service sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -68,7 +71,7 @@ const TEXT_MAX: usize = 256;
 pub enum RequestError {
     /// An item is not `key=value` with a known key.
     #[error(
-        "{0:?} is not one of app=NAME, name=TEXT, comment=TEXT, accelerator=NAME, mode=tune|observe, note=meaningless_name"
+        "{0:?} is not one of app=NAME, name=TEXT, comment=TEXT, accelerator=NAME, mode=tune|observe, note=meaningless_name, tell=yes"
     )]
     Item(String),
     /// A key is given twice.
@@ -216,7 +219,7 @@ impl FromStr for Request {
             }
         }
         let (mut app, mut accelerator, mut mode, mut note) = (None, None, None, None);
-        let (mut job_name, mut comment) = (None, None);
+        let (mut job_name, mut comment, mut tell) = (None, None, None);
         let text_of =
             |key, value| decoded(value).map_err(|problem| RequestError::Text { key, problem });
         for item in text.split(',').filter(|item| !item.is_empty()) {
@@ -238,6 +241,7 @@ impl FromStr for Request {
                 Some(("note", "meaningless_name")) => {
                     set(&mut note, "note", Note::MeaninglessName)?;
                 }
+                Some(("tell", "yes")) => set(&mut tell, "tell", true)?,
                 _ => return Err(RequestError::Item(item.to_owned())),
             }
         }
@@ -248,6 +252,7 @@ impl FromStr for Request {
             note,
             job_name,
             comment,
+            tell: tell.unwrap_or_default(),
             rule: None,
         })
     }
@@ -272,9 +277,10 @@ impl fmt::Display for Request {
             Mode::Observe => "mode=observe",
         })?;
         match self.note {
-            Some(Note::MeaninglessName) => f.write_str(",note=meaningless_name"),
-            None => Ok(()),
+            Some(Note::MeaninglessName) => f.write_str(",note=meaningless_name")?,
+            None => {}
         }
+        f.write_str(if self.tell { ",tell=yes" } else { "" })
     }
 }
 
@@ -292,6 +298,16 @@ mod tests {
         assert_eq!(several.accelerator.as_deref(), Some("romio+page-cache"));
     }
 
+    /// The service of a release before would refuse a key that it does not know.
+    #[test]
+    fn what_the_job_is_told_is_between_it_and_its_nodes() {
+        let request: Request = "app=ocean,mode=tune,tell=yes".parse().unwrap();
+        assert!(request.tell);
+        assert_eq!(request.to_string(), "app=ocean,mode=tune,tell=yes");
+        let sent = serde_json::to_value(&request).unwrap();
+        assert_eq!(sent, serde_json::json!({ "app": "ocean", "mode": "tune" }));
+    }
+
     #[test]
     fn each_mistake_is_named() {
         for (text, expected) in [
@@ -303,6 +319,7 @@ mod tests {
             ("app=a\nb", "not a name"),
             ("name=a,name=b", "name is given twice"),
             ("name=a b", "name: every byte but"),
+            ("tell=no", "is not one of"),
             ("name=%2", "upper case"),
             ("name=%2f", "upper case"),
             ("comment=%ZZ", "comment: every byte but"),

@@ -744,6 +744,32 @@ pub struct StudyDetail {
     pub size: u64,
     /// The quickest mean first, and those without a counted run last.
     pub tested: Vec<TestedSummary>,
+    /// What the parameters explain of the epoch's times; an older service does not say.
+    #[serde(default)]
+    pub importance: Option<ImportanceSummary>,
+}
+
+/// What the parameters explain of the spread of log elapsed, by the study's surrogate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ImportanceSummary {
+    /// Why nothing is said, in words.
+    pub silent: Option<String>,
+    /// The share of the spread between parametrizations that the surrogate foretells of one from
+    /// the others: 1 is all of it, 0 and less nothing. `None` if it was not asked.
+    pub skill: Option<f64>,
+    /// The parameter that explains most first; empty if nothing is said.
+    pub shares: Vec<ImportanceShare>,
+}
+
+/// What a parameter explains of the expected spread over the values that ran, 0 to 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ImportanceShare {
+    /// The parameter.
+    pub parameter: String,
+    /// By itself, whatever the others are.
+    pub alone: f64,
+    /// With its interactions, so at least as much; all together may exceed 1.
+    pub in_all: f64,
 }
 
 /// A parametrization that is not run again, because jobs fail under it.

@@ -7,6 +7,7 @@ pub mod cholesky;
 pub mod coregionalisation;
 pub mod ensemble;
 pub mod failures;
+pub mod importance;
 mod kernel;
 pub mod multitask;
 pub mod posterior;
@@ -239,14 +240,8 @@ impl Surrogate {
 
     /// At most [`LANES`] points in the form of [`Space::seen`]. Unused lanes are meaningless.
     fn predict_lanes(&self, seen: &[Point]) -> [Prediction; LANES] {
-        let with_all = self.kernel.with_several(seen);
-        let covariances: Vec<[f64; LANES]> = self.points.iter().map(with_all).collect();
-        let mut means = [self.trend; LANES];
-        for (row, weight) in covariances.iter().zip(&self.weights) {
-            for (mean, covariance) in means.iter_mut().zip(row) {
-                *mean += covariance * weight;
-            }
-        }
+        let covariances = self.covariances(seen);
+        let means = self.means(&covariances);
         let (mut unexplained, mut trends) = ([1.0; LANES], [1.0; LANES]);
         for (row, one) in self.factor.solve_lanes(covariances).iter().zip(&self.ones) {
             for (lane, solved) in row.iter().enumerate() {
@@ -262,6 +257,47 @@ impl Surrogate {
                 variance: (relative * self.variance).max(0.0),
             }
         })
+    }
+
+    fn covariances(&self, seen: &[Point]) -> Vec<[f64; LANES]> {
+        let with_all = self.kernel.with_several(seen);
+        self.points.iter().map(with_all).collect()
+    }
+
+    fn means(&self, covariances: &[[f64; LANES]]) -> [f64; LANES] {
+        let mut means = [self.trend; LANES];
+        for (row, weight) in covariances.iter().zip(&self.weights) {
+            for (mean, covariance) in means.iter_mut().zip(row) {
+                *mean += covariance * weight;
+            }
+        }
+        means
+    }
+
+    /// The means of [`Surrogate::predict`] alone, which take far less than the variances.
+    fn expect_seen(&self, seen: &[Point]) -> Vec<f64> {
+        let expect = |some: &[Point]| {
+            self.means(&self.covariances(some))
+                .into_iter()
+                .take(some.len())
+        };
+        seen.chunks(LANES).flat_map(expect).collect()
+    }
+
+    /// How far each observation lies above what the process predicts from the others, with the same
+    /// hyperparameters (RW equation 5.12, where the trend is estimated from the others, too).
+    fn surprises(&self) -> Vec<f64> {
+        let information = dot(&self.ones, &self.ones);
+        let of_trend = self.factor.solve_transposed(&self.ones);
+        (0..self.points.len())
+            .map(|row| {
+                let mut unit = vec![0.0; self.points.len()];
+                unit[row] = 1.0;
+                let column = self.factor.solve(&unit);
+                let precision = dot(&column, &column) - of_trend[row].powi(2) / information;
+                self.weights[row] / precision.max(f64::MIN_POSITIVE)
+            })
+            .collect()
     }
 
     /// The variance of one run's log elapsed around its parametrization's mean.

@@ -71,6 +71,25 @@ impl Access {
         })
     }
 
+    /// Whether a caller speaks for jobs here, and so has no quota and may say much: root anywhere,
+    /// others where the table grants it.
+    pub(crate) async fn speaks_for_jobs(
+        &self,
+        caller: Caller,
+        endpoint: Option<&Endpoint>,
+    ) -> bool {
+        if caller.is_root() {
+            return true;
+        }
+        let grants = endpoint.map_or(&[][..], |endpoint| endpoint.grants);
+        for (role, _) in grants.iter().filter(|(role, _)| role.speaks_for_jobs()) {
+            if self.has(caller, *role).await {
+                return true;
+            }
+        }
+        false
+    }
+
     async fn has(&self, caller: Caller, role: Role) -> bool {
         let AccessConfig {
             admin_uids,
@@ -79,7 +98,9 @@ impl Access {
             operator_groups,
             report_uids,
             report_groups,
-            ..
+            check_origins: _,
+            collectors,
+            burst_buffers,
         } = &self.config;
         match role {
             Role::User => true,
@@ -87,20 +108,10 @@ impl Access {
             Role::Operator => is_one_of(caller, operator_uids, operator_groups).await,
             Role::Admin => is_one_of(caller, admin_uids, admin_groups).await,
             Role::Node => caller.is_root(),
-            Role::Collector => self.is_collector(caller).await,
-            Role::BurstBuffer => self.completes_directives(caller).await,
+            // Root may say how any job ended, and start any job's run, anyway.
+            Role::Collector => caller.is_root() || is_an_account(caller, collectors).await,
+            Role::BurstBuffer => caller.is_root() || is_an_account(caller, burst_buffers).await,
         }
-    }
-
-    /// May deliver outcomes. Root may say how any job ended anyway.
-    pub(crate) async fn is_collector(&self, caller: Caller) -> bool {
-        caller.is_root() || is_an_account(caller, &self.config.collectors).await
-    }
-
-    /// May start a run before its job's nodes do, and say what became of its directives. Root may
-    /// start any job's run anyway.
-    pub(crate) async fn completes_directives(&self, caller: Caller) -> bool {
-        caller.is_root() || is_an_account(caller, &self.config.burst_buffers).await
     }
 }
 
@@ -160,6 +171,7 @@ mod tests {
 
     use super::table::ENDPOINTS;
     use super::*;
+    use crate::quota::Cost;
 
     fn caller(uid: u32) -> Caller {
         Caller { uid, origin: None }
@@ -236,11 +248,15 @@ mod tests {
             ..AccessConfig::default()
         });
         for (uid, expected) in [(0, true), (42, true), (65534, true), (43, false)] {
-            assert_eq!(access.is_collector(caller(uid)).await, expected, "{uid}");
+            assert_eq!(
+                access.has(caller(uid), Role::Collector).await,
+                expected,
+                "{uid}"
+            );
         }
         assert!(!access.has(caller(42), Role::Admin).await);
         assert!(
-            !access.completes_directives(caller(42)).await,
+            !access.has(caller(42), Role::BurstBuffer).await,
             "each role is its own"
         );
     }
@@ -253,12 +269,12 @@ mod tests {
         });
         for (uid, expected) in [(0, true), (65534, true), (42, false)] {
             assert_eq!(
-                access.completes_directives(caller(uid)).await,
+                access.has(caller(uid), Role::BurstBuffer).await,
                 expected,
                 "{uid}"
             );
         }
-        assert!(!access.is_collector(caller(65534)).await);
+        assert!(!access.has(caller(65534), Role::Collector).await);
         assert!(!access.has(caller(65534), Role::Admin).await);
     }
 
@@ -290,6 +306,53 @@ mod tests {
                 assert!(found.is_some() || !endpoint.refusal.is_empty(), "{what}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn whoever_speaks_for_jobs_has_no_quota_where_the_table_grants_it() {
+        for role in Role::ALL {
+            let (access, caller) = with(role);
+            for endpoint in &ENDPOINTS {
+                let granted = endpoint.grants.iter().any(|(granted, _)| *granted == role);
+                let expected = match role {
+                    Role::Node => true,
+                    Role::Collector | Role::BurstBuffer => granted,
+                    _ => false,
+                };
+                let found = access.speaks_for_jobs(caller, Some(endpoint)).await;
+                let what = format!("{role:?} at {} {}", endpoint.method, endpoint.path);
+                assert_eq!(found, expected, "{what}");
+            }
+            let nowhere = access.speaks_for_jobs(caller, None).await;
+            assert_eq!(nowhere, role == Role::Node, "{role:?}");
+        }
+    }
+
+    #[test]
+    fn what_counts_more_than_a_reading_and_what_is_read_but_once() {
+        let of = |is: &dyn Fn(&Endpoint) -> bool| -> Vec<_> {
+            let rows = ENDPOINTS.iter().filter(|one| is(one));
+            rows.map(|one| format!("{} {}", one.method, one.path))
+                .collect()
+        };
+        assert_eq!(
+            of(&|one| one.cost() == Cost::Listing),
+            ["GET /v1/runs", "GET /v1/studies", "GET /v1/audit"]
+        );
+        assert_eq!(
+            of(&|one| one.acts_once() && one.cost() != Cost::Steering),
+            ["POST /v1/runs/finish", "POST /v1/outcomes"]
+        );
+        // Whatever else is posted steers, but for questions and what may be said again.
+        assert_eq!(
+            of(&|one| one.method == Method::POST && !one.acts_once()),
+            [
+                "POST /v1/preview",
+                "POST /v1/runs/start",
+                "POST /v1/runs/directives",
+                "POST /v1/runs/over"
+            ]
+        );
     }
 
     #[test]

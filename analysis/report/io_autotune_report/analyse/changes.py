@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from io_autotune_report.document import Change, Group, Study
 from io_autotune_report.earlier import Earlier, Kept, kept
+from io_autotune_report.wording import node_time
 
 CLAIMS = {
     "faster": "a gain is claimed now",
@@ -31,7 +32,7 @@ def _of_site(total: Group, before: Earlier) -> Iterator[Change]:
         if was is not None and now is not None:
             # New runs, and what they tell of the earlier ones.
             word = "more" if now >= was else "less"
-            saved = f"; the total saved is {abs(now - was):,.1f} node-hours {word}"
+            saved = f"; the total saved is {node_time(abs(now - was))} {word}"
         yield Change(None, None, f"{runs:,} new runs since {before.night.folder}{saved}")
 
 

@@ -6,15 +6,12 @@ import textwrap
 from collections.abc import Iterator
 
 from io_autotune_report.document import Change, Finding, Gain, Group, NodeHours, Report
-from io_autotune_report.wording import per_cent
+from io_autotune_report.wording import node_amount, node_time, node_unit, per_cent
 
 WIDTH = 72
 MOST = 12
 """Lines of a list; the page has all."""
 APPLICATIONS = 8
-
-LITTLE = 10.0
-"""Node-hours below this are told by two digits."""
 
 
 def body(report: Report) -> str:
@@ -54,21 +51,18 @@ def _word(one: str, many: str, count: int) -> str:
     return one if count == 1 else many
 
 
-def _hours(hours: float) -> str:
-    """Whole, or two digits of few: little is not nothing."""
-    return f"{hours:,.0f}" if abs(hours) >= LITTLE else f"{hours:.2g}"
-
-
 def _saved(hours: NodeHours) -> str:
     if hours.saved is None:
-        return f"Not known yet what was saved, of {_hours(hours.used)} node-hours used."
+        return f"Not known yet what was saved, of {node_time(hours.used)} used."
     word = "Saved" if hours.saved >= 0 else "Lost"
     interval = ""
     if hours.low is not None and hours.high is not None:
-        interval = f" (interval {_hours(hours.low)} to {_hours(hours.high)})"
-    month = "" if hours.a_month is None else f" At present {_hours(hours.a_month)} a month."
-    saved, used = _hours(abs(hours.saved)), _hours(hours.used)
-    return f"{word} in all: {saved} node-hours{interval}, of {used} used.{month}"
+        unit = node_unit(hours.saved)
+        ends = [node_amount(end, unit) for end in (hours.low, hours.high)]
+        interval = f" (interval {' to '.join(ends)})"
+    month = "" if hours.a_month is None else f" At present {node_time(hours.a_month)} a month."
+    saved, used = node_time(abs(hours.saved)), node_time(hours.used)
+    return f"{word} in all: {saved}{interval}, of {used} used.{month}"
 
 
 def _gain(gain: Gain) -> str:

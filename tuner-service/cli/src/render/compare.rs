@@ -7,7 +7,7 @@ use io_autotune_protocol::{RunSummary, StudySummary};
 
 use super::columns::{Column, Columns};
 use super::status::mean;
-use super::{context, counts, differing, long_gain, phase, told, units, user};
+use super::{context, counts, differing, gain, phase, told, units, user};
 
 fn side_by_side(a: &str, b: &str) -> Columns {
     Columns::new(vec![
@@ -138,7 +138,7 @@ pub(crate) fn studies(a: &StudySummary, b: &StudySummary) -> Columns {
     };
     row("gain", &|study| {
         let known = study.assessment.as_ref();
-        known.map_or_else(|| "-".to_owned(), |known| long_gain(&known.gain))
+        known.map_or_else(|| "-".to_owned(), |known| gain::sentence(&known.gain))
     });
     row("chosen", &|study| match &study.recommended {
         None => "nothing yet".to_owned(),

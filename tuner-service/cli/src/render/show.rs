@@ -1,10 +1,12 @@
 //! A study in the terminal: its space, its convergence, what it has tested.
 
-use io_autotune_protocol::{RunState, RunSummary, StudyDetail, TestedSummary, shown_lines};
+use io_autotune_protocol::{
+    ImportanceSummary, RunState, RunSummary, StudyDetail, TestedSummary, shown_lines,
+};
 
 use super::columns::{Cell, Column, Columns, Tone};
 use super::status::{interval, mean};
-use super::{context, differing, long_gain, phase, units, user};
+use super::{context, differing, gain, phase, units, user};
 use crate::screen::Screen;
 
 /// Lines of the plot.
@@ -29,7 +31,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
         study
             .assessment
             .as_ref()
-            .map_or_else(|| "-".to_owned(), |known| long_gain(&known.gain)),
+            .map_or_else(|| "-".to_owned(), |known| gain::sentence(&known.gain)),
         match &study.recommended {
             None => "nothing yet".to_owned(),
             Some(_) => differing(&study.differs),
@@ -43,6 +45,9 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
         .collect();
     if let Some(plot) = convergence(&runs, screen.width.unwrap_or(WIDTH)) {
         text.push_str(&format!("\n{plot}"));
+    }
+    if let Some(known) = &detail.importance {
+        text.push_str(&format!("\n{}", importance(known, screen)));
     }
     let tested = tested(detail, LISTED);
     if !tested.is_empty() {
@@ -83,6 +88,34 @@ fn space(detail: &StudyDetail) -> Columns {
         ]);
     }
     list
+}
+
+/// What each parameter explains, or why nothing is said of them.
+fn importance(known: &ImportanceSummary, screen: &Screen) -> String {
+    if let Some(silent) = &known.silent {
+        return shown_lines(&format!("what matters: {silent}\n"));
+    }
+    let mut list = Columns::new(vec![
+        Column::left("Parameter").least(10),
+        Column::right("Alone"),
+        Column::right("In all"),
+    ]);
+    let percent = |share: f64| match share {
+        share if share < 0.01 => "< 1 %".to_owned(),
+        share => format!("{:.0} %", 100.0 * share),
+    };
+    for share in &known.shares {
+        list.row([
+            Cell::new(share.parameter.clone()),
+            Cell::new(percent(share.alone)),
+            Cell::new(percent(share.in_all)),
+        ]);
+    }
+    let skill = percent(known.skill.unwrap_or_default());
+    format!(
+        "what matters: shares of the spread of times, of which the model foretells {skill}\n{}",
+        list.text(screen)
+    )
 }
 
 /// What was tested, at most so many.

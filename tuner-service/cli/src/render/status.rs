@@ -4,7 +4,7 @@ use io_autotune_model::{FindingKind, GainVerdict, Phase};
 use io_autotune_protocol::{Elapsed, RegretSummary, StudySummary, shown_lines};
 
 use super::columns::{Cell, Column, Columns, Tone};
-use super::{context, differing, long_gain, opened, phase, units, user};
+use super::{context, differing, gain, opened, phase, units, user};
 use crate::screen::Screen;
 
 /// One study in full, several as a list.
@@ -254,7 +254,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
         "gain         {}\nchosen       {}\nwhy          {}\n",
         study.assessment.as_ref().map_or_else(
             || "not said: the service is older than this command".to_owned(),
-            |assessment| long_gain(&assessment.gain)
+            |assessment| gain::sentence(&assessment.gain)
         ),
         match &study.recommended {
             None => "nothing yet".to_owned(),

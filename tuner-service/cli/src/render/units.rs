@@ -45,7 +45,21 @@ pub(crate) fn node_time(seconds: f64) -> String {
         _ => (seconds / 3600.0, "node-hours"),
     };
     let decimals = usize::from(value.abs() < 9.95);
-    format!("{value:.decimals$} {unit}")
+    format!("{} {unit}", grouped(&format!("{value:.decimals$}")))
+}
+
+/// A number in digits, thousands apart.
+pub(crate) fn grouped(number: &str) -> String {
+    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let (sign, digits) = whole.split_at(usize::from(whole.starts_with('-')));
+    let mut text = sign.to_owned();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + rest
 }
 
 /// The same, for a column.
@@ -60,9 +74,13 @@ pub(crate) fn short_node_time(seconds: f64) -> String {
     .fold(long, |text, (long, short)| text.replace(long, short))
 }
 
-/// A share in percent, with one decimal.
+/// A share in percent, with one decimal; nothing is never -0.
 pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1}", share * 100.0)
+    let text = format!("{:.1}", share * 100.0);
+    match text.as_str() {
+        "-0.0" => "0.0".to_owned(),
+        _ => text,
+    }
 }
 
 /// So many runs, and about how long they take at the rate of the last seven days.
@@ -115,6 +133,7 @@ mod tests {
             (150.0, "2.5 node-minutes"),
             (7200.0, "2.0 node-hours"),
             (-360_000.0, "-100 node-hours"),
+            (3_600_000.0, "1,000 node-hours"),
         ] {
             assert_eq!(node_time(value), said, "{value}");
         }

@@ -25,6 +25,7 @@ use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::latin_hypercube::latin_hypercube;
 use io_autotune_search::regret::{self, ExpectedRegret};
 use io_autotune_search::surrogate::cache::SurrogateCache;
+use io_autotune_search::surrogate::importance::{Importance, Silence};
 use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::{Method, MethodContext, Proposal};
 
@@ -225,6 +226,13 @@ impl<'a> Epoch<'a> {
     pub fn lacks_headroom(&self, history: &History, limit: f64) -> Option<NoHeadroom> {
         let view = View::new(self.space, history, &[]);
         time_limit::lacks(&view, &self.settings.regret, limit)
+    }
+
+    /// What each parameter explains of the times so far, or why nothing is said of them.
+    pub fn importance(&self, history: &History) -> Result<Importance, Silence> {
+        let view = self.view(history);
+        let fitted = view.fitted().ok_or(Silence::Few(0))?;
+        fitted.importance(self.space)
     }
 
     /// The quarantined parametrizations, in the space's order.

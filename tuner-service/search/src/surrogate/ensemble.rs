@@ -103,6 +103,30 @@ impl Ensemble {
             .collect()
     }
 
+    /// The means of [`Ensemble::predict_all`] alone, which take far less than the variances.
+    pub(super) fn expect_all(&self, points: &[Point]) -> Vec<f64> {
+        let Some((_, first)) = self.members.first() else {
+            return Vec::new();
+        };
+        let seen = first.seen(points);
+        self.average(points.len(), |member| member.expect_seen(&seen))
+    }
+
+    /// How far each observation lies above what the processes predict from the others.
+    pub(super) fn surprises(&self, observations: &[Observation]) -> Vec<f64> {
+        self.average(observations.len(), Surrogate::surprises)
+    }
+
+    fn average(&self, values: usize, of: impl Fn(&Surrogate) -> Vec<f64>) -> Vec<f64> {
+        let mut means = vec![0.0; values];
+        for (weight, member) in &self.members {
+            for (mean, value) in means.iter_mut().zip(of(member)) {
+                *mean += weight * value;
+            }
+        }
+        means
+    }
+
     /// The variance of one run's log elapsed around its parametrization's mean.
     pub fn noise(&self) -> f64 {
         let members = self.members.iter();

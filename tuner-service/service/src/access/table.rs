@@ -2,6 +2,8 @@
 
 use axum::http::Method;
 
+use crate::quota::Cost;
+
 /// What a caller is, by the credential and `[access]` of service.toml. Everyone is a user; a caller
 /// may be several things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +35,11 @@ impl Role {
         Self::Collector,
         Self::BurstBuffer,
     ];
+
+    /// Whether it speaks for jobs, whose number Slurm bounds, and not for a user who asks.
+    pub(crate) fn speaks_for_jobs(self) -> bool {
+        matches!(self, Self::Node | Self::Collector | Self::BurstBuffer)
+    }
 }
 
 /// Whose things an endpoint answers about or changes.
@@ -56,6 +63,11 @@ pub(crate) struct Endpoint {
     pub(crate) grants: &'static [(Role, Grant)],
     /// What a caller without a grant is told.
     pub(crate) refusal: &'static str,
+    /// Answers with a page of runs, studies or the audit's lines.
+    is_listing: bool,
+    /// Does something once more each time it is read; others' answers are the same however often a
+    /// request is sent.
+    is_report: bool,
 }
 
 const fn endpoint(
@@ -69,6 +81,20 @@ const fn endpoint(
         path,
         grants,
         refusal,
+        is_listing: false,
+        is_report: false,
+    }
+}
+
+impl Endpoint {
+    const fn listing(mut self) -> Self {
+        self.is_listing = true;
+        self
+    }
+
+    const fn report(mut self) -> Self {
+        self.is_report = true;
+        self
     }
 }
 
@@ -96,10 +122,10 @@ pub(crate) static ENDPOINTS: [Endpoint; 26] = [
     endpoint(Method::GET, "/v1/applications/rules", SITE, NOBODY),
     endpoint(Method::GET, "/v1/applications/names", READ, NOBODY),
     endpoint(Method::POST, "/v1/preview", &[(User, Own)], NOBODY),
-    endpoint(Method::GET, "/v1/runs", READ, NOBODY),
+    endpoint(Method::GET, "/v1/runs", READ, NOBODY).listing(),
     endpoint(Method::GET, "/v1/runs/{job_id}", READ, NOBODY),
     endpoint(Method::GET, "/v1/runs/{job_id}/replay", READ, NOBODY),
-    endpoint(Method::GET, "/v1/studies", READ, NOBODY),
+    endpoint(Method::GET, "/v1/studies", READ, NOBODY).listing(),
     endpoint(Method::GET, "/v1/studies/{study_id}", READ, NOBODY),
     endpoint(Method::POST, "/v1/studies/{study_id}/pin", CHANGE, NOBODY),
     endpoint(Method::POST, "/v1/studies/{study_id}/unpin", CHANGE, NOBODY),
@@ -113,7 +139,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 26] = [
     endpoint(Method::GET, "/v1/orders", READ, NOBODY),
     endpoint(Method::POST, "/v1/orders", CHANGE, NOBODY),
     endpoint(Method::POST, "/v1/orders/end", CHANGE, NOBODY),
-    endpoint(Method::GET, "/v1/audit", READ, NOBODY),
+    endpoint(Method::GET, "/v1/audit", READ, NOBODY).listing(),
     endpoint(Method::POST, "/v1/audit/{audit_id}/undo", CHANGE, NOBODY),
     endpoint(
         Method::GET,
@@ -134,14 +160,15 @@ pub(crate) static ENDPOINTS: [Endpoint; 26] = [
         BEFORE_NODES,
         DIRECTIVES,
     ),
-    endpoint(Method::POST, "/v1/runs/finish", NODE, NODES),
+    endpoint(Method::POST, "/v1/runs/finish", NODE, NODES).report(),
     endpoint(Method::POST, "/v1/runs/over", NODE, NODES),
     endpoint(
         Method::POST,
         "/v1/outcomes",
         &[(Node, All), (Collector, All)],
         COLLECTORS,
-    ),
+    )
+    .report(),
 ];
 
 impl Endpoint {
@@ -168,6 +195,27 @@ impl Endpoint {
             None => false,
         });
         fits && parts.next().is_none()
+    }
+
+    /// Whether it changes what studies do: what admins change.
+    fn steers(&self) -> bool {
+        self.method == Method::POST && self.grants.iter().any(|(role, _)| *role == Admin)
+    }
+
+    /// How much a request counts of a user's quota.
+    pub(crate) fn cost(&self) -> Cost {
+        if self.steers() {
+            Cost::Steering
+        } else if self.is_listing {
+            Cost::Listing
+        } else {
+            Cost::Reading
+        }
+    }
+
+    /// Whether a request may be read but once, by whichever replica.
+    pub(crate) fn acts_once(&self) -> bool {
+        self.steers() || self.is_report
     }
 
     /// What these roles together are granted.

@@ -110,7 +110,7 @@ fn standing(study: &StudySummary) -> String {
         (None, Some(mixed), _) => mixed.what.clone(),
         (None, None, Some(gain)) if gain.resolved && gain.gain > 0.0 => {
             format!(
-                "{}, {:.0} % less time than the default",
+                "{}, {:.1} % less time than the default",
                 study.phase,
                 gain.gain * 100.0
             )

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{OriginalUri, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
@@ -80,19 +80,13 @@ pub(crate) async fn signed(
         origin: sender.origin.or(remote),
     };
     let user = Peer::User(caller.uid);
-    let is_trusted = caller.is_root()
-        || match uri.path() {
-            "/v1/outcomes" => service.access.is_collector(caller).await,
-            "/v1/runs/start" | "/v1/runs/directives" => {
-                service.access.completes_directives(caller).await
-            }
-            _ => false,
-        };
+    let endpoint = Endpoint::of(&parts.method, uri.path());
+    let is_trusted = service.access.speaks_for_jobs(caller, endpoint).await;
     let _place = match is_trusted {
         true => None,
         false => match service
             .quotas
-            .admit(user, cost(&parts.method, uri.path()))
+            .admit(user, endpoint.map_or(Cost::Reading, Endpoint::cost))
             .await
         {
             Ok(place) => Some(place),
@@ -108,14 +102,9 @@ pub(crate) async fn signed(
                 return refused(&error).into_response();
             }
             service.quotas.charge(user, body.len());
-            match granted(&service, caller, &parts.method, uri.path()).await {
+            match granted(&service, caller, endpoint, &nonce).await {
                 Err(refusal) => refusal.into_response(),
                 Ok(reader) => {
-                    if let Err(refusal) =
-                        is_first(&service, &parts.method, uri.path(), &nonce).await
-                    {
-                        return refusal.into_response();
-                    }
                     parts.extensions.insert(caller);
                     parts.extensions.insert(reader);
                     next.run(Request::from_parts(parts, Body::from(body))).await
@@ -186,50 +175,23 @@ fn refused(error: &dyn std::error::Error) -> ApiError {
     unauthorized(&error.to_string())
 }
 
-/// Errs where another replica, or this one before it was restarted, has read the request. Only of
-/// those that do something once more; a start has the same answer however often it is sent.
-async fn is_first(
-    service: &Service,
-    method: &Method,
-    path: &str,
-    nonce: &Nonce,
-) -> Result<(), ApiError> {
-    let acts = steers(method, path)
-        || method == Method::POST && matches!(path, "/v1/runs/finish" | "/v1/outcomes");
-    if !acts || retried(|| service.store.is_first_reading(nonce.as_str())).await? {
-        Ok(())
-    } else {
-        Err(unauthorized("the request has been read before"))
-    }
-}
-
-/// What the table of endpoints grants a caller here; a path that it lacks is nobody's.
+/// What the table of endpoints grants a caller here; a path that it lacks is nobody's. Errs, too,
+/// where what acts once has been read, by another replica or by this one before it was restarted.
 async fn granted(
     service: &Service,
     caller: Caller,
-    method: &Method,
-    path: &str,
+    endpoint: Option<&Endpoint>,
+    nonce: &Nonce,
 ) -> Result<Reader, ApiError> {
-    let Some(endpoint) = Endpoint::of(method, path) else {
+    let Some(endpoint) = endpoint else {
         return Err(no_such_path().await);
     };
     let reader = service.access.reader(caller, endpoint).await;
-    reader.ok_or_else(|| ApiError::forbidden(endpoint.refusal))
-}
-
-/// Whether a request changes what studies do.
-fn steers(method: &Method, path: &str) -> bool {
-    const STEERED: [&str; 3] = ["/v1/studies/", "/v1/orders", "/v1/audit/"];
-    method == Method::POST && STEERED.iter().any(|start| path.starts_with(start))
-}
-
-fn cost(method: &Method, path: &str) -> Cost {
-    if steers(method, path) {
-        Cost::Steering
-    } else if matches!(path, "/v1/runs" | "/v1/studies" | "/v1/audit") {
-        Cost::Listing
+    let reader = reader.ok_or_else(|| ApiError::forbidden(endpoint.refusal))?;
+    if !endpoint.acts_once() || retried(|| service.store.is_first_reading(nonce.as_str())).await? {
+        Ok(reader)
     } else {
-        Cost::Reading
+        Err(unauthorized("the request has been read before"))
     }
 }
 

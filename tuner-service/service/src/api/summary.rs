@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, History, MeanInterval, MethodName, Parametrization, Phase, Role, Space, Tested,
-    mean_interval,
+    Epoch, History, Importance, MeanInterval, MethodName, Parametrization, Phase, Role, Silence,
+    Space, Tested, mean_interval,
 };
 use io_autotune_model::{Assessment, Finding, FindingKind};
 use io_autotune_protocol::{
-    Elapsed, GainSummary, OpenedSummary, PinSummary, QuarantineSummary, RegretSummary, RunDetail,
-    RunState, RunSummary, StudyDetail, StudySummary, TestedSummary,
+    Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary, PinSummary,
+    QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary, StudyDetail, StudySummary,
+    TestedSummary,
 };
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
@@ -192,12 +193,45 @@ pub(crate) async fn study_detail(
         let seconds = |one: &TestedSummary| one.elapsed.map_or(f64::INFINITY, |e| e.mean);
         seconds(a).total_cmp(&seconds(b))
     });
+    let surrogates = service.surrogates.of(state.epoch_id);
+    let restricted = restricted(&state);
+    let epoch =
+        Epoch::restricted(&restricted, &service.settings, state.seed).with_cache(&surrogates);
+    let importance = importance(epoch.importance(restricted.history()), restricted.space());
     Ok(StudyDetail {
         study,
         size: u64::try_from(state.space.size()).unwrap_or(u64::MAX),
-        space: state.space,
+        importance: Some(importance),
+        space: state.space.clone(),
         tested,
     })
+}
+
+fn importance(found: Result<Importance, Silence>, space: &Space) -> ImportanceSummary {
+    let (silent, skill, shares) = match found {
+        Ok(found) => (None, Some(found.skill), found.shares),
+        Err(silence) => {
+            let skill = match silence {
+                Silence::Unexplained(_, skill) => Some(skill),
+                Silence::Few(_) | Silence::Alike => None,
+            };
+            (Some(silence.to_string()), skill, Vec::new())
+        }
+    };
+    let mut shares: Vec<ImportanceShare> = shares
+        .into_iter()
+        .map(|share| ImportanceShare {
+            parameter: space.parameters()[share.place].name.clone(),
+            alone: share.alone,
+            in_all: share.in_all,
+        })
+        .collect();
+    shares.sort_by(|a, b| b.in_all.total_cmp(&a.in_all));
+    ImportanceSummary {
+        silent,
+        skill: skill.filter(|skill| skill.is_finite()),
+        shares,
+    }
 }
 
 fn warnings(

@@ -14,7 +14,7 @@ from io_autotune_report.document import Finding, Study
 from io_autotune_report.frames import EXPLORING_ROLES, Runs, numbers, words
 from io_autotune_report.load.assessment import Found
 from io_autotune_report.load.parametrizations import key
-from io_autotune_report.wording import per_cent
+from io_autotune_report.wording import node_time, per_cent
 
 QUIET_DAYS = 30
 
@@ -88,7 +88,7 @@ def _waste(study: Study, search: Explored | None) -> Iterator[Finding]:
         yield _finding(
             study,
             "waste",
-            f"Tuning has cost {-hours.saved:,.1f} node-hours more than it saved.",
+            f"Tuning has cost {node_time(-hours.saved)} more than it saved.",
             f"{_pin_default(study)} ends it.",
         )
         return

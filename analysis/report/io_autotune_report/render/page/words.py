@@ -8,6 +8,8 @@ import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from io_autotune_report import wording
+
 if TYPE_CHECKING:
     from io_autotune_report.document import FindingKind, Gain, NodeHours, Noise, Study, Value
 
@@ -37,6 +39,7 @@ KINDS: dict[FindingKind, str] = {
 }
 
 _SMALL = 10.0
+_SHORT = {"node-seconds": "node-s", "node-minutes": "node-min", "node-hours": "node-h"}
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Categories without a glyph, or that reorder text."""
 
@@ -61,18 +64,41 @@ def count(number: int) -> str:
     return f"{number:,}".replace("-", MINUS)
 
 
-def hours(number: float | None) -> str:
-    """Node-hours: a decimal below ten."""
-    if number is None or not math.isfinite(number):
+def node_amount(hours: float | None, unit: str) -> str:
+    """A node's time in a unit, without it."""
+    if hours is None or not math.isfinite(hours):
         return UNKNOWN
-    text = f"{number:,.{1 if 0 < abs(number) < _SMALL else 0}f}"
-    return (text[1:] if text in ("-0", "-0.0") else text).replace("-", MINUS)
+    return wording.node_amount(hours, unit).replace("-", MINUS)
 
 
-def signed_hours(number: float | None) -> str:
-    """Node-hours with their sign."""
-    text = hours(number)
-    return f"+{text}" if number is not None and text != "0.0" and 0 < number < math.inf else text
+def signed_amount(hours: float | None, unit: str) -> str:
+    """The same, with its sign."""
+    text = node_amount(hours, unit)
+    plus = hours is not None and 0 < hours < math.inf and text != "0.0"
+    return f"+{text}" if plus else text
+
+
+def node_unit(*hours: float | None) -> str:
+    """The unit that fits the largest of some times."""
+    return wording.node_unit(
+        max((abs(one) for one in hours if one is not None and math.isfinite(one)), default=0.0)
+    )
+
+
+def node_time(hours: float | None) -> str:
+    """A node's time with its unit."""
+    if not known(hours):
+        return UNKNOWN
+    unit = node_unit(hours)
+    return f"{node_amount(hours, unit)}{NBSP}{unit}"
+
+
+def short_node_time(hours: float | None) -> str:
+    """A node's time with its sign and its unit, for a table's cell."""
+    if not known(hours):
+        return UNKNOWN
+    unit = node_unit(hours)
+    return f"{signed_amount(hours, unit)}{NBSP}{_SHORT[unit]}"
 
 
 def time(number: float) -> str:
@@ -192,15 +218,16 @@ def saved_sentence(sums: NodeHours) -> str:
     if sums.saved is None or not known(sums.saved):
         return "How many node-hours were saved is not known."
     word = "saved" if sums.saved >= 0 else "lost"
-    said = f"{hours(abs(sums.saved))} node-hours {word}"
+    said = f"{node_time(abs(sums.saved))} {word}"
     if sums.low is None or sums.high is None or not (known(sums.low) and known(sums.high)):
         return f"{said}; how sure that is, is not known."
-    return f"{said} (interval {hours_interval(sums)})."
+    return f"{said} (interval {node_interval(sums)})."
 
 
-def hours_interval(sums: NodeHours) -> str:
-    """The interval saved; negative is lost."""
-    return f"{hours(sums.low)} to {hours(sums.high)}"
+def node_interval(sums: NodeHours) -> str:
+    """The interval saved, in the unit of what was saved; negative is lost."""
+    unit = node_unit(sums.saved)
+    return f"{node_amount(sums.low, unit)} to {node_amount(sums.high, unit)}"
 
 
 def noise_sentence(noise: Noise) -> str:

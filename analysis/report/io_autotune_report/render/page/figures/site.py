@@ -26,11 +26,12 @@ def history(nights: list[tuple[str, float]]) -> Markup | None:
     stride = -(-len(known) // _POINTS)
     kept = known[-1::-stride][::-1]
     saved = [hours for _, hours in kept]
+    unit = words.node_unit(*saved)
     frame = axes(
         (0, len(kept) - 1),
         (min(0.0, *saved), max(0.0, *saved)),
-        ("", "node-hours saved up to each night"),
-        words.hours,
+        ("", f"{unit} saved up to each night"),
+        lambda hours: words.node_amount(hours, unit),
         height=200,
         tight=True,
     )
@@ -50,9 +51,9 @@ def history(nights: list[tuple[str, float]]) -> Markup | None:
     frame.drawing.text(frame.drawing.width - RIGHT, foot, words.day(kept[-1][0]), text_anchor="end")
     return frame.drawing.figure(
         "history",
-        "Node-hours saved over the nights",
-        f"From {words.hours(known[0][1])} on {words.day(known[0][0])} to "
-        f"{words.hours(known[-1][1])} on {words.day(known[-1][0])}.",
+        "Node time saved over the nights",
+        f"From {words.node_time(known[0][1])} on {words.day(known[0][0])} to "
+        f"{words.node_time(known[-1][1])} on {words.day(known[-1][0])}.",
     )
 
 
@@ -71,6 +72,7 @@ def ledger(hours: NodeHours) -> Markup | None:
         ("control runs", chosen - exploring, hours.saved, "default", -controls),
         ("saved in all", 0.0, hours.saved, "sum", hours.saved),
     ]
+    unit = words.node_unit(chosen, exploring, controls, hours.saved)
     ends = [end for _, start, stop, _, _ in rows for end in (start, stop)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     drawing = Drawing(_LEDGER_WIDTH, _ROW * len(rows))
@@ -89,7 +91,8 @@ def ledger(hours: NodeHours) -> Markup | None:
             height=12,
             class_=f"bar {css}",
         )
-        said = words.hours(part) if css == "sum" else words.signed_hours(part)
+        say = words.node_amount if css == "sum" else words.signed_amount
+        said = say(part, unit)
         drawing.text(
             _LEDGER_WIDTH,
             y + 17,
@@ -100,9 +103,11 @@ def ledger(hours: NodeHours) -> Markup | None:
     drawing.line((x(0), 4), (x(0), _ROW * len(rows)), "zero")
     return drawing.figure(
         "ledger",
-        "Where the node-hours come from",
-        f"Tuned runs {words.signed_hours(chosen)}, exploring {words.signed_hours(-exploring)}, "
-        f"control runs {words.signed_hours(-controls)}; in all {words.signed_hours(hours.saved)}.",
+        f"Where the {unit} come from",
+        f"Tuned runs {words.signed_amount(chosen, unit)}, "
+        f"exploring {words.signed_amount(-exploring, unit)}, "
+        f"control runs {words.signed_amount(-controls, unit)}; "
+        f"in all {words.signed_amount(hours.saved, unit)}.",
     )
 
 

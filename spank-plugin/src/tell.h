@@ -1,0 +1,10 @@
+// A line in a job's output.
+#ifndef IOAT_TELL_H
+#define IOAT_TELL_H
+
+/// Writes "io-autotune: TEXT" and a newline to `fd`, at most 1024 bytes in one write; `kept` is a
+/// variable that the job had set itself, or NULL. Writes nothing where that would wait, and raises
+/// no signal: the line is never worth a job's time.
+void ioat_tell(int fd, const char *text, const char *kept);
+
+#endif

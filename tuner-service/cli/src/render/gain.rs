@@ -1,0 +1,132 @@
+//! A gain in one or two sentences: the nightly report's, word by word.
+
+use io_autotune_model::{Gain, GainVerdict};
+
+use super::units::{grouped, percent};
+
+pub(super) fn sentence(gain: &Gain) -> String {
+    let runs = format!(
+        "{} tuned and {} control runs",
+        grouped(&gain.tuned_runs.to_string()),
+        grouped(&gain.control_runs.to_string())
+    );
+    let level = level(gain.level);
+    match (gain.verdict, gain.share, gain.low.zip(gain.high)) {
+        (GainVerdict::Faster | GainVerdict::Slower, Some(share), Some(ends)) => format!(
+            "Tuned runs take {} % {} time than the default ({}; {level} interval over all looks; {runs}).",
+            percent(share.abs()),
+            if share >= 0.0 { "less" } else { "more" },
+            less_or_more(ends)
+        ),
+        (GainVerdict::NotYet, ..) => not_yet(gain, &runs),
+        (GainVerdict::NoEffect, _, Some(ends)) => format!(
+            "No effect that is worth telling apart: {} time ({level} interval; {runs}).",
+            less_or_more(ends)
+        ),
+        (verdict, ..) => {
+            let word = match verdict {
+                GainVerdict::Faster => "Faster",
+                GainVerdict::Slower => "Slower",
+                GainVerdict::NoEffect => "No effect",
+                GainVerdict::NotYet | GainVerdict::Unclear => "Unclear",
+            };
+            let reason = gain.reason.trim();
+            let end = if reason.ends_with(['.', '!', '?']) {
+                ""
+            } else {
+                "."
+            };
+            format!("{word}: {reason}{end}")
+        }
+    }
+}
+
+fn not_yet(gain: &Gain, runs: &str) -> String {
+    let mut said = match gain.detectable {
+        _ if gain.tuned_runs == 0 => {
+            "Not yet: no run was made after its parametrization was chosen.".to_owned()
+        }
+        None => format!("Not yet: {runs} show nothing."),
+        Some(share) => format!(
+            "Not yet: with {runs} a gain of {:.*} % could have been seen.",
+            usize::from(share < 0.1),
+            100.0 * share
+        ),
+    };
+    if let Some(needed) = gain.runs_needed.filter(|needed| *needed > 0) {
+        said.push_str(&format!(
+            " About {} more runs would show one of the size seen.",
+            grouped(&about(needed))
+        ));
+    }
+    said
+}
+
+fn less_or_more((low, high): (f64, f64)) -> String {
+    if low >= 0.0 {
+        format!("{} to {} % less", percent(low), percent(high))
+    } else if high <= 0.0 {
+        format!("{} to {} % more", percent(-high), percent(-low))
+    } else {
+        format!("from {} % more to {} % less", percent(-low), percent(high))
+    }
+}
+
+/// Never rounded up to certainty.
+fn level(share: f64) -> String {
+    format!("{} %", (1e4 * share + 1e-6).floor() / 100.0)
+}
+
+/// To two digits.
+fn about(number: u64) -> String {
+    let step = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
+    // Halves go to the even number, as the report's do.
+    let (whole, rest) = (number / step, number % step);
+    let up = 2 * rest > step || (2 * rest == step && whole % 2 == 1);
+    ((whole + u64::from(up)) * step).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::super::units::node_time;
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Said {
+        gains: Vec<Case>,
+        node_hours: Vec<(f64, String)>,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        gain: Gain,
+        said: String,
+    }
+
+    /// The report's own test reads the same file.
+    #[test]
+    fn the_terminal_says_what_the_page_says() {
+        let said = include_str!("../../../../analysis/report/tests/said.json");
+        let said: Said = serde_json::from_str(said).unwrap();
+        for case in said.gains {
+            assert_eq!(sentence(&case.gain), case.said);
+        }
+        for (hours, said) in said.node_hours {
+            assert_eq!(node_time(hours * 3600.0), said);
+        }
+    }
+
+    #[test]
+    fn a_claim_without_its_interval_is_its_reason() {
+        let said = include_str!("../../../../analysis/report/tests/said.json");
+        let mut said: Said = serde_json::from_str(said).unwrap();
+        let mut gain = said.gains.remove(0).gain;
+        gain.low = None;
+        assert_eq!(
+            sentence(&gain),
+            "Faster: Typical runs and node-hours disagree."
+        );
+    }
+}
