@@ -48,6 +48,8 @@ Examples:
   io-autotune freeze --accelerator romio --until now+2days --why \"maintenance\" --dry-run
   io-autotune audit                           who changed what, when and why
   io-autotune undo 17 --why \"a mistake\"      takes line 17 of the audit back
+  io-autotune export --all > studies.jsonl    for import into another service
+  io-autotune export --all > studies.jsonl    for import into another service
 
 Users see and steer their own studies, operators see everyone's, admins steer them.
 
@@ -386,6 +388,39 @@ pub(crate) enum Command {
         /// Why, for the audit table.
         #[arg(long)]
         why: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Write what is known of studies as text, for import into another service.
+    #[command(
+        after_help = "Examples:\n  io-autotune export ocean > ocean.jsonl\n  io-autotune export --all --output studies.jsonl    all that you may see: an admin's everyone's\n\nRuns in flight are left out; docs/transfer.md describes the format."
+    )]
+    Export {
+        /// A study's number, or an application's name.
+        #[arg(required_unless_present = "all")]
+        target: Option<Target>,
+        /// All studies that you may see.
+        #[arg(long, conflicts_with = "target")]
+        all: bool,
+        /// Where it is written; standard output, if left out.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Take in studies that were exported, all of a file or nothing. For admins.
+    #[command(
+        after_help = "Examples:\n  io-autotune import studies.jsonl --why \"a new server\" --dry-run\n  io-autotune import studies.jsonl --why \"a new server\" --skip-existing\n\nA study that exists already is not changed: the file is refused, or with --skip-existing the others are imported."
+    )]
+    Import {
+        /// The file.
+        file: PathBuf,
+        /// Why, for the audit table.
+        #[arg(long)]
+        why: String,
+        /// Leave out the studies that exist.
+        #[arg(long)]
+        skip_existing: bool,
+        #[command(flatten)]
+        sure: Sure,
         #[command(flatten)]
         output: Output,
     },

@@ -16,6 +16,7 @@ mod screen;
 mod service;
 mod simulate;
 mod steering;
+mod transfer;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -255,6 +256,25 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                     .map_or_else(String::new, |by| format!(" by line {by}"));
                 format!("line {line}, {}, is undone{by}\n", undone.action)
             })
+        }
+        Command::Export { target, output, .. } => {
+            transfer::export(&service()?, target.as_ref(), output.as_deref()).await
+        }
+        Command::Import {
+            file,
+            why,
+            skip_existing,
+            sure,
+            output,
+        } => {
+            let asked = transfer::Asked {
+                why,
+                skip_existing: *skip_existing,
+                sure,
+                output,
+                screen: &screen,
+            };
+            transfer::import(&service()?, file, asked).await
         }
         Command::Completion { shell } => Ok(Answer {
             text: manual::completion(*shell),

@@ -92,6 +92,11 @@ impl Access {
         }
     }
 
+    /// May change everyone's, and send more at once than users.
+    pub(crate) async fn is_admin(&self, caller: Caller) -> bool {
+        self.has(caller, Role::Admin).await
+    }
+
     /// May deliver outcomes. Root may say how any job ended anyway.
     pub(crate) async fn is_collector(&self, caller: Caller) -> bool {
         caller.is_root() || is_an_account(caller, &self.config.collectors).await

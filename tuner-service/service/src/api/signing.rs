@@ -36,6 +36,9 @@ const REPORT_LIMIT: usize = 16 * 1024 * 1024;
 /// Bytes of a user's body: SPEC, values to pin, a reason.
 const USER_LIMIT: usize = 64 * 1024;
 
+/// An admin's imports have no quota: they are bounded otherwise.
+const IMPORTS: &str = "/v1/imports/";
+
 /// Bytes. Most requests are far smaller.
 const USUAL: u64 = 1024 * 1024;
 
@@ -86,6 +89,7 @@ pub(crate) async fn signed(
             "/v1/runs/start" | "/v1/runs/directives" => {
                 service.access.completes_directives(caller).await
             }
+            path if path.starts_with(IMPORTS) => service.access.is_admin(caller).await,
             _ => false,
         };
     let _place = match is_trusted {
@@ -219,14 +223,15 @@ async fn granted(
 
 /// Whether a request changes what studies do.
 fn steers(method: &Method, path: &str) -> bool {
-    const STEERED: [&str; 3] = ["/v1/studies/", "/v1/orders", "/v1/audit/"];
+    const STEERED: [&str; 4] = ["/v1/studies/", "/v1/orders", "/v1/audit/", IMPORTS];
     method == Method::POST && STEERED.iter().any(|start| path.starts_with(start))
 }
 
 fn cost(method: &Method, path: &str) -> Cost {
     if steers(method, path) {
         Cost::Steering
-    } else if matches!(path, "/v1/runs" | "/v1/studies" | "/v1/audit") {
+    } else if matches!(path, "/v1/runs" | "/v1/studies" | "/v1/audit") || path.ends_with("/export")
+    {
         Cost::Listing
     } else {
         Cost::Reading
