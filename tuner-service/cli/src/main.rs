@@ -306,6 +306,11 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             let text = simulate::run(simulate)?;
             Ok(Answer { text, good: true })
         }
+        Command::Report(report) if report.mine => {
+            let text = report::mine(&service()?, &screen).await?;
+            let text = report::put(report, text, "the page about your studies")?;
+            Ok(Answer { text, good: true })
+        }
         Command::Report(report) if report.latest => {
             let file = service()?.report(report.file).await?;
             let text = report::show(report, file)?;

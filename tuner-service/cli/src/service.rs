@@ -231,7 +231,7 @@ impl Service {
     }
 
     pub(crate) async fn study(&self, study_id: i64) -> Result<StudyDetail, CliError> {
-        self.get(&format!("/v1/studies/{study_id}")).await
+        self.page(&format!("/v1/studies/{study_id}"), false).await
     }
 
     pub(crate) async fn orders(&self) -> Result<Vec<OrderSummary>, CliError> {

@@ -88,7 +88,7 @@ const DIRECTIVES: &str = "only the burst buffer's account completes directives: 
 const COLLECTORS: &str =
     "only a collector delivers outcomes: [access] collectors of service.toml names its account";
 const REPORT: &str = "the report is about everyone's jobs: [access] report_uids and report_groups of service.toml name who may read it";
-const IMPORTERS: &str =
+pub(crate) const IMPORTERS: &str =
     "only admins import studies: [access] admin_uids and admin_groups of service.toml name them";
 const DOCTOR: &str = "only admins and operators ask what the service says of itself: [access] of service.toml names them";
 

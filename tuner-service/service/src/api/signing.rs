@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::error::no_such_path;
 use crate::access::Caller;
-use crate::access::table::Endpoint;
+use crate::access::table::{Endpoint, IMPORTERS};
 use crate::api::{ApiError, Service};
 use crate::door::{Came, Door};
 use crate::peers::Peer;
@@ -104,7 +104,13 @@ pub(crate) async fn signed(
             Err(when) => return later(&service, ApiError::too_many_requests(when)).await,
         },
     };
-    let answer = match read(&service, caller, is_trusted, body).await {
+    let is_import = uri.path().starts_with(IMPORTS);
+    let read = match is_import && !is_trusted {
+        // It is told so, and not that its body is too long for a user's.
+        true => Err(ApiError::forbidden(IMPORTERS)),
+        false => read(&service, caller, is_trusted, body).await,
+    };
+    let answer = match read {
         Err(refusal) => refusal.into_response(),
         Ok(body) => {
             let path = uri.path_and_query().map_or("/", |path| path.as_str());

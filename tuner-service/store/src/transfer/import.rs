@@ -535,13 +535,24 @@ impl<'a> Importer<'a> {
             problem: problem.to_owned(),
         };
         let line = self.line;
-        let open = self.current("run")?;
+        let Some(open) = self.open.as_mut() else {
+            return Err(refusal(line, "epoch", "it comes before its study"));
+        };
+        let batch = &self.runs;
         open.imported.runs += 1;
         if open.has_reports {
             return Err(refusal(line, "job_id", "the runs come before the reports"));
         }
         if !(1..=open.imported.epochs).contains(&u64::try_from(run.epoch).unwrap_or(0)) {
             return Err(refusal(line, "epoch", "the study has no such epoch"));
+        }
+        let launch = run.launch();
+        if open.launches.contains_key(&launch) || batch.iter().any(|one| one.launch() == launch) {
+            return Err(refusal(
+                line,
+                "job_id",
+                "this launch is in the file already",
+            ));
         }
         if run.judgements.is_empty() {
             return Err(refusal(line, "judgements", "there are none"));

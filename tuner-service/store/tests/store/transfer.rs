@@ -343,8 +343,18 @@ async fn a_file_that_is_wrong_leaves_nothing_and_says_where() {
                     "line 2, epoch: it comes before its study".to_owned(),
                 ),
                 (without(3), "line 3, epoch.ordinal: ".to_owned()),
-                (without(run), "run.judgements: epoch 1 has".to_owned()),
-                (twice(run), "run.job_id: job 1 of cluster".to_owned()),
+                (
+                    text.replacen("\"ordinal\":2,\"effect\"", "\"ordinal\":77,\"effect\"", 1),
+                    "run.judgements: epoch 1 has 31 judgements".to_owned(),
+                ),
+                (
+                    without(run),
+                    "report.launch: the study has no run of job 1".to_owned(),
+                ),
+                (
+                    twice(run),
+                    "run.job_id: this launch is in the file already".to_owned(),
+                ),
                 (twice(2), "study: the study before has no epoch".to_owned()),
                 (
                     text.replacen("\"elapsed\":5.", "\"elapsed\":-5.", 1),
