@@ -7,6 +7,7 @@ mod arguments;
 mod doctor;
 mod format;
 mod manual;
+mod mine;
 mod optimize;
 mod people;
 mod render;
@@ -307,7 +308,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             Ok(Answer { text, good: true })
         }
         Command::Report(report) if report.mine => {
-            let text = report::mine(&service()?, &screen).await?;
+            let text = mine::page_of_mine(&service()?, &screen).await?;
             let text = report::put(report, text, "the page about your studies")?;
             Ok(Answer { text, good: true })
         }

@@ -5,14 +5,9 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use io_autotune_protocol::{RUNS_PAGE, ReportFile};
-use nix::unistd::Uid;
+use io_autotune_protocol::ReportFile;
 
 use crate::arguments::Report;
-use crate::people::name_of;
-use crate::render::page::{Shown, page};
-use crate::screen::Screen;
-use crate::service::{CliError, RunsOf, Service, StudiesOf};
 
 /// The program of `analysis/` that makes it.
 const PROGRAM: &str = "io-autotune-report";
@@ -43,37 +38,6 @@ fn arguments(report: &Report) -> Vec<OsString> {
         }
     }
     arguments
-}
-
-/// Runs of a study that the page of one's own has: a page of the service's.
-const RUNS: u32 = RUNS_PAGE;
-
-/// The page about the caller's own studies.
-pub(crate) async fn mine(service: &Service, screen: &Screen) -> Result<String, CliError> {
-    let uid = Uid::effective().as_raw();
-    let own = StudiesOf {
-        uid: Some(uid),
-        ..StudiesOf::default()
-    };
-    let mut studies = Vec::new();
-    for study in service.studies(&own).await? {
-        let wanted = RunsOf {
-            study: Some(study.study_id),
-            limit: RUNS,
-            ..RunsOf::default()
-        };
-        studies.push(Shown {
-            runs: service.runs(&wanted).await?,
-            detail: service.study(study.study_id).await?,
-        });
-    }
-    // A page has no width and no colours of a terminal's.
-    let screen = Screen {
-        width: None,
-        colour: false,
-        ..screen.clone()
-    };
-    Ok(page(&name_of(uid), &studies, &screen))
 }
 
 /// A text to print, or where it was written.

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use futures_util::TryStreamExt;
-use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 
@@ -14,9 +13,11 @@ use crate::pool::Store;
 
 const NAME: &str = "export";
 
-/// Rows of a page, at most, and its bytes, but for its last row.
+/// Rows that are read at once, and lines and bytes with which a page is full. Of reports the bytes are
+/// those that the database stores.
 const RUNS: i64 = 100;
-const REPORTS: i64 = 20;
+const REPORTS: i64 = 200;
+const LINES: usize = 200;
 const BYTES: usize = 1 << 20;
 
 /// Where the next page of a study begins. Judgements after the first page are not in it, nor are
@@ -94,15 +95,29 @@ impl Store {
         study_id: i64,
         from: Option<Cursor>,
     ) -> Result<ExportPage, StoreError> {
-        match from {
+        let mut page = match from {
             None => {
                 let mut snapshot = self.snapshot(NAME).await?;
-                first(&mut snapshot, study_id).await
+                first(&mut snapshot, study_id).await?
             }
-            Some(cursor) => match cursor.report {
-                None => runs(&self.pool, study_id, cursor).await,
-                Some(report) => reports(&self.pool, study_id, cursor, report).await,
-            },
+            Some(cursor) => self.export_after(study_id, cursor).await?,
+        };
+        // A small study is one page.
+        while let Some(next) = page.next.filter(|_| page.lines.len() < LINES) {
+            if page.lines.iter().map(String::len).sum::<usize>() >= BYTES {
+                break;
+            }
+            let more = self.export_after(study_id, next).await?;
+            page.lines.extend(more.lines);
+            page.next = more.next;
+        }
+        Ok(page)
+    }
+
+    async fn export_after(&self, study_id: i64, from: Cursor) -> Result<ExportPage, StoreError> {
+        match from.report {
+            None => runs(&self.pool, study_id, from).await,
+            Some(report) => reports(&self.pool, study_id, from, report).await,
         }
     }
 }
@@ -229,42 +244,43 @@ async fn reports(
     from: Cursor,
     after: i64,
 ) -> Result<ExportPage, StoreError> {
-    let mut rows = sqlx::query!(
-        r#"select r.id, said.id as report_id, jsonb_build_object(
+    let rows = sqlx::query!(
+        r#"select said.run_id, said.id, said.candidates as "candidates!", jsonb_build_object(
                'launch', jsonb_build_object('cluster', r.cluster, 'job_id', r.job_id,
                                             'restart_count', r.restart_count, 'generation', r.generation),
-               'node', said.node, 'body', 'null'::jsonb, 'received_at', said.received_at)
-               as "record!: Json<ReportRecord>", said.body as "body: Value"
-           from reports said join runs r on r.id = said.run_id join epochs e on e.id = r.epoch_id
-           where e.study_id = $1 and (r.id, said.id) > ($2, $3)
-             and exists (select from judgements j where j.run_id = r.id and j.id <= $4)
-           order by r.id, said.id limit $5"#,
+               'node', body.node, 'body', body.body, 'received_at', body.received_at)
+               as "record!: Json<ReportRecord>"
+           from (select run_id, id, count(*) over () as candidates,
+                        sum(size) over (order by run_id, id rows between unbounded preceding and 1 preceding) as before
+                 from (select r.id as run_id, one.id, pg_column_size(one.body) as size
+                       from reports one join runs r on r.id = one.run_id join epochs e on e.id = r.epoch_id
+                       where e.study_id = $1 and (r.id, one.id) > ($2, $3)
+                         and exists (select from judgements j where j.run_id = r.id and j.id <= $4)
+                       order by r.id, one.id limit $5) found) said
+           join runs r on r.id = said.run_id join reports body on body.id = said.id
+           where coalesce(said.before, 0) < $6
+           order by said.run_id, said.id"#,
         study_id,
         from.run,
         after,
         from.judgement,
-        REPORTS
+        REPORTS,
+        BYTES as i64
     )
-    .fetch(pool);
-    let mut page = Page::default();
-    let mut last = (from.run, after);
-    while let Some(row) = rows.try_next().await.named(NAME)? {
-        last = (row.id, row.report_id);
-        let report = ReportRecord {
-            body: row.body,
-            ..row.record.0
-        };
-        page.add(&Record::Report(Box::new(report)));
-        if page.is_full() {
-            break;
-        }
-    }
-    let more = page.is_full() || page.lines.len() as i64 == REPORTS;
+    .fetch_all(pool)
+    .await
+    .named(NAME)?;
+    let last = rows.last().map(|row| (row.run_id, row.id));
+    let candidates = rows.first().map_or(0, |row| row.candidates);
+    let more = candidates == REPORTS || candidates > rows.len() as i64;
+    let rows = rows.into_iter();
     Ok(ExportPage {
-        lines: page.lines,
-        next: more.then_some(Cursor {
-            run: last.0,
-            report: Some(last.1),
+        lines: rows
+            .map(|row| line(&Record::Report(Box::new(row.record.0))))
+            .collect(),
+        next: last.filter(|_| more).map(|(run, report)| Cursor {
+            run,
+            report: Some(report),
             ..from
         }),
     })
