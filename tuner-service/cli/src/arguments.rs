@@ -2,7 +2,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use io_autotune_engine::MethodName;
 use io_autotune_protocol::{OrderScope, ReportFileName, RunState};
 use io_autotune_simulation::MethodSpec;
@@ -40,6 +40,7 @@ Examples:
   io-autotune simulate --table a.json --method default
                                               what would a method do with these measurements?
   io-autotune report --latest                 what tuning has gained the site
+  io-autotune report --mine --output me.html  a page of my studies
   io-autotune accelerators list               what can be tuned here
   io-autotune rules check ocean.sh            which application is this job's name?
   io-autotune doctor                          is everything well, as seen from this host?
@@ -48,6 +49,8 @@ Examples:
   io-autotune freeze --accelerator romio --until now+2days --why \"maintenance\" --dry-run
   io-autotune audit                           who changed what, when and why
   io-autotune undo 17 --why \"a mistake\"      takes line 17 of the audit back
+  io-autotune export --all > studies.jsonl    for import into another service
+  io-autotune export --all > studies.jsonl    for import into another service
 
 Users see and steer their own studies, operators see everyone's, admins steer them.
 
@@ -62,6 +65,7 @@ Examples:
   io-autotune report --first 2026-11-01 --last 2026-11-07      of these days
   io-autotune report --latest                                  what was made last, in short
   io-autotune report --latest --file index.html --output report.html
+  io-autotune report --mine --output mine.html                 a page of my own studies
 
 It is made where io-autotune-report and its configuration are; what was made last is had from the service, by admins
 and those that [access] report_uids and report_groups of service.toml name.";
@@ -389,6 +393,39 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Write what is known of studies as text, for import into another service.
+    #[command(
+        after_help = "Examples:\n  io-autotune export ocean > ocean.jsonl\n  io-autotune export --all --output studies.jsonl    all that you may see: an admin's everyone's\n\nRuns in flight are left out; docs/transfer.md describes the format."
+    )]
+    Export {
+        /// A study's number, or an application's name.
+        #[arg(required_unless_present = "all")]
+        target: Option<Target>,
+        /// All studies that you may see.
+        #[arg(long, conflicts_with = "target")]
+        all: bool,
+        /// Where it is written; standard output, if left out.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Take in studies that were exported, all of a file or nothing. For admins.
+    #[command(
+        after_help = "Examples:\n  io-autotune import studies.jsonl --why \"a new server\" --dry-run\n  io-autotune import studies.jsonl --why \"a new server\" --skip-existing\n\nA study that exists already is not changed: the file is refused, or with --skip-existing the others are imported."
+    )]
+    Import {
+        /// The file.
+        file: PathBuf,
+        /// Why, for the audit table.
+        #[arg(long)]
+        why: String,
+        /// Leave out the studies that exist.
+        #[arg(long)]
+        skip_existing: bool,
+        #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Print a shell's completion of this command.
     #[command(
         after_help = "Example:\n  io-autotune completion bash > /usr/share/bash-completion/completions/io-autotune"
@@ -422,7 +459,7 @@ pub(crate) enum Command {
     /// Replay tables of measurements under any methods, and print every metric of the papers.
     #[command(after_help = SIMULATE)]
     Simulate(Box<Simulate>),
-    /// What was gained against the defaults, over all studies: the nightly report.
+    /// What was gained against the defaults, over all studies: the nightly report; or a page of your own.
     #[command(after_help = REPORT)]
     Report(Box<Report>),
     /// What can be tuned, and whether a catalogue file is right.
@@ -518,28 +555,32 @@ impl From<State> for RunState {
 
 /// Which report, and what of it.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("fetched").args(["latest", "mine"])))]
 pub(crate) struct Report {
     /// Its first day, in UTC; yesterday, if left out.
-    #[arg(long, value_name = "YYYY-MM-DD", conflicts_with = "latest")]
+    #[arg(long, value_name = "YYYY-MM-DD", conflicts_with = "fetched")]
     pub(crate) first: Option<String>,
     /// Its last day.
-    #[arg(long, value_name = "YYYY-MM-DD", conflicts_with = "latest")]
+    #[arg(long, value_name = "YYYY-MM-DD", conflicts_with = "fetched")]
     pub(crate) last: Option<String>,
     /// How it is made.
     #[arg(
         long,
         default_value = "/etc/io-autotune/report.toml",
-        conflicts_with = "latest"
+        conflicts_with = "fetched"
     )]
     pub(crate) report_config: PathBuf,
     /// What was made last, from the service.
     #[arg(long)]
     pub(crate) latest: bool,
+    /// A page (HTML) of your own studies: what status, show and history say.
+    #[arg(long)]
+    pub(crate) mine: bool,
     /// Which file of it: index.html, report.json, studies.csv, groups.csv or mail.txt.
     #[arg(long, default_value = "mail.txt", requires = "latest")]
     pub(crate) file: ReportFileName,
     /// Where it is written; standard output, if left out.
-    #[arg(long, value_name = "FILE", requires = "latest")]
+    #[arg(long, value_name = "FILE", requires = "fetched")]
     pub(crate) output: Option<PathBuf>,
 }
 

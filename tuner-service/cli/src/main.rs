@@ -7,6 +7,7 @@ mod arguments;
 mod doctor;
 mod format;
 mod manual;
+mod mine;
 mod optimize;
 mod people;
 mod render;
@@ -16,6 +17,7 @@ mod screen;
 mod service;
 mod simulate;
 mod steering;
+mod transfer;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -256,6 +258,25 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                 format!("line {line}, {}, is undone{by}\n", undone.action)
             })
         }
+        Command::Export { target, output, .. } => {
+            transfer::export(&service()?, target.as_ref(), output.as_deref()).await
+        }
+        Command::Import {
+            file,
+            why,
+            skip_existing,
+            sure,
+            output,
+        } => {
+            let asked = transfer::Asked {
+                why,
+                skip_existing: *skip_existing,
+                sure,
+                output,
+                screen: &screen,
+            };
+            transfer::import(&service()?, file, asked).await
+        }
         Command::Completion { shell } => Ok(Answer {
             text: manual::completion(*shell),
             good: true,
@@ -284,6 +305,11 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         }
         Command::Simulate(simulate) => {
             let text = simulate::run(simulate)?;
+            Ok(Answer { text, good: true })
+        }
+        Command::Report(report) if report.mine => {
+            let text = mine::page_of_mine(&service()?, &screen).await?;
+            let text = report::put(report, text, "the page about your studies")?;
             Ok(Answer { text, good: true })
         }
         Command::Report(report) if report.latest => {

@@ -40,21 +40,22 @@ fn arguments(report: &Report) -> Vec<OsString> {
     arguments
 }
 
-/// The text to print for a fetched file.
-pub(crate) fn show(report: &Report, file: ReportFile) -> Result<String, ReportError> {
+/// A text to print, or where it was written.
+pub(crate) fn put(report: &Report, text: String, what: &str) -> Result<String, ReportError> {
     let Some(path) = &report.output else {
-        return Ok(file.content);
+        return Ok(text);
     };
-    fs::write(path, file.content).map_err(|source| ReportError::Output {
+    fs::write(path, text).map_err(|source| ReportError::Output {
         path: path.clone(),
         source,
     })?;
-    let name = report.file.as_str();
-    Ok(format!(
-        "{name} of the night {} is in {}\n",
-        file.night,
-        path.display()
-    ))
+    Ok(format!("{what} is in {}\n", path.display()))
+}
+
+/// The text to print for a fetched file.
+pub(crate) fn show(report: &Report, file: ReportFile) -> Result<String, ReportError> {
+    let what = format!("{} of the night {}", report.file.as_str(), file.night);
+    put(report, file.content, &what)
 }
 
 #[cfg(test)]
@@ -101,10 +102,27 @@ mod tests {
     }
 
     #[test]
+    fn a_page_of_ones_own_is_printed_or_written() {
+        let text = || "<!DOCTYPE html>".to_owned();
+        let printed = put(&parsed("io-autotune report --mine"), text(), "the page");
+        assert_eq!(printed.unwrap(), text());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.html");
+        let line = format!("io-autotune report --mine --output {}", path.display());
+        let said = put(&parsed(&line), text(), "the page").unwrap();
+        assert_eq!(said, format!("the page is in {}\n", path.display()));
+        assert_eq!(fs::read_to_string(path).unwrap(), text());
+    }
+
+    #[test]
     fn a_range_of_what_was_made_last_is_refused() {
         for line in [
             "io-autotune report --latest --first 2026-11-01",
             "io-autotune report --file mail.txt",
+            "io-autotune report --output page.html",
+            "io-autotune report --mine --latest",
+            "io-autotune report --mine --file index.html",
+            "io-autotune report --mine --last 2026-11-01",
             "io-autotune report --latest --file passwd",
         ] {
             assert!(

@@ -5,9 +5,10 @@ use std::time::Duration;
 use io_autotune_catalogue::RulesError;
 use io_autotune_protocol::{
     AcceleratorDetail, AcceleratorSummary, ApplicationRules, AuditLine, Call, Client, ClientConfig,
-    ClientError, ConfigError, Diagnosis, JobNames, Method, OrderAnswer, OrderRequest, OrderSummary,
-    RUNS_PAGE, Replay, ReportFile, ReportFileName, RunDetail, RunState, RunSummary, STUDIES_PAGE,
-    StudyDetail, StudySummary, WhyRequest,
+    ClientError, ConfigError, Diagnosis, ExportPage, ImportAnswer, ImportChunk, ImportRequest,
+    JobNames, Method, OrderAnswer, OrderRequest, OrderSummary, RUNS_PAGE, Replay, ReportFile,
+    ReportFileName, RunDetail, RunState, RunSummary, STUDIES_PAGE, StudyDetail, StudySummary,
+    WhyRequest,
 };
 use io_autotune_simulation::dataset::DatasetError;
 use jiff::Timestamp;
@@ -20,6 +21,8 @@ use crate::simulate::SimulateError;
 
 /// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
+/// A large import is written in one transaction.
+const IMPORT_DEADLINE: Duration = Duration::from_mins(10);
 /// How often a first answer is asked for, and each later page or change, of which a script makes
 /// many.
 const FEW: u32 = 3;
@@ -229,7 +232,7 @@ impl Service {
     }
 
     pub(crate) async fn study(&self, study_id: i64) -> Result<StudyDetail, CliError> {
-        self.get(&format!("/v1/studies/{study_id}")).await
+        self.page(&format!("/v1/studies/{study_id}"), false).await
     }
 
     pub(crate) async fn orders(&self) -> Result<Vec<OrderSummary>, CliError> {
@@ -280,6 +283,43 @@ impl Service {
     pub(crate) async fn undo(&self, line: i64, body: &WhyRequest) -> Result<AuditLine, CliError> {
         self.post(&format!("/v1/audit/{line}/undo"), body, false)
             .await
+    }
+
+    /// A page of a study as text.
+    pub(crate) async fn export(
+        &self,
+        study_id: i64,
+        after: Option<&str>,
+    ) -> Result<ExportPage, CliError> {
+        let query = query(&[("after", after)]);
+        let path = format!("/v1/studies/{study_id}/export{query}");
+        self.page(&path, after.is_none()).await
+    }
+
+    /// Lays down a piece of a file; again is no harm.
+    pub(crate) async fn import_chunk(
+        &self,
+        upload: &str,
+        chunk: &ImportChunk,
+    ) -> Result<ImportAnswer, CliError> {
+        self.post(&format!("/v1/imports/{upload}"), chunk, true)
+            .await
+    }
+
+    pub(crate) async fn end_import(
+        &self,
+        upload: &str,
+        request: &ImportRequest,
+    ) -> Result<ImportAnswer, CliError> {
+        let path = format!("/v1/imports/{upload}/end");
+        let call = Call {
+            method: Method::Post,
+            path: &path,
+            body: Some(request),
+            // Who imports twice is told that the studies exist.
+            idempotent: false,
+        };
+        Ok(self.client.call(call, IMPORT_DEADLINE).await?)
     }
 
     async fn post<B: Serialize, A: DeserializeOwned>(

@@ -9,6 +9,7 @@ mod client;
 mod config;
 mod confined;
 pub mod credentials;
+mod export;
 mod hostlist;
 mod munge;
 mod online;
@@ -28,6 +29,7 @@ pub use account::is_account;
 pub use client::{Call, Client, ClientError, Method, read_answer};
 pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use confined::confine;
+pub use export::{export_end, export_header};
 pub use hostlist::{first_host, has_host, is_hostlist};
 pub use online::{
     DeliveredOnline, OnlineEntry, OnlineLever, OnlinePolicy, OnlineReason, OnlineRecord,

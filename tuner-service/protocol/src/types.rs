@@ -19,6 +19,11 @@ pub const RUNS_PAGE: u32 = 100;
 /// Studies of a page, at most: each takes some milliseconds.
 pub const STUDIES_PAGE: u32 = 25;
 
+/// Bytes of a piece of an import, at most, and pieces: 256 MiB in all.
+pub const IMPORT_CHUNK: usize = 512 * 1024;
+/// Pieces of an import, at most.
+pub const IMPORT_CHUNKS: u32 = 512;
+
 /// A job, as root on its node sees it in the prolog's environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -1263,4 +1268,82 @@ pub struct ErrorDetail {
     pub code: String,
     /// What was asked, what is wrong, what to do.
     pub message: String,
+}
+
+/// `GET /v1/studies/{id}/export`: a page of a study as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExportPage {
+    /// The version of the format.
+    pub version: u32,
+    /// Lines of the format of `docs/transfer.md`, without header and end.
+    pub lines: Vec<String>,
+    /// Where the next page begins; none after the last one.
+    pub next: Option<String>,
+}
+
+/// `POST /v1/imports/{upload}`: a piece of a file.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportChunk {
+    /// Its place in the file, from 0.
+    pub place: u32,
+    /// Its text, 512 KiB at the most.
+    pub text: String,
+}
+
+/// What is to be done with the pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportStep {
+    /// Say what would be imported. The pieces stay.
+    Look,
+    /// Import it, all or nothing.
+    Import,
+    /// Remove the pieces.
+    Discard,
+}
+
+/// `POST /v1/imports/{upload}/end`: what is to be done with the pieces.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportRequest {
+    /// How many there are.
+    pub chunks: u32,
+    /// What is to be done.
+    pub step: ImportStep,
+    /// Leave out the studies that exist. Otherwise they make the service refuse the file.
+    #[serde(default)]
+    pub skip_existing: bool,
+    /// Why, for the audit table.
+    pub why: String,
+}
+
+/// What was, or would be, imported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportAnswer {
+    /// The studies of the file; none of what was laid down or removed.
+    pub studies: Vec<ImportedStudy>,
+}
+
+/// A study of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportedStudy {
+    /// Its number here; none before it is imported.
+    pub study_id: Option<i64>,
+    /// The application's name.
+    pub application: String,
+    /// The owner.
+    pub uid: u32,
+    /// The owner's login name, if known.
+    pub user: Option<String>,
+    /// The accelerator.
+    pub accelerator: String,
+    /// What makes runs incomparable, such as nodes and partition.
+    pub context: BTreeMap<String, String>,
+    /// How many epochs it has.
+    pub epochs: u64,
+    /// How many runs.
+    pub runs: u64,
+    /// It is left out, because it exists.
+    pub skipped: bool,
 }

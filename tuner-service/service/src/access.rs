@@ -71,18 +71,17 @@ impl Access {
         })
     }
 
-    /// Whether a caller speaks for jobs here, and so has no quota and may say much: root anywhere,
-    /// others where the table grants it.
-    pub(crate) async fn speaks_for_jobs(
-        &self,
-        caller: Caller,
-        endpoint: Option<&Endpoint>,
-    ) -> bool {
+    /// Whether a caller has no quota here and may say much: root anywhere, others where the table
+    /// grants it to who speaks for jobs, or imports.
+    pub(crate) async fn is_trusted(&self, caller: Caller, endpoint: Option<&Endpoint>) -> bool {
         if caller.is_root() {
             return true;
         }
-        let grants = endpoint.map_or(&[][..], |endpoint| endpoint.grants);
-        for (role, _) in grants.iter().filter(|(role, _)| role.speaks_for_jobs()) {
+        let Some(endpoint) = endpoint else {
+            return false;
+        };
+        let trusted = |role: Role| role.speaks_for_jobs() || endpoint.is_import;
+        for (role, _) in endpoint.grants.iter().filter(|(role, _)| trusted(*role)) {
             if self.has(caller, *role).await {
                 return true;
             }
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_speaks_for_jobs_has_no_quota_where_the_table_grants_it() {
+    async fn whoever_speaks_for_jobs_or_imports_has_no_quota_where_the_table_grants_it() {
         for role in Role::ALL {
             let (access, caller) = with(role);
             for endpoint in &ENDPOINTS {
@@ -317,13 +316,14 @@ mod tests {
                 let expected = match role {
                     Role::Node => true,
                     Role::Collector | Role::BurstBuffer => granted,
+                    Role::Admin => granted && endpoint.is_import,
                     _ => false,
                 };
-                let found = access.speaks_for_jobs(caller, Some(endpoint)).await;
+                let found = access.is_trusted(caller, Some(endpoint)).await;
                 let what = format!("{role:?} at {} {}", endpoint.method, endpoint.path);
                 assert_eq!(found, expected, "{what}");
             }
-            let nowhere = access.speaks_for_jobs(caller, None).await;
+            let nowhere = access.is_trusted(caller, None).await;
             assert_eq!(nowhere, role == Role::Node, "{role:?}");
         }
     }
@@ -337,7 +337,12 @@ mod tests {
         };
         assert_eq!(
             of(&|one| one.cost() == Cost::Listing),
-            ["GET /v1/runs", "GET /v1/studies", "GET /v1/audit"]
+            [
+                "GET /v1/runs",
+                "GET /v1/studies",
+                "GET /v1/studies/{study_id}/export",
+                "GET /v1/audit"
+            ]
         );
         assert_eq!(
             of(&|one| one.acts_once() && one.cost() != Cost::Steering),

@@ -74,6 +74,9 @@ const STUDIES_PER_SWEEP: i64 = 100;
 
 const RUNS_PER_BATCH: usize = 100;
 
+/// Pieces of an import whose importer is silent for so long are forgotten.
+const IMPORTS_KEPT: Duration = Duration::from_hours(1);
+
 /// Far above a credential's life and the skew of clocks.
 const NONCES_KEPT: Duration = Duration::from_mins(15);
 
@@ -127,6 +130,7 @@ impl Reconciler {
         if sweeping {
             self.store.forget_unclaimed(self.timeouts.lost).await?;
             self.store.forget_nonces(NONCES_KEPT).await?;
+            self.store.forget_imports(IMPORTS_KEPT).await?;
             self.store.record_surroundings().await?;
             assess::overdue(&self.store, &self.settings, STUDIES_PER_SWEEP).await?;
         }

@@ -32,6 +32,7 @@ mod state;
 mod studies;
 mod surroundings;
 mod tested;
+mod transfer;
 mod views;
 
 pub use admin::Undone;
@@ -51,4 +52,8 @@ pub use pool::{Store, StoreOptions};
 pub use records::{JobKey, StudyKey};
 pub use start::{Decision, NewRun};
 pub use state::{EpochInputs, EpochOpening, StudyState};
+pub use transfer::{
+    Cursor, ExportPage, Import, ImportError, Imported, NoCursor, Refusal,
+    VERSION as EXPORT_VERSION, check_header,
+};
 pub use views::{ComparedRun, JobNameRow, PinRow, RunFilter, RunRow, StudyFilter, StudyRow};

@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 use io_autotune_protocol::shown;
 use unicode_width::UnicodeWidthStr;
 
+use super::markup::escaped;
 use crate::screen::Screen;
 
 const GAP: &str = "  ";
@@ -173,6 +174,39 @@ impl Columns {
         }
         let bytes = writer.into_inner().map_err(|error| error.into_error())?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// A table of a page, nothing cut.
+    pub(crate) fn html(&self) -> String {
+        let side = |column: &Column| {
+            if column.right {
+                " class=\"number\""
+            } else {
+                ""
+            }
+        };
+        let mut html = String::from("<div class=\"wide\"><table>\n<thead><tr>");
+        for column in &self.columns {
+            let name = escaped(&column.name);
+            html.push_str(&format!("<th scope=\"col\"{}>{name}</th>", side(column)));
+        }
+        html.push_str("</tr></thead>\n<tbody>\n");
+        for row in &self.rows {
+            html.push_str("<tr>");
+            for (cell, column) in row.iter().zip(&self.columns) {
+                let text = escaped(&cell.text);
+                let text = match cell.tone {
+                    Tone::Plain => text,
+                    Tone::Good => format!("<span class=\"good\">{text}</span>"),
+                    Tone::Bad => format!("<span class=\"bad\">{text}</span>"),
+                    Tone::Notable => format!("<span class=\"notable\">{text}</span>"),
+                };
+                html.push_str(&format!("<td{}>{text}</td>", side(column)));
+            }
+            html.push_str("</tr>\n");
+        }
+        html.push_str("</tbody></table></div>\n");
+        html
     }
 
     fn widths(&self, most: Option<usize>) -> Vec<usize> {

@@ -39,11 +39,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
         detail.size,
     ));
     text.push_str(&space(detail).text(screen));
-    let runs: Vec<&RunSummary> = runs
-        .iter()
-        .filter(|run| run.epoch == study.epoch && run.state == RunState::Counted)
-        .collect();
-    if let Some(plot) = convergence(&runs, screen.width.unwrap_or(WIDTH)) {
+    if let Some(plot) = plot(detail, runs, screen.width.unwrap_or(WIDTH)) {
         text.push_str(&format!("\n{plot}"));
     }
     if let Some(known) = &detail.importance {
@@ -63,7 +59,8 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
     text
 }
 
-fn space(detail: &StudyDetail) -> Columns {
+/// What there is to choose from.
+pub(crate) fn space(detail: &StudyDetail) -> Columns {
     let mut list = Columns::new(vec![
         Column::left("Parameter").least(10),
         Column::left("Default").least(8),
@@ -153,6 +150,13 @@ pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
         ]);
     }
     list
+}
+
+/// How a study converged, of these runs; `None` under two that count.
+pub(crate) fn plot(detail: &StudyDetail, runs: &[RunSummary], width: usize) -> Option<String> {
+    let epoch = detail.study.epoch;
+    let counted = |run: &&RunSummary| run.epoch == epoch && run.state == RunState::Counted;
+    convergence(&runs.iter().filter(counted).collect::<Vec<_>>(), width)
 }
 
 /// Each counted run's time by its place, `.` of the default and `*` of others, and `_` for the least

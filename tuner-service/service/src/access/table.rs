@@ -68,6 +68,8 @@ pub(crate) struct Endpoint {
     /// Does something once more each time it is read; others' answers are the same however often a
     /// request is sent.
     is_report: bool,
+    /// Takes a file in pieces, from whoever is granted it.
+    pub(crate) is_import: bool,
 }
 
 const fn endpoint(
@@ -83,12 +85,18 @@ const fn endpoint(
         refusal,
         is_listing: false,
         is_report: false,
+        is_import: false,
     }
 }
 
 impl Endpoint {
     const fn listing(mut self) -> Self {
         self.is_listing = true;
+        self
+    }
+
+    const fn import(mut self) -> Self {
+        self.is_import = true;
         self
     }
 
@@ -104,6 +112,7 @@ const SITE: &[(Role, Grant)] = &[(User, All)];
 const READ: &[(Role, Grant)] = &[(User, Own), (Operator, All), (Admin, All)];
 /// To change: one's own, or everyone's.
 const CHANGE: &[(Role, Grant)] = &[(User, Own), (Admin, All)];
+const IMPORTS: &[(Role, Grant)] = &[(Admin, All)];
 const NODE: &[(Role, Grant)] = &[(Node, All)];
 const BEFORE_NODES: &[(Role, Grant)] = &[(Node, All), (BurstBuffer, All)];
 
@@ -113,10 +122,12 @@ const DIRECTIVES: &str = "only the burst buffer's account completes directives: 
 const COLLECTORS: &str =
     "only a collector delivers outcomes: [access] collectors of service.toml names its account";
 const REPORT: &str = "the report is about everyone's jobs: [access] report_uids and report_groups of service.toml name who may read it";
+pub(crate) const IMPORTERS: &str =
+    "only admins import studies: [access] admin_uids and admin_groups of service.toml name them";
 const DOCTOR: &str = "only admins and operators ask what the service says of itself: [access] of service.toml names them";
 
 /// The table.
-pub(crate) static ENDPOINTS: [Endpoint; 26] = [
+pub(crate) static ENDPOINTS: [Endpoint; 29] = [
     endpoint(Method::GET, "/v1/accelerators", SITE, NOBODY),
     endpoint(Method::GET, "/v1/accelerators/{name}", SITE, NOBODY),
     endpoint(Method::GET, "/v1/applications/rules", SITE, NOBODY),
@@ -127,6 +138,9 @@ pub(crate) static ENDPOINTS: [Endpoint; 26] = [
     endpoint(Method::GET, "/v1/runs/{job_id}/replay", READ, NOBODY),
     endpoint(Method::GET, "/v1/studies", READ, NOBODY).listing(),
     endpoint(Method::GET, "/v1/studies/{study_id}", READ, NOBODY),
+    endpoint(Method::GET, "/v1/studies/{study_id}/export", READ, NOBODY).listing(),
+    endpoint(Method::POST, "/v1/imports/{upload}", IMPORTS, IMPORTERS).import(),
+    endpoint(Method::POST, "/v1/imports/{upload}/end", IMPORTS, IMPORTERS).import(),
     endpoint(Method::POST, "/v1/studies/{study_id}/pin", CHANGE, NOBODY),
     endpoint(Method::POST, "/v1/studies/{study_id}/unpin", CHANGE, NOBODY),
     endpoint(Method::POST, "/v1/studies/{study_id}/reset", CHANGE, NOBODY),

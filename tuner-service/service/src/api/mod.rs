@@ -14,6 +14,7 @@ mod runs;
 mod signing;
 mod studies;
 mod summary;
+mod transfer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,6 +134,9 @@ impl Service {
         studies::unpin,
         studies::reset,
         studies::accept,
+        transfer::export,
+        transfer::chunk,
+        transfer::end,
         orders::list,
         orders::order,
         orders::end,
@@ -215,6 +219,9 @@ fn users_routes() -> Router<Arc<Service>> {
         .route("/v1/report/{file}", get(report::file))
         .route("/v1/studies", get(studies::list))
         .route("/v1/studies/{study_id}", get(studies::show))
+        .route("/v1/studies/{study_id}/export", get(transfer::export))
+        .route("/v1/imports/{upload}", post(transfer::chunk))
+        .route("/v1/imports/{upload}/end", post(transfer::end))
         .route("/v1/studies/{study_id}/pin", post(studies::pin))
         .route("/v1/studies/{study_id}/unpin", post(studies::unpin))
         .route("/v1/studies/{study_id}/reset", post(studies::reset))

@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::error::no_such_path;
 use crate::access::Caller;
-use crate::access::table::Endpoint;
+use crate::access::table::{Endpoint, IMPORTERS};
 use crate::api::{ApiError, Service};
 use crate::door::{Came, Door};
 use crate::peers::Peer;
@@ -81,7 +81,7 @@ pub(crate) async fn signed(
     };
     let user = Peer::User(caller.uid);
     let endpoint = Endpoint::of(&parts.method, uri.path());
-    let is_trusted = service.access.speaks_for_jobs(caller, endpoint).await;
+    let is_trusted = service.access.is_trusted(caller, endpoint).await;
     let _place = match is_trusted {
         true => None,
         false => match service
@@ -94,7 +94,13 @@ pub(crate) async fn signed(
             Err(when) => return later(&service, ApiError::too_many_requests(when)).await,
         },
     };
-    let answer = match read(&service, caller, is_trusted, body).await {
+    let is_import = endpoint.is_some_and(|endpoint| endpoint.is_import);
+    let read = match is_import && !is_trusted {
+        // It is told so, and not that its body is too long for a user's.
+        true => Err(ApiError::forbidden(IMPORTERS)),
+        false => read(&service, caller, is_trusted, body).await,
+    };
+    let answer = match read {
         Err(refusal) => refusal.into_response(),
         Ok(body) => {
             let path = uri.path_and_query().map_or("/", |path| path.as_str());

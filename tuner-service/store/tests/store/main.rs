@@ -31,4 +31,5 @@ mod schema;
 mod start;
 mod storm;
 mod support;
+mod transfer;
 mod views;

@@ -1,0 +1,40 @@
+//! `io-autotune report --mine`: what the service says of the caller's own studies, on a page.
+
+use io_autotune_protocol::RUNS_PAGE;
+use nix::unistd::Uid;
+
+use crate::people::name_of;
+use crate::render::page::{Shown, page};
+use crate::screen::Screen;
+use crate::service::{CliError, RunsOf, Service, StudiesOf};
+
+/// Runs of a study that the page of one's own has: a page of the service's.
+const RUNS: u32 = RUNS_PAGE;
+
+/// The page about the caller's own studies.
+pub(crate) async fn page_of_mine(service: &Service, screen: &Screen) -> Result<String, CliError> {
+    let uid = Uid::effective().as_raw();
+    let own = StudiesOf {
+        uid: Some(uid),
+        ..StudiesOf::default()
+    };
+    let mut studies = Vec::new();
+    for study in service.studies(&own).await? {
+        let wanted = RunsOf {
+            study: Some(study.study_id),
+            limit: RUNS,
+            ..RunsOf::default()
+        };
+        studies.push(Shown {
+            runs: service.runs(&wanted).await?,
+            detail: service.study(study.study_id).await?,
+        });
+    }
+    // A page has no width and no colours of a terminal's.
+    let screen = Screen {
+        width: None,
+        colour: false,
+        ..screen.clone()
+    };
+    Ok(page(&name_of(uid), &studies, &screen))
+}

@@ -1,0 +1,192 @@
+//! Exports and imports.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use io_autotune_protocol::signature::Nonce;
+use io_autotune_protocol::{
+    ErrorBody, ExportPage, IMPORT_CHUNK, IMPORT_CHUNKS, ImportAnswer, ImportChunk, ImportRequest,
+    ImportStep, ImportedStudy,
+};
+use io_autotune_store::{
+    Audit, Cursor, EXPORT_VERSION, Import, ImportError, Imported, check_header,
+};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::studies::{one_row, reason, renew};
+use super::{ApiError, Service};
+use crate::access::Caller;
+use crate::reader::Reader;
+
+/// Which page of an export.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExportQuery {
+    /// What the page before says is next; the first page without it.
+    after: Option<String>,
+}
+
+/// A page of what is known of a study, as text for an import. Runs in flight are left out.
+#[utoipa::path(get, path = "/v1/studies/{study_id}/export", params(
+    ("study_id" = i64, Path, description = "The study"), ExportQuery),
+    responses((status = 200, body = ExportPage), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+pub(super) async fn export(
+    State(service): State<Arc<Service>>,
+    Extension(reader): Extension<Reader>,
+    path: Result<Path<i64>, PathRejection>,
+    query: Result<Query<ExportQuery>, QueryRejection>,
+) -> Result<Json<ExportPage>, ApiError> {
+    let Path(study_id) = path?;
+    let Query(query) = query?;
+    let from = query.after.map(|text| text.parse::<Cursor>()).transpose();
+    let from = from.map_err(|error| ApiError::bad_request(error.to_string()))?;
+    one_row(&service, reader, study_id).await?;
+    // The inputs of a suggestion tell what was in flight.
+    if from.is_none() && reader != Reader::Admin && service.store.has_secrets(study_id).await? {
+        return Err(ApiError::conflict(format!(
+            "study {study_id} has runs in flight of which is not told yet whether they are control runs: export it \
+             once they have ended, or ask an admin to"
+        )));
+    }
+    let page = service.store.export(study_id, from).await?;
+    Ok(Json(ExportPage {
+        version: EXPORT_VERSION,
+        lines: page.lines,
+        next: page.next.map(|next| next.to_string()),
+    }))
+}
+
+/// Lays down a piece of a file. It is forgotten when nothing more comes for an hour.
+#[utoipa::path(post, path = "/v1/imports/{upload}", request_body = ImportChunk,
+    params(("upload" = String, Path, description = "The importer's name for the file: 32 hexadecimal digits")),
+    responses((status = 200, body = ImportAnswer), (status = 409, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn chunk(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    path: Result<Path<String>, PathRejection>,
+    body: Result<Json<ImportChunk>, JsonRejection>,
+) -> Result<Json<ImportAnswer>, ApiError> {
+    let upload = upload(path)?;
+    let Json(body) = body?;
+    if body.place >= IMPORT_CHUNKS || body.text.len() > IMPORT_CHUNK || body.text.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "a file has at most {IMPORT_CHUNKS} pieces of at most {IMPORT_CHUNK} bytes each: import fewer studies at once"
+        )));
+    }
+    if let (0, Some((first, _))) = (body.place, body.text.split_once('\n')) {
+        check_header(first).map_err(|why| refused(format!("line 1, header: {why}")))?;
+    }
+    let laid = service
+        .store
+        .stage_chunk(&upload, caller.uid, body.place, &body.text)
+        .await?;
+    if laid {
+        Ok(Json(ImportAnswer {
+            studies: Vec::new(),
+        }))
+    } else {
+        Err(ApiError::conflict(format!(
+            "piece {} of this upload is there already, and is another",
+            body.place
+        )))
+    }
+}
+
+/// Imports a file whose pieces are all there, says what would be imported, or removes the pieces.
+#[utoipa::path(post, path = "/v1/imports/{upload}/end", request_body = ImportRequest,
+    params(("upload" = String, Path, description = "The importer's name for the file")),
+    responses((status = 200, body = ImportAnswer), (status = 422, body = ErrorBody)))]
+pub(super) async fn end(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    path: Result<Path<String>, PathRejection>,
+    body: Result<Json<ImportRequest>, JsonRejection>,
+) -> Result<Json<ImportAnswer>, ApiError> {
+    let upload = upload(path)?;
+    let Json(body) = body?;
+    let audit = Audit {
+        uid: caller.uid,
+        why: reason(&body.why)?,
+    };
+    if body.step == ImportStep::Discard {
+        service.store.discard_import(&upload, caller.uid).await?;
+        return Ok(Json(ImportAnswer {
+            studies: Vec::new(),
+        }));
+    }
+    let import = Import {
+        upload: &upload,
+        chunks: body.chunks.min(IMPORT_CHUNKS),
+        skip_existing: body.skip_existing,
+        dry_run: body.step == ImportStep::Look,
+    };
+    let imported = match service.store.import(import, audit).await {
+        Ok(imported) => imported,
+        Err(ImportError::Refused(refusal)) => return Err(refused(refusal.to_string())),
+        Err(ImportError::Store(error)) => return Err(error.into()),
+    };
+    if !import.dry_run {
+        for one in imported.iter().filter(|one| !one.skipped) {
+            renew(&service, one.study_id, &one.key).await;
+        }
+        tracing::info!(uid = caller.uid, studies = imported.len(), "imported");
+    }
+    let studies = imported.into_iter();
+    Ok(Json(ImportAnswer {
+        studies: studies.map(|one| shown(one, import.dry_run)).collect(),
+    }))
+}
+
+fn refused(why: String) -> ApiError {
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "import_refused", why)
+}
+
+fn shown(one: Imported, dry_run: bool) -> ImportedStudy {
+    ImportedStudy {
+        study_id: (one.skipped || !dry_run).then_some(one.study_id),
+        application: one.key.application,
+        uid: one.key.owner_uid,
+        user: one.key.owner_name,
+        accelerator: one.key.accelerator,
+        context: one.key.context,
+        epochs: one.epochs,
+        runs: one.runs,
+        skipped: one.skipped,
+    }
+}
+
+/// The name of an upload, which is a nonce's.
+fn upload(path: Result<Path<String>, PathRejection>) -> Result<String, ApiError> {
+    let Path(text) = path?;
+    match Nonce::parse(&text.to_ascii_lowercase()) {
+        Ok(name) if name.as_str() == text => Ok(text),
+        _ => Err(ApiError::bad_request(
+            "an upload is named by 32 hexadecimal digits, in small letters".into(),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use io_autotune_protocol::export_header;
+
+    use super::*;
+
+    #[test]
+    fn a_client_frames_a_file_as_the_store_reads_it() {
+        assert_eq!(check_header(&export_header(EXPORT_VERSION)), Ok(()));
+    }
+
+    #[test]
+    fn an_upload_has_a_name_that_nobody_guesses() {
+        let name = "0123456789abcdef0123456789abcdef".to_owned();
+        assert_eq!(upload(Ok(Path(name.clone()))).unwrap(), name);
+        for bad in ["", "7", &name.to_uppercase(), &format!("{name}0")] {
+            assert!(upload(Ok(Path(bad.to_owned()))).is_err(), "{bad}");
+        }
+    }
+}
