@@ -22,6 +22,7 @@ from io_autotune_report import command, settings
 from io_autotune_report.analyse import assembly
 from io_autotune_report.document import Report
 from io_autotune_report.render import schema
+from io_autotune_report.wording import node_time
 from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).parents[3]
@@ -98,7 +99,7 @@ def test_a_night_has_all_its_files_and_they_agree(
     for groups in (report.accelerators, report.users, report.applications):
         assert sum(group.runs for group in groups) == report.total.runs
     mail = (folder / "mail.txt").read_text()
-    assert f"{report.total.node_hours.used:,.0f} used" in re.sub(r"\s+", " ", mail)
+    assert f"of {node_time(report.total.node_hours.used)} used" in re.sub(r"\s+", " ", mail)
     assert max(map(len, mail.splitlines())) <= 72
 
 
