@@ -3,7 +3,7 @@
 create table import_chunks (
     -- The importer's name for it.
     upload       text        not null check (upload ~ '^[0-9a-f]{32}$'),
-    place        integer     not null check (place between 0 and 511),
+    place        integer     not null check (place between 0 and 127),
     uid          bigint      not null check (uid between 0 and 4294967295),
     body         text        not null check (octet_length(body) between 1 and 524288),
     received_at  timestamptz not null default now(),

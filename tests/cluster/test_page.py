@@ -48,7 +48,7 @@ def test_a_page_of_ones_own_says_what_the_terminal_says(site: Site) -> None:
     rows = lines(site.tuner(ALICE, "history", app, "--parsable2", "--noheader").stdout)
     assert len(rows) == 3
     for row in rows:
-        assert f'<td class="number">{row.split("|")[0]}</td>' in done.stdout, row
+        assert f">{row.split('|')[0]}</td>" in done.stdout, row
     # Nothing is fetched and nothing runs.
     assert not page.tags & {"script", "link", "img", "iframe", "object", "form", "base"}
     names = {name for name, _ in page.attributes}

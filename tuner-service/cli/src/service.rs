@@ -21,8 +21,8 @@ use crate::simulate::SimulateError;
 
 /// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// A large import is written in one transaction.
-const IMPORT_DEADLINE: Duration = Duration::from_mins(10);
+/// A large import is written in one transaction; the service ends a connection after as long.
+const IMPORT_DEADLINE: Duration = Duration::from_secs(30);
 /// How often a first answer is asked for, and each later page or change, of which a script makes
 /// many.
 const FEW: u32 = 3;

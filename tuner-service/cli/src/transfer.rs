@@ -1,7 +1,7 @@
 //! `io-autotune export` and `import`: studies out of a service, and into another.
 
 use std::fs::File;
-use std::io::{BufRead, BufWriter, IsTerminal, Write};
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use io_autotune_protocol::signature::Nonce;
@@ -67,7 +67,16 @@ pub(crate) async fn export(
             }
         }
     } else {
-        written?;
+        match written {
+            // Who reads it, `head` for example, has read enough.
+            Err(CliError::Exchange(error)) if error.kind() == ErrorKind::BrokenPipe => {
+                return Ok(Answer {
+                    text: String::new(),
+                    good: true,
+                });
+            }
+            other => other?,
+        }
     }
     let in_flight: i64 = studies.iter().map(|study| study.in_flight).sum();
     say(&exported(studies.len(), in_flight));
@@ -208,16 +217,18 @@ fn read(file: &Path) -> Result<String, CliError> {
         path: file.to_owned(),
         source,
     };
-    let size = std::fs::metadata(file).map_err(unreadable)?.len();
-    if size > MOST {
+    let mut text = String::new();
+    let most = File::open(file).map_err(unreadable)?.take(MOST + 1);
+    BufReader::new(most)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    if text.len() as u64 > MOST {
         return Err(CliError::Usage(format!(
-            "{} has {} MiB, and an import may have {}: export fewer studies at once",
+            "{} is too long for an import, which may have {} MiB: export fewer studies at once",
             file.display(),
-            size >> 20,
             MOST >> 20
         )));
     }
-    let text = std::fs::read_to_string(file).map_err(unreadable)?;
     match text.is_empty() {
         true => Err(CliError::Usage(format!("{} is empty", file.display()))),
         false => Ok(text),

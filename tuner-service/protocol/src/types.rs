@@ -19,10 +19,10 @@ pub const RUNS_PAGE: u32 = 100;
 /// Studies of a page, at most: each takes some milliseconds.
 pub const STUDIES_PAGE: u32 = 25;
 
-/// Bytes of a piece of an import, at most, and pieces: 256 MiB in all.
+/// Bytes of a piece of an import, at most.
 pub const IMPORT_CHUNK: usize = 512 * 1024;
-/// Pieces of an import, at most.
-pub const IMPORT_CHUNKS: u32 = 512;
+/// Pieces of an import, at most: 64 MiB, which are written well within the life of a connection.
+pub const IMPORT_CHUNKS: u32 = 128;
 
 /// A job, as root on its node sees it in the prolog's environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
