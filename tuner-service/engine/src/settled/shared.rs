@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_model::Gain;
+use io_autotune_model::{Gain, Outlook};
 use io_autotune_search::math::Portable;
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +93,18 @@ impl SharedEvidence {
             tuned_runs: tuned,
             control_runs: self.labels().map(Labels::controls).sum(),
             ..gain
+        }
+    }
+
+    /// What to expect of more control runs. A product of many users' evidence scatters more than one
+    /// user's, so a gain is promising while the typical user has one, and until it can be claimed.
+    pub fn outlook(&self) -> Outlook {
+        if self.gain().verdict.is_resolved() {
+            Outlook::Resolved
+        } else if self.estimate().is_none_or(|ratio| ratio > 0.0) {
+            Outlook::Promising
+        } else {
+            Outlook::Open
         }
     }
 

@@ -54,11 +54,9 @@ pub(crate) struct Claims {
     /// A gain that holds without any one of them.
     pub(crate) shared: Option<usize>,
     pub(crate) shared_loss: Option<usize>,
-    /// A gain of the first honest user's own runs.
-    pub(crate) own: Option<usize>,
 }
 
-/// One study. The first user lies, if one does.
+/// One study. The first user lies, if one does. With a gain it ends once both have claimed one.
 pub(crate) fn claims(group: &Group, seed: u64) -> Claims {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut surroundings = Surroundings::new(&group.world, &mut rng);
@@ -70,7 +68,7 @@ pub(crate) fn claims(group: &Group, seed: u64) -> Claims {
     let (mut controls, mut claims) = (0, Claims::default());
     for number in 1..=RUNS {
         let member = rng.random_range(0..USERS);
-        let chance = control_chance(&settings, controls, shared.gain().outlook());
+        let chance = control_chance(&settings, controls, shared.outlook());
         let is_control = rng.random::<f64>() < chance;
         controls += u64::from(is_control);
         let mut log = surroundings.next(&mut rng) + group.world.noise(is_control, &mut rng);
@@ -101,23 +99,19 @@ pub(crate) fn claims(group: &Group, seed: u64) -> Claims {
         };
         shared.record(member, &run);
         pooled.record(&run);
-        let own = shared.of(1).map(|own| own.gain(1).verdict);
-        let now = [
-            Some(pooled.gain(1).verdict),
-            Some(shared.gain().verdict),
-            own,
-        ];
-        let [of_all, of_shared, of_own] = now;
+        let (of_all, of_shared) = (pooled.gain(1).verdict, shared.gain().verdict);
         for (first, verdict, claimed) in [
             (&mut claims.pooled, of_all, GainVerdict::Faster),
             (&mut claims.pooled_loss, of_all, GainVerdict::Slower),
             (&mut claims.shared, of_shared, GainVerdict::Faster),
             (&mut claims.shared_loss, of_shared, GainVerdict::Slower),
-            (&mut claims.own, of_own, GainVerdict::Faster),
         ] {
-            if verdict == Some(claimed) {
+            if verdict == claimed {
                 first.get_or_insert(number);
             }
+        }
+        if group.log_ratio > 0.0 && claims.pooled.is_some() && claims.shared.is_some() {
+            break;
         }
     }
     claims

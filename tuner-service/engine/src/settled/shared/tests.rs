@@ -144,6 +144,22 @@ fn fewer_users_or_control_runs_claim_nothing_together() {
 }
 
 #[test]
+fn control_runs_come_often_while_the_typical_user_gains_and_nothing_is_claimed() {
+    for (log_ratio, runs, expected) in [
+        (0.2, 40, Outlook::Promising),
+        (-0.2, 40, Outlook::Open),
+        (0.2, 400, Outlook::Resolved),
+    ] {
+        assert_eq!(
+            lived(runs, log_ratio, 0.0, 1).0.outlook(),
+            expected,
+            "{log_ratio}"
+        );
+    }
+    assert_eq!(SharedEvidence::default().outlook(), Outlook::Promising);
+}
+
+#[test]
 fn another_epoch_is_another_comparison() {
     let (shared, _) = lived(100, 0.2, 0.0, 1);
     let next = shared.next_epoch();
