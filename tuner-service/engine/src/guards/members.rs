@@ -15,7 +15,8 @@ use io_autotune_search::math::Portable;
 /// The number of a user.
 pub type Member = u32;
 
-/// With fewer users who have counted runs everyone has their own: one of four is too much.
+/// With fewer users who have counted runs, outliers not among them, everyone has their own: one of
+/// four is too much.
 pub const LEAST_MEMBERS: usize = 5;
 /// A user other than oneself is at most one part in so many of a point's runs.
 const PARTS: u64 = 3;

@@ -128,13 +128,11 @@ impl SharedEvidence {
             .filter_map(|own| own.log_factors(place, direction))
             .map(|logs| logs.map(|log| log_sum_exp([floor, rest + log].into_iter())))
             .collect();
-        if users.is_empty() {
-            return 0.0;
-        }
         weighted(std::array::from_fn(|eta| {
             let all: f64 = users.iter().map(|logs| logs[eta]).sum();
             let without = users.iter().map(|logs| all - logs[eta]);
-            without.fold(f64::INFINITY, f64::min)
+            // Who has no drawn run yet may be the one: then nobody is left out.
+            without.fold(all, f64::min)
         }))
     }
 

@@ -162,10 +162,12 @@ proptest! {
         let space = grid(&[6]);
         let lies = vec![lie; times];
         let (one, other) = ([said.0; 4], [said.1; 4]);
-        let histories = five(
+        let mut histories = five(
             &space,
             &[(1, &[(2, &one)]), (2, &[(2, &other)]), (3, &[(2, &lies)])],
         );
+        // A sixth: so that there are five where the liar is an outlier.
+        histories.insert(5, history(&space, &[(0, &[100.0])]));
         let known = of(&histories, &space, 0);
         let known = found(&known, &space, 2);
         let (low, high) = (said.0.min(said.1), said.0.max(said.1));
