@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof online-report docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof shared-report online-report docs sqlx openapi fuzz advisories coverage release-check clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -301,6 +301,13 @@ time-to-proof: ## Renew docs/measurements/time-to-proof.md: runs until a gain is
 	target/release/examples/time_to_proof $(PROOF_ARGS) > build/time-to-proof/this.json
 	target/release/examples/time_to_proof --page build/time-to-proof/{$(PROOF_TAG),this}.json > build/time-to-proof/page.md
 	mv build/time-to-proof/page.md docs/measurements/time-to-proof.md
+
+SHARED_ARGS ?= --studies 400 --lives 100 --seed 1
+shared-report: ## Renew docs/measurements/shared.md: what one of five users can do to a study that they share: half an hour
+	@deploy/install-deps build
+	cargo build $(CARGO_SELECTION) --example shared
+	target/release/examples/shared $(SHARED_ARGS) > build/shared.md
+	mv build/shared.md docs/measurements/shared.md
 
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images

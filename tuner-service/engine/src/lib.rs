@@ -17,6 +17,7 @@ mod study;
 #[cfg(test)]
 mod testing;
 
+pub use guards::members::{LEAST_MEMBERS, Member, Members};
 pub use guards::mixture::{is_observed, mixture};
 pub use guards::restriction::RestrictedSpace;
 pub use io_autotune_baselines::{
@@ -42,6 +43,7 @@ pub use settled::control_runs::control_chance;
 pub use settled::drift::{drift, settings::DriftSettings};
 pub use settled::evidence;
 pub use settled::mean_interval::{MeanInterval, mean_interval};
+pub use settled::shared::SharedEvidence;
 pub use study::epoch::Epoch;
 pub use study::findings::StudyFacts;
 pub use study::recommend::Recommendation;

@@ -5,3 +5,4 @@ pub(crate) mod drift;
 pub mod evidence;
 pub(crate) mod incumbent;
 pub(crate) mod mean_interval;
+pub(crate) mod shared;

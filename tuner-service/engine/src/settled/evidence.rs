@@ -7,9 +7,9 @@
 //! Runs enter in the order of their starts; the order of ends would sort concurrent runs by
 //! elapsed. State has constant size.
 
-mod gain;
+pub(super) mod gain;
 mod hours;
-mod labels;
+pub(super) mod labels;
 #[cfg(test)]
 mod tests;
 
@@ -215,8 +215,14 @@ impl Evidence {
             .then(|| gain::effect(epoch, key, self.before + 1, &self.labels, &saved))
     }
 
-    fn is_compared(&self) -> bool {
+    /// Whether there is a control run and a tuned one.
+    pub(super) fn is_compared(&self) -> bool {
         self.labels.controls() > 0 && self.labels.tuned() > 0
+    }
+
+    /// What the drawn runs show.
+    pub(super) fn labels(&self) -> &Labels {
+        &self.labels
     }
 
     fn former_claim(&self, key: Option<&str>) -> Option<Gain> {

@@ -19,7 +19,7 @@ const MOST_RUNS: f64 = 100_000.0;
 const WORTH: f64 = 0.03;
 const MOST_LOG: f64 = 700.0;
 
-pub(super) fn unknown(reason: &str, tuned_runs: u64) -> Gain {
+pub(in crate::settled) fn unknown(reason: &str, tuned_runs: u64) -> Gain {
     Gain {
         verdict: GainVerdict::NotYet,
         reason: reason.to_owned(),
@@ -69,7 +69,7 @@ pub(super) fn effect(epoch: i32, key: &str, number: u64, labels: &Labels, saved:
             .unwrap_or(Direction::Faster),
     };
     let bound = log_bound(number, direction);
-    let evidence = labels.log_evidence(direction) - bound - ERROR.logarithm();
+    let evidence = against_bound(labels.log_evidence(direction), bound);
     let (controls, tuned) = (labels.controls(), labels.tuned());
     let runs_needed = log_ratio.and_then(|ratio| labels.runs_needed(ratio, bound, power));
     Effect {
@@ -98,9 +98,42 @@ pub(super) fn effect(epoch: i32, key: &str, number: u64, labels: &Labels, saved:
     }
 }
 
+/// The log of an e-value whose share of the error rate is in it.
+fn against_bound(log_evidence: f64, log_bound: f64) -> f64 {
+    log_evidence - log_bound - ERROR.logarithm()
+}
+
+/// The confidence level of comparison `number`.
+fn level(number: u64) -> f64 {
+    let number = number as f64;
+    1.0 - ERROR / (number * (number + 1.0))
+}
+
+/// The gain of comparison `number` of several users together: its interval with the estimate, as logs
+/// of the default's elapsed over the tuned runs', and its log evidence.
+pub(in crate::settled) fn of_many(
+    number: u64,
+    logs: [Option<f64>; 3],
+    (direction, evidence): (Direction, f64),
+) -> Gain {
+    let [low, estimate, high] = logs.map(|log| log.map(|log| 1.0 - (-log).exponential()));
+    // Node-hours would be those of whoever has most.
+    let (verdict, reason) = verdict(low.zip(high).map(|(low, high)| low + high), low, high, 0.0);
+    let evidence = against_bound(evidence, log_bound(number, direction));
+    Gain {
+        verdict,
+        share: estimate,
+        low,
+        high,
+        level: level(number),
+        evidence: evidence.min(MOST_LOG).exponential(),
+        ..unknown(reason, 0)
+    }
+}
+
 /// The bound on one direction's log evidence. The shares `1 / (n (n + 1))` of all comparisons sum to
 /// 1.
-fn log_bound(number: u64, direction: Direction) -> f64 {
+pub(in crate::settled) fn log_bound(number: u64, direction: Direction) -> f64 {
     let share = match direction {
         Direction::Faster => FASTER,
         Direction::Slower => 1.0 - FASTER,
@@ -121,13 +154,12 @@ pub(super) fn of(effect: &Effect, explained: Option<String>) -> Gain {
     let (verdict, reason) = verdict(estimate, low, high, effect.saved);
     let reason = [Some(reason.to_owned()), explained];
     let reason: Vec<String> = reason.into_iter().flatten().collect();
-    let number = effect.number as f64;
     Gain {
         verdict,
         share: estimate,
         low,
         high,
-        level: 1.0 - ERROR / (number * (number + 1.0)),
+        level: level(effect.number),
         control_runs: effect.blocks,
         detectable: effect.detectable,
         runs_needed: (verdict == GainVerdict::NotYet)

@@ -29,11 +29,13 @@ use self::covariates::Slopes;
 
 mod covariates;
 
-const ETAS: [f64; 6] = [0.1, 0.2, 0.35, 0.65, 1.2, 2.4];
+/// The number of effects that are tested in each direction.
+pub(in crate::settled) const TESTED: usize = 6;
+const ETAS: [f64; TESTED] = [0.1, 0.2, 0.35, 0.65, 1.2, 2.4];
 /// Any weights are valid. Most weight is on 6 to 20 % at 17 % noise.
-const WEIGHTS: [f64; 6] = [0.02, 0.03, 0.25, 0.40, 0.27, 0.03];
+const WEIGHTS: [f64; TESTED] = [0.02, 0.03, 0.25, 0.40, 0.27, 0.03];
 /// E+ and E- for each effect.
-const TESTS: usize = 2 * ETAS.len();
+const TESTS: usize = 2 * TESTED;
 /// Scores beyond are cut off, so that no outlier decides.
 const CLIP: f64 = 2.0;
 /// The earlier runs that give the centre: slow drift and episodes are the same for them.
@@ -67,7 +69,7 @@ static SHIFTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
 
 /// What the drawn runs of an epoch show. Its size does not grow with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Labels {
+pub(in crate::settled) struct Labels {
     /// The latest runs, drawn or not.
     recent: VecDeque<Seen>,
     control: Squares,
@@ -99,7 +101,7 @@ struct Squares {
 
 /// The direction of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(in crate::settled) enum Direction {
     /// Control runs take longer.
     Faster,
     Slower,
@@ -135,12 +137,12 @@ impl Squares {
 
 impl Labels {
     /// The drawn control runs.
-    pub(super) fn controls(&self) -> u64 {
+    pub(in crate::settled) fn controls(&self) -> u64 {
         self.control.runs
     }
 
     /// The drawn tuned runs.
-    pub(super) fn tuned(&self) -> u64 {
+    pub(in crate::settled) fn tuned(&self) -> u64 {
         self.tuned.runs
     }
 
@@ -255,19 +257,27 @@ impl Labels {
 
     /// The log evidence against no effect.
     pub(super) fn log_evidence(&self, direction: Direction) -> f64 {
-        let zero = SHIFTS.partition_point(|shift| *shift < 0.0);
-        self.evidence_at(zero, direction)
+        self.evidence_at(Labels::no_effect(), direction)
+    }
+
+    /// The place of no effect among the effects that are tested.
+    pub(in crate::settled) fn no_effect() -> usize {
+        SHIFTS.partition_point(|shift| *shift < 0.0)
     }
 
     fn evidence_at(&self, place: usize, direction: Direction) -> f64 {
-        let Some(factors) = self.factors.get(place * TESTS..(place + 1) * TESTS) else {
-            return 0.0;
-        };
-        let own = factors.iter().skip(direction as usize).step_by(2);
-        log_sum_exp(
-            own.zip(WEIGHTS)
-                .map(|(sum, weight)| *sum as f64 * UNIT + weight.logarithm()),
-        )
+        self.log_factors(place, direction).map_or(0.0, weighted)
+    }
+
+    /// The logarithms of the products of all runs' factors, by eta; none without any.
+    pub(in crate::settled) fn log_factors(
+        &self,
+        place: usize,
+        direction: Direction,
+    ) -> Option<[f64; TESTED]> {
+        let factors = self.factors.get(place * TESTS..(place + 1) * TESTS)?;
+        let of_eta = |eta: usize| factors[2 * eta + direction as usize] as f64 * UNIT;
+        Some(std::array::from_fn(of_eta))
     }
 
     /// The lowest effect whose evidence that the true one is higher stays below a log bound; none if
@@ -286,7 +296,7 @@ impl Labels {
     }
 
     /// The effect whose scores sum to zero; none if there is none on the grid.
-    pub(super) fn estimate(&self) -> Option<f64> {
+    pub(in crate::settled) fn estimate(&self) -> Option<f64> {
         let score = |place: usize| self.scores.get(place).map_or(0.0, |sum| *sum as f64);
         // Between two runs the sum may be zero over a stretch.
         let (first, last) = (crossing(0.5, score)?, crossing(-0.5, score)?);
@@ -454,7 +464,7 @@ fn deviations(log_bound: f64, quantile: f64) -> f64 {
 }
 
 /// Where a falling function of the shifts' places crosses a level; none if it does not.
-fn crossing(level: f64, of: impl Fn(usize) -> f64) -> Option<f64> {
+pub(in crate::settled) fn crossing(level: f64, of: impl Fn(usize) -> f64) -> Option<f64> {
     let shifts = &*SHIFTS;
     let (mut low, mut high) = (0, shifts.len());
     while low < high {
@@ -471,7 +481,13 @@ fn crossing(level: f64, of: impl Fn(usize) -> f64) -> Option<f64> {
     Some(shifts[before] + (after - shifts[before]) * (above - level) / (above - below))
 }
 
-fn log_sum_exp(exponents: impl Iterator<Item = f64> + Clone) -> f64 {
+/// The logarithm of the weighted sum over eta.
+pub(in crate::settled) fn weighted(logs: [f64; TESTED]) -> f64 {
+    let terms = logs.into_iter().zip(WEIGHTS);
+    log_sum_exp(terms.map(|(log, weight)| log + weight.logarithm()))
+}
+
+pub(in crate::settled) fn log_sum_exp(exponents: impl Iterator<Item = f64> + Clone) -> f64 {
     let most = exponents.clone().fold(f64::NEG_INFINITY, f64::max);
     most + exponents
         .map(|exponent| (exponent - most).exponential())

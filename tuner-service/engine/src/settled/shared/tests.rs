@@ -1,0 +1,176 @@
+use io_autotune_model::{GainVerdict, Phase, Role};
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::settled::evidence::Counts;
+use crate::testing::normal;
+
+const LIAR: Member = 4;
+
+fn run(ordinal: i64, is_control: bool, log: f64) -> JudgedRun<'static> {
+    let key = if is_control { "default" } else { "chosen" };
+    JudgedRun {
+        ordinal,
+        started: ordinal * 3_600_000_000,
+        slowness: 0.0,
+        phase: Phase::Settled,
+        role: if is_control {
+            Role::Control
+        } else {
+            Role::Settled
+        },
+        control_chance: Some(0.5),
+        given: key,
+        default: "default",
+        counts: Some(Counts {
+            key,
+            elapsed: 100.0 * log.exponential(),
+            cut_short: false,
+        }),
+        nodes: 1,
+    }
+}
+
+/// Runs of five users in turn, whose default takes longer by `log_ratio`; `lie` is added to the last
+/// one's control runs. Returns what is known by user, and as if all runs were one user's.
+fn lived(runs: i64, log_ratio: f64, lie: f64, seed: u64) -> (SharedEvidence, Evidence) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (mut shared, mut pooled) = (SharedEvidence::default(), Evidence::default());
+    for ordinal in 1..=runs {
+        let member = Member::try_from(ordinal % 5).unwrap();
+        let is_control = rng.random::<bool>();
+        let said = if member == LIAR { lie } else { 0.0 };
+        let log = if is_control { log_ratio + said } else { 0.0 };
+        let run = run(ordinal, is_control, log + 0.1 * normal(&mut rng));
+        shared.record(member, &run);
+        pooled.record(&run);
+    }
+    (shared, pooled)
+}
+
+proptest! {
+    /// The theorem's step: at each effect that is tested the evidence is at most the product of the
+    /// others' martingales, whoever is left out.
+    #[test]
+    fn nobody_lifts_the_evidence_above_that_of_the_others(
+        runs in prop::collection::vec((0..5_u32, any::<bool>(), -2.0..2.0), 1..120)
+    ) {
+        let mut all = SharedEvidence::default();
+        for (ordinal, (member, is_control, log)) in (1..).zip(&runs) {
+            all.record(*member, &run(ordinal, *is_control, *log));
+        }
+        for direction in [Direction::Faster, Direction::Slower] {
+            let place = Labels::no_effect();
+            let evidence = all.evidence_at(place, direction);
+            for out in all.members.keys() {
+                let others = all.members.iter().filter(|(member, _)| *member != out);
+                let mut product = [0.0; TESTED];
+                for (_, own) in others {
+                    let logs = own.labels().log_factors(place, direction).unwrap_or_default();
+                    for (sum, log) in product.iter_mut().zip(logs) {
+                        *sum += (FLOOR + (1.0 - FLOOR) * log.exponential()).logarithm();
+                    }
+                }
+                prop_assert!(evidence <= weighted(product) + 1e-9, "{evidence} without {out}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_liar_makes_no_claim_where_all_runs_together_would() {
+    let mut deceived = 0;
+    for seed in 0..20 {
+        let (shared, pooled) = lived(300, 0.0, 0.7, seed);
+        deceived += u32::from(pooled.gain(1).verdict == GainVerdict::Faster);
+        let gain = shared.gain();
+        assert_eq!(gain.verdict, GainVerdict::NotYet, "{seed}: {gain:?}");
+        // Their own runs have what they made.
+        let own = shared.of(LIAR).unwrap().gain(1);
+        assert_eq!(own.verdict, GainVerdict::Faster);
+    }
+    assert!(deceived >= 5, "{deceived} of 20");
+}
+
+#[test]
+fn a_liar_delays_a_claim_and_does_not_prevent_it() {
+    let first = |lie: f64| {
+        let runs = (20..500).step_by(5);
+        let claims = |runs: &i64| lived(*runs, 0.2, lie, 1).0.gain().verdict == GainVerdict::Faster;
+        runs.into_iter().find(claims).unwrap()
+    };
+    let (honest, against) = (first(0.0), first(-0.9));
+    assert!(
+        honest < against && against < 5 * honest,
+        "{honest}, {against}"
+    );
+    let (shared, _) = lived(400, 0.2, -0.9, 1);
+    let gain = shared.gain();
+    assert!(
+        gain.reason
+            .ends_with("By 5 users; it holds without any one of them.")
+    );
+    // The estimate is the others'.
+    assert!((gain.share.unwrap() - 0.18).abs() < 0.04, "{gain:?}");
+    assert!(gain.low.unwrap() > 0.0 && gain.low < gain.share && gain.share < gain.high);
+}
+
+#[test]
+fn fewer_users_or_control_runs_claim_nothing_together() {
+    let mut few = SharedEvidence::default();
+    for ordinal in 1..400 {
+        let member = Member::try_from(ordinal % 3).unwrap();
+        few.record(
+            member,
+            &run(
+                ordinal,
+                ordinal % 2 == 0,
+                if ordinal % 2 == 0 { 0.7 } else { 0.0 },
+            ),
+        );
+    }
+    let gain = few.gain();
+    assert_eq!(gain.verdict, GainVerdict::NotYet);
+    assert!(
+        gain.reason.starts_with("3 of at least 4 users"),
+        "{}",
+        gain.reason
+    );
+    assert!(few.of(0).unwrap().gain(1).verdict.is_resolved());
+    assert_eq!(
+        SharedEvidence::default().gain().verdict,
+        GainVerdict::NotYet
+    );
+}
+
+#[test]
+fn control_runs_come_often_while_the_typical_user_gains_and_nothing_is_claimed() {
+    for (log_ratio, runs, expected) in [
+        (0.2, 40, Outlook::Promising),
+        (-0.2, 40, Outlook::Open),
+        (0.2, 400, Outlook::Resolved),
+    ] {
+        assert_eq!(
+            lived(runs, log_ratio, 0.0, 1).0.outlook(),
+            expected,
+            "{log_ratio}"
+        );
+    }
+    assert_eq!(SharedEvidence::default().outlook(), Outlook::Promising);
+}
+
+#[test]
+fn another_epoch_is_another_comparison() {
+    let (shared, _) = lived(100, 0.2, 0.0, 1);
+    let next = shared.next_epoch();
+    assert_eq!(next.before, 1);
+    assert_eq!(next.next_epoch().before, 1, "nothing was compared");
+    assert_eq!(next.gain().tuned_runs, 0);
+    let json = serde_json::to_string(&shared).unwrap();
+    assert_eq!(
+        serde_json::from_str::<SharedEvidence>(&json).unwrap(),
+        shared
+    );
+}
