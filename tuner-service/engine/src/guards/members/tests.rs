@@ -32,8 +32,11 @@ fn found<'a>(history: &'a History, space: &Space, place: u32) -> &'a Tested {
     tested.find(|one| one.parametrization == own).unwrap()
 }
 
+/// A place, and the seconds of its runs.
+type Runs<'a> = (u32, &'a [f64]);
+
 /// Five users who all ran the default, with others' runs of these.
-fn five(space: &Space, others: &[(Member, &[(u32, &[f64])])]) -> BTreeMap<Member, History> {
+fn five(space: &Space, others: &[(Member, &[Runs<'_>])]) -> BTreeMap<Member, History> {
     let default: (u32, &[f64]) = (0, &[99.0, 100.0, 101.0]);
     (0..5)
         .map(|member| {
