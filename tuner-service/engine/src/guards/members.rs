@@ -23,6 +23,8 @@ const PARTS: u64 = 3;
 /// So many runs of this standard deviation weigh in with the noise.
 const PRIOR_RUNS: f64 = 6.0;
 const PRIOR_NOISE: f64 = 0.12;
+/// So many others have to have run the same: of two, one could make the other the outlier.
+const WITNESSES: usize = 3;
 /// An outlier's gains differ from the others' by so many standard errors, and by so much (log).
 const SURELY: f64 = 4.0;
 const FAR: f64 = 0.1;
@@ -138,7 +140,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Those whose gains differ from the others', where at least two others ran the same; nobody if
+    /// Those whose gains differ from the others', where enough others ran the same; nobody if
     /// that would be as many as the rest.
     fn far(&self) -> BTreeSet<Member> {
         let points = self.points();
@@ -160,7 +162,7 @@ impl<'a> Members<'a> {
                         Some((one.log_elapsed.mean - level, one.log_elapsed.count))
                     })
                     .collect();
-                if others.len() < 2 {
+                if others.len() < WITNESSES {
                     continue;
                 }
                 let theirs: u64 = others.iter().map(|(_, runs)| runs).sum();
