@@ -31,8 +31,8 @@ static char option_usage[] =
     "to see next. SPEC is a list separated by commas: an accelerator's name, or those of several "
     "with + between them, app=NAME (the application; default: the job's name), accelerator=NAME, "
     "mode=tune (default), mode=observe (measure, apply nothing), mode=off, verbose (say what is "
-    "known "
-    "wherever stderr goes), or tell (say in the job's stderr what it runs with). IO_AUTOTUNE=SPEC "
+    "known wherever stderr goes), or tell (say in the job's stderr what it runs with). "
+    "IO_AUTOTUNE=SPEC "
     "in the environment is the default";
 
 // Only slurmd reports an administrator's typos; users do not see them.
