@@ -577,7 +577,12 @@ pub(crate) struct Report {
     #[arg(long)]
     pub(crate) mine: bool,
     /// Which file of it: index.html, report.json, studies.csv, groups.csv or mail.txt.
-    #[arg(long, default_value = "mail.txt", requires = "latest")]
+    #[arg(
+        long,
+        default_value = "mail.txt",
+        requires = "latest",
+        conflicts_with = "mine"
+    )]
     pub(crate) file: ReportFileName,
     /// Where it is written; standard output, if left out.
     #[arg(long, value_name = "FILE", requires = "fetched")]
