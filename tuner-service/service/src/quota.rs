@@ -89,7 +89,7 @@ impl Cost {
     fn requests(self) -> f64 {
         match self {
             Self::Reading => 1.0,
-            Self::Listing => 8.0,
+            Self::Listing => 4.0,
             Self::Steering => 10.0,
         }
     }
