@@ -44,6 +44,8 @@ class Done:
     began_boot: float
     ended: float = 0.0
     ended_boot: float = 0.0
+    held_boot: float = 0.0
+    """When it was begun to be undone: what is slow afterwards comes back to life."""
     hits: set[tuple[int, str]] = field(default_factory=set)
     """The helpers that were killed or stopped: the job, and the helper's command."""
     parts: set[str] = field(default_factory=set)
@@ -97,6 +99,7 @@ class Actor:
                     if operation.kind != "helper missing":
                         self._revive()
                 await_seconds(operation.hold / 2)
+                done.held_boot = helpers.now()
         self._revive()
         self._await_slurm()
         done.ended, done.ended_boot = time.time(), helpers.now()

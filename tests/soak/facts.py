@@ -29,6 +29,8 @@ class Outage:
     began_boot: float
     """Seconds since boot, as its end."""
     ended_boot: float
+    held_boot: float
+    """When it was begun to be undone; that all runs again is later."""
     hits: AbstractSet[tuple[int, str]]
     """The helpers that were killed or stopped: the job, and the helper's command."""
 

@@ -177,8 +177,8 @@ def _breaker(facts: Facts) -> Findings:
         slow = sorted(
             (life.began, life.ended, life)
             for life in facts.lives
-            # While it hung: what a busy host took afterwards is not the outage's.
-            if min(life.seen, outage.ended_boot) - life.began - life.queued > SLOW
+            # While it hung: a service that comes back to a busy host is slow at first.
+            if min(life.seen, outage.held_boot) - life.began - life.queued > SLOW
             and (life.job_id, life.command) not in outage.hits
             and outage.began_boot <= life.began
             and life.ended <= outage.ended_boot + DEADLINE
@@ -188,7 +188,7 @@ def _breaker(facts: Facts) -> Findings:
         noticed = min(ended for _, ended, _ in slow)
         # Whoever asked before anybody knew has waited too; from then on one in so many seconds.
         later = [life for began, _, life in slow if began > noticed + NOTICE]
-        allowed = int((outage.ended_boot - noticed) // MEMORY)
+        allowed = int((outage.held_boot - noticed) // MEMORY)
         wrong = len(later) > allowed
         told = f"{len(later)} helpers waited after the outage was known: {later[:5]}"
         yield Finding(told if wrong else None)

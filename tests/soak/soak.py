@@ -290,5 +290,6 @@ def _outage(done: Done) -> Outage:
         ended=done.ended or time.time(),
         began_boot=done.began_boot,
         ended_boot=done.ended_boot or done.began_boot,
+        held_boot=done.held_boot or done.began_boot,
         hits=frozenset(done.hits),
     )

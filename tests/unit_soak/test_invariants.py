@@ -31,7 +31,7 @@ EPOCH = Epoch(
     1, 1, 1, judgements=1, ordinals=1, highest=1, in_cache=1, counted=1, tally=1, judged=1
 )
 LIFE = Life("start", 7, began=100.0, seen=100.1, ended=100.2, queued=0.0)
-OUTAGE = Outage(frozenset({"service mute"}), 900.0, 905.0, 100.0, 105.0, hits=frozenset())
+OUTAGE = Outage(frozenset({"service mute"}), 900.0, 905.0, 100.0, 105.0, 104.5, hits=frozenset())
 
 
 def text(given: str = "cb_nodes 2") -> str:
