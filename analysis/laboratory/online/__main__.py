@@ -211,17 +211,19 @@ def main() -> None:
     parser.add_argument("--period-ms", type=int, default=500, help="of the agent")
     parser.add_argument("--blocks", type=int, default=3, help="repetitions of each work: 3 to 12")
     parser.add_argument("--seed", type=int, default=2026, help="of the runs' order")
+    parser.add_argument("--only", choices=("loop", "fuse"), action="append", help="this path")
     arguments = parser.parse_args()
     arguments.root.mkdir(parents=True, exist_ok=True)
     began = os.getloadavg()[0]
     dice = random.Random(arguments.seed)
     tables: list[str] = []
     costs: list[Cost] = []
-    for made in (
-        paths.loop_device(arguments.root),
-        paths.burst_buffer(arguments.root, arguments.buffer),
-    ):
-        with made as path:
+    made = {
+        "loop": paths.loop_device(arguments.root),
+        "fuse": paths.burst_buffer(arguments.root, arguments.buffer),
+    }
+    for name in arguments.only or made:
+        with made[name] as path:
             bench = Bench(path, arguments.node, arguments.seconds, arguments.period_ms)
             tables.append(TABLE.format(title=path.title, text=path.text))
             for work in path.works:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,6 +112,7 @@ ONE = (f"--filename={OPEN}", f"--size={OPEN_FILE}")
 def burst_buffer(root: Path, program: Path) -> Iterator[IoPath]:
     """Mount the burst-buffer instrument in front of a slow directory."""
     own = root / "buffer"
+    shutil.rmtree(own, ignore_errors=True)
     slow, mount, control, told = (own / name for name in ("slow", "mount", "control", "statistics"))
     for directory in (slow, mount, control):
         directory.mkdir(parents=True)

@@ -253,8 +253,8 @@ fn ratio(logs: &[f64]) -> String {
 const INTRODUCTION: &str = r#"
 # Tuning inside a job, measured
 
-Written by `make online-report`; do not edit. [The last two tables](#real-kernels) are
-of real kernels. All others are the policies (`tuner-service/online`) on **simulated** I/O paths
+Written by `make online-report`; do not edit. [What comes last](#real-kernels) is of
+real kernels. All else are the policies (`tuner-service/online`) on **simulated** I/O paths
 (`tuner-service/simulation/examples/online/path.rs`), whose numbers are made so that knees are where
 such paths have them. They say how the policies compare, not what a file system would gain.
 
