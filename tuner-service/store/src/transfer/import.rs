@@ -181,7 +181,8 @@ struct Open {
     /// Its runs' ids, in the order of the file.
     runs: Vec<i64>,
     launches: HashMap<LaunchKey, i64>,
-    assessed: bool,
+    /// The epoch that its assessment is about.
+    assessed: Option<i32>,
     has_reports: bool,
 }
 
@@ -361,7 +362,7 @@ impl<'a> Importer<'a> {
                     .into());
             }
         }
-        let assessed = study.assessment.is_some();
+        let assessed = study.assessment.as_ref().map(|one| one.epoch);
         let key = StudyKey {
             owner_uid: study.owner_uid,
             owner_name: study.owner_name,
@@ -806,21 +807,12 @@ impl<'a> Importer<'a> {
             }
             counts.push(self.close_epoch(*id, record, &open.runs).await?);
         }
-        if open.assessed {
+        if !open.imported.skipped {
             let latest = open.epochs.last().map_or(0, |epoch| epoch.record.ordinal);
-            let of = sqlx::query_scalar!(
-                r#"select coalesce((assessment ->> 'epoch')::integer, 0) as "epoch!" from studies where id = $1"#,
-                open.imported.study_id
-            )
-            .fetch_one(&mut *self.connection)
-            .await
-            .named(NAME)?;
-            if !open.imported.skipped && of > latest {
+            if let Some(of) = open.assessed.filter(|of| *of > latest) {
                 let problem = format!("it is about epoch {of}, and there are {latest}");
                 return Err(self.refused("study.assessment.epoch", problem).into());
             }
-        }
-        if !open.imported.skipped {
             let detail = json!({
                 "application": open.imported.key.application,
                 "owner_uid": open.imported.key.owner_uid,
