@@ -46,7 +46,7 @@ pub(super) async fn export(
     let from = from.map_err(|error| ApiError::bad_request(error.to_string()))?;
     one_row(&service, reader, study_id).await?;
     // The inputs of a suggestion tell what was in flight.
-    if from.is_none() && reader != Reader::Admin && service.store.has_secrets(study_id).await? {
+    if reader != Reader::Admin && service.store.has_secrets(study_id, from).await? {
         return Err(ApiError::conflict(format!(
             "study {study_id} has runs in flight of which is not told yet whether they are control runs: export it \
              once they have ended, or ask an admin to"

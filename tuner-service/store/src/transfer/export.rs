@@ -76,13 +76,24 @@ pub struct ExportPage {
 }
 
 impl Store {
-    /// Whether it is not told yet of a run in flight which role it has.
-    pub async fn has_secrets(&self, study_id: i64) -> Result<bool, StoreError> {
+    /// Whether a page could tell of a run in flight which role it has: on the first page if there is
+    /// such a run, on a later one if it was started before a run that is exported. A cursor is what
+    /// its sender says, so each page asks.
+    pub async fn has_secrets(
+        &self,
+        study_id: i64,
+        from: Option<Cursor>,
+    ) -> Result<bool, StoreError> {
         sqlx::query_scalar!(
             r#"select exists (select from runs r join epochs e on e.id = r.epoch_id
                               where e.study_id = $1 and r.state = 'in_flight' and r.phase = 'settled'
-                                and r.role in ('settled', 'control')) as "secrets!""#,
-            study_id
+                                and r.role in ('settled', 'control')
+                                and ($2::bigint is null
+                                     or r.id < (select max(j.run_id) from judgements j
+                                                join epochs own on own.id = j.epoch_id
+                                                where own.study_id = $1 and j.id <= $2))) as "secrets!""#,
+            study_id,
+            from.map(|from| from.judgement)
         )
         .fetch_one(&self.pool)
         .await

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use io_autotune_store::{
-    Audit, EXPORT_VERSION, Failure, Import, ImportError, Imported, Store, StudyFilter, Verdict,
+    Audit, Cursor, EXPORT_VERSION, Failure, Import, ImportError, Imported, Store, StudyFilter,
+    Verdict,
 };
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection};
@@ -250,6 +251,34 @@ async fn pages_of_many_runs_are_the_study() {
             assert_eq!(there.check_caches().await.unwrap(), []);
         })
         .await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_page_tells_of_a_run_in_flight_whatever_its_cursor_says() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let mut runs = Vec::new();
+        for job_id in 1..=3 {
+            runs.push(launch(&store, job_id, point(1), 9.0).await);
+        }
+        execute(
+            &database,
+            "update runs set phase = 'settled', role = 'control' where job_id = 2",
+        )
+        .await;
+        database.judge(&store, runs[0], &counted(1)).await.unwrap();
+        let judged = database.number("select max(id) from judgements").await;
+        let cursor = |judgement: i64| Some(format!("{judgement}.0").parse::<Cursor>().unwrap());
+        let has_secrets = async |from| store.has_secrets(1, from).await.unwrap();
+        assert!(has_secrets(None).await);
+        assert!(!has_secrets(cursor(judged)).await, "it was not there yet");
+        database.judge(&store, runs[2], &counted(1)).await.unwrap();
+        assert!(!has_secrets(cursor(judged)).await);
+        assert!(has_secrets(cursor(i64::MAX)).await, "the third run knew it");
+        database.judge(&store, runs[1], &counted(1)).await.unwrap();
+        assert!(!has_secrets(None).await);
     })
     .await;
 }
