@@ -340,6 +340,7 @@ mod tests {
             [
                 "GET /v1/runs",
                 "GET /v1/studies",
+                "GET /v1/studies/{study_id}",
                 "GET /v1/studies/{study_id}/export",
                 "GET /v1/audit"
             ]

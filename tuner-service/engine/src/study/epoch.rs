@@ -232,7 +232,7 @@ impl<'a> Epoch<'a> {
     pub fn importance(&self, history: &History) -> Result<Importance, Silence> {
         let view = self.view(history);
         let fitted = view.fitted().ok_or(Silence::Few(0))?;
-        fitted.importance(self.space)
+        fitted.importance()
     }
 
     /// The quarantined parametrizations, in the space's order.

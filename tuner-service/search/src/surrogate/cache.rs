@@ -1,8 +1,9 @@
 //! A cache of the last fitted surrogate.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::surrogate::ensemble::Ensemble;
+use crate::surrogate::importance::{Importance, Silence, importance};
 use crate::surrogate::{Observation, Prediction, Scatter};
 use io_autotune_model::space::Space;
 
@@ -20,6 +21,7 @@ pub struct Fit {
     pub surrogate: Arc<Ensemble>,
     /// At the observations' points, in their order.
     pub predictions: Vec<Prediction>,
+    importance: OnceLock<Result<Importance, Silence>>,
 }
 
 impl Fit {
@@ -33,7 +35,15 @@ impl Fit {
             scatter,
             predictions: surrogate.predict_all(&points),
             surrogate: Arc::new(surrogate),
+            importance: OnceLock::new(),
         })
+    }
+
+    /// What the parameters of the space explain, or why nothing is said of them. It takes as long as
+    /// some ten thousand predictions, once.
+    pub fn importance(&self) -> Result<Importance, Silence> {
+        let found = || importance(&self.space, &self.surrogate, &self.observations);
+        self.importance.get_or_init(found).clone()
     }
 
     fn is_of(&self, space: &Space, observations: &[Observation], scatter: Scatter) -> bool {
@@ -100,6 +110,7 @@ mod tests {
             let fresh = Fit::new(space, observations, scatter).unwrap();
             assert!(!Arc::ptr_eq(&first, &fit));
             assert_eq!(fit.predictions, fresh.predictions);
+            assert_eq!(fit.importance(), fresh.importance());
         }
     }
 }

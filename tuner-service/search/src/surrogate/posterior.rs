@@ -10,9 +10,9 @@ use crate::history::by_point::{Known, View};
 use crate::surrogate::cache::{Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::failures::Failures;
-use crate::surrogate::importance::{Importance, Silence, importance};
+use crate::surrogate::importance::{Importance, Silence};
 use crate::surrogate::{Observation, Prediction, Scatter, ranked};
-use io_autotune_model::space::{Point, Space};
+use io_autotune_model::space::Point;
 
 const MOST_POINTS: usize = 96;
 /// Of those, the best ones; the others are spread over the rest.
@@ -126,9 +126,9 @@ impl Fitted {
         })
     }
 
-    /// What the parameters of its space explain, or why nothing is said of them.
-    pub fn importance(&self, space: &Space) -> Result<Importance, Silence> {
-        importance(space, &self.fit.surrogate, &self.observations)
+    /// [`Fit::importance`].
+    pub fn importance(&self) -> Result<Importance, Silence> {
+        self.fit.importance()
     }
 }
 

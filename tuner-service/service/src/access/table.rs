@@ -63,7 +63,7 @@ pub(crate) struct Endpoint {
     pub(crate) grants: &'static [(Role, Grant)],
     /// What a caller without a grant is told.
     pub(crate) refusal: &'static str,
-    /// Answers with a page of runs, studies or the audit's lines.
+    /// Answers with a page of runs, studies or the audit's lines, or with all of a study.
     is_listing: bool,
     /// Does something once more each time it is read; others' answers are the same however often a
     /// request is sent.
@@ -137,7 +137,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 29] = [
     endpoint(Method::GET, "/v1/runs/{job_id}", READ, NOBODY),
     endpoint(Method::GET, "/v1/runs/{job_id}/replay", READ, NOBODY),
     endpoint(Method::GET, "/v1/studies", READ, NOBODY).listing(),
-    endpoint(Method::GET, "/v1/studies/{study_id}", READ, NOBODY),
+    endpoint(Method::GET, "/v1/studies/{study_id}", READ, NOBODY).listing(),
     endpoint(Method::GET, "/v1/studies/{study_id}/export", READ, NOBODY).listing(),
     endpoint(Method::POST, "/v1/imports/{upload}", IMPORTS, IMPORTERS).import(),
     endpoint(Method::POST, "/v1/imports/{upload}/end", IMPORTS, IMPORTERS).import(),
