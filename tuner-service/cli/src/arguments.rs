@@ -50,7 +50,6 @@ Examples:
   io-autotune audit                           who changed what, when and why
   io-autotune undo 17 --why \"a mistake\"      takes line 17 of the audit back
   io-autotune export --all > studies.jsonl    for import into another service
-  io-autotune export --all > studies.jsonl    for import into another service
 
 Users see and steer their own studies, operators see everyone's, admins steer them.
 

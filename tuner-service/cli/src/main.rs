@@ -10,6 +10,7 @@ mod manual;
 mod mine;
 mod optimize;
 mod people;
+mod question;
 mod render;
 mod report;
 mod rules;

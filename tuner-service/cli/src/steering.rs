@@ -1,14 +1,14 @@
 //! Pins, freezes and their like: of one study, or of all studies of a scope, which asks first.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, IsTerminal, Write};
 
 use io_autotune_protocol::{
-    OrderAnswer, OrderKind, OrderRequest, OrderScope, PinRequest, StudySummary, WhyRequest,
+    OrderKind, OrderRequest, OrderScope, PinRequest, StudySummary, WhyRequest,
 };
 use jiff::Timestamp;
 
 use crate::arguments::{Output, ScopeOf, Sure, Target};
+use crate::question::ask;
 use crate::render::{status, steering as render};
 use crate::screen::Screen;
 use crate::service::{CliError, Service};
@@ -236,7 +236,8 @@ async fn many(
     }
     let is_one = would.studies.len() <= 1 && is_of_one(&request.scope);
     if !is_one && !asked.sure.yes {
-        ask(&what, &would, asked.screen)?;
+        let list = render::affected(&would, asked.screen);
+        ask(&what, ": studies that begin later too", &list)?;
     }
     let request = OrderRequest {
         dry_run: false,
@@ -267,24 +268,6 @@ fn words_of(kind: OrderKind, ends: bool) -> &'static str {
         (OrderKind::Freeze, true) => "resume",
         (OrderKind::Off, false) => "off",
         (OrderKind::Off, true) => "on",
-    }
-}
-
-/// Asks a person who is there; errs where nobody is, or says no.
-#[expect(clippy::print_stderr, reason = "a question is no output")]
-fn ask(what: &str, would: &OrderAnswer, screen: &Screen) -> Result<(), CliError> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        return Err(CliError::NotSure(what.to_owned()));
-    }
-    eprintln!("{}", render::affected(would, screen));
-    eprint!("{what}: studies that begin later too. Do it? [y/N] ");
-    let _ = std::io::stderr().flush();
-    let mut answer = String::new();
-    stdin.lock().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(CliError::NotSure(what.to_owned())),
     }
 }
 

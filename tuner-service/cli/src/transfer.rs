@@ -1,7 +1,7 @@
 //! `io-autotune export` and `import`: studies out of a service, and into another.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use io_autotune_protocol::signature::Nonce;
@@ -12,6 +12,7 @@ use io_autotune_protocol::{
 
 use crate::arguments::{Output, Sure, Target};
 use crate::people::name_of;
+use crate::question::ask;
 use crate::render::columns::{Cell, Column, Columns};
 use crate::screen::Screen;
 use crate::service::{CliError, Service, StudiesOf};
@@ -203,7 +204,8 @@ async fn carry_out(
             .end_import(upload, &request(ImportStep::Look))
             .await?;
         if would.studies.len() > 1 {
-            ask(&would, asked.screen)?;
+            let what = format!("import {} studies", would.studies.len());
+            ask(&what, "", &list(&would).text(asked.screen))?;
         }
     }
     let answer = service
@@ -279,25 +281,6 @@ fn list(answer: &ImportAnswer) -> Columns {
         ]);
     }
     list
-}
-
-/// Asks a person who is there; errs where nobody is, or says no.
-#[expect(clippy::print_stderr, reason = "a question is no output")]
-fn ask(would: &ImportAnswer, screen: &Screen) -> Result<(), CliError> {
-    let what = format!("import {} studies", would.studies.len());
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        return Err(CliError::NotSure(what));
-    }
-    eprintln!("{}", list(would).text(screen));
-    eprint!("{what}. Do it? [y/N] ");
-    let _ = std::io::stderr().flush();
-    let mut answer = String::new();
-    stdin.lock().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(CliError::NotSure(what)),
-    }
 }
 
 #[cfg(test)]
