@@ -1,8 +1,6 @@
 //! Many replayed studies in parallel, and their figures.
 
 use std::num::NonZero;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use io_autotune_engine::RegretSettings;
 use serde::Serialize;
@@ -13,6 +11,7 @@ use crate::method::MethodSpec;
 use crate::metrics::{
     AVERAGE_RUN, Course, GROUPS, Metric, NearOptimal, RECOMMENDED, Scores, near_optimal, scores,
 };
+use crate::parallel::each;
 use crate::replay::{Counted, Plan, replay};
 use crate::session::outside_slurm;
 
@@ -153,30 +152,15 @@ pub fn compare(
         setup.seeds as usize,
         tables.len() * methods.len() * setup.seeds as usize,
     );
-    let outcomes: Vec<OnceLock<Outcome>> = (0..jobs).map(|_| OnceLock::new()).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            let job = next.fetch_add(1, Ordering::Relaxed);
-            let Some(slot) = outcomes.get(job) else { break };
-            let (pair, seed) = (job / seeds, job % seeds);
-            let table = &tables[pair / methods.len()];
-            let seed = setup.first_seed.wrapping_add(seed as u64);
-            let plan = &plans[pair % methods.len()];
-            slot.get_or_init(|| study(table, plan, seed, setup.keep_studies));
-            progress();
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..setup.threads.get().min(jobs.max(1)) {
-            scope.spawn(work);
-        }
-        work();
+    let outcomes: Vec<Outcome> = each(jobs, setup.threads, |job| {
+        let (pair, seed) = (job / seeds, job % seeds);
+        let table = &tables[pair / methods.len()];
+        let seed = setup.first_seed.wrapping_add(seed as u64);
+        let plan = &plans[pair % methods.len()];
+        let outcome = study(table, plan, seed, setup.keep_studies);
+        progress();
+        outcome
     });
-    let outcomes: Vec<Outcome> = outcomes
-        .into_iter()
-        .filter_map(OnceLock::into_inner)
-        .collect();
     let of = |table: usize, method: usize| {
         let first = (table * methods.len() + method) * seeds;
         &outcomes[first..first + seeds]

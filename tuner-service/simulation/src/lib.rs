@@ -14,6 +14,7 @@ pub mod compare;
 pub mod dataset;
 pub mod method;
 pub mod metrics;
+pub mod parallel;
 pub mod preset;
 pub mod replay;
 pub mod report;

@@ -6,16 +6,19 @@
 mod application;
 mod claims;
 mod lives;
+#[path = "../time_to_proof/section.rs"]
+mod section;
 #[path = "../guarantees/surroundings.rs"]
 mod surroundings;
 
 use std::io::Write;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::num::NonZero;
 
 use application::Application;
 use claims::{Claims, Group, Lie, claims};
+use io_autotune_simulation::parallel;
 use lives::{Deed, Life, Way, live};
+use section::section;
 use surroundings::{GAP, RUNS, WORLDS, What, World};
 
 type Failure = Box<dyn std::error::Error>;
@@ -275,32 +278,7 @@ fn of(seed: u64, place: u64, number: u64) -> u64 {
 
 /// All of so many, over all processors.
 fn each<T: Send + Sync>(number: u64, one: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let slots: Vec<OnceLock<T>> = (0..number).map(|_| OnceLock::new()).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some((number, slot)) = {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            slots.get(number).map(|slot| (number as u64, slot))
-        } {
-            slot.get_or_init(|| one(number));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(work);
-        }
-    });
-    slots.into_iter().filter_map(OnceLock::into_inner).collect()
-}
-
-fn section(
-    out: &mut impl Write,
-    title: &str,
-    text: &str,
-    head: &[&str],
-    words: usize,
-) -> Result<(), Failure> {
-    let numbers = " ---: |".repeat(head.len() - words);
-    writeln!(out, "\n## {title}\n\n{text}\n\n| {} |", head.join(" | "))?;
-    Ok(writeln!(out, "|{}{numbers}", " --- |".repeat(words))?)
+    let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let count = usize::try_from(number).unwrap_or(usize::MAX);
+    parallel::each(count, threads, |number| one(number as u64))
 }

@@ -11,6 +11,7 @@ mod engine;
 mod figures;
 mod life;
 mod page;
+mod section;
 #[path = "../guarantees/surroundings.rs"]
 mod surroundings;
 

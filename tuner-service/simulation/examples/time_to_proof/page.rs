@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use crate::figures::{Figures, Quantile, Share};
+use crate::section::section;
 use crate::{Failure, HORIZON, NO_GAIN};
 
 /// Prints the page of these files' lines, each file one engine's.
@@ -158,24 +159,6 @@ pub(crate) fn print(out: &mut impl Write, files: &[String]) -> Result<(), Failur
 
 fn is_null(figures: &Figures) -> bool {
     figures.cell.contains(NO_GAIN)
-}
-
-fn section(
-    out: &mut impl Write,
-    title: &str,
-    text: &str,
-    head: &[&str],
-    words: usize,
-) -> Result<(), Failure> {
-    writeln!(out, "\n## {title}\n\n{text}\n\n| {} |", head.join(" | "))?;
-    let numbers = head.len() - words;
-    writeln!(
-        out,
-        "|{}{}",
-        " --- |".repeat(words),
-        " ---: |".repeat(numbers)
-    )?;
-    Ok(())
 }
 
 fn quantile(quantile: Quantile) -> String {
