@@ -37,6 +37,7 @@ Examples:
   io-autotune unpin ocean --why \"new input\"
   io-autotune reset ocean --why \"new file system\"
   io-autotune accept ocean                    its runs differ, and are one application's all the same
+  io-autotune warm-start climate --from ocean begin with what ocean has learnt
   io-autotune simulate --table a.json --method default
                                               what would a method do with these measurements?
   io-autotune report --latest                 what tuning has gained the site
@@ -360,6 +361,24 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Let a study begin, in a new epoch, with what another study of its accelerator has learnt.
+    #[command(
+        after_help = "Examples:\n  io-autotune warm-start climate --from ocean --dry-run    what it would begin with\n  io-autotune warm-start 12 --from 3 --why \"the same I/O library\"\n\nIt takes which parametrizations were best, and no times. A study begins with its first run."
+    )]
+    WarmStart {
+        /// A study's number, or the name of an application that has one study.
+        target: Target,
+        /// The study that has learnt: its number, or the name of an application that has one study.
+        #[arg(long, value_name = "OTHER")]
+        from: Target,
+        /// Why, for the audit table.
+        #[arg(long, default_value = "their I/O is alike")]
+        why: String,
+        #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
+        output: Output,
+    },
     /// What is ordered for more than one study, by whom, why, and until when.
     #[command(after_help = "Example:\n  io-autotune orders")]
     Orders {
@@ -381,7 +400,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: ListOutput,
     },
-    /// Take back a pin, a reset, a freeze or an off, or what ended one, by its line of the audit.
+    /// Take back a pin, a reset, a warm start, a freeze or an off, or what ended one, by its line of
+    /// the audit.
     #[command(after_help = "Example:\n  io-autotune undo 17 --why \"it was another study\"")]
     Undo {
         /// The line's number in `io-autotune audit`.
@@ -420,6 +440,22 @@ pub(crate) enum Command {
         /// Leave out the studies that exist.
         #[arg(long)]
         skip_existing: bool,
+        #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Remove old runs that no study needs; what studies know stays. For admins.
+    #[command(
+        after_help = "Examples:\n  io-autotune retention --dry-run                        what is older than service.toml keeps\n  io-autotune retention --older-than 400 --why \"the disk is full\"\n\nRuns of epochs that are over are removed, of other old runs their reports and what they were decided from:\ndocs/store.md. There is no undo."
+    )]
+    Retention {
+        /// Runs of which nothing was heard for so many days; [retention] days of service.toml, if left out.
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(30..=36_500))]
+        older_than: Option<u32>,
+        /// Why, for the audit table.
+        #[arg(long, default_value = "the site's retention")]
+        why: String,
         #[command(flatten)]
         sure: Sure,
         #[command(flatten)]

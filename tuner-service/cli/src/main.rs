@@ -13,6 +13,7 @@ mod people;
 mod question;
 mod render;
 mod report;
+mod retention;
 mod rules;
 mod screen;
 mod service;
@@ -227,6 +228,16 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             let done = "reset: a new epoch is open";
             one_study(&service()?, target, "reset", done, asked).await
         }
+        Command::WarmStart {
+            target,
+            from,
+            why,
+            sure,
+            output,
+        } => {
+            let asked = asked(why, sure, output, &screen);
+            steering::warm_start(&service()?, target, from, asked).await
+        }
         Command::Orders { output } => {
             let orders = service()?.orders().await?;
             let table = render::steering::orders(&orders, &screen);
@@ -277,6 +288,15 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                 screen: &screen,
             };
             transfer::import(&service()?, file, asked).await
+        }
+        Command::Retention {
+            older_than,
+            why,
+            sure,
+            output,
+        } => {
+            let asked = asked(why, sure, output, &screen);
+            retention::remove(&service()?, *older_than, asked).await
         }
         Command::Completion { shell } => Ok(Answer {
             text: manual::completion(*shell),

@@ -7,8 +7,8 @@ use io_autotune_protocol::{
     AcceleratorDetail, AcceleratorSummary, ApplicationRules, AuditLine, Call, Client, ClientConfig,
     ClientError, ConfigError, Diagnosis, ExportPage, ImportAnswer, ImportChunk, ImportRequest,
     JobNames, Method, OrderAnswer, OrderRequest, OrderSummary, RUNS_PAGE, Replay, ReportFile,
-    ReportFileName, RunDetail, RunState, RunSummary, STUDIES_PAGE, StudyDetail, StudySummary,
-    WhyRequest,
+    ReportFileName, RetentionAnswer, RetentionRequest, RunDetail, RunState, RunSummary,
+    STUDIES_PAGE, StudyDetail, StudySummary, WarmStartAnswer, WarmStartRequest, WhyRequest,
 };
 use io_autotune_simulation::dataset::DatasetError;
 use jiff::Timestamp;
@@ -21,8 +21,9 @@ use crate::simulate::SimulateError;
 
 /// A person is waiting.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// A large import is written in one transaction; the service ends a connection after as long.
-const IMPORT_DEADLINE: Duration = Duration::from_secs(30);
+/// A large import is written in one transaction, a dry run of retention reads all runs; the service
+/// ends a connection after as long.
+const LONG_DEADLINE: Duration = Duration::from_secs(30);
 /// How often a first answer is asked for, and each later page or change, of which a script makes
 /// many.
 const FEW: u32 = 3;
@@ -63,6 +64,11 @@ pub(crate) enum CliError {
     NotSure(String),
     #[error("application {0:?} has no study that you may see; `io-autotune status` lists them")]
     NoStudy(String),
+    #[error(
+        "application {0:?} has no study that you may see: a study begins with its first run, whose nodes tell which \
+         study it is of; let one job run (mode=observe will do), then warm-start it"
+    )]
+    NotBegun(String),
     #[error(
         "application {name:?} has several studies: name one by its number, {numbers} (`io-autotune status {name}` tells them apart)"
     )]
@@ -107,7 +113,7 @@ impl CliError {
             Self::Config(_) => 3,
             Self::Client(ClientError::Refused { status, .. }) if *status < 500 => 4,
             Self::Client(_) => 3,
-            Self::NoStudy(_) | Self::SeveralStudies { .. } => 4,
+            Self::NoStudy(_) | Self::NotBegun(_) | Self::SeveralStudies { .. } => 4,
             _ => 1,
         }
     }
@@ -231,6 +237,15 @@ impl Service {
             .await
     }
 
+    pub(crate) async fn warm_start(
+        &self,
+        study_id: i64,
+        request: &WarmStartRequest,
+    ) -> Result<WarmStartAnswer, CliError> {
+        let path = format!("/v1/studies/{study_id}/warm-start");
+        self.post(&path, request, request.dry_run).await
+    }
+
     pub(crate) async fn study(&self, study_id: i64) -> Result<StudyDetail, CliError> {
         self.page(&format!("/v1/studies/{study_id}"), false).await
     }
@@ -319,7 +334,27 @@ impl Service {
             // Who imports twice is told that the studies exist.
             idempotent: false,
         };
-        Ok(self.client.call(call, IMPORT_DEADLINE).await?)
+        Ok(self.client.call(call, LONG_DEADLINE).await?)
+    }
+
+    /// Removes old runs, a share of them, or says what would be removed.
+    pub(crate) async fn retention(
+        &self,
+        request: &RetentionRequest,
+    ) -> Result<RetentionAnswer, CliError> {
+        let call = || Call {
+            method: Method::Post,
+            path: "/v1/retention",
+            body: Some(request),
+            idempotent: request.dry_run,
+        };
+        for _ in 1..MANY {
+            match self.client.call(call(), LONG_DEADLINE).await {
+                Err(ClientError::Refused { status: 429, .. }) => {}
+                answer => return Ok(answer?),
+            }
+        }
+        Ok(self.client.call(call(), LONG_DEADLINE).await?)
     }
 
     async fn post<B: Serialize, A: DeserializeOwned>(

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use io_autotune_protocol::{
-    OrderKind, OrderRequest, OrderScope, PinRequest, StudySummary, WhyRequest,
+    OrderKind, OrderRequest, OrderScope, PinRequest, StudySummary, WarmStartAnswer,
+    WarmStartRequest, WhyRequest,
 };
 use jiff::Timestamp;
 
@@ -200,6 +201,28 @@ pub(crate) async fn one<B: serde::Serialize>(
     };
     output_of(asked.output.json, &study, |study| {
         format!("{said}\n\n{}", status::study(study, asked.screen))
+    })
+}
+
+/// Lets a study begin with what another has learnt.
+pub(crate) async fn warm_start(
+    service: &Service,
+    target: &Target,
+    from: &Target,
+    asked: Asked<'_>,
+) -> Result<Answer, CliError> {
+    let study_id = match service.resolve(target).await {
+        Err(CliError::NoStudy(name)) => return Err(CliError::NotBegun(name)),
+        other => other?,
+    };
+    let request = WarmStartRequest {
+        from: service.resolve(from).await?,
+        dry_run: asked.sure.dry_run,
+        why: asked.why.to_owned(),
+    };
+    let answer = service.warm_start(study_id, &request).await?;
+    output_of(asked.output.json, &answer, |answer: &WarmStartAnswer| {
+        render::warm_start(answer, asked.screen)
     })
 }
 

@@ -44,6 +44,21 @@ impl Suggestion {
             ..self
         }
     }
+
+    /// The same in an epoch whose ranks are another study's: what it takes from them is told so.
+    #[must_use]
+    pub fn of_another_study(mut self) -> Self {
+        if let Reason::Inherited { another_study, .. }
+        | Reason::BestKnown {
+            inherited: true,
+            another_study,
+            ..
+        } = &mut self.reason
+        {
+            *another_study = true;
+        }
+        self
+    }
 }
 
 /// Why a run gets its parametrization. `Display` is one sentence. Times are seconds.
@@ -71,6 +86,9 @@ pub enum Reason {
         number: u64,
         /// How many of them run.
         of: u64,
+        /// Another study ranked them, and no epoch of this one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        another_study: bool,
     },
     /// The reason within a space restricted by frozen parameters.
     #[serde(alias = "holding")]
@@ -220,6 +238,9 @@ pub enum Reason {
         /// Whether the previous epoch's best is used, because this epoch knows no better.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         inherited: bool,
+        /// Another study's best is used, and not that of this one's previous epoch.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        another_study: bool,
     },
     /// An admin or the user pinned the study to this parametrization.
     Pinned,
@@ -473,9 +494,21 @@ impl fmt::Display for Reason {
         match self {
             Reason::Baseline { number, of } => write!(f, "baseline run {number} of {of}"),
             Reason::DesignPoint { number, of } => write!(f, "design point {number} of {of}"),
-            Reason::Inherited { number, of } => write!(
+            Reason::Inherited {
+                number,
+                of,
+                another_study: false,
+            } => write!(
                 f,
                 "number {number} of the {of} that are run again of those that the epoch before ranked best"
+            ),
+            Reason::Inherited {
+                number,
+                of,
+                another_study: true,
+            } => write!(
+                f,
+                "number {number} of the {of} that are run first of those that another study ranked best"
             ),
             Reason::Restricted { reason, frozen } => write!(
                 f,
@@ -625,9 +658,12 @@ impl fmt::Display for Reason {
                 mean,
                 n,
                 inherited,
+                another_study,
             } => {
                 write!(f, "best known parametrization")?;
-                if *inherited {
+                if *another_study {
+                    write!(f, " of another study")?;
+                } else if *inherited {
                     write!(f, " of the epoch before")?;
                 }
                 if let Some(mean) = mean {
@@ -727,6 +763,7 @@ mod tests {
             mean: Some(12.5),
             n: 3,
             inherited: false,
+            another_study: false,
         };
         assert_eq!(
             full.to_string(),
@@ -734,6 +771,38 @@ mod tests {
         );
         let json = serde_json::to_string(&full).unwrap();
         assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), full);
+        let told = |reason: &Reason| {
+            let suggestion = Suggestion {
+                phase: Phase::Design,
+                role: Role::Design,
+                parametrization: Parametrization::default(),
+                reason: reason.clone(),
+                control_chance: None,
+            };
+            suggestion.of_another_study().reason
+        };
+        assert_eq!(told(&full), full, "it is not inherited");
+        let first = Reason::Inherited {
+            number: 1,
+            of: 2,
+            another_study: false,
+        };
+        assert_eq!(
+            told(&first).to_string(),
+            "number 1 of the 2 that are run first of those that another study ranked best"
+        );
+        let inherited = Reason::BestKnown {
+            because: BestKnownBecause::Busy,
+            mean: None,
+            n: 0,
+            inherited: true,
+            another_study: false,
+        };
+        let text = told(&inherited).to_string();
+        assert!(
+            text.starts_with("best known parametrization of another study, because"),
+            "{text}"
+        );
         let two = Some((10.0, 21.5));
         for (tuned, modes, words) in [
             (0, two, "gather around two times, 10 s and 21.5 s"),
@@ -789,6 +858,7 @@ mod tests {
                     mean: Some(1.5),
                     n: 2,
                     inherited: false,
+                    another_study: false,
                 },
                 r#"{"kind":"best_known","because":{"kind":"regret_budget","regret":3.5,"bound":3.0},"mean":1.5,"n":2}"#,
             ),
@@ -802,6 +872,7 @@ mod tests {
                     mean: None,
                     n: 0,
                     inherited: true,
+                    another_study: false,
                 },
                 r#"{"kind":"best_known","because":{"kind":"no_headroom","limit":60.0,"needed":90.0,"most":1.5},"mean":null,"n":0,"inherited":true}"#,
             ),

@@ -1243,6 +1243,76 @@ pub struct WhyRequest {
     pub why: String,
 }
 
+/// `POST /v1/studies/{study_id}/warm-start`: begin with what another study has learnt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WarmStartRequest {
+    /// The other study, of the same accelerator.
+    pub from: i64,
+    /// Change nothing; say what would be done.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Why, for the audit table.
+    pub why: String,
+}
+
+/// The answer to a [`WarmStartRequest`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WarmStartAnswer {
+    /// The study as it is now.
+    pub study: StudySummary,
+    /// The other study.
+    pub from: i64,
+    /// The other study's application.
+    pub from_application: String,
+    /// What the study's epoch begins with, the best first: where each differs from the default.
+    #[schema(value_type = Vec<Object>)]
+    pub inherited: Vec<Parametrization>,
+    /// The new epoch's number; `None`: nothing was changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<i32>,
+}
+
+/// `POST /v1/retention`: remove runs that no study needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetentionRequest {
+    /// Those older than so many days, at least 30; as `[retention]` of service.toml has it, if left
+    /// out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older_than_days: Option<u32>,
+    /// Change nothing; say what would be removed.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Why, for the audit table.
+    pub why: String,
+}
+
+/// The answer to a [`RetentionRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RetentionAnswer {
+    /// Older than so many days.
+    pub older_than_days: u32,
+    /// Runs of epochs that are over.
+    pub runs: u64,
+    /// Their judgements.
+    pub judgements: u64,
+    /// Reports of these and of the trimmed runs.
+    pub reports: u64,
+    /// Outcome records of the removed runs.
+    pub outcomes: u64,
+    /// Runs that stay without their reports and without what they were decided from.
+    pub trimmed: u64,
+    /// The earliest start of all these runs, if there are any.
+    #[schema(value_type = Option<String>)]
+    pub from: Option<Timestamp>,
+    /// The latest.
+    #[schema(value_type = Option<String>)]
+    pub to: Option<Timestamp>,
+    /// There may be more: ask again.
+    pub more: bool,
+}
+
 /// `GET /v1/ready`: whether the service is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {

@@ -13,6 +13,7 @@ use crate::access::AccessConfig;
 use crate::api::ReportConfig;
 use crate::quota::QuotaConfig;
 use crate::reconcile::ReconcileConfig;
+use crate::retention::RetentionConfig;
 use crate::slurm::SlurmConfig;
 
 #[derive(Debug, Deserialize)]
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) report: ReportConfig,
     #[serde(default)]
     pub(crate) reconcile: ReconcileConfig,
+    #[serde(default)]
+    pub(crate) retention: RetentionConfig,
     #[serde(default)]
     pub(crate) study: Settings,
 }
@@ -140,6 +143,8 @@ pub(crate) enum StartupError {
         path: PathBuf,
         source: SettingsError,
     },
+    #[error("{path}: [retention] {problem}")]
+    Retention { path: PathBuf, problem: String },
     #[error("{path}: [users] {problem}")]
     Quota { path: PathBuf, problem: String },
     #[error("a socket that systemd passes cannot be used: {0}")]
@@ -175,6 +180,13 @@ impl Config {
             .users
             .validate()
             .map_err(|problem| StartupError::Quota {
+                path: path.to_owned(),
+                problem,
+            })?;
+        config
+            .retention
+            .validate()
+            .map_err(|problem| StartupError::Retention {
                 path: path.to_owned(),
                 problem,
             })?;

@@ -125,8 +125,10 @@ pub(crate) struct Inputs<'a> {
     pub(crate) draw: Option<f64>,
     /// A gain or a loss of the epoch's choice was claimed.
     pub(crate) outlook: Outlook,
-    /// What the epoch took from its parent, the best first.
+    /// What the epoch took from its parent or another study, the best first.
     pub(crate) inherited: &'a [Parametrization],
+    /// It is another study's.
+    pub(crate) is_warm_started: bool,
     pub(crate) overrides: &'a Overrides,
     /// The recommendation: a function of the other inputs, computed on demand.
     pub(crate) recommended: &'a OnceLock<Option<Recommendation>>,
@@ -144,6 +146,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         draw,
         outlook,
         inherited,
+        is_warm_started,
         overrides,
         recommended,
         surrogates,
@@ -195,6 +198,10 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         #[expect(clippy::cast_precision_loss, reason = "no limit is that long")]
         let limit = overrides.limit.map(|limit| limit.seconds as f64);
         epoch.suggest_within(history, pending, limit)
+    };
+    let chosen = match is_warm_started {
+        true => chosen.of_another_study(),
+        false => chosen,
     };
     let chosen = chosen.with_frozen(restricted.frozen_parameters());
     if overrides.undeliverable {
@@ -251,6 +258,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
             draw: Some(occasion.draw),
             outlook: state.outlook,
             inherited: &state.inherited,
+            is_warm_started: state.is_warm_started(),
             overrides,
             recommended,
             surrogates: &surrogates,
@@ -644,6 +652,36 @@ mod tests {
         assert!(!pinned.reason.contains("heed"), "{}", pinned.reason);
     }
 
+    #[test]
+    fn a_run_of_a_warm_start_says_that_its_ranks_are_another_studys_and_replays_so() {
+        let mut state = state(None);
+        state.inherited = vec![point(8), point(2)];
+        state.opened.takes = "ranks".to_owned();
+        for (restart_count, words) in [
+            (
+                0,
+                "number 1 of the 1 that are run first of those that another study ranked best",
+            ),
+            (1, "best known parametrization of another study, because"),
+        ] {
+            let decision = decided("app=ocean", restart_count, false, &state);
+            assert_eq!(decision.parametrization, point(8));
+            assert!(decision.reason.starts_with(words), "{}", decision.reason);
+            assert_eq!(
+                replayed(&decision, &state).reason.to_string(),
+                decision.reason
+            );
+        }
+        // The same ranks after a drift are the study's own.
+        state.opened.drift = Some(json!({}));
+        let drifted = decided("app=ocean", 0, false, &state);
+        assert!(
+            drifted.reason.contains("the epoch before"),
+            "{}",
+            drifted.reason
+        );
+    }
+
     fn replayed(decision: &Decision, state: &StudyState) -> Suggestion {
         // Through text, as the database stores it.
         let text = decision.suggestion.to_string();
@@ -654,6 +692,7 @@ mod tests {
             space: state.space.clone(),
             seed: state.seed,
             inherited: state.inherited.clone(),
+            is_warm_started: state.is_warm_started(),
         };
         kept.choose(&epoch, &state.history)
     }

@@ -19,6 +19,7 @@ mod quota;
 mod reader;
 mod reconcile;
 mod replay;
+mod retention;
 mod retry;
 mod seldom;
 mod slurm;
@@ -200,6 +201,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         nodes: nodes.clone(),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
+        retention: config.retention,
         admissions: Arc::default(),
         launches: Arc::default(),
         metrics: Arc::clone(&metrics),
@@ -240,6 +242,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         limits,
         settings,
         config.reconcile,
+        config.retention,
         stopping.clone(),
     ));
     let nodes_door = tokio::spawn(listen::serve(

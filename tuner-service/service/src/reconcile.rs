@@ -16,6 +16,7 @@ use crate::assess;
 use crate::decide::restricted;
 use crate::limits::Limits;
 use crate::merge::{MergedRun, Reports};
+use crate::retention::{Retention, RetentionConfig};
 use crate::slurm::{Answer, Launch, Sources, word};
 use crate::verdict::{Asked, Facts, Next, Timeouts, next};
 
@@ -90,6 +91,7 @@ pub(crate) async fn run(
     limits: Arc<Limits>,
     settings: Settings,
     config: ReconcileConfig,
+    retention: RetentionConfig,
     mut stopping: watch::Receiver<bool>,
 ) {
     let poll = Duration::from_secs_f64(config.poll_seconds.clamp(0.1, 3600.0));
@@ -101,6 +103,7 @@ pub(crate) async fn run(
         settings,
         timeouts: config.timeouts(),
     });
+    let mut retention = Retention::new(retention);
     let mut next_sweep = Instant::now();
     loop {
         tokio::select! {
@@ -113,6 +116,10 @@ pub(crate) async fn run(
         }
         if let Err(error) = reconciler.round(sweeping).await {
             tracing::warn!(%error, "reconciliation has to wait");
+        }
+        // Last: nothing waits for it.
+        if sweeping && let Err(error) = retention.sweep(&reconciler.store).await {
+            tracing::warn!(%error, "the removal of old runs has to wait");
         }
     }
 }

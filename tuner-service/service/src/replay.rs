@@ -31,6 +31,8 @@ pub(crate) enum NothingToReplay {
     NoStart,
     #[error("it was decided by an earlier version, which did not keep all that it was made from")]
     Earlier,
+    #[error("what it was made from was removed by retention on {0}: nothing to replay")]
+    Removed(String),
     #[error("what it was made from cannot be read: {0}")]
     Unreadable(String),
 }
@@ -39,6 +41,10 @@ impl Kept {
     pub(crate) fn read(suggestion: &serde_json::Value) -> Result<Self, NothingToReplay> {
         if suggestion.get("no_start").is_some() {
             return Err(NothingToReplay::NoStart);
+        }
+        if let Some(at) = suggestion.get("removed_at") {
+            let at = at.as_str().unwrap_or_default();
+            return Err(NothingToReplay::Removed(at.chars().take(10).collect()));
         }
         if suggestion.get("judged").is_none() || suggestion.get("overrides").is_none() {
             return Err(NothingToReplay::Earlier);
@@ -57,6 +63,7 @@ impl Kept {
             draw: self.draw,
             outlook: self.outlook,
             inherited: &epoch.inherited,
+            is_warm_started: epoch.is_warm_started,
             overrides: &self.overrides,
             recommended: &OnceLock::new(),
             surrogates: &SurrogateCache::default(),
@@ -142,6 +149,12 @@ mod tests {
         assert_eq!(refused(no_start), NothingToReplay::NoStart);
         let earlier = json!({ "seed": "7", "settings": {}, "pending": [], "tally": {} });
         assert_eq!(refused(earlier), NothingToReplay::Earlier);
+        let trimmed = json!({ "control_chance": 0.5, "removed_at": "2026-11-25T03:04:05.6+00:00" });
+        let text = refused(trimmed).to_string();
+        assert!(
+            text.contains("removed by retention on 2026-11-25: nothing to replay"),
+            "{text}"
+        );
         let broken = json!({ "judged": "x", "overrides": {} });
         assert!(matches!(refused(broken), NothingToReplay::Unreadable(_)));
     }

@@ -1,4 +1,4 @@
-//! Pin, unpin, reset, accept and undo. Each writes an audit entry in the same transaction.
+//! Pin, unpin, reset, warm start, accept and undo. Each writes an audit entry in the same transaction.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use crate::epochs::{Opening, open_epoch, open_following_epoch};
 use crate::error::{Named, StoreError};
 use crate::orders::{id_in, lock_orders, put_back, take_back};
 use crate::pool::{Store, one_row};
-use crate::state;
+use crate::retention::refuse_removed;
+use crate::state::{self, StudyState};
 use crate::studies::lock_study;
 
 /// What came of an undo.
@@ -26,6 +27,17 @@ pub enum Undone {
     NotFound,
     /// It cannot be undone, for this reason.
     Cannot(&'static str),
+}
+
+/// Where the ranks of a warm start are from.
+#[derive(Clone, Copy, Debug)]
+pub struct WarmStart<'a> {
+    /// The study.
+    pub study_id: i64,
+    /// Its application's name.
+    pub application: &'a str,
+    /// Its epoch.
+    pub epoch: i32,
 }
 
 /// A row of `pins`, as the audit keeps what was before.
@@ -111,6 +123,44 @@ impl Store {
         Ok(epoch)
     }
 
+    /// Opens a new epoch that begins with what `inherit` gives of the study's state under its lock,
+    /// another study's ranks, the best first. Runs in flight and history stay with the old epoch.
+    /// Returns the new epoch's number, or why `inherit` gives nothing: then nothing is changed.
+    pub async fn warm_start<E>(
+        &self,
+        study_id: i64,
+        from: &WarmStart<'_>,
+        inherit: impl FnOnce(&StudyState) -> Result<Vec<Parametrization>, E>,
+        audit: Audit<'_>,
+    ) -> Result<Result<i32, E>, StoreError> {
+        const NAME: &str = "warm-start";
+        let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
+        lock_study(&mut transaction, NAME, study_id).await?;
+        let parent = state::load(&mut transaction, NAME, study_id).await?;
+        let inherited = match inherit(&parent) {
+            Ok(inherited) => inherited,
+            Err(nothing) => return Ok(Err(nothing)),
+        };
+        let why = format!(
+            "warm start with what study {} (application {}) ranked best: {}",
+            from.study_id, from.application, audit.why
+        );
+        let opening = Opening {
+            inherited: &inherited,
+            ..Opening::afresh(Some(&parent), &parent.space, &why)
+        };
+        let epoch = open_epoch(&mut transaction, NAME, study_id, opening).await?;
+        // It is refused for a pinned study: there is no pin to restore.
+        let detail = json!({
+            "opened_epoch": epoch, "from_study": from.study_id, "from_epoch": from.epoch,
+            "inherited": inherited.len(), "before": null,
+        });
+        let entry = Entry::of_study(NAME, study_id, detail);
+        write(&mut transaction, NAME, entry, audit).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(Ok(epoch))
+    }
+
     /// Accepts mixed work: the study's runs count as one application's, however much they differ.
     pub async fn accept_mixed(&self, study_id: i64, audit: Audit<'_>) -> Result<(), StoreError> {
         const NAME: &str = "accept";
@@ -132,7 +182,7 @@ impl Store {
         transaction.commit().await.named(NAME)
     }
 
-    /// Undoes what a line of the audit tells, if nothing has changed it since. After a reset the
+    /// Undoes what a line of the audit tells, if nothing has changed it since. After a reset or a warm start the
     /// study goes on, in a new epoch, with what it had learnt before.
     pub async fn undo(&self, audit_id: i64, audit: Audit<'_>) -> Result<Undone, StoreError> {
         const NAME: &str = "undo";
@@ -165,7 +215,7 @@ impl Store {
             ("unpin" | "resume" | "on", _, Some(order_id)) => {
                 put_back(&mut transaction, NAME, order_id).await?
             }
-            ("pin" | "unpin" | "reset", Some(study_id), None) => {
+            ("pin" | "unpin" | "reset" | "warm-start", Some(study_id), None) => {
                 let Some(before) = line.detail.get("before") else {
                     return Ok(Undone::Cannot(
                         "a version before 0.3 did it, which did not keep what was before",
@@ -179,9 +229,19 @@ impl Store {
                             && (pin.uid, &pin.why) == (line.uid, &line.why)
                     }),
                     "unpin" => now.is_none(),
-                    _ => {
-                        now.is_none()
-                            && reopen(&mut transaction, NAME, study_id, &line.detail).await?
+                    opened => {
+                        let why = match opened {
+                            "reset" => "a reset was undone",
+                            _ => "a warm start was undone",
+                        };
+                        match reopen(&mut transaction, NAME, study_id, &line.detail, why).await {
+                            Err(StoreError::Removed { .. }) => {
+                                return Ok(Undone::Cannot(
+                                    "the runs of the epoch before were removed by retention",
+                                ));
+                            }
+                            reopened => now.is_none() && reopened?,
+                        }
                     }
                 };
                 if is_as_left {
@@ -194,7 +254,7 @@ impl Store {
             }
             _ => {
                 return Ok(Undone::Cannot(
-                    "only a pin, a reset, a freeze, an off, and what has ended one, can be undone",
+                    "only a pin, a reset, a warm start, a freeze, an off, and what has ended one, can be undone",
                 ));
             }
         };
@@ -223,19 +283,21 @@ fn kept(name: &'static str, before: &Value) -> Result<Option<KeptPin>, StoreErro
     })
 }
 
-/// Opens an epoch that goes on where the one before a reset was. `false`: a later one is open.
+/// Opens an epoch that goes on where the one before `opened` was. `false`: a later one is open.
+/// Errs with [`StoreError::Removed`] if its runs are gone.
 async fn reopen(
     connection: &mut PgConnection,
     name: &'static str,
     study_id: i64,
-    reset: &Value,
+    opened: &Value,
+    why: &str,
 ) -> Result<bool, StoreError> {
     let latest = state::load(&mut *connection, name, study_id).await?;
-    if id_in(reset, "opened_epoch") != Some(latest.epoch.into()) {
+    if id_in(opened, "opened_epoch") != Some(latest.epoch.into()) {
         return Ok(false);
     }
     let before = state::load_before(&mut *connection, name, study_id, latest.epoch).await?;
-    let why = "a reset was undone";
+    refuse_removed(&mut *connection, name, before.epoch_id).await?;
     open_following_epoch(
         connection,
         name,

@@ -24,8 +24,8 @@ pub struct AuditEntry {
     pub audit_id: i64,
     /// Who.
     pub uid: u32,
-    /// `pin`, `unpin`, `reset`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`, `export` or
-    /// `import`.
+    /// `pin`, `unpin`, `reset`, `warm-start`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`,
+    /// `export`, `import` or `retention`.
     pub action: String,
     /// The study; `None`: those of an order, or none.
     pub study_id: Option<i64>,

@@ -101,6 +101,8 @@ impl Store {
                       extract(epoch from now() - outcome_at)::double precision as outcome_age
                from runs
                where cluster = $1 and (changes > judged_changes or (state = 'in_flight' and $2))
+                 and trimmed_at is null
+                 and not exists (select from epochs e where e.id = runs.epoch_id and e.removed_at is not null)
                order by id limit $3"#,
             cluster,
             unheard,

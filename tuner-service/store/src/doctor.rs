@@ -37,14 +37,16 @@ pub struct StuckRun {
 }
 
 impl Store {
-    /// Epochs whose cache differs in any bit from the sum of their judgements. Reads page by page.
+    /// Epochs whose cache differs in any bit from the sum of their judgements, of those whose runs are
+    /// all there. Reads page by page.
     pub async fn check_caches(&self) -> Result<Vec<CacheFault>, StoreError> {
         const NAME: &str = "check_caches";
         let mut faults = Vec::new();
-        let epochs = sqlx::query_scalar!("select id from epochs order by id")
-            .fetch_all(&self.pool)
-            .await
-            .named(NAME)?;
+        let epochs =
+            sqlx::query_scalar!("select id from epochs where removed_at is null order by id")
+                .fetch_all(&self.pool)
+                .await
+                .named(NAME)?;
         for epoch_id in epochs {
             faults.extend(self.check_cache(epoch_id).await?);
         }

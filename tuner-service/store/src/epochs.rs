@@ -16,7 +16,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) parent: Option<&'a StudyState>,
     pub(crate) space: &'a Space,
     pub(crate) why: &'a str,
-    /// Ranked parametrizations from the parent, the best first.
+    /// Ranked parametrizations from the parent or another study, the best first.
     pub(crate) inherited: &'a [Parametrization],
     pub(crate) drift: Option<&'a Value>,
 }
@@ -33,9 +33,9 @@ impl<'a> Opening<'a> {
     }
 
     fn takes(&self) -> &'static str {
-        match self.drift {
-            Some(_) => "ranks",
-            None => "nothing",
+        match self.drift.is_some() || !self.inherited.is_empty() {
+            true => "ranks",
+            false => "nothing",
         }
     }
 }

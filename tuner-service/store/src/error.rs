@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
+
 /// SQLSTATE classes and codes of an unreachable database: connection exceptions, too many
 /// connections, starting or shutting down, read-only after a failover.
 const OUTAGE: [&str; 4] = ["08", "53300", "57P", "25006"];
@@ -35,6 +37,14 @@ pub enum StoreError {
         uid: u32,
         /// The most studies.
         most: u32,
+    },
+    /// Retention has removed what is asked for or spoken of.
+    #[error("{transaction}: runs that started up to {through} were removed by retention")]
+    Removed {
+        /// The transaction's name.
+        transaction: &'static str,
+        /// The latest start of a removed run.
+        through: Timestamp,
     },
     /// PostgreSQL failed or could not be reached.
     #[error("{transaction}: {source}")]

@@ -14,6 +14,7 @@ use crate::error::{Named, StoreError};
 use crate::generation::{self, Launch};
 use crate::pool::{Store, one_row};
 use crate::records::{JobKey, StudyKey};
+use crate::retention::refuse_report_of_removed;
 use crate::{start, state};
 
 /// A node's report at the end of a job.
@@ -88,7 +89,8 @@ impl Store {
     /// Stores a node's report; on an error the caller keeps the report. `merge` gets this report
     /// alone: a run's first report is applied at once, several are merged later by
     /// [`Store::merge_reports`]. A run that never started is recorded as a run of the default,
-    /// because its node had no answer and applied nothing.
+    /// because its node had no answer and applied nothing. Errs with [`StoreError::Removed`] if its run
+    /// may have been removed; to a run without its reports, a report changes nothing.
     pub async fn finish_run(
         &self,
         finish: &Finish<'_>,
@@ -132,11 +134,11 @@ impl Store {
     ) -> Result<Option<Finished>, StoreError> {
         let row = sqlx::query!(
             r#"with run as (
-                   select id, finished_at is null as first from runs
+                   select id, finished_at is null as first, trimmed_at from runs
                    where id = $12 and cluster = $1 and job_id = $2 and restart_count = $3
                      and coalesce(sluid = $13, true) for no key update
                ), stored as (
-                   insert into reports (run_id, node, body) select id, $4, $5 from run
+                   insert into reports (run_id, node, body) select id, $4, $5 from run where trimmed_at is null
                    on conflict (run_id, node) do nothing returning run_id
                ), told as (
                    update runs set finished_at = coalesce(finished_at, now()), changes = changes + 1,
@@ -310,11 +312,15 @@ async fn reported(
         if let Some(run_id) = named {
             return Ok(Reported::Run(run_id));
         }
+        refuse_report_of_removed(&mut *connection, name, Some(run_id), None).await?;
     }
-    let latest = generation::latest(connection, name, &finish.launch()).await?;
+    let latest = generation::latest(&mut *connection, name, &finish.launch()).await?;
     let generation_number = generation::next(latest.as_ref());
     Ok(match latest {
         Some(latest) if !latest.is_anothers => Reported::Run(latest.run.run_id),
-        _ => Reported::Nothing { generation_number },
+        _ => {
+            refuse_report_of_removed(connection, name, None, finish.prolog_at).await?;
+            Reported::Nothing { generation_number }
+        }
     })
 }

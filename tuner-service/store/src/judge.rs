@@ -15,6 +15,7 @@ use crate::error::{Named, StoreError};
 use crate::judgements::{Effect, fold};
 use crate::pool::{Store, one_row};
 use crate::records::{number, word};
+use crate::retention::refuse_removed;
 use crate::studies::lock_study;
 use crate::tested;
 
@@ -298,7 +299,8 @@ async fn lock_epoch(
             ),
         });
     };
-    lock_study(connection, NAME, epoch.study_id).await?;
+    lock_study(&mut *connection, NAME, epoch.study_id).await?;
+    refuse_removed(connection, NAME, epoch.id).await?;
     Ok((epoch.id, epoch.study_id))
 }
 

@@ -9,6 +9,7 @@ use sqlx::types::Json;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::word;
+use crate::retention::refuse_removed;
 
 /// Rows per query: an epoch has as many judgements as runs.
 const PAGE: i64 = 1000;
@@ -146,7 +147,8 @@ impl Fold {
 }
 
 /// Adds up an epoch's judgements up to an ordinal, on top of what the epoch took from its parent.
-/// The caches are kept in the same order, so the results agree to the last bit.
+/// The caches are kept in the same order, so the results agree to the last bit. Errs with
+/// [`StoreError::Removed`] if retention has removed any of them.
 pub(crate) async fn fold(
     connection: &mut PgConnection,
     name: &'static str,
@@ -184,6 +186,7 @@ async fn link(
     epoch_id: i64,
     up_to: i64,
 ) -> Result<Link, StoreError> {
+    refuse_removed(&mut *connection, name, epoch_id).await?;
     let row = sqlx::query!(
         r#"select parent_id, taken_judgements, space as "space: Json<Space>" from epochs where id = $1"#,
         epoch_id

@@ -27,6 +27,7 @@ mod outcome;
 mod overview;
 mod pool;
 mod records;
+mod retention;
 mod start;
 mod state;
 mod studies;
@@ -35,7 +36,7 @@ mod tested;
 mod transfer;
 mod views;
 
-pub use admin::Undone;
+pub use admin::{Undone, WarmStart};
 pub use assess::{Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
 pub use audit::{Audit, AuditEntry, AuditFilter};
 pub use awaited::AwaitedRun;
@@ -50,6 +51,7 @@ pub use outcome::{OutcomeReport, Recorded, Source};
 pub use overview::Overview;
 pub use pool::{Store, StoreOptions};
 pub use records::{JobKey, StudyKey};
+pub use retention::{LEAST_DAYS, Removed};
 pub use start::{Decision, NewRun};
 pub use state::{EpochInputs, EpochOpening, StudyState};
 pub use transfer::{

@@ -206,6 +206,8 @@ async fn insert(
 struct RunNow {
     at: RunAt,
     truth: Option<Truth>,
+    /// Its reports are gone, and with them what a new verdict would need.
+    is_trimmed: bool,
 }
 
 /// Joins all records of the jobs to their runs, which it locks in the order of their ids.
@@ -247,7 +249,7 @@ async fn join(
                 .map(|(record, _)| record)
                 .collect();
             let now = truth(&run.at, &own);
-            if now != run.truth {
+            if now != run.truth && !run.is_trimmed {
                 changed.push((run, now));
             }
         }
@@ -268,6 +270,7 @@ async fn runs_of(
     let rows = sqlx::query!(
         // Nodes' clocks agree with slurmctld's (MUNGE demands it); the database's may have jumped.
         r#"select id, job_id, restart_count, unstarted, outcome, outcome_source, suspended, limit_seconds,
+                  trimmed_at is not null as "is_trimmed!",
                   (extract(epoch from coalesce(
                        (select min((body ->> 'prolog_at')::timestamptz) from reports where run_id = runs.id),
                        started_at)) * 1000000)::bigint as "started_at!"
@@ -295,9 +298,11 @@ async fn runs_of(
             started_at: row.started_at,
             unstarted: row.unstarted,
         };
-        runs.entry(row.job_id)
-            .or_default()
-            .push(RunNow { at, truth });
+        runs.entry(row.job_id).or_default().push(RunNow {
+            at,
+            truth,
+            is_trimmed: row.is_trimmed,
+        });
     }
     Ok(runs)
 }

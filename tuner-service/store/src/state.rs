@@ -29,7 +29,7 @@ pub struct StudyState {
     pub space: Space,
     /// Why and when the epoch was opened.
     pub opened: EpochOpening,
-    /// The parametrizations that were best in the parent epoch, the best first.
+    /// The parametrizations that were best in the parent epoch or another study, the best first.
     pub inherited: Vec<Parametrization>,
     /// Judged runs.
     pub history: History,
@@ -56,6 +56,12 @@ impl StudyState {
     pub(crate) fn own_pin(&self) -> Option<&Parametrization> {
         self.pin.as_ref().filter(|_| self.ordered.own_pin)
     }
+
+    /// Whether the ranks that the epoch began with are another study's.
+    #[must_use]
+    pub fn is_warm_started(&self) -> bool {
+        self.opened.takes == "ranks" && self.opened.drift.is_none()
+    }
 }
 
 /// How an epoch was opened.
@@ -65,7 +71,8 @@ pub struct EpochOpening {
     pub at: Timestamp,
     /// Why, in one sentence.
     pub why: String,
-    /// What it took from its parent: `nothing`, `ranks` or `runs`.
+    /// What it took: `nothing`, `ranks` (its parent's, or without a drift another study's), or its
+    /// parent's `runs`.
     pub takes: String,
     /// The drift that opened it, if one did.
     pub drift: Option<Value>,
@@ -80,8 +87,10 @@ pub struct EpochInputs {
     pub space: Space,
     /// Its seed.
     pub seed: u64,
-    /// The parametrizations it took from its parent, the best first.
+    /// The parametrizations it took from its parent or another study, the best first.
     pub inherited: Vec<Parametrization>,
+    /// They are another study's.
+    pub is_warm_started: bool,
 }
 
 impl Store {
@@ -107,7 +116,8 @@ impl Store {
         const NAME: &str = "epoch_inputs";
         let row = sqlx::query!(
             r#"select e.id, e.seed, e.space as "space: Json<Space>",
-                      e.inherited as "inherited: Json<Vec<Parametrization>>"
+                      e.inherited as "inherited: Json<Vec<Parametrization>>",
+                      e.takes = 'ranks' and e.drift is null as "is_warm_started!"
                from runs r join epochs e on e.id = r.epoch_id where r.id = $1"#,
             run_id
         )
@@ -119,6 +129,7 @@ impl Store {
             space: row.space.0,
             seed: row.seed.cast_unsigned(),
             inherited: row.inherited.0,
+            is_warm_started: row.is_warm_started,
         }))
     }
 }

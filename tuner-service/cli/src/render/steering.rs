@@ -1,8 +1,12 @@
 //! Orders, the audit, and what an order changes.
 
-use io_autotune_protocol::{Affected, AuditLine, OrderAnswer, OrderKind, OrderScope, OrderSummary};
+use io_autotune_protocol::{
+    Affected, AuditLine, OrderAnswer, OrderKind, OrderScope, OrderSummary, WarmStartAnswer,
+    shown_lines,
+};
 
 use super::columns::{Cell, Column, Columns, Tone};
+use super::{differing, status};
 use crate::people::name_of;
 use crate::screen::Screen;
 
@@ -37,6 +41,22 @@ pub(crate) fn affected(answer: &OrderAnswer, screen: &Screen) -> String {
         text.push_str("and more studies than are listed\n");
     }
     text
+}
+
+/// What a study begins with, and where it stands.
+pub(crate) fn warm_start(answer: &WarmStartAnswer, screen: &Screen) -> String {
+    let (study, from) = (answer.study.study_id, answer.from);
+    let of = format!("study {from} (application {})", answer.from_application);
+    let said = match answer.epoch {
+        Some(epoch) => format!("study {study}: epoch {epoch} begins with what {of} ranks best"),
+        None => format!("dry run: study {study} would begin with what {of} ranks best"),
+    };
+    let mut text = format!("{said}\n\n");
+    for (place, one) in answer.inherited.iter().enumerate() {
+        text.push_str(&format!("{:>4}. {}\n", place + 1, differing(one)));
+    }
+    let status = status::study(&answer.study, screen);
+    format!("{}\n{status}", shown_lines(&text))
 }
 
 pub(crate) fn changes(studies: &[Affected]) -> Columns {
@@ -172,6 +192,13 @@ fn what(line: &AuditLine) -> String {
         .detail
         .get("opened_epoch")
         .and_then(|epoch| epoch.as_i64());
+    if line.action == "retention" {
+        let count = |name: &str| line.detail.get(name).and_then(serde_json::Value::as_u64);
+        return match (count("runs"), count("epoch")) {
+            (Some(runs), Some(epoch)) => format!("{runs} runs of epoch {epoch}"),
+            _ => format!("reports of {} runs", count("trimmed").unwrap_or(0)),
+        };
+    }
     values("pinned")
         .or_else(|| values("parametrization"))
         .or_else(|| epoch.map(|epoch| format!("epoch {epoch}")))

@@ -214,7 +214,21 @@ impl<'a> Epoch<'a> {
         let recommended = recommend::recommend(&view, &self.settings)
             .and_then(|best| self.space.validate(&best.parametrization).ok());
         let ranking = self.method().ranking(&view);
-        warm_start::ranks(&view, recommended, ranking, drift)
+        warm_start::ranks(&view, recommended, ranking, drift.has_lost())
+    }
+
+    /// What another study may begin with, the best first: the [`ranks`](Epoch::ranks) of this one
+    /// without a drift. Empty before a run of another parametrization than the default counted.
+    pub fn learnt(&self, history: &History) -> Vec<Parametrization> {
+        let view = self.view(history);
+        let default = self.space.default();
+        let mut tested = history.tested.iter();
+        if !tested.any(|one| one.elapsed.count > 0 && one.parametrization != default) {
+            return Vec::new();
+        }
+        let recommended = recommend::recommend(&view, &self.settings)
+            .and_then(|best| self.space.validate(&best.parametrization).ok());
+        warm_start::ranks(&view, recommended, self.method().ranking(&view), false)
     }
 
     /// The expected regret so far, in runs of the default; 0 before one of the default counted.
@@ -304,7 +318,11 @@ impl<'a> Epoch<'a> {
     fn reason_of_design_point(&self, index: usize) -> Reason {
         let (number, ranked) = (index as u64 + 1, self.ranked().len() as u64);
         if number <= ranked {
-            Reason::Inherited { number, of: ranked }
+            Reason::Inherited {
+                number,
+                of: ranked,
+                another_study: false,
+            }
         } else {
             Reason::DesignPoint {
                 number: number - ranked,

@@ -99,6 +99,7 @@ fn of_parent(
             mean: known.mean(),
             n: known.count(),
             inherited: true,
+            another_study: false,
         },
         control_chance: None,
     }
@@ -126,6 +127,7 @@ fn instead_of_exploring(
             mean,
             n,
             inherited: false,
+            another_study: false,
         },
         control_chance: None,
     }

@@ -1,7 +1,5 @@
-//! Warm start: an epoch inherits its parent's ranking, not its times, which belong to another
-//! machine, file system or input. The ranks seed the design.
-
-use io_autotune_model::Drift;
+//! Warm start: an epoch inherits its parent's ranking or another study's, not their times, which
+//! belong to another machine, file system or input. The ranks seed the design.
 
 use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::history::Tally;
@@ -11,14 +9,14 @@ use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 pub const MOST_INHERITED: usize = 32;
 
 /// The next epoch's ranks: the recommended parametrization, then the others by the method's
-/// ranking, with the default. The default is first if tuned runs are no longer faster than it.
+/// ranking, with the default. The default is first if tuned runs have lost: they are no longer faster.
 pub(crate) fn ranks(
     view: &View<'_>,
     recommended: Option<Point>,
     ranking: Vec<Point>,
-    drift: &Drift,
+    has_lost: bool,
 ) -> Vec<Parametrization> {
-    let default = drift.has_lost().then(|| view.default.clone());
+    let default = has_lost.then(|| view.default.clone());
     let first = default.into_iter().chain(recommended);
     let mut ranks: Vec<Point> = Vec::new();
     for point in first.chain(ranking) {
@@ -65,8 +63,8 @@ mod tests {
     use crate::study::settings::MethodName;
     use crate::study::settings::Settings;
     use crate::testing::{Outcome, any_constrained, finish, grid, history, started, tested};
-    use io_autotune_model::Changed;
     use io_autotune_model::reason::{BestKnownBecause, Reason};
+    use io_autotune_model::{Changed, Drift};
     use io_autotune_search::history::{History, Pending, Phase, Role};
 
     const SEED: u64 = 11;

@@ -112,7 +112,7 @@ const SITE: &[(Role, Grant)] = &[(User, All)];
 const READ: &[(Role, Grant)] = &[(User, Own), (Operator, All), (Admin, All)];
 /// To change: one's own, or everyone's.
 const CHANGE: &[(Role, Grant)] = &[(User, Own), (Admin, All)];
-const IMPORTS: &[(Role, Grant)] = &[(Admin, All)];
+const ADMINS: &[(Role, Grant)] = &[(Admin, All)];
 const NODE: &[(Role, Grant)] = &[(Node, All)];
 const BEFORE_NODES: &[(Role, Grant)] = &[(Node, All), (BurstBuffer, All)];
 
@@ -124,10 +124,12 @@ const COLLECTORS: &str =
 const REPORT: &str = "the report is about everyone's jobs: [access] report_uids and report_groups of service.toml name who may read it";
 pub(crate) const IMPORTERS: &str =
     "only admins import studies: [access] admin_uids and admin_groups of service.toml name them";
+const RETENTION: &str =
+    "only admins remove runs: [access] admin_uids and admin_groups of service.toml name them";
 const DOCTOR: &str = "only admins and operators ask what the service says of itself: [access] of service.toml names them";
 
 /// The table.
-pub(crate) static ENDPOINTS: [Endpoint; 29] = [
+pub(crate) static ENDPOINTS: [Endpoint; 31] = [
     endpoint(Method::GET, "/v1/accelerators", SITE, NOBODY),
     endpoint(Method::GET, "/v1/accelerators/{name}", SITE, NOBODY),
     endpoint(Method::GET, "/v1/applications/rules", SITE, NOBODY),
@@ -139,11 +141,17 @@ pub(crate) static ENDPOINTS: [Endpoint; 29] = [
     endpoint(Method::GET, "/v1/studies", READ, NOBODY).listing(),
     endpoint(Method::GET, "/v1/studies/{study_id}", READ, NOBODY).listing(),
     endpoint(Method::GET, "/v1/studies/{study_id}/export", READ, NOBODY).listing(),
-    endpoint(Method::POST, "/v1/imports/{upload}", IMPORTS, IMPORTERS).import(),
-    endpoint(Method::POST, "/v1/imports/{upload}/end", IMPORTS, IMPORTERS).import(),
+    endpoint(Method::POST, "/v1/imports/{upload}", ADMINS, IMPORTERS).import(),
+    endpoint(Method::POST, "/v1/imports/{upload}/end", ADMINS, IMPORTERS).import(),
     endpoint(Method::POST, "/v1/studies/{study_id}/pin", CHANGE, NOBODY),
     endpoint(Method::POST, "/v1/studies/{study_id}/unpin", CHANGE, NOBODY),
     endpoint(Method::POST, "/v1/studies/{study_id}/reset", CHANGE, NOBODY),
+    endpoint(
+        Method::POST,
+        "/v1/studies/{study_id}/warm-start",
+        CHANGE,
+        NOBODY,
+    ),
     endpoint(
         Method::POST,
         "/v1/studies/{study_id}/accept",
@@ -155,6 +163,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 29] = [
     endpoint(Method::POST, "/v1/orders/end", CHANGE, NOBODY),
     endpoint(Method::GET, "/v1/audit", READ, NOBODY).listing(),
     endpoint(Method::POST, "/v1/audit/{audit_id}/undo", CHANGE, NOBODY),
+    endpoint(Method::POST, "/v1/retention", ADMINS, RETENTION),
     endpoint(
         Method::GET,
         "/v1/doctor",

@@ -124,6 +124,7 @@ impl From<StoreError> for ApiError {
         match &error {
             // A user's affair, and as frequent as they like.
             StoreError::TooManyStudies { .. } => tracing::debug!(%error, "a study is not made"),
+            StoreError::Removed { .. } => tracing::info!(%error, "what was removed is not had"),
             _ => tracing::error!(%error, "the store failed"),
         }
         match error {
@@ -135,6 +136,13 @@ impl From<StoreError> for ApiError {
                 "too_many_studies",
                 format!(
                     "the user has {most} studies, the most of a user ([users] studies in service.toml): the job runs with its defaults and is not recorded"
+                ),
+            ),
+            StoreError::Removed { through, .. } => Self::new(
+                StatusCode::GONE,
+                "removed",
+                format!(
+                    "runs that started up to {through} were removed by retention ([retention] in service.toml)"
                 ),
             ),
             StoreError::Busy { .. } | StoreError::Outdated { .. } => {

@@ -10,11 +10,13 @@ mod orders;
 mod outcomes;
 mod preview;
 mod report;
+mod retention;
 mod runs;
 mod signing;
 mod studies;
 mod summary;
 mod transfer;
+mod warm_start;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +46,7 @@ use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
 use crate::metrics::{self, Metrics};
 use crate::quota::Quotas;
+use crate::retention::RetentionConfig;
 use crate::slurm::Sources;
 use crate::slurm::hooks::Hooks;
 use crate::slurm::nodes::Nodes;
@@ -78,6 +81,7 @@ pub(crate) struct Service {
     pub(crate) limits: Arc<Limits>,
     /// The doctor reports runs in flight for longer.
     pub(crate) stuck_after: Duration,
+    pub(crate) retention: RetentionConfig,
     pub(crate) admissions: Arc<Admissions<Snapshot>>,
     pub(crate) launches: Arc<Launches<StartAnswer>>,
     pub(crate) metrics: Arc<Metrics>,
@@ -134,6 +138,7 @@ impl Service {
         studies::unpin,
         studies::reset,
         studies::accept,
+        warm_start::warm_start,
         transfer::export,
         transfer::chunk,
         transfer::end,
@@ -143,6 +148,7 @@ impl Service {
         audit::list,
         audit::undo,
         doctor::doctor,
+        retention::remove,
         report::file,
         health::health,
         health::ready,
@@ -226,8 +232,13 @@ fn users_routes() -> Router<Arc<Service>> {
         .route("/v1/studies/{study_id}/unpin", post(studies::unpin))
         .route("/v1/studies/{study_id}/reset", post(studies::reset))
         .route("/v1/studies/{study_id}/accept", post(studies::accept))
+        .route(
+            "/v1/studies/{study_id}/warm-start",
+            post(warm_start::warm_start),
+        )
         .route("/v1/orders", get(orders::list).post(orders::order))
         .route("/v1/orders/end", post(orders::end))
+        .route("/v1/retention", post(retention::remove))
         .route("/v1/audit", get(audit::list))
         .route("/v1/audit/{audit_id}/undo", post(audit::undo))
 }

@@ -29,7 +29,7 @@ use crate::assess;
 use crate::decide::{Occasion, Snapshot, decide};
 use crate::merge::merge_stored;
 use crate::reader::Reader;
-use crate::replay::{self, Kept};
+use crate::replay::{self, Kept, NothingToReplay};
 use crate::retry::retried;
 use crate::seldom::Seldom;
 use crate::slurm::nodes::NotThere;
@@ -419,8 +419,10 @@ async fn then(
     let Some(epoch) = service.store.epoch_inputs(row.run_id).await? else {
         return Ok(None);
     };
-    let history = service.store.history_at(epoch.epoch_id, kept.judged);
-    Ok(Some(history.await?))
+    match service.store.history_at(epoch.epoch_id, kept.judged).await {
+        Err(StoreError::Removed { .. }) => Ok(None),
+        history => Ok(Some(history?)),
+    }
 }
 
 /// For each launch of a job, whether what was kept gives what it was given.
@@ -441,11 +443,14 @@ pub(super) async fn replay(
         let kept = match Kept::read(&row.suggestion) {
             Ok(kept) => match service.store.epoch_inputs(row.run_id).await? {
                 Some(epoch) => {
-                    let history = service
-                        .store
-                        .history_at(epoch.epoch_id, kept.judged)
-                        .await?;
-                    Ok((kept, epoch, history))
+                    let history = service.store.history_at(epoch.epoch_id, kept.judged).await;
+                    match history {
+                        // The epoch's other runs are going just now.
+                        Err(StoreError::Removed { through, .. }) => {
+                            Err(NothingToReplay::Removed(through.to_string()))
+                        }
+                        history => Ok((kept, epoch, history?)),
+                    }
                 }
                 None => return Err(ApiError::not_found(&format!("run of a job {job_id}"))),
             },
@@ -467,7 +472,13 @@ async fn launches(service: &Service, reader: Reader, job_id: u32) -> Result<Vec<
     };
     let runs = service.store.runs(&filter).await?;
     if runs.is_empty() {
-        return Err(ApiError::not_found(&format!("run of a job {job_id}")));
+        let what = format!("run of a job {job_id}");
+        return Err(match service.store.removed_through().await? {
+            None => ApiError::not_found(&what),
+            Some(through) => ApiError::not_found(&format!(
+                "{what} (old ones were removed by retention, none that started after {through})"
+            )),
+        });
     }
     Ok(runs)
 }

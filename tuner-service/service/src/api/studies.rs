@@ -190,7 +190,7 @@ pub(super) async fn accept(
     steered(&service, reader, study_id, &study).await
 }
 
-async fn steering<'a>(
+pub(super) async fn steering<'a>(
     service: &Service,
     caller: Caller,
     reader: Reader,

@@ -358,7 +358,7 @@ fn elapsed(seconds: &[f64]) -> Option<Elapsed> {
     }
 }
 
-fn differences(space: &Space, parametrization: &Parametrization) -> Parametrization {
+pub(crate) fn differences(space: &Space, parametrization: &Parametrization) -> Parametrization {
     let default = space.default();
     let differing = parametrization
         .0

@@ -169,7 +169,12 @@ async fn first(connection: &mut PgConnection, study_id: i64) -> Result<ExportPag
                    'since', count(*) filter (where r.id <= (e.evidence ->> 'since')::bigint),
                    'drifted', count(*) filter (where r.id <= (e.drift #>> '{drift,since}')::bigint))
                    from runs r join epochs own on own.id = r.epoch_id
-                   where own.study_id = e.study_id and r.judged_ordinal is not null)
+                   where own.study_id = e.study_id and r.judged_ordinal is not null and own.removed_at is null),
+               'removed', case when e.removed_at is not null then jsonb_build_object(
+                   'at', e.removed_at, 'through', e.removed_start, 'judgements', e.judgements,
+                   'tally', jsonb_build_object(
+                       'baseline', e.baseline, 'explored', e.explored, 'controls', e.controls, 'settled', e.settled,
+                       'settled_controls', e.settled_controls, 'total', e.total)) end
                ) as "record!: Json<EpochRecord>"
            from epochs e left join epochs parent on parent.id = e.parent_id
            where e.study_id = $1 order by e.ordinal"#,
@@ -203,6 +208,7 @@ async fn runs(pool: &PgPool, study_id: i64, from: Cursor) -> Result<ExportPage, 
                'outcome_at', r.outcome_at, 'outcome_source', r.outcome_source, 'suspended', r.suspended,
                'limit_seconds', r.limit_seconds, 'missing', r.missing, 'epilog', r.epilog,
                'unstarted', r.unstarted, 'released', r.released, 'dirty', r.dirty, 'listed_at', r.listed_at,
+               'trimmed_at', r.trimmed_at,
                'awaits_verdict', r.changes > r.judged_changes
                    or exists (select from judgements j where j.run_id = r.id and j.id > $3),
                'surroundings', (select jsonb_build_object('at', s.at, 'slowness', s.slowness, 'runs', s.runs)
@@ -220,7 +226,7 @@ async fn runs(pool: &PgPool, study_id: i64, from: Cursor) -> Result<ExportPage, 
                    order by o.id), '[]') from outcomes o where o.run_id = r.id)
                ) as "record!: Json<RunRecord>"
            from runs r join epochs e on e.id = r.epoch_id
-           where e.study_id = $1 and r.id > $2
+           where e.study_id = $1 and r.id > $2 and e.removed_at is null
              and exists (select from judgements j where j.run_id = r.id and j.id <= $3)
            order by r.id limit $4"#,
         study_id,
@@ -265,7 +271,7 @@ async fn reports(
                         sum(size) over (order by run_id, id rows between unbounded preceding and 1 preceding) as before
                  from (select r.id as run_id, one.id, pg_column_size(one.body) as size
                        from reports one join runs r on r.id = one.run_id join epochs e on e.id = r.epoch_id
-                       where e.study_id = $1 and (r.id, one.id) > ($2, $3)
+                       where e.study_id = $1 and (r.id, one.id) > ($2, $3) and e.removed_at is null
                          and exists (select from judgements j where j.run_id = r.id and j.id <= $4)
                        order by r.id, one.id limit $5) found) said
            join runs r on r.id = said.run_id join reports body on body.id = said.id

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_model::{Assessment, ParameterEffects, Parametrization, Phase, Role, Sluid, Space};
+use io_autotune_model::{
+    Assessment, ParameterEffects, Parametrization, Phase, Role, Sluid, Space, Tally,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -103,6 +105,20 @@ pub(super) struct EpochRecord {
     /// The engine's.
     pub(super) evidence: Option<Value>,
     pub(super) places: Places,
+    /// Its runs were removed by retention, and are not in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) removed: Option<RemovedRecord>,
+}
+
+/// What is kept of an epoch whose runs were removed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RemovedRecord {
+    pub(super) at: Timestamp,
+    /// The latest start of its runs.
+    pub(super) through: Timestamp,
+    pub(super) judgements: i64,
+    pub(super) tally: Tally,
 }
 
 /// The runs that `drift` and `evidence` name, by their place among the study's runs in the file,
@@ -153,6 +169,9 @@ pub(super) struct RunRecord {
     pub(super) released: bool,
     pub(super) dirty: bool,
     pub(super) listed_at: Option<Timestamp>,
+    /// When retention removed its reports and what it was decided from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) trimmed_at: Option<Timestamp>,
     /// More was heard of it than its latest judgement knew.
     pub(super) awaits_verdict: bool,
     /// How the cluster's runs fared before its start.

@@ -579,13 +579,13 @@ impl<'a> Importer<'a> {
             r#"insert into runs (epoch_id, cluster, job_id, restart_count, generation, sluid, uid, node, nodes, request,
                    phase, role, parametrization, reason, suggestion, delivery, directives, started_at, finished_at,
                    elapsed, wait_status, applied, measures, outcome, outcome_at, outcome_source, suspended,
-                   limit_seconds, missing, epilog, unstarted, released, dirty, listed_at, state, verdict, judged_at,
+                   limit_seconds, missing, epilog, unstarted, released, dirty, listed_at, trimmed_at, state, verdict, judged_at,
                    judged_ordinal, changes, judged_changes)
                select r.epoch_id, r.cluster, r.job_id, r.restart_count, r.generation, r.sluid, r.uid, r.node, r.nodes,
                    r.request, r.phase, r.role, r.parametrization, r.reason, r.suggestion, r.delivery, r.directives,
                    r.started_at, r.finished_at, r.elapsed, r.wait_status, r.applied, r.measures, r.outcome,
                    r.outcome_at, r.outcome_source, r.suspended, r.limit_seconds, r.missing, r.epilog, r.unstarted,
-                   r.released, r.dirty, r.listed_at, r.state, r.verdict, r.judged_at, r.judged_ordinal, r.changes,
+                   r.released, r.dirty, r.listed_at, r.trimmed_at, r.state, r.verdict, r.judged_at, r.judged_ordinal, r.changes,
                    r.judged_changes
                from rows from (jsonb_to_recordset($1) as (
                    epoch_id bigint, cluster text, job_id bigint, restart_count integer, generation integer, sluid text,
@@ -594,7 +594,7 @@ impl<'a> Importer<'a> {
                    finished_at timestamptz, elapsed double precision, wait_status integer, applied jsonb,
                    measures jsonb, outcome text, outcome_at timestamptz, outcome_source text, suspended boolean,
                    limit_seconds bigint, missing text, epilog jsonb, unstarted boolean, released boolean,
-                   dirty boolean, listed_at timestamptz, state text, verdict text, judged_at timestamptz,
+                   dirty boolean, listed_at timestamptz, trimmed_at timestamptz, state text, verdict text, judged_at timestamptz,
                    judged_ordinal bigint, changes bigint, judged_changes bigint)) with ordinality as r
                order by r.ordinality
                returning id, epoch_id, cluster, job_id, restart_count, generation"#,
@@ -805,6 +805,21 @@ impl<'a> Importer<'a> {
                     return Err(self.refused("epoch.taken_judgements", problem).into());
                 }
             }
+            let parent = record
+                .parent
+                .and_then(|parent| usize::try_from(parent - 1).ok());
+            let parent = parent.and_then(|place| open.epochs.get(place));
+            let is_needed = record.taken_judgements.is_some()
+                && record.removed.is_none()
+                && parent.is_some_and(|parent| parent.record.removed.is_some());
+            let is_current = record.ordinal as usize == open.epochs.len();
+            if is_needed || is_current && record.removed.is_some() {
+                let problem = format!(
+                    "epoch {} of {} needs runs that are said to be removed",
+                    record.ordinal, open.imported.key.application
+                );
+                return Err(self.refused("epoch.removed", problem).into());
+            }
             counts.push(self.close_epoch(*id, record, &open.runs).await?);
         }
         if !open.imported.skipped {
@@ -840,6 +855,13 @@ impl<'a> Importer<'a> {
         .fetch_one(&mut *self.connection)
         .await
         .named(NAME)?;
+        if record.removed.is_some() && judged.count > 0 {
+            let problem = format!(
+                "epoch {} has runs, and they are said to be removed",
+                record.ordinal
+            );
+            return Err(self.refused("epoch.removed", problem).into());
+        }
         if judged.count != judged.last {
             let problem = format!(
                 "epoch {} has {} judgements, and the last is number {}",
@@ -868,8 +890,15 @@ impl<'a> Importer<'a> {
             record_of("since", record.places.since)?,
         );
         let drifted = record_of("drifted", record.places.drifted)?;
-        let fold = fold(&mut *self.connection, NAME, epoch_id, i64::MAX).await?;
-        tested::replace(&mut *self.connection, NAME, epoch_id, &fold.tested).await?;
+        let (tally, judgements) = match &record.removed {
+            Some(removed) => (removed.tally, removed.judgements),
+            None => {
+                let fold = fold(&mut *self.connection, NAME, epoch_id, i64::MAX).await?;
+                tested::replace(&mut *self.connection, NAME, epoch_id, &fold.tested).await?;
+                (fold.tally, judged.count)
+            }
+        };
+        let removed = record.removed.as_ref();
         let count = |count: u64| number::<u64, i64>(NAME, count);
         let result = sqlx::query!(
             "update epochs set judgements = $2, baseline = $3, explored = $4, controls = $5, settled = $6,
@@ -877,27 +906,33 @@ impl<'a> Importer<'a> {
                     evidence = $9::jsonb || jsonb_strip_nulls(jsonb_build_object(
                         'through', case when $9::jsonb ? 'through' then $10::bigint end,
                         'since', case when $9::jsonb ? 'since' then $11::bigint end)),
+                    removed_at = timestamptz 'epoch' + $13 * interval '1 microsecond',
+                    -- Its runs have no numbers here.
+                    removed_run = case when $13::float8 is not null then 0 end,
+                    removed_start = timestamptz 'epoch' + $14 * interval '1 microsecond',
                     drift = case when drift #> '{drift,since}' is null then drift
                                  else jsonb_set(drift, '{drift,since}', to_jsonb($12::bigint)) end
              where id = $1",
             epoch_id,
-            judged.count,
-            count(fold.tally.baseline)?,
-            count(fold.tally.explored)?,
-            count(fold.tally.controls)?,
-            count(fold.tally.settled)?,
-            count(fold.tally.settled_controls)?,
-            count(fold.tally.total)?,
+            judgements,
+            count(tally.baseline)?,
+            count(tally.explored)?,
+            count(tally.controls)?,
+            count(tally.settled)?,
+            count(tally.settled_controls)?,
+            count(tally.total)?,
             record.evidence,
             through,
             since,
-            drifted
+            drifted,
+            removed.map(|removed| removed.at.as_microsecond() as f64),
+            removed.map(|removed| removed.through.as_microsecond() as f64)
         )
         .execute(&mut *self.connection)
         .await
         .named(NAME)?;
         one_row(NAME, &result)?;
-        Ok(judged.count)
+        Ok(judgements)
     }
 }
 

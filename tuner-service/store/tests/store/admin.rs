@@ -1,11 +1,11 @@
-//! Pin, unpin and reset, and the lines they leave.
+//! Pin, unpin, reset and warm start, and the lines they leave.
 
 use io_autotune_model::{Phase, Role};
-use io_autotune_store::{Audit, AuditFilter, StudyFilter};
+use io_autotune_store::{Audit, AuditFilter, StudyFilter, StudyState, Undone, Verdict, WarmStart};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::support::{Start, decision, in_database, point};
+use crate::support::{Start, decision, in_database, launch, point};
 
 fn of_study(study_id: i64) -> AuditFilter {
     AuditFilter {
@@ -231,6 +231,79 @@ async fn a_study_that_is_not_there_cannot_be_changed() {
         store.reset(404, audit).await.unwrap_err();
         assert!(store.audit(&of_study(404)).await.unwrap().is_empty());
         assert_eq!(database.number("select count(*) from audit").await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_warm_start_opens_an_epoch_with_anothers_ranks_and_is_undone() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        for job_id in 1..=3 {
+            let run = launch(&store, job_id, point(1), 10.0).await;
+            let verdict = Verdict::Counted {
+                parametrization: point(1),
+                why: "Slurm says COMPLETED".into(),
+            };
+            database.judge(&store, run, &verdict).await.unwrap();
+        }
+        let study_id = database.number("select id from studies").await;
+        let audit = Audit {
+            uid: 7,
+            why: "the same library",
+        };
+        let from = WarmStart {
+            study_id: 12,
+            application: "ocean",
+            epoch: 3,
+        };
+        let nothing = store
+            .warm_start(study_id, &from, |_| Err("it has learnt nothing"), audit)
+            .await
+            .unwrap();
+        assert_eq!(nothing, Err("it has learnt nothing"));
+        assert_eq!(database.number("select count(*) from epochs").await, 1);
+        assert_eq!(database.number("select count(*) from audit").await, 0);
+
+        let ranks = |state: &StudyState| {
+            assert_eq!(state.history.tally.total, 3);
+            Ok::<_, ()>(vec![point(5), point(0)])
+        };
+        let opened = store.warm_start(study_id, &from, ranks, audit).await;
+        assert_eq!(opened.unwrap(), Ok(2));
+        let state = store.study_state(study_id).await.unwrap();
+        assert_eq!(state.inherited, [point(5), point(0)]);
+        assert_eq!(
+            (state.opened.takes.as_str(), state.history.tally.total),
+            ("ranks", 0)
+        );
+        assert!(state.is_warm_started());
+        assert_eq!(
+            state.opened.why,
+            "warm start with what study 12 (application ocean) ranked best: the same library"
+        );
+        let run = Start::of(4).search(&store, point(5)).await;
+        let inputs = store.epoch_inputs(run.run_id).await.unwrap().unwrap();
+        assert!(inputs.is_warm_started);
+        assert_eq!(inputs.inherited, state.inherited);
+
+        let line = store.audit(&of_study(study_id)).await.unwrap().remove(0);
+        assert_eq!(line.action, "warm-start");
+        assert_eq!(line.detail["from_study"], 12);
+        assert_eq!(
+            store.undo(line.audit_id, audit).await.unwrap(),
+            Undone::Done
+        );
+        let state = store.study_state(study_id).await.unwrap();
+        assert_eq!(
+            (state.epoch, state.opened.why.as_str()),
+            (3, "a warm start was undone")
+        );
+        assert_eq!(
+            (state.history.tally.total, state.is_warm_started()),
+            (3, false)
+        );
+        assert_eq!(store.check_caches().await.unwrap(), []);
     })
     .await;
 }

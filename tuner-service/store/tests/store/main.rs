@@ -26,6 +26,7 @@ mod outcomes;
 mod release;
 mod replicas;
 mod report;
+mod retention;
 mod roles;
 mod schema;
 mod start;

@@ -9,7 +9,7 @@ use crate::support::{CLUSTER, Database, in_database, in_empty_database, launch, 
 /// PostgreSQL's `insufficient_privilege`.
 pub(crate) const REFUSED: &str = "42501";
 
-const SERVICE: &str = "io-autotune";
+pub(crate) const SERVICE: &str = "io-autotune";
 
 const ROLES: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -34,6 +34,14 @@ pub(crate) async fn make(connection: &mut PgConnection, script: &'static str) {
 async fn made(database: &Database) {
     let mut connection = database.connect().await;
     make(&mut connection, ROLES).await;
+    connection.close().await.unwrap();
+}
+
+/// The service's role and the report's.
+pub(crate) async fn make_all(database: &Database) {
+    made(database).await;
+    let mut connection = database.connect().await;
+    make(&mut connection, REPORT_ROLE).await;
     connection.close().await.unwrap();
 }
 

@@ -25,7 +25,7 @@ fn counted(index: u32) -> Verdict {
     }
 }
 
-async fn exported(store: &Store, studies: &[i64]) -> String {
+pub(crate) async fn exported(store: &Store, studies: &[i64]) -> String {
     let mut lines = vec![
         json!({ "header": { "format": "io-autotune-export", "version": EXPORT_VERSION } })
             .to_string(),
@@ -51,7 +51,7 @@ async fn all(store: &Store) -> Vec<i64> {
 }
 
 /// Imports a text in pieces of a few bytes less than a line has, and more.
-async fn imported(
+pub(crate) async fn imported(
     store: &Store,
     text: &str,
     change: impl FnOnce(Import<'static>) -> Import<'static>,

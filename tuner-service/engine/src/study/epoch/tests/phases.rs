@@ -194,6 +194,7 @@ fn at_most_so_many_explore_at_once() {
                 mean: Some(100.0),
                 n: 40,
                 inherited: false,
+                another_study: false,
             }
         );
         pending.push(started(&suggestion));

@@ -272,6 +272,7 @@ fn the_best_known_is_the_default_before_there_is_one() {
             mean: Some(92.0),
             n: 2,
             inherited: false,
+            another_study: false,
         }
     );
     history.tally.settled = 1;

@@ -1,0 +1,124 @@
+//! `io-autotune retention`: old runs that no study needs are removed.
+
+use io_autotune_protocol::{RetentionAnswer, RetentionRequest};
+
+use crate::question::ask;
+use crate::screen::Screen;
+use crate::service::{CliError, Service};
+use crate::steering::Asked;
+use crate::{Answer, output_of};
+
+pub(crate) async fn remove(
+    service: &Service,
+    older_than_days: Option<u32>,
+    asked: Asked<'_>,
+) -> Result<Answer, CliError> {
+    let request = RetentionRequest {
+        older_than_days,
+        dry_run: true,
+        why: asked.why.to_owned(),
+    };
+    let would = if asked.sure.yes && !asked.sure.dry_run {
+        None
+    } else {
+        Some(service.retention(&request).await?)
+    };
+    if let Some(would) = &would {
+        if asked.sure.dry_run {
+            return output_of(asked.output.json, would, |would| {
+                format!("dry run: {}", told(would, "would be removed", asked.screen))
+            });
+        }
+        let what = format!(
+            "removal of what is older than {} days",
+            would.older_than_days
+        );
+        let list = told(would, "would be removed", asked.screen);
+        ask(&what, "; there is no undo", &list)?;
+    }
+    let request = RetentionRequest {
+        dry_run: false,
+        ..request
+    };
+    let mut removed = service.retention(&request).await?;
+    while removed.more {
+        removed = sum(removed, service.retention(&request).await?);
+    }
+    output_of(asked.output.json, &removed, |removed| {
+        format!("done: {}", told(removed, "were removed", asked.screen))
+    })
+}
+
+fn sum(before: RetentionAnswer, after: RetentionAnswer) -> RetentionAnswer {
+    RetentionAnswer {
+        runs: before.runs + after.runs,
+        judgements: before.judgements + after.judgements,
+        reports: before.reports + after.reports,
+        outcomes: before.outcomes + after.outcomes,
+        trimmed: before.trimmed + after.trimmed,
+        from: [before.from, after.from].into_iter().flatten().min(),
+        to: before.to.max(after.to),
+        ..after
+    }
+}
+
+fn told(answer: &RetentionAnswer, done: &str, screen: &Screen) -> String {
+    let days = answer.older_than_days;
+    let (Some(from), Some(to)) = (answer.from, answer.to) else {
+        return format!("no run is old and not needed: older than {days} days\n");
+    };
+    format!(
+        "{} runs of epochs that are over {done}, and of {} other runs the reports and what they were decided from\n\n\
+         older than    {days} days\n\
+         started       {} to {}\n\
+         reports       {}\n\
+         records       {} of Slurm's outcomes\n\
+         judgements    {}\n",
+        answer.runs,
+        answer.trimmed,
+        screen.exact(from),
+        screen.exact(to),
+        answer.reports,
+        answer.outcomes,
+        answer.judgements,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn removed(runs: u64, at: Option<i64>) -> RetentionAnswer {
+        let at = at.map(|second| jiff::Timestamp::from_second(second).unwrap());
+        RetentionAnswer {
+            older_than_days: 400,
+            runs,
+            judgements: runs,
+            reports: 2 * runs,
+            outcomes: runs,
+            trimmed: 1,
+            from: at,
+            to: at,
+            more: at.is_some(),
+        }
+    }
+
+    #[test]
+    fn batches_add_up_and_the_last_one_says_whether_there_are_more() {
+        let both = sum(
+            removed(3, Some(7)),
+            sum(removed(2, Some(5)), removed(0, None)),
+        );
+        let second = |at: Option<jiff::Timestamp>| at.unwrap().as_second();
+        assert_eq!((both.runs, both.reports, both.trimmed), (5, 10, 3));
+        assert_eq!((second(both.from), second(both.to)), (5, 7));
+        assert!(!both.more);
+        let text = told(&both, "were removed", &Screen::plain());
+        assert!(
+            text.starts_with("5 runs of epochs that are over were removed, and of 3 other"),
+            "{text}"
+        );
+        let nothing = told(&removed(0, None), "were removed", &Screen::plain());
+        assert!(nothing.contains("no run is old"), "{nothing}");
+    }
+}

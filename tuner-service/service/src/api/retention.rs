@@ -1,0 +1,85 @@
+//! Removes runs that are older than a number of days.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::{Extension, Json};
+use io_autotune_protocol::{ErrorBody, RetentionAnswer, RetentionRequest};
+use io_autotune_store::{Audit, LEAST_DAYS, Removed};
+use tokio::time::Instant;
+
+use super::studies::reason;
+use super::{ApiError, Service};
+use crate::access::Caller;
+use crate::retention::MOST_DAYS;
+
+/// How long one request removes. The rest is for the next one: whoever asks waits for each.
+const FOR: Duration = Duration::from_secs(5);
+
+/// Removes runs that no study needs and that are older than so many days, a bounded share of them; a
+/// dry run says how many there are.
+#[utoipa::path(post, path = "/v1/retention", request_body = RetentionRequest, responses(
+    (status = 200, body = RetentionAnswer), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody)))]
+pub(super) async fn remove(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    body: Result<Json<RetentionRequest>, JsonRejection>,
+) -> Result<Json<RetentionAnswer>, ApiError> {
+    let Json(body) = body?;
+    let days = match body.older_than_days.or(service.retention.days) {
+        Some(days) if (LEAST_DAYS..=MOST_DAYS).contains(&days) => days,
+        Some(days) => {
+            return Err(ApiError::bad_request(format!(
+                "{days} days: {LEAST_DAYS} to {MOST_DAYS} are expected; what is younger than {LEAST_DAYS} days is kept"
+            )));
+        }
+        None => {
+            return Err(ApiError::bad_request(
+                "service.toml has no [retention] days, so all runs are kept: say --older-than DAYS"
+                    .into(),
+            ));
+        }
+    };
+    if body.dry_run {
+        let would = service.store.would_remove(days).await?;
+        return Ok(Json(answer(days, &would, false)));
+    }
+    let audit = Audit {
+        uid: caller.uid,
+        why: reason(&body.why)?,
+    };
+    let begun = Instant::now();
+    let mut sum = Removed::default();
+    let more = loop {
+        let (removed, more) = service.store.remove_history(days, audit).await?;
+        sum += removed;
+        if !more || begun.elapsed() >= FOR {
+            break more;
+        }
+    };
+    tracing::info!(
+        days,
+        uid = caller.uid,
+        runs = sum.runs,
+        trimmed = sum.trimmed,
+        reports = sum.reports,
+        "old runs removed"
+    );
+    Ok(Json(answer(days, &sum, more)))
+}
+
+fn answer(older_than_days: u32, removed: &Removed, more: bool) -> RetentionAnswer {
+    RetentionAnswer {
+        older_than_days,
+        runs: removed.runs,
+        judgements: removed.judgements,
+        reports: removed.reports,
+        outcomes: removed.outcomes,
+        trimmed: removed.trimmed,
+        from: removed.from,
+        to: removed.to,
+        more,
+    }
+}

@@ -1,0 +1,212 @@
+//! Retention: runs that are old and that no study needs are removed in batches, by functions of the
+//! schema's owner (`migrations/0024_retention.sql`). `docs/store.md` says what goes and what stays.
+
+use std::ops::AddAssign;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::PgConnection;
+
+use crate::audit::Audit;
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+use crate::records::{number, timestamp};
+
+/// The least age in days of what may be removed. The schema's function has the same.
+pub const LEAST_DAYS: u32 = 30;
+
+/// Runs of a batch.
+const BATCH: i32 = 500;
+
+/// What was removed, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Runs of epochs that are over.
+    pub runs: u64,
+    /// Their judgements.
+    pub judgements: u64,
+    /// Reports of these and of the trimmed runs.
+    pub reports: u64,
+    /// Outcome records of the removed runs.
+    pub outcomes: u64,
+    /// Runs that stay without their reports and without what they were decided from.
+    pub trimmed: u64,
+    /// The earliest start of all these runs.
+    pub from: Option<Timestamp>,
+    /// The latest.
+    pub to: Option<Timestamp>,
+}
+
+impl AddAssign for Removed {
+    fn add_assign(&mut self, more: Self) {
+        self.runs += more.runs;
+        self.judgements += more.judgements;
+        self.reports += more.reports;
+        self.outcomes += more.outcomes;
+        self.trimmed += more.trimmed;
+        self.from = [self.from, more.from].into_iter().flatten().min();
+        self.to = self.to.max(more.to);
+    }
+}
+
+impl Removed {
+    /// Whether it is nothing.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.runs == 0 && self.trimmed == 0
+    }
+}
+
+impl Store {
+    /// What would be removed of what is older than so many days. It reads all of it, and takes up to
+    /// 20 s.
+    pub async fn would_remove(&self, days: u32) -> Result<Removed, StoreError> {
+        const NAME: &str = "would_remove";
+        let mut snapshot = self.snapshot(NAME).await?;
+        sqlx::query!("set local statement_timeout = '20s'")
+            .execute(&mut *snapshot)
+            .await
+            .named(NAME)?;
+        let row = sqlx::query!(
+            r#"with cut as (
+                   select now() - make_interval(days => $1) as cutoff
+               ), going as (
+                   select r.id, r.started_at, true as whole
+                   from cut, epochs_to_remove(cutoff) over_epoch join runs r on r.epoch_id = over_epoch.epoch_id
+                   union all
+                   select r.id, r.started_at, true
+                   from cut, epochs e join runs r on r.epoch_id = e.id
+                   where e.removed_at is not null and run_is_old(r.id, cutoff)
+               ), trimming as (
+                   select r.id, r.started_at, false as whole
+                   from cut, runs r
+                   where r.trimmed_at is null and r.judged_at < cutoff and r.changes = r.judged_changes and not r.dirty
+                     and run_is_old(r.id, cutoff) and r.id not in (select id from going)
+               ), every as (select * from going union all select * from trimming)
+               select count(*) filter (where whole) as "runs!", count(*) filter (where not whole) as "trimmed!",
+                      (select count(*) from judgements j join going g on g.id = j.run_id) as "judgements!",
+                      (select count(*) from reports p join every g on g.id = p.run_id) as "reports!",
+                      (select count(*) from outcomes o join going g on g.id = o.run_id) as "outcomes!",
+                      (extract(epoch from min(started_at)) * 1000000)::bigint as first_start,
+                      (extract(epoch from max(started_at)) * 1000000)::bigint as last_start
+               from every"#,
+            days_of(NAME, days)?
+        )
+        .fetch_one(&mut *snapshot)
+        .await
+        .named(NAME)?;
+        Ok(Removed {
+            runs: number(NAME, row.runs)?,
+            judgements: number(NAME, row.judgements)?,
+            reports: number(NAME, row.reports)?,
+            outcomes: number(NAME, row.outcomes)?,
+            trimmed: number(NAME, row.trimmed)?,
+            from: row.first_start.map(|at| timestamp(NAME, at)).transpose()?,
+            to: row.last_start.map(|at| timestamp(NAME, at)).transpose()?,
+        })
+    }
+
+    /// Removes one batch of what is older than so many days, with its line of the audit. Holds no
+    /// study's lock while it removes. The second is whether there may be more.
+    pub async fn remove_history(
+        &self,
+        days: u32,
+        audit: Audit<'_>,
+    ) -> Result<(Removed, bool), StoreError> {
+        const NAME: &str = "remove_history";
+        let mut transaction = self.begin(NAME, Duration::from_secs(1)).await?;
+        sqlx::query!("set local statement_timeout = '20s'")
+            .execute(&mut *transaction)
+            .await
+            .named(NAME)?;
+        let row = sqlx::query!(
+            r#"select runs as "runs!", judgements as "judgements!", reports as "reports!", outcomes as "outcomes!",
+                      trimmed as "trimmed!", more as "more!",
+                      (extract(epoch from first_start) * 1000000)::bigint as first_start,
+                      (extract(epoch from last_start) * 1000000)::bigint as last_start
+               from remove_history(make_interval(days => $1), $2, $3, $4)"#,
+            days_of(NAME, days)?,
+            BATCH,
+            i64::from(audit.uid),
+            audit.why
+        )
+        .fetch_one(&mut *transaction)
+        .await
+        .named(NAME)?;
+        transaction.commit().await.named(NAME)?;
+        let removed = Removed {
+            runs: number(NAME, row.runs)?,
+            judgements: number(NAME, row.judgements)?,
+            reports: number(NAME, row.reports)?,
+            outcomes: number(NAME, row.outcomes)?,
+            trimmed: number(NAME, row.trimmed)?,
+            from: row.first_start.map(|at| timestamp(NAME, at)).transpose()?,
+            to: row.last_start.map(|at| timestamp(NAME, at)).transpose()?,
+        };
+        Ok((removed, row.more))
+    }
+
+    /// The latest start of a run that was removed, if any was.
+    pub async fn removed_through(&self) -> Result<Option<Timestamp>, StoreError> {
+        const NAME: &str = "removed_through";
+        let at = sqlx::query_scalar!(
+            "select (extract(epoch from max(removed_start)) * 1000000)::bigint from epochs"
+        )
+        .fetch_one(&self.pool)
+        .await
+        .named(NAME)?;
+        at.map(|at| timestamp(NAME, at)).transpose()
+    }
+}
+
+fn days_of(name: &'static str, days: u32) -> Result<i32, StoreError> {
+    number(name, days.max(LEAST_DAYS))
+}
+
+/// Errs with [`StoreError::Removed`] if the runs of this epoch are being removed, or are gone.
+pub(crate) async fn refuse_removed(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+) -> Result<(), StoreError> {
+    let through = sqlx::query_scalar!(
+        "select (extract(epoch from removed_start) * 1000000)::bigint from epochs where id = $1",
+        epoch_id
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)?;
+    refusal(name, through)
+}
+
+/// Errs with [`StoreError::Removed`] if a report may be of a run that was removed: it names a run that
+/// is not there and was not the last one, or its launch began before one that was removed. What was
+/// counted once is not counted again.
+pub(crate) async fn refuse_report_of_removed(
+    connection: &mut PgConnection,
+    name: &'static str,
+    run_id: Option<i64>,
+    prolog_at: Option<Timestamp>,
+) -> Result<(), StoreError> {
+    let through = sqlx::query_scalar!(
+        "select (extract(epoch from max(removed_start)) * 1000000)::bigint from epochs
+         where removed_run >= $1 and not exists (select from runs where id = $1)
+            or removed_start >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'",
+        run_id,
+        prolog_at.map(Timestamp::as_microsecond)
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)?;
+    refusal(name, through)
+}
+
+fn refusal(transaction: &'static str, through: Option<i64>) -> Result<(), StoreError> {
+    match through {
+        None => Ok(()),
+        Some(through) => Err(StoreError::Removed {
+            transaction,
+            through: timestamp(transaction, through)?,
+        }),
+    }
+}
