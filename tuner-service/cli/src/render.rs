@@ -45,6 +45,17 @@ fn opened(at: impl Display, why: &str) -> String {
     format!("{at}: {why}")
 }
 
+/// The line that says why a study's epoch was opened; nothing of the first one.
+fn opening(study: &StudySummary, screen: &Screen) -> String {
+    match study.epoch {
+        1 => String::new(),
+        _ => format!(
+            "opened       {}\n",
+            opened(screen.short(study.opened.at), &study.opened.why)
+        ),
+    }
+}
+
 /// Every launch of a job in full.
 pub(crate) fn explain(details: &[RunDetail], screen: &Screen) -> String {
     let launches = details.iter().map(|detail| explain_one(detail, screen));

@@ -6,7 +6,7 @@ use io_autotune_protocol::{
 
 use super::columns::{Cell, Column, Columns, Tone};
 use super::status::{interval, mean};
-use super::{context, differing, gain, phase, units, user};
+use super::{context, differing, gain, opening, phase, units, user};
 use crate::screen::Screen;
 
 /// Lines of the plot.
@@ -19,7 +19,7 @@ const LISTED: usize = 20;
 pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -> String {
     let study = &detail.study;
     let mut text = shown_lines(&format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\ngain         {}\nbest         {}\n\nspace, {} parametrizations\n",
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}gain         {}\nbest         {}\n\nspace, {} parametrizations\n",
         study.application,
         user(study),
         study.accelerator,
@@ -28,6 +28,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
         study.epoch,
         phase(study),
         study.progress(),
+        opening(study, screen),
         study
             .assessment
             .as_ref()

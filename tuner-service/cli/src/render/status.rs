@@ -4,7 +4,7 @@ use io_autotune_model::{FindingKind, GainVerdict, Phase};
 use io_autotune_protocol::{Elapsed, RegretSummary, StudySummary, shown_lines};
 
 use super::columns::{Cell, Column, Columns, Tone};
-use super::{context, differing, gain, opened, phase, units, user};
+use super::{context, differing, gain, opening, phase, units, user};
 use crate::screen::Screen;
 
 /// One study in full, several as a list.
@@ -234,13 +234,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
         context(study),
         study.study_id,
         study.epoch,
-        match study.epoch {
-            1 => String::new(),
-            _ => format!(
-                "opened       {}\n",
-                opened(screen.short(study.opened.at), &study.opened.why)
-            ),
-        },
+        opening(study, screen),
         phase(study),
         study.progress(),
         study.counted,
