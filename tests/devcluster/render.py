@@ -350,7 +350,7 @@ default = "romio"
 [slurm]
 cluster = {quote(record.name)}
 conf = {quote(str(paths.slurm_conf))}
-{_programs()}{_sources(record.variant)}
+{_programs()}{_sources(record.variant)}{_associations(record.variant)}
 [reconcile]
 # Runs here take seconds, and the next start wants to know how the last one ended.
 poll_seconds = 0.25
@@ -364,7 +364,7 @@ def _programs() -> str:
     """Return where the service finds Slurm's programs, if that is not where it looks by itself."""
     if command.SLURM is None:
         return ""
-    names = ("squeue", "sacct", "scontrol")
+    names = ("squeue", "sacct", "scontrol", "sacctmgr")
     return "".join(f"{name} = {quote(f'{command.SLURM}/bin/{name}')}\n" for name in names)
 
 
@@ -372,7 +372,13 @@ def _accounts(variant: Variant) -> str:
     """Return the roles of accounts that are not root's."""
     collectors = f"collectors = {to_toml([COLLECTOR_USER])}\n" if variant.jobcomp else ""
     buffers = f"burst_buffers = {to_toml([SLURM_USER])}\n" if variant.burst_buffer else ""
-    return collectors + buffers
+    coordinators = "coordinators = true\n" if variant.accounting else ""
+    return collectors + buffers + coordinators
+
+
+def _associations(variant: Variant) -> str:
+    """Return whether the service asks who is in which account: where slurmdbd can tell."""
+    return "associations = true\n" if variant.accounting else ""
 
 
 def _sources(variant: Variant) -> str:

@@ -158,6 +158,7 @@ def test_the_service_learns_its_sources_where_they_are_not_its_own_choice() -> N
     assert "sources" not in slurm(Variant())
     assert slurm(Variant(sources=()))["sources"] == []
     assert slurm(Variant(accounting=True))["sources"] == ["sacct"]
+    assert slurm(Variant(accounting=True))["associations"] is True
     assert slurm(Variant(jobcomp=True, sources=("jobcomp", "squeue")))["sources"] == [
         "jobcomp",
         "squeue",

@@ -179,6 +179,9 @@ pub(crate) enum Command {
         /// Only this user's, by name or uid.
         #[arg(long, value_parser = uid_of)]
         user: Option<u32>,
+        /// Only those whose latest run was charged to this account.
+        #[arg(long)]
+        account: Option<String>,
         #[command(flatten)]
         output: ListOutput,
     },
@@ -536,6 +539,9 @@ pub(crate) struct History {
     /// Only this user's, by name or uid.
     #[arg(short, long, value_parser = uid_of)]
     pub(crate) user: Option<u32>,
+    /// Only those of studies whose latest run was charged to this account.
+    #[arg(short = 'A', long)]
+    pub(crate) account: Option<String>,
     /// Only runs in this state.
     #[arg(short, long, value_enum)]
     pub(crate) state: Option<State>,

@@ -105,10 +105,10 @@ pub(crate) fn all_fields() -> Vec<Wanted> {
 }
 
 /// The columns where none are named.
-pub(crate) fn usual() -> Vec<Wanted> {
+pub(crate) fn usual(of_several_users: bool) -> Vec<Wanted> {
     let all = all_fields().into_iter();
-    all.filter(|wanted| USUAL.contains(&wanted.field.name))
-        .collect()
+    let is_usual = |name| USUAL.contains(&name) || (of_several_users && name == "User");
+    all.filter(|wanted| is_usual(wanted.field.name)).collect()
 }
 
 #[cfg(test)]
@@ -135,6 +135,7 @@ mod tests {
                 "{wrong}"
             );
         }
-        assert_eq!(usual().len(), USUAL.len());
+        assert_eq!(usual(false).len(), USUAL.len());
+        assert_eq!(usual(true)[2].field.name, "User");
     }
 }

@@ -83,6 +83,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             study,
             accelerator,
             user,
+            account,
             output,
         } => {
             let wanted = StudiesOf {
@@ -90,6 +91,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                 study: *study,
                 accelerator: accelerator.as_deref(),
                 uid: *user,
+                account: account.as_deref(),
             };
             let studies = service()?.studies(&wanted).await?;
             listed(output, &studies, render::status::table(&studies), || {
@@ -437,6 +439,7 @@ async fn history(
         study: asked.study,
         accelerator: asked.accelerator.as_deref(),
         uid: asked.user,
+        account: asked.account.as_deref(),
         state: asked.state.map(Into::into),
         since: asked.starttime,
         until: asked.endtime,

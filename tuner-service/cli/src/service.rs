@@ -82,6 +82,7 @@ pub(crate) struct StudiesOf<'a> {
     pub(crate) study: Option<i64>,
     pub(crate) accelerator: Option<&'a str>,
     pub(crate) uid: Option<u32>,
+    pub(crate) account: Option<&'a str>,
 }
 
 /// Which runs are wanted. `None`: any.
@@ -91,6 +92,7 @@ pub(crate) struct RunsOf<'a> {
     pub(crate) study: Option<i64>,
     pub(crate) accelerator: Option<&'a str>,
     pub(crate) uid: Option<u32>,
+    pub(crate) account: Option<&'a str>,
     pub(crate) state: Option<RunState>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
@@ -144,6 +146,7 @@ impl Service {
                 ("study", study.as_deref()),
                 ("accelerator", wanted.accelerator),
                 ("uid", uid.as_deref()),
+                ("account", wanted.account),
                 ("after", after.as_deref()),
                 ("limit", Some(&STUDIES_PAGE.to_string())),
             ]);
@@ -175,6 +178,7 @@ impl Service {
                 ("study", study.as_deref()),
                 ("accelerator", wanted.accelerator),
                 ("uid", uid.as_deref()),
+                ("account", wanted.account),
                 ("state", wanted.state.map(RunState::word)),
                 ("since", since.as_deref()),
                 ("until", until.as_deref()),

@@ -817,6 +817,9 @@ pub struct StudySummary {
     pub user: Option<String>,
     /// The accelerator.
     pub accelerator: String,
+    /// The account that the latest run was charged to of which it is known.
+    #[serde(default)]
+    pub account: Option<String>,
     /// The study's context: the facets that make runs incomparable, by name.
     pub context: BTreeMap<String, String>,
     /// The epoch, from 1.

@@ -3,13 +3,16 @@
 pub(crate) mod table;
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use io_autotune_protocol::ServiceAccount;
+use io_autotune_store::Coordinated;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use serde::Deserialize;
 
 use self::table::{Endpoint, Grant, Role};
-use crate::reader::Reader;
+use crate::reader::{Reader, Seen};
+use crate::slurm::associations::LiveAssociations;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -22,6 +25,8 @@ pub(crate) struct AccessConfig {
     /// Readers of the nightly report besides admins and operators.
     report_uids: Vec<u32>,
     report_groups: Vec<String>,
+    /// An account's coordinators, as slurmdbd has them, see and steer what its members charge to it.
+    pub(crate) coordinators: bool,
     /// Root of a host starts and finishes runs only on the node that Slurm has at its address.
     pub(crate) check_origins: bool,
     /// Login names or uids of those who deliver the job-completion script's output.
@@ -48,11 +53,32 @@ impl Caller {
 #[derive(Debug)]
 pub(crate) struct Access {
     config: AccessConfig,
+    /// Who is in which account; `None`: nobody coordinates.
+    associations: Option<Arc<LiveAssociations>>,
 }
 
 impl Access {
-    pub(crate) fn new(config: AccessConfig) -> Self {
-        Self { config }
+    /// Of the associations nothing is used unless coordinators are to have a role.
+    pub(crate) fn new(config: AccessConfig, associations: Option<Arc<LiveAssociations>>) -> Self {
+        Self {
+            associations: associations.filter(|_| config.coordinators),
+            config,
+        }
+    }
+
+    /// Whose studies and runs a reader sees now.
+    pub(crate) fn seen(&self, reader: Reader) -> Seen {
+        let coordinated = match (reader, &self.associations) {
+            (Reader::Coordinator(uid), Some(live)) => Some(Coordinated {
+                cluster: live.cluster.clone(),
+                members: live.current().members_coordinated_by(uid),
+            }),
+            _ => None,
+        };
+        Seen {
+            owner_uid: reader.owner(),
+            coordinated,
+        }
     }
 
     /// What a caller may do at an endpoint: whose things they see and change there. `None`: nothing.
@@ -66,6 +92,7 @@ impl Access {
         }
         Some(match endpoint.grant(|role| held.contains(&role))? {
             Grant::Own => Reader::User(caller.uid),
+            Grant::Account => Reader::Coordinator(caller.uid),
             Grant::All if held.contains(&Role::Admin) => Reader::Admin,
             Grant::All => Reader::Operator,
         })
@@ -97,6 +124,7 @@ impl Access {
             operator_groups,
             report_uids,
             report_groups,
+            coordinators: _,
             check_origins: _,
             collectors,
             burst_buffers,
@@ -104,6 +132,10 @@ impl Access {
         match role {
             Role::User => true,
             Role::ReportReader => is_one_of(caller, report_uids, report_groups).await,
+            Role::Coordinator => self
+                .associations
+                .as_ref()
+                .is_some_and(|live| live.current().coordinated_by(caller.uid).next().is_some()),
             Role::Operator => is_one_of(caller, operator_uids, operator_groups).await,
             Role::Admin => is_one_of(caller, admin_uids, admin_groups).await,
             Role::Node => caller.is_root(),
@@ -177,7 +209,20 @@ mod tests {
     }
 
     fn nobody() -> Access {
-        Access::new(AccessConfig::default())
+        Access::new(AccessConfig::default(), None)
+    }
+
+    fn by(config: AccessConfig) -> Access {
+        Access::new(config, None)
+    }
+
+    /// Where bob, uid 1002, coordinates alice's accounts, if that is to be a role.
+    fn with_coordinators(is_role: bool) -> Access {
+        let config = AccessConfig {
+            coordinators: is_role,
+            ..AccessConfig::default()
+        };
+        Access::new(config, Some(Arc::new(LiveAssociations::sample())))
     }
 
     /// Uid 42, which has this role and no other but that of a user.
@@ -186,18 +231,19 @@ mod tests {
         match role {
             Role::User => {}
             Role::ReportReader => config.report_uids = vec![42],
+            Role::Coordinator => return (with_coordinators(true), caller(1002)),
             Role::Operator => config.operator_uids = vec![42],
             Role::Admin => config.admin_uids = vec![42],
             Role::Node => return (nobody(), caller(0)),
             Role::Collector => config.collectors = vec![ServiceAccount::Uid(42)],
             Role::BurstBuffer => config.burst_buffers = vec![ServiceAccount::Uid(42)],
         }
-        (Access::new(config), caller(42))
+        (by(config), caller(42))
     }
 
     #[tokio::test]
     async fn admins_are_those_configured_by_uid_or_group() {
-        let by_uid = Access::new(AccessConfig {
+        let by_uid = by(AccessConfig {
             admin_uids: vec![42],
             ..AccessConfig::default()
         });
@@ -230,7 +276,7 @@ mod tests {
                 },
             ),
         ] {
-            let by_group = Access::new(config);
+            let by_group = by(config);
             assert!(by_group.has(caller(0), role).await, "{role:?}");
             assert!(!by_group.has(caller(65534), role).await, "{role:?}");
         }
@@ -238,7 +284,7 @@ mod tests {
 
     #[tokio::test]
     async fn collectors_are_root_and_whoever_is_named_by_name_or_uid() {
-        let access = Access::new(AccessConfig {
+        let access = by(AccessConfig {
             collectors: vec![
                 ServiceAccount::Uid(42),
                 ServiceAccount::Name("nobody".into()),
@@ -262,7 +308,7 @@ mod tests {
 
     #[tokio::test]
     async fn directives_are_completed_by_root_and_the_accounts_named_for_it() {
-        let access = Access::new(AccessConfig {
+        let access = by(AccessConfig {
             burst_buffers: vec![ServiceAccount::Name("nobody".into())],
             ..AccessConfig::default()
         });
@@ -294,6 +340,7 @@ mod tests {
                 let expected = match of(role).max(of(Role::User)) {
                     None => None,
                     Some(Grant::Own) => Some(Reader::User(caller.uid)),
+                    Some(Grant::Account) => Some(Reader::Coordinator(caller.uid)),
                     Some(Grant::All) if role == Role::Admin && of(role).is_some() => {
                         Some(Reader::Admin)
                     }
@@ -304,6 +351,43 @@ mod tests {
                 assert_eq!(found, expected, "{what}");
                 assert!(found.is_some() || !endpoint.refusal.is_empty(), "{what}");
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_coordinator_sees_what_members_charge_to_the_account_and_only_if_that_is_a_role() {
+        let access = with_coordinators(true);
+        let members = |uid| {
+            access
+                .seen(Reader::Coordinator(uid))
+                .coordinated
+                .unwrap()
+                .members
+        };
+        let pair = |uid, account: &str| (uid, account.to_owned());
+        assert_eq!(
+            members(1002),
+            [
+                pair(1002, "chemistry"),
+                pair(1001, "optics"),
+                pair(1001, "physics")
+            ]
+        );
+        assert_eq!(members(7), []);
+        assert_eq!(access.seen(Reader::Coordinator(7)).owner_uid, Some(7));
+        for reader in [Reader::User(1002), Reader::Operator, Reader::Admin] {
+            assert_eq!(access.seen(reader).coordinated, None, "{reader:?}");
+        }
+        for (is_role, uid, expected) in [
+            (true, 1002, true),
+            (true, 1001, true),
+            (true, 0, false),
+            (true, 7, false),
+            (false, 1002, false),
+        ] {
+            let access = with_coordinators(is_role);
+            let has = access.has(caller(uid), Role::Coordinator).await;
+            assert_eq!(has, expected, "{uid}, {is_role}");
         }
     }
 
@@ -367,6 +451,7 @@ mod tests {
             for (role, grant) in endpoint.grants {
                 let may = match role {
                     Role::User => *grant == Grant::Own,
+                    Role::Coordinator => *grant == Grant::Account,
                     Role::Admin | Role::Node => *grant == Grant::All,
                     Role::Collector => endpoint.path == "/v1/outcomes",
                     Role::BurstBuffer => {
@@ -410,6 +495,7 @@ mod tests {
                 text.push_str(match grant {
                     None => " |",
                     Some((_, Grant::Own)) => " own |",
+                    Some((_, Grant::Account)) => " account |",
                     Some((_, Grant::All)) => " all |",
                 });
             }

@@ -145,6 +145,10 @@ pub(crate) enum StartupError {
     },
     #[error("{path}: [retention] {problem}")]
     Retention { path: PathBuf, problem: String },
+    #[error(
+        "{path}: [access] coordinators = true needs [slurm] associations = true, by which Slurm is asked who coordinates"
+    )]
+    Coordinators { path: PathBuf },
     #[error("{path}: [users] {problem}")]
     Quota { path: PathBuf, problem: String },
     #[error("a socket that systemd passes cannot be used: {0}")]
@@ -183,6 +187,11 @@ impl Config {
                 path: path.to_owned(),
                 problem,
             })?;
+        if config.access.coordinators && !config.slurm.associations {
+            return Err(StartupError::Coordinators {
+                path: path.to_owned(),
+            });
+        }
         config
             .retention
             .validate()
@@ -219,6 +228,30 @@ mod tests {
     fn the_shipped_sample_is_read() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/etc/service.toml");
         Config::load(&path).unwrap();
+    }
+
+    #[test]
+    fn coordinators_need_associations() {
+        let sample = include_str!("../../../deploy/etc/service.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("service.toml");
+        for (associations, is_taken) in [("true", true), ("false", false)] {
+            let text = sample
+                .replace("coordinators = false", "coordinators = true")
+                .replace(
+                    "associations = false",
+                    &format!("associations = {associations}"),
+                );
+            assert_ne!(text, sample);
+            std::fs::write(&path, text).unwrap();
+            match Config::load(&path) {
+                Ok(_) => assert!(is_taken),
+                Err(error) => {
+                    assert!(!is_taken, "{error}");
+                    assert!(error.to_string().contains("[slurm] associations = true"));
+                }
+            }
+        }
     }
 
     #[test]

@@ -176,6 +176,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     let metrics = Arc::new(Metrics::default());
     let credentials = Arc::new(config.signer());
     let hooks = Arc::new(config.slurm.hooks());
+    let associations = config.slurm.associations().map(Arc::new);
     let nodes = (config.access.check_origins).then(|| Arc::new(config.slurm.nodes()));
     let sources = Arc::new(config.slurm.into_sources());
     let limits = Arc::new(Limits::default());
@@ -194,11 +195,12 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         report: config.report,
         default_accelerator: canonical_name(&config.accelerators.default),
         settings: config.study,
-        access: Arc::new(Access::new(config.access)),
+        access: Arc::new(Access::new(config.access, associations.clone())),
         credentials,
         sources: Arc::clone(&sources),
         hooks: Arc::clone(&hooks),
         nodes: nodes.clone(),
+        associations: associations.clone(),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
         retention: config.retention,
@@ -233,6 +235,14 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         tokio::spawn(async move {
             if let Some(nodes) = nodes {
                 nodes.watch(stopping).await;
+            }
+        })
+    };
+    let associator = {
+        let stopping = stopping.clone();
+        tokio::spawn(async move {
+            if let Some(associations) = associations {
+                associations.watch(stopping).await;
             }
         })
     };
@@ -279,6 +289,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         (follower, "the follower of catalogue and rules"),
         (watcher, "the watcher of Slurm's configuration"),
         (finder, "the watcher of the nodes' addresses"),
+        (associator, "the watcher of Slurm's associations"),
     ] {
         if let Err(error) = task.await {
             tracing::error!(%error, "{name} ended badly");

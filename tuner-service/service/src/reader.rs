@@ -4,7 +4,37 @@
 //! could tell while a run goes on could cancel the control runs, or those that go slowly, and what
 //! is left would prove what is not so.
 
-use io_autotune_store::RunRow;
+use io_autotune_store::{Coordinated, RunRow};
+
+/// Whose studies and runs are visible, or meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// This owner's; without `coordinated`, `None` is everyone's.
+    pub(crate) owner_uid: Option<u32>,
+    /// And these.
+    pub(crate) coordinated: Option<Coordinated>,
+}
+
+impl Seen {
+    /// What of it is this user's. `None`: nothing.
+    pub(crate) fn of(self, uid: Option<u32>) -> Option<Self> {
+        let Some(uid) = uid else {
+            return Some(self);
+        };
+        if self.owner_uid == Some(uid) || self == Self::default() {
+            return Some(Self {
+                owner_uid: Some(uid),
+                coordinated: None,
+            });
+        }
+        let mut coordinated = self.coordinated?;
+        coordinated.members.retain(|(member, _)| *member == uid);
+        (!coordinated.members.is_empty()).then_some(Self {
+            owner_uid: None,
+            coordinated: Some(coordinated),
+        })
+    }
+}
 
 /// Who asks about runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,25 +43,20 @@ pub(crate) enum Reader {
     Admin,
     /// Of everyone's runs, what their users are told.
     Operator,
+    /// Of the user's own runs, and of those of the members of accounts that the user coordinates,
+    /// what their users are told.
+    Coordinator(u32),
     /// Of the user's own runs.
     User(u32),
 }
 
 impl Reader {
-    /// The owner whose studies and runs are visible; `None`: everyone's.
+    /// The owner whose studies and runs are visible, whatever account they are charged to; `None`:
+    /// everyone's.
     pub(crate) fn owner(self) -> Option<u32> {
         match self {
             Reader::Admin | Reader::Operator => None,
-            Reader::User(uid) => Some(uid),
-        }
-    }
-
-    /// The owner whose studies and runs are meant if only those of `uid` are asked for. `None`: none
-    /// are visible.
-    pub(crate) fn among(self, uid: Option<u32>) -> Option<Option<u32>> {
-        match (self.owner(), uid) {
-            (Some(owner), Some(uid)) if owner != uid => None,
-            (owner, uid) => Some(owner.or(uid)),
+            Reader::Coordinator(uid) | Reader::User(uid) => Some(uid),
         }
     }
 
@@ -44,5 +69,38 @@ impl Reader {
     /// flight.
     pub(crate) fn learns_inputs(self, run: &RunRow) -> bool {
         self == Reader::Admin || !run.inputs_pend
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seen_of_one_user_is_never_more_than_what_is_seen() {
+        let of = |owner_uid, members: Option<&[(u32, &str)]>| Seen {
+            owner_uid,
+            coordinated: members.map(|members| Coordinated {
+                cluster: "alpha".into(),
+                members: members
+                    .iter()
+                    .map(|(uid, account)| (*uid, (*account).to_owned()))
+                    .collect(),
+            }),
+        };
+        let everyone = of(None, None);
+        assert_eq!(everyone.clone().of(None), Some(everyone.clone()));
+        assert_eq!(everyone.of(Some(7)), Some(of(Some(7), None)));
+        let own = of(Some(7), None);
+        assert_eq!(own.clone().of(Some(7)), Some(own.clone()));
+        assert_eq!(own.of(Some(8)), None);
+        let more = of(Some(7), Some(&[(7, "a"), (8, "a"), (8, "b"), (9, "b")]));
+        assert_eq!(more.clone().of(None), Some(more.clone()));
+        assert_eq!(more.clone().of(Some(7)), Some(of(Some(7), None)));
+        let theirs = of(None, Some(&[(8, "a"), (8, "b")]));
+        assert_eq!(more.clone().of(Some(8)), Some(theirs));
+        assert_eq!(more.of(Some(10)), None);
+        // A coordinator of nobody is not everyone.
+        assert_eq!(of(Some(7), Some(&[])).of(Some(8)), None);
     }
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
 
+use crate::accounts::{Coordinated, Visible};
 use crate::error::{Named, StoreError};
 use crate::pool::{Store, one_row};
 use crate::records::{number, timestamp};
@@ -50,6 +51,8 @@ pub struct AuditEntry {
 pub struct AuditFilter {
     /// About studies of this owner, orders for them or everyone among them.
     pub owner_uid: Option<u32>,
+    /// About studies of others that are visible, beside the owner's or instead of everyone's.
+    pub coordinated: Option<Coordinated>,
     /// About this study.
     pub study_id: Option<i64>,
     /// By this user.
@@ -87,6 +90,7 @@ impl Store {
     /// The newest lines of the audit, newest first.
     pub async fn audit(&self, filter: &AuditFilter) -> Result<Vec<AuditEntry>, StoreError> {
         const NAME: &str = "audit";
+        let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
             r#"select l.id, l.uid, l.action, l.study_id, a.name as "application?",
                       a.owner_uid as "owner_uid?", l.detail, l.undoes, l.why,
@@ -94,18 +98,25 @@ impl Store {
                       (extract(epoch from l.at) * 1000000)::bigint as "at!"
                from audit l
                left join studies s on s.id = l.study_id left join applications a on a.id = s.application_id
+               left join study_accounts c on c.study_id = s.id
                left join orders o on o.id = l.order_id
-               where ($1::bigint is null or a.owner_uid = $1
+               where ($7::bigint[] is null or a.owner_uid = $1
+                      or (c.cluster = $8
+                          and (a.owner_uid, c.account) in (select * from unnest($9::bigint[], $10::text[])))
                       or (l.order_id is not null and l.study_id is null and coalesce(o.owner_uid, $1) = $1))
                  and ($2::bigint is null or l.study_id = $2) and ($3::bigint is null or l.uid = $3)
                  and ($4::bigint is null or l.id = $4) and ($5::bigint is null or l.id < $5)
                order by l.id desc limit $6"#,
-            filter.owner_uid.map(i64::from),
+            visible.own,
             filter.study_id,
             filter.uid.map(i64::from),
             filter.audit_id,
             filter.before,
-            filter.limit
+            filter.limit,
+            visible.owners.as_deref(),
+            visible.cluster,
+            &visible.members,
+            &visible.accounts
         )
         .fetch_all(&self.pool)
         .await

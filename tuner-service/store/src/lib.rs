@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod admin;
 mod assess;
 mod audit;
@@ -36,6 +37,7 @@ mod tested;
 mod transfer;
 mod views;
 
+pub use accounts::Coordinated;
 pub use admin::{Undone, WarmStart};
 pub use assess::{Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
 pub use audit::{Audit, AuditEntry, AuditFilter};

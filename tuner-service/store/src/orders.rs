@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::accounts::{Coordinated, Visible};
 use crate::audit::{Audit, Entry, write};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
@@ -197,9 +198,14 @@ impl Store {
     }
 
     /// The orders in force, oldest first; of an owner those that are about all of their studies or
-    /// some, those for everyone among them.
-    pub async fn orders(&self, owner_uid: Option<u32>) -> Result<Vec<OrderRow>, StoreError> {
+    /// some, those for everyone among them; and those about one study of others that is visible.
+    pub async fn orders(
+        &self,
+        owner_uid: Option<u32>,
+        coordinated: Option<&Coordinated>,
+    ) -> Result<Vec<OrderRow>, StoreError> {
         const NAME: &str = "orders";
+        let visible = Visible::of(owner_uid, coordinated);
         let rows = sqlx::query!(
             r#"select o.id, o.kind, o.study_id, o.owner_uid, o.application, o.accelerator,
                       o.pinned as "pinned: Json<Values>", o.uid, o.why,
@@ -207,10 +213,17 @@ impl Store {
                       (extract(epoch from o.until) * 1000000)::bigint as until
                from orders o
                left join studies s on s.id = o.study_id left join applications a on a.id = s.application_id
+               left join study_accounts c on c.study_id = s.id
                where o.ended_at is null and (o.until is null or o.until > now())
-                 and ($1::bigint is null or coalesce(o.owner_uid, a.owner_uid, $1) = $1)
+                 and ($2::bigint[] is null or coalesce(o.owner_uid, a.owner_uid, $1) = $1
+                      or (c.cluster = $3
+                          and (a.owner_uid, c.account) in (select * from unnest($4::bigint[], $5::text[]))))
                order by o.id"#,
-            owner_uid.map(i64::from)
+            visible.own,
+            visible.owners.as_deref(),
+            visible.cluster,
+            &visible.members,
+            &visible.accounts
         )
         .fetch_all(&self.pool)
         .await

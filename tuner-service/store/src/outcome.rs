@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
+use crate::accounts;
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::word;
@@ -255,6 +256,10 @@ async fn join(
         }
     }
     write_claims(connection, name, &joined).await?;
+    let runs: Vec<i64> = joined.iter().filter_map(|(_, run_id)| *run_id).collect();
+    if !runs.is_empty() {
+        accounts::remember(connection, name, &runs).await?;
+    }
     for (run, now) in changed {
         write_truth(connection, name, run, now.as_ref()).await?;
     }

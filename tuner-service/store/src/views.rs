@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::types::Json;
 
+use crate::accounts::{Coordinated, Visible};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{JobKey, number, timestamp, word};
@@ -19,6 +20,10 @@ use crate::records::{JobKey, number, timestamp, word};
 pub struct StudyFilter {
     /// The owner.
     pub owner_uid: Option<u32>,
+    /// Those of others that are visible, beside the owner's or instead of everyone's.
+    pub coordinated: Option<Coordinated>,
+    /// The account that the study is charged to.
+    pub account: Option<String>,
     /// The study.
     pub study_id: Option<i64>,
     /// The application's name.
@@ -44,6 +49,8 @@ pub struct StudyRow {
     pub owner_name: Option<String>,
     /// The accelerator.
     pub accelerator: String,
+    /// The account of the latest run of which it is known.
+    pub account: Option<String>,
     /// What makes runs incomparable, such as nodes and partition.
     pub context: BTreeMap<String, String>,
     /// Counted runs.
@@ -80,6 +87,10 @@ pub struct PinRow {
 pub struct RunFilter {
     /// The owner.
     pub owner_uid: Option<u32>,
+    /// Those of others that are visible, beside the owner's or instead of everyone's.
+    pub coordinated: Option<Coordinated>,
+    /// The account that the study is charged to.
+    pub account: Option<String>,
     /// The study.
     pub study_id: Option<i64>,
     /// The application's name.
@@ -208,8 +219,9 @@ impl Store {
     /// Studies, ordered by application, owner, accelerator and id.
     pub async fn studies(&self, filter: &StudyFilter) -> Result<Vec<StudyRow>, StoreError> {
         const NAME: &str = "studies";
+        let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
-            r#"select s.id, a.name, a.owner_uid, a.owner_name, s.accelerator,
+            r#"select s.id, a.name, a.owner_uid, a.owner_name, s.accelerator, c.account as "account?",
                       s.context as "context: Json<BTreeMap<String, String>>",
                       p.parametrization as "pin?: Json<Parametrization>", p.uid as "pin_uid?", p.why as "pin_why?",
                       (extract(epoch from p.pinned_at) * 1000000)::bigint as pinned_at,
@@ -218,6 +230,7 @@ impl Store {
                       n.in_flight as "in_flight!"
                from studies s
                join applications a on a.id = s.application_id
+               left join study_accounts c on c.study_id = s.id
                left join pins p on p.study_id = s.id and (p.until is null or p.until > now())
                join lateral (select id from epochs e where e.study_id = s.id order by ordinal desc limit 1) e on true
                join lateral (select count(*) filter (where state = 'counted') as counted,
@@ -226,18 +239,25 @@ impl Store {
                                     count(*) filter (where state = 'not_counted') as not_counted,
                                     count(*) filter (where started_at > now() - interval '7 days') as lately
                              from runs r where r.epoch_id = e.id) n on true
-               where ($1::bigint is null or a.owner_uid = $1) and ($2::bigint is null or s.id = $2)
+               where ($7::bigint[] is null or (a.owner_uid = any($7) and (a.owner_uid = $1 or (c.cluster = $8
+                          and (a.owner_uid, c.account) in (select * from unnest($9::bigint[], $10::text[]))))))
+                 and ($11::text is null or c.account = $11) and ($2::bigint is null or s.id = $2)
                  and ($3::text is null or a.name = $3) and ($4::text is null or s.accelerator = $4)
                  and ($5::bigint is null or (a.name, a.owner_uid, s.accelerator, s.id) >
                       (select la.name, la.owner_uid, ls.accelerator, ls.id
                        from studies ls join applications la on la.id = ls.application_id where ls.id = $5))
                order by a.name, a.owner_uid, s.accelerator, s.id limit $6"#,
-            filter.owner_uid.map(i64::from),
+            visible.own,
             filter.study_id,
             filter.application,
             filter.accelerator,
             filter.after,
-            filter.limit
+            filter.limit,
+            visible.owners.as_deref(),
+            visible.cluster,
+            &visible.members,
+            &visible.accounts,
+            filter.account
         )
         .fetch_all(&self.pool)
         .await
@@ -260,6 +280,7 @@ impl Store {
                     owner_uid: number(NAME, row.owner_uid)?,
                     owner_name: row.owner_name,
                     accelerator: row.accelerator,
+                    account: row.account,
                     context: row.context.0,
                     counted: row.counted,
                     censored: row.censored,
@@ -307,6 +328,7 @@ impl Store {
     /// The newest `limit` runs, oldest first.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         const NAME: &str = "runs";
+        let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
             r#"select r.id, r.epoch_id, e.study_id, a.name, a.owner_uid, a.owner_name, s.accelerator, r.nodes,
                       e.ordinal as epoch,
@@ -328,14 +350,17 @@ impl Store {
                join epochs e on e.id = r.epoch_id
                join studies s on s.id = e.study_id
                join applications a on a.id = s.application_id
-               where ($1::bigint is null or a.owner_uid = $1) and ($2::bigint is null or s.id = $2)
+               left join study_accounts c on c.study_id = s.id
+               where ($12::bigint[] is null or (a.owner_uid = any($12) and (a.owner_uid = $1 or (c.cluster = $13
+                          and (a.owner_uid, c.account) in (select * from unnest($14::bigint[], $15::text[]))))))
+                 and ($16::text is null or c.account = $16) and ($2::bigint is null or s.id = $2)
                  and ($3::text is null or a.name = $3) and ($4::bigint is null or r.job_id = $4)
                  and ($5::bigint is null or r.id < $5)
                  and ($8::text is null or s.accelerator = $8) and ($9::text is null or r.state = $9)
                  and ($10::bigint is null or r.started_at >= to_timestamp($10::bigint / 1e6))
                  and ($11::bigint is null or r.started_at < to_timestamp($11::bigint / 1e6))
                order by r.id desc limit $6"#,
-            filter.owner_uid.map(i64::from),
+            visible.own,
             filter.study_id,
             filter.application,
             filter.job_id.map(i64::from),
@@ -345,7 +370,12 @@ impl Store {
             filter.accelerator,
             filter.state,
             filter.since.map(Timestamp::as_microsecond),
-            filter.until.map(Timestamp::as_microsecond)
+            filter.until.map(Timestamp::as_microsecond),
+            visible.owners.as_deref(),
+            visible.cluster,
+            &visible.members,
+            &visible.accounts,
+            filter.account
         )
         .fetch_all(&self.pool)
         .await

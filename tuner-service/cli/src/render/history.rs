@@ -18,9 +18,10 @@ pub(crate) struct How<'a> {
     pub(crate) exact: bool,
 }
 
-/// The runs in these columns; the usual ones if `None`.
+/// The runs in these columns; the usual ones if `None`, with the user's if there are several.
 pub(crate) fn columns(runs: &[RunSummary], wanted: Option<&[Wanted]>, how: How<'_>) -> Columns {
-    let usual = usual();
+    let first = runs.first().map(|run| run.uid);
+    let usual = usual(runs.iter().any(|run| Some(run.uid) != first));
     let wanted = wanted.unwrap_or(&usual);
     let columns = wanted.iter().map(|Wanted { field, width }| {
         let column = match field.right {

@@ -70,7 +70,7 @@ pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
 
 /// All there is of studies, for `--csv`.
 pub(crate) fn table(studies: &[StudySummary]) -> Columns {
-    const NAMES: [&str; 25] = [
+    const NAMES: [&str; 26] = [
         "Study",
         "Application",
         "User",
@@ -96,6 +96,7 @@ pub(crate) fn table(studies: &[StudySummary]) -> Columns {
         "RegretRuns",
         "RegretNodeSeconds",
         "Chosen",
+        "Account",
     ];
     let mut list = Columns::new(NAMES.map(Column::left).to_vec());
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
@@ -135,6 +136,7 @@ pub(crate) fn table(studies: &[StudySummary]) -> Columns {
                 .as_ref()
                 .map(|_| differing(&study.differs))
                 .unwrap_or_default(),
+            study.account.clone().unwrap_or_default(),
         ]);
     }
     list
@@ -227,9 +229,13 @@ fn spent(regret: &RegretSummary) -> String {
 /// One study in full.
 pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     let text = format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\nnext         {}\n\n",
+        "application  {} (user {}{})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\nnext         {}\n\n",
         study.application,
         user(study),
+        match &study.account {
+            Some(account) => format!(", account {account}"),
+            None => String::new(),
+        },
         study.accelerator,
         context(study),
         study.study_id,

@@ -12,6 +12,9 @@ pub(crate) enum Role {
     User,
     /// `report_uids` and `report_groups`: reads the nightly report.
     ReportReader,
+    /// `coordinators`: reads and changes what members of an account charge to it, if Slurm has the
+    /// caller as the account's coordinator.
+    Coordinator,
     /// `operator_uids` and `operator_groups`: reads everyone's.
     Operator,
     /// `admin_uids` and `admin_groups`: reads and changes everyone's.
@@ -26,9 +29,10 @@ pub(crate) enum Role {
 
 impl Role {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::User,
         Self::ReportReader,
+        Self::Coordinator,
         Self::Operator,
         Self::Admin,
         Self::Node,
@@ -47,12 +51,14 @@ impl Role {
 pub(crate) enum Grant {
     /// The caller's own.
     Own,
+    /// The caller's own, and those of accounts that the caller coordinates.
+    Account,
     /// Everyone's.
     All,
 }
 
-use Grant::{All, Own};
-use Role::{Admin, BurstBuffer, Collector, Node, Operator, ReportReader, User};
+use Grant::{Account, All, Own};
+use Role::{Admin, BurstBuffer, Collector, Coordinator, Node, Operator, ReportReader, User};
 
 /// An endpoint that asks for a credential.
 #[derive(Debug)]
@@ -109,9 +115,16 @@ impl Endpoint {
 /// For all, as it is about the site.
 const SITE: &[(Role, Grant)] = &[(User, All)];
 /// To read: one's own, or everyone's.
-const READ: &[(Role, Grant)] = &[(User, Own), (Operator, All), (Admin, All)];
-/// To change: one's own, or everyone's.
-const CHANGE: &[(Role, Grant)] = &[(User, Own), (Admin, All)];
+const READ_OWN: &[(Role, Grant)] = &[(User, Own), (Operator, All), (Admin, All)];
+/// To read: one's own, an account's, or everyone's.
+const READ: &[(Role, Grant)] = &[
+    (User, Own),
+    (Coordinator, Account),
+    (Operator, All),
+    (Admin, All),
+];
+/// To change: one's own, an account's, or everyone's.
+const CHANGE: &[(Role, Grant)] = &[(User, Own), (Coordinator, Account), (Admin, All)];
 const ADMINS: &[(Role, Grant)] = &[(Admin, All)];
 const NODE: &[(Role, Grant)] = &[(Node, All)];
 const BEFORE_NODES: &[(Role, Grant)] = &[(Node, All), (BurstBuffer, All)];
@@ -133,7 +146,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 31] = [
     endpoint(Method::GET, "/v1/accelerators", SITE, NOBODY),
     endpoint(Method::GET, "/v1/accelerators/{name}", SITE, NOBODY),
     endpoint(Method::GET, "/v1/applications/rules", SITE, NOBODY),
-    endpoint(Method::GET, "/v1/applications/names", READ, NOBODY),
+    endpoint(Method::GET, "/v1/applications/names", READ_OWN, NOBODY),
     endpoint(Method::POST, "/v1/preview", &[(User, Own)], NOBODY),
     endpoint(Method::GET, "/v1/runs", READ, NOBODY).listing(),
     endpoint(Method::GET, "/v1/runs/{job_id}", READ, NOBODY),

@@ -32,7 +32,7 @@ pub(super) struct AuditQuery {
     limit: Option<u32>,
 }
 
-/// Lines of the audit, newest first: those about the caller's studies, or all for who may read them.
+/// Lines of the audit, newest first: those about studies that the caller sees, or all for who may read them.
 #[utoipa::path(get, path = "/v1/audit", params(AuditQuery), responses((status = 200, body = Vec<AuditLine>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
@@ -40,8 +40,10 @@ pub(super) async fn list(
     query: Result<Query<AuditQuery>, QueryRejection>,
 ) -> Result<Json<Vec<AuditLine>>, ApiError> {
     let Query(query) = query?;
+    let seen = service.access.seen(reader);
     let filter = AuditFilter {
-        owner_uid: reader.owner(),
+        owner_uid: seen.owner_uid,
+        coordinated: seen.coordinated,
         study_id: query.study,
         uid: query.by,
         audit_id: None,
@@ -97,8 +99,10 @@ pub(super) async fn undo(
 }
 
 async fn one(service: &Service, reader: Reader, audit_id: i64) -> Result<AuditEntry, ApiError> {
+    let seen = service.access.seen(reader);
     let filter = AuditFilter {
-        owner_uid: reader.owner(),
+        owner_uid: seen.owner_uid,
+        coordinated: seen.coordinated,
         audit_id: Some(audit_id),
         limit: 1,
         ..AuditFilter::default()

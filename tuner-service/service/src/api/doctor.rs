@@ -11,6 +11,7 @@ use io_autotune_store::{Source, StoreError};
 use jiff::Timestamp;
 
 use super::{ApiError, Service};
+use crate::slurm::associations::LiveAssociations;
 use crate::slurm::hooks::{Hooks, MISSING, Runs, SCRIPTS};
 use crate::slurm::{Launch, Sources};
 
@@ -34,6 +35,9 @@ pub(super) async fn doctor(
     checks.extend(sources(&service.sources).await);
     checks.push(suspension(&service.sources));
     checks.push(hooks(&service.hooks).await);
+    if let Some(associations) = &service.associations {
+        checks.push(accounts(associations).await);
+    }
     checks.push(accelerators(&service));
     checks.push(rules(&service));
     checks.push(signing(&service).await);
@@ -231,6 +235,40 @@ async fn hooks(hooks: &Hooks) -> Check {
         Ok(Runs::Scripts) => check(NAME, CheckState::Warning, SCRIPTS),
         Ok(Runs::Plugin) => check(NAME, CheckState::Ok, "slurmd runs the plugin's"),
         Err(error) => check(NAME, CheckState::Warning, error.to_string()),
+    }
+}
+
+/// Reads them anew, so that what has changed in Slurm holds at once.
+async fn accounts(associations: &LiveAssociations) -> Check {
+    const NAME: &str = "accounts and coordinators";
+    const RIGHT: &str = "with PrivateData=accounts or users the service's account needs `sacctmgr modify user \
+                         io-autotune set adminlevel=Operator`";
+    let known = match associations.ask().await {
+        Ok(known) => known,
+        Err(error) => {
+            let detail =
+                format!("{error}; nobody is a coordinator meanwhile: is slurmdbd there? {RIGHT}");
+            return check(NAME, CheckState::Failed, detail);
+        }
+    };
+    let (users, accounts, coordinators) = known.counts();
+    let wide = known.too_wide();
+    if users == 0 {
+        let cluster = &associations.cluster;
+        let detail = format!(
+            "Slurm tells of no user's association with an account of cluster {cluster}: {RIGHT}"
+        );
+        check(NAME, CheckState::Warning, detail)
+    } else if wide.is_empty() {
+        let detail = format!("{users} users in {accounts} accounts, {coordinators} coordinate");
+        check(NAME, CheckState::Ok, detail)
+    } else {
+        let shown = wide.iter().take(SHOWN).map(|uid| format!("uid {uid}"));
+        let detail = format!(
+            "these coordinate more than can be asked about, and so nothing: make them operators ([access]): {}",
+            some_of(wide.len(), shown)
+        );
+        check(NAME, CheckState::Warning, detail)
     }
 }
 

@@ -48,6 +48,7 @@ use crate::metrics::{self, Metrics};
 use crate::quota::Quotas;
 use crate::retention::RetentionConfig;
 use crate::slurm::Sources;
+use crate::slurm::associations::LiveAssociations;
 use crate::slurm::hooks::Hooks;
 use crate::slurm::nodes::Nodes;
 use crate::surrogates::SurrogateCaches;
@@ -77,6 +78,8 @@ pub(crate) struct Service {
     pub(crate) hooks: Arc<Hooks>,
     /// Where the nodes are, if that is to be checked.
     pub(crate) nodes: Option<Arc<Nodes>>,
+    /// Who is in which account, if that is asked for.
+    pub(crate) associations: Option<Arc<LiveAssociations>>,
     /// Time limits that squeue listed last, on the sources' cluster.
     pub(crate) limits: Arc<Limits>,
     /// The doctor reports runs in flight for longer.

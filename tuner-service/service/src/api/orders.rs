@@ -13,7 +13,7 @@ use io_autotune_store::{
     Audit, Directive, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
 };
 
-use super::studies::{key_of, later, reason, renew};
+use super::studies::{key_of, later, one_row, reason, renew};
 use super::{ApiError, Service, summary};
 use crate::access::Caller;
 use crate::reader::Reader;
@@ -22,13 +22,17 @@ use crate::reader::Reader;
 /// within seconds.
 const LISTED: usize = 1000;
 
-/// The orders in force: those that are about the caller's studies, or all for who may read them.
+/// The orders in force: those that are about studies that the caller sees, or all for who may read them.
 #[utoipa::path(get, path = "/v1/orders", responses((status = 200, body = Vec<OrderSummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     Extension(reader): Extension<Reader>,
 ) -> Result<Json<Vec<OrderSummary>>, ApiError> {
-    let orders = service.store.orders(reader.owner()).await?;
+    let seen = service.access.seen(reader);
+    let orders = service
+        .store
+        .orders(seen.owner_uid, seen.coordinated.as_ref())
+        .await?;
     let shown = orders.into_iter().map(|order| {
         let (kind, values) = match order.directive {
             Directive::Pin(values) => (OrderKind::Pin, Some(values)),
@@ -66,7 +70,7 @@ pub(super) async fn order(
     let Json(body) = body?;
     let why = reason(&body.why)?;
     later(body.until)?;
-    let scope = scope(reader, body.scope)?;
+    let scope = scope(&service, reader, body.scope).await?;
     let directive = match (body.kind, body.values) {
         (OrderKind::Pin, Some(values)) if scope.study_id.is_none() => Directive::Pin(values),
         (OrderKind::Pin, Some(_)) => {
@@ -152,14 +156,14 @@ pub(super) async fn end(
             "what ends an order has neither values nor a date".into(),
         ));
     }
-    let scope = scope(reader, body.scope)?;
+    let scope = scope(&service, reader, body.scope).await?;
     let kind = match body.kind {
         OrderKind::Pin => "pin",
         OrderKind::Freeze => "freeze",
         OrderKind::Off => "off",
     };
     let found = Found::of(&service, &scope).await?;
-    let in_force = service.store.orders(reader.owner()).await?;
+    let in_force = service.store.orders(scope.owner_uid, None).await?;
     let is_in_force = in_force
         .iter()
         .any(|order| order.scope == scope && order.directive.kind() == kind);
@@ -219,6 +223,8 @@ impl Found {
     async fn of(service: &Service, scope: &Scope) -> Result<Self, ApiError> {
         let filter = StudyFilter {
             owner_uid: scope.owner_uid,
+            coordinated: None,
+            account: None,
             study_id: scope.study_id,
             application: scope.application.clone(),
             accelerator: scope.accelerator.clone(),
@@ -241,10 +247,23 @@ impl Found {
     }
 }
 
-/// The scope that is meant: a user's is theirs, whatever they say.
-fn scope(reader: Reader, asked: OrderScope) -> Result<Scope, ApiError> {
-    let asked_uid = asked.uid;
-    let owner_uid = reader.among(asked_uid).ok_or_else(|| {
+/// The scope that is meant: a user's is theirs, whatever they say. A coordinator may name a study of
+/// another: then it is that owner's, as if the owner had said so.
+async fn scope(service: &Service, reader: Reader, asked: OrderScope) -> Result<Scope, ApiError> {
+    let owner_uid = match (reader, asked.study) {
+        (Reader::Coordinator(_), Some(study_id)) => {
+            let owner_uid = one_row(service, reader, study_id).await?.owner_uid;
+            asked
+                .uid
+                .is_none_or(|uid| uid == owner_uid)
+                .then_some(Some(owner_uid))
+        }
+        _ => match (reader.owner(), asked.uid) {
+            (Some(owner), Some(uid)) if owner != uid => None,
+            (owner, uid) => Some(owner.or(uid)),
+        },
+    };
+    let owner_uid = owner_uid.ok_or_else(|| {
         ApiError::forbidden("only admins steer the studies of others: leave the user out")
     })?;
     if let Some(name) = asked.application.as_ref().filter(|name| !is_name(name)) {

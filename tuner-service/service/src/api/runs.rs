@@ -336,6 +336,8 @@ pub(super) struct HistoryQuery {
     accelerator: Option<String>,
     /// Only this user's, by uid.
     uid: Option<u32>,
+    /// Only those of studies whose latest run was charged to this account.
+    account: Option<String>,
     /// Only those in this state.
     state: Option<RunState>,
     /// Only those that started at this time or later.
@@ -350,7 +352,7 @@ pub(super) struct HistoryQuery {
     limit: Option<u32>,
 }
 
-/// The caller's runs, or every user's for an admin, the newest page of them; oldest first.
+/// The caller's runs, and those of accounts that the caller coordinates, or every user's for an admin, the newest page of them; oldest first.
 #[utoipa::path(get, path = "/v1/runs", params(HistoryQuery), responses((status = 200, body = Vec<RunSummary>)))]
 pub(super) async fn history(
     State(service): State<Arc<Service>>,
@@ -359,11 +361,13 @@ pub(super) async fn history(
 ) -> Result<Json<Vec<RunSummary>>, ApiError> {
     let Query(query) = query?;
     let of_few = query.app.is_some() || query.study.is_some();
-    let Some(owner_uid) = reader.among(query.uid) else {
+    let Some(seen) = service.access.seen(reader).of(query.uid) else {
         return Ok(Json(Vec::new()));
     };
     let filter = RunFilter {
-        owner_uid,
+        owner_uid: seen.owner_uid,
+        coordinated: seen.coordinated,
+        account: query.account,
         study_id: query.study,
         application: query.app,
         accelerator: query.accelerator.as_deref().map(canonical_name),
@@ -463,8 +467,10 @@ pub(super) async fn replay(
 
 /// A job's launches that the caller may see: at least one.
 async fn launches(service: &Service, reader: Reader, job_id: u32) -> Result<Vec<RunRow>, ApiError> {
+    let seen = service.access.seen(reader);
     let filter = RunFilter {
-        owner_uid: reader.owner(),
+        owner_uid: seen.owner_uid,
+        coordinated: seen.coordinated,
         job_id: Some(job_id),
         limit: 100,
         in_full: true,

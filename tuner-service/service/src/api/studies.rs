@@ -34,13 +34,15 @@ pub(super) struct StudyQuery {
     accelerator: Option<String>,
     /// Only this user's, by uid.
     uid: Option<u32>,
+    /// Only those whose latest run was charged to this account.
+    account: Option<String>,
     /// The page behind this study, the last one of the page before.
     after: Option<i64>,
     /// So many (25 unless said, and at the most).
     limit: Option<u32>,
 }
 
-/// The caller's studies, or every user's for an admin, a page of them. A page that is not full is
+/// The caller's studies, and those of accounts that the caller coordinates, or every user's for an admin, a page of them. A page that is not full is
 /// the last one.
 #[utoipa::path(get, path = "/v1/studies", params(StudyQuery), responses((status = 200, body = Vec<StudySummary>)))]
 pub(super) async fn list(
@@ -49,11 +51,13 @@ pub(super) async fn list(
     query: Result<Query<StudyQuery>, QueryRejection>,
 ) -> Result<Json<Vec<StudySummary>>, ApiError> {
     let Query(query) = query?;
-    let Some(owner_uid) = reader.among(query.uid) else {
+    let Some(seen) = service.access.seen(reader).of(query.uid) else {
         return Ok(Json(Vec::new()));
     };
     let filter = StudyFilter {
-        owner_uid,
+        owner_uid: seen.owner_uid,
+        coordinated: seen.coordinated,
+        account: query.account,
         study_id: query.study,
         application: query.app,
         accelerator: query.accelerator.as_deref().map(canonical_name),
@@ -245,8 +249,10 @@ pub(super) async fn one_row(
     reader: Reader,
     study_id: i64,
 ) -> Result<StudyRow, ApiError> {
+    let seen = service.access.seen(reader);
     let filter = StudyFilter {
-        owner_uid: reader.owner(),
+        owner_uid: seen.owner_uid,
+        coordinated: seen.coordinated,
         study_id: Some(study_id),
         ..StudyFilter::default()
     };

@@ -82,6 +82,7 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
         uid: row.owner_uid,
         user: row.owner_name,
         accelerator: row.accelerator,
+        account: row.account,
         context: row.context,
         epoch: state.epoch,
         opened: OpenedSummary {

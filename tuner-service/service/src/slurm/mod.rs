@@ -1,5 +1,6 @@
 //! Sources of outcomes: how jobs ended, according to Slurm.
 
+pub(crate) mod associations;
 mod command;
 pub(crate) mod hooks;
 pub(crate) mod nodes;
@@ -18,6 +19,7 @@ use io_autotune_store::{OutcomeReport, Source};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use self::associations::LiveAssociations;
 use self::command::Program;
 use self::hooks::Hooks;
 use self::nodes::Nodes;
@@ -40,6 +42,11 @@ pub(crate) struct SlurmConfig {
     sacct: PathBuf,
     #[serde(default = "SlurmConfig::default_scontrol")]
     scontrol: PathBuf,
+    #[serde(default = "SlurmConfig::default_sacctmgr")]
+    sacctmgr: PathBuf,
+    /// Which users are in which accounts is asked for now and then.
+    #[serde(default)]
+    pub(crate) associations: bool,
     /// slurm.conf; Slurm's default if `None`.
     #[serde(default)]
     conf: Option<PathBuf>,
@@ -60,6 +67,19 @@ impl SlurmConfig {
 
     fn default_scontrol() -> PathBuf {
         "/usr/bin/scontrol".into()
+    }
+
+    fn default_sacctmgr() -> PathBuf {
+        "/usr/bin/sacctmgr".into()
+    }
+
+    /// `None`: they are not asked for.
+    pub(crate) fn associations(&self) -> Option<LiveAssociations> {
+        let sacctmgr = || Program {
+            path: self.sacctmgr.clone(),
+            conf: self.conf.clone(),
+        };
+        (self.associations).then(|| LiveAssociations::new(sacctmgr(), self.cluster.clone()))
     }
 
     pub(crate) fn hooks(&self) -> Hooks {
@@ -189,6 +209,10 @@ pub(crate) enum OutcomeError {
     Timeout { program: PathBuf, after: Duration },
     #[error("{program} failed: {stderr}")]
     Failed { program: PathBuf, stderr: String },
+    #[error("{program} says more than is read")]
+    TooLong { program: PathBuf },
+    #[error("which uids {users} users have was not known within {} s: the name service is slow", .after.as_secs())]
+    Names { users: usize, after: Duration },
 }
 
 #[cfg(test)]

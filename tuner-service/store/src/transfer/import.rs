@@ -12,6 +12,7 @@ use sqlx::types::Json;
 use super::format::{
     EpochRecord, LaunchKey, Record, ReportRecord, RunRecord, StudyRecord, Takes, check_header, read,
 };
+use crate::accounts;
 use crate::audit::{Audit, Entry, write};
 use crate::error::{Named, StoreError};
 use crate::judgements::fold;
@@ -630,6 +631,8 @@ impl<'a> Importer<'a> {
         }
         self.write_judgements(judgements).await?;
         self.write_outcomes(outcomes).await?;
+        let written: Vec<i64> = placed.iter().map(|(_, run_id)| *run_id).collect();
+        accounts::remember(&mut *self.connection, NAME, &written).await?;
         self.write_surroundings(surroundings).await?;
         let open = self.current("run")?;
         for (launch, run_id) in placed {

@@ -9,6 +9,7 @@
     reason = "a test that cannot go on has failed, and clippy sees no test in a helper's module"
 )]
 
+mod accounts;
 mod admin;
 mod assess;
 mod cancellation;
