@@ -11,22 +11,26 @@ mod world;
 #[path = "../examples/guarantees/yuen.rs"]
 mod yuen;
 
+use io_autotune_search::testing::trials;
 use measure::{coverage, detectable, null, until_claim};
 use serde_json::Value;
 use statrs::distribution::{Binomial, DiscreteCDF};
 use world::{WORLDS, World};
 
-const STUDIES: u64 = 20;
 const PAGE: &str = include_str!("../../../docs/measurements/report-guarantees.md");
 
 fn named(name: &str) -> World {
     WORLDS.into_iter().find(|one| one.name == name).unwrap()
 }
 
+fn studies() -> u64 {
+    trials(100).into()
+}
+
 /// The share that one in a hundred samples exceeds where the truth is `share`.
 fn most(share: f64) -> f64 {
-    let hits = Binomial::new(share, STUDIES).unwrap().inverse_cdf(0.99);
-    hits as f64 / STUDIES as f64
+    let hits = Binomial::new(share, studies()).unwrap().inverse_cdf(0.99);
+    hits as f64 / studies() as f64
 }
 
 fn mean(shares: &[f64]) -> f64 {
@@ -37,7 +41,7 @@ fn mean(shares: &[f64]) -> f64 {
 fn studies_without_an_effect_are_rarely_claimed_to_have_one() {
     let mut all = Vec::new();
     for world in WORLDS {
-        let null = null(&world, STUDIES, 1);
+        let null = null(&world, studies(), 1);
         assert!(null.ever <= most(0.05), "{}: {null:?}", world.name);
         assert!(
             null.faster.max(null.slower) <= most(0.025),
@@ -58,7 +62,7 @@ fn studies_without_an_effect_are_rarely_claimed_to_have_one() {
 fn intervals_hold_the_truth_at_each_look_of_a_life() {
     let mut all = Vec::new();
     for world in WORLDS {
-        let [end, always] = coverage(&world, STUDIES, 2);
+        let [end, always] = coverage(&world, studies(), 2);
         assert!(1.0 - end <= most(0.05), "{}: {end}", world.name);
         assert!(1.0 - always <= most(0.07), "{}: {always}", world.name);
         all.push([end, always]);
@@ -71,7 +75,7 @@ fn intervals_hold_the_truth_at_each_look_of_a_life() {
 #[test]
 fn what_can_be_detected_is_what_the_docs_say() {
     let world = named("noise 17 %");
-    let found = detectable(&world, &[40, 100], 2 * STUDIES, 3);
+    let found = detectable(&world, &[40, 100], 2 * studies(), 3);
     let found: Vec<f64> = found.into_iter().map(Option::unwrap).collect();
     assert!((0.18..=0.28).contains(&found[0]), "{found:?}");
     assert!((0.12..=0.18).contains(&found[1]), "{found:?}");
@@ -81,7 +85,7 @@ fn what_can_be_detected_is_what_the_docs_say() {
 fn a_gain_is_claimed_in_half_of_the_runs_where_the_first_control_runs_come_faster() {
     let world = named("noise 17 %");
     let [ours, evenly] = [false, true].map(|is_even| {
-        let [median, _] = until_claim(&world, 0.2, is_even, 2 * STUDIES, 5);
+        let [median, _] = until_claim(&world, 0.2, is_even, 2 * studies(), 5);
         median.unwrap() as f64
     });
     assert!(
@@ -100,13 +104,13 @@ fn sites_are_printed_as_the_report_reads_them() {
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect();
-    // Two sites of claims, and twenty of totals in twelve nights.
-    assert_eq!(lines.len(), 2 + 20 * 12);
+    // Two sites of claims, and five of totals in twelve nights.
+    assert_eq!(lines.len(), 2 + 5 * 12);
     assert_eq!(lines[0]["claims"]["studies"].as_array().unwrap().len(), 300);
     let last = &lines.last().unwrap()["night"];
     assert_eq!(
         (last["site"].as_u64(), last["world"].as_str()),
-        (Some(19), Some(worlds[0].1.name))
+        (Some(4), Some(worlds[0].1.name))
     );
     let effects = last["effects"].as_array().unwrap();
     assert_eq!(effects.len(), 20);

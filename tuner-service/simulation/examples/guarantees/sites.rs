@@ -61,7 +61,7 @@ pub(crate) fn print(
     // Without changes less can go wrong, and a site is many studies.
     let changes = |world: &World| world.what != What::Nothing || world.noise != world.default_noise;
     for (number, world) in worlds.iter().filter(|(_, world)| changes(world)) {
-        for site in 0..(studies / 4).max(20) {
+        for site in 0..(studies / 4).max(2) {
             for effects in nights(world, site % 2 == 0, of(seed + 5, (number << 16) + site)) {
                 let world = world.name;
                 line(
