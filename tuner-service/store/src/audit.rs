@@ -104,7 +104,12 @@ impl Store {
                       or (c.cluster = $8
                           and (a.owner_uid, c.account) in (select * from unnest($9::bigint[], $10::text[])))
                       or (l.order_id is not null and l.study_id is null and coalesce(o.owner_uid, $1) = $1))
-                 and ($2::bigint is null or l.study_id = $2) and ($3::bigint is null or l.uid = $3)
+                 and ($2::bigint is null or l.study_id = $2
+                      or exists (select from studies t join applications b on b.id = t.application_id
+                                 where t.id = $2 and l.order_id is not null and coalesce(o.study_id, t.id) = t.id
+                                   and coalesce(o.owner_uid, b.owner_uid) = b.owner_uid
+                                   and coalesce(o.application, b.name) = b.name
+                                   and coalesce(o.accelerator, t.accelerator) = t.accelerator)) and ($3::bigint is null or l.uid = $3)
                  and ($4::bigint is null or l.id = $4) and ($5::bigint is null or l.id < $5)
                order by l.id desc limit $6"#,
             visible.own,

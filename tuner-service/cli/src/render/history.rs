@@ -157,7 +157,7 @@ pub(crate) fn notes(runs: &[RunSummary], screen: &Screen) -> String {
 /// Runs for people.
 pub(crate) fn runs(runs: &[RunSummary], screen: &Screen) -> String {
     if runs.is_empty() {
-        return "no runs yet: submit a job with `sbatch --io-autotune`\n".to_owned();
+        return "no run yet: one begins when a job that was submitted with `sbatch --io-autotune` starts\n".to_owned();
     }
     let how = How {
         screen,

@@ -10,7 +10,7 @@ use crate::screen::Screen;
 /// One study in full, several as a list.
 pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
     match studies {
-        [] => "no studies yet: submit a job with `sbatch --io-autotune`\n".to_owned(),
+        [] => "no study yet: one begins when a job that was submitted with `sbatch --io-autotune` starts\n".to_owned(),
         [one] => study(one, screen),
         several => {
             let mut text = columns(several).text(screen);

@@ -156,11 +156,14 @@ impl Evidence {
             slowness: run.slowness,
         };
         let is_settled = run.role == Role::Settled;
-        if matches!(run.role, Role::Settled | Role::BestKnown | Role::Pinned) {
+        // Not what somebody pinned, nor the best that was known before the choice.
+        if is_settled {
             self.chosen = Some(Chosen {
                 key: run.given.to_owned(),
                 is_default: run.given == run.default,
             });
+        }
+        if matches!(run.role, Role::Settled | Role::BestKnown | Role::Pinned) {
             if counts.key != run.default {
                 self.hours.choose(timed, is_settled);
             }
@@ -190,7 +193,7 @@ impl Evidence {
                 .former_claim(None)
                 .unwrap_or_else(|| gain::unknown(&nothing, 0));
         };
-        if chosen.is_default {
+        if chosen.is_default && self.labels.tuned() > 0 {
             return gain::of_default(self.hours.runs());
         }
         let own = self.effect(epoch).map_or_else(

@@ -76,6 +76,13 @@ pub(super) async fn undo(
             "only admins undo what is about everyone's studies",
         ));
     }
+    let by = Some(entry.uid);
+    let is_order = entry.detail.get("scope").is_some();
+    if reader.owner().is_some() && is_order && by != Some(caller.uid) && by != scope_owner(&entry) {
+        return Err(ApiError::forbidden(
+            "somebody else ordered that: they or an admin take it back",
+        ));
+    }
     let audit = Audit {
         uid: caller.uid,
         why,

@@ -10,7 +10,7 @@ use io_autotune_protocol::{
     Affected, ErrorBody, OrderAnswer, OrderKind, OrderRequest, OrderScope, OrderSummary, is_name,
 };
 use io_autotune_store::{
-    Audit, Directive, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
+    Audit, Directive, OrderRow, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
 };
 
 use super::studies::{key_of, later, one_row, reason, renew};
@@ -89,6 +89,11 @@ pub(super) async fn order(
             return Err(ApiError::bad_request("only a pin has values".into()));
         }
     };
+    let in_force = service.store.orders(scope.owner_uid, None).await?;
+    let mut replaced = in_force.iter();
+    if let Some(replaced) = replaced.find(|order| is_of(order, &scope, directive.kind())) {
+        may_end(reader, caller, replaced)?;
+    }
     let found = Found::of(&service, &scope).await?;
     let mut studies = Vec::with_capacity(found.rows.len());
     let mut unfit = None;
@@ -164,14 +169,13 @@ pub(super) async fn end(
     };
     let found = Found::of(&service, &scope).await?;
     let in_force = service.store.orders(scope.owner_uid, None).await?;
-    let is_in_force = in_force
-        .iter()
-        .any(|order| order.scope == scope && order.directive.kind() == kind);
-    if !is_in_force {
-        return Err(ApiError::conflict(format!(
+    let ended = in_force.iter().find(|order| is_of(order, &scope, kind));
+    let ended = ended.ok_or_else(|| {
+        ApiError::conflict(format!(
             "no {kind} of this scope is in force; `io-autotune orders` lists what is"
-        )));
-    }
+        ))
+    })?;
+    may_end(reader, caller, ended)?;
     let mut before = Vec::with_capacity(found.rows.len());
     for row in &found.rows {
         before.push(now(&service.store.study_state(row.study_id).await?));
@@ -211,6 +215,23 @@ pub(super) async fn end(
         studies,
         more: found.more,
     }))
+}
+
+fn is_of(order: &OrderRow, scope: &Scope, kind: &str) -> bool {
+    order.scope == *scope && order.directive.kind() == kind
+}
+
+/// Who is no admin ends what they or the studies' owner ordered, and nobody else's order: an admin's
+/// holds.
+fn may_end(reader: Reader, caller: Caller, order: &OrderRow) -> Result<(), ApiError> {
+    let by = Some(order.uid);
+    if reader == Reader::Admin || by == Some(caller.uid) || by == order.scope.owner_uid {
+        return Ok(());
+    }
+    Err(ApiError::forbidden(&format!(
+        "uid {} ordered that ({}): they or an admin take it back",
+        order.uid, order.why
+    )))
 }
 
 /// The studies of a scope.

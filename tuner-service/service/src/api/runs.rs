@@ -456,13 +456,20 @@ pub(super) async fn replay(
                         history => Ok((kept, epoch, history?)),
                     }
                 }
-                None => return Err(ApiError::not_found(&format!("run of a job {job_id}"))),
+                None => return Err(no_run(job_id)),
             },
             Err(nothing) => Err(nothing),
         };
         replays.push(replay::replay(&row, kept));
     }
     Ok(Json(replays))
+}
+
+fn no_run(job_id: u32) -> ApiError {
+    ApiError::not_found_in(
+        &format!("run of a job {job_id}, which begins when the job starts,"),
+        "io-autotune history",
+    )
 }
 
 /// A job's launches that the caller may see: at least one.

@@ -248,6 +248,19 @@ fn where_the_default_is_chosen_there_is_nothing_to_gain() {
 }
 
 #[test]
+fn a_run_of_the_default_that_was_no_choice_says_nothing_of_the_gain() {
+    let searching = run(Phase::Search, Role::BestKnown, DEFAULT, 10.0);
+    let said = gain(&[searching]);
+    assert_eq!((said.verdict, said.share), (NotYet, None));
+
+    let mut runs = settled(200, 0.6, CHOSEN, noise(17, 0.05));
+    let before = gain(&runs);
+    assert_eq!(before.verdict, Faster);
+    runs.push(run(Phase::Settled, Role::Pinned, DEFAULT, 10.0));
+    assert_eq!(gain(&runs), before);
+}
+
+#[test]
 fn typical_runs_and_node_hours_that_disagree_claim_nothing() {
     let mut rng = ChaCha8Rng::seed_from_u64(18);
     let mut runs = settled(400, 0.9, CHOSEN, || (0.03 * normal(&mut rng)).exponential());
