@@ -46,7 +46,10 @@ mod tests {
             let page = std::fs::read_to_string(page).unwrap();
             assert!(page.contains(".SH SYNOPSIS"), "{name}");
             assert!(
-                bash.contains(&format!("io__autotune__subcmd__{name}")),
+                bash.contains(&format!(
+                    "io__autotune__subcmd__{}",
+                    name.replace('-', "__subcmd__")
+                )),
                 "{name}"
             );
         }

@@ -141,7 +141,7 @@ impl Service {
         studies::unpin,
         studies::reset,
         studies::accept,
-        warm_start::warm_start,
+        warm_start::begin,
         transfer::export,
         transfer::chunk,
         transfer::end,
@@ -235,10 +235,7 @@ fn users_routes() -> Router<Arc<Service>> {
         .route("/v1/studies/{study_id}/unpin", post(studies::unpin))
         .route("/v1/studies/{study_id}/reset", post(studies::reset))
         .route("/v1/studies/{study_id}/accept", post(studies::accept))
-        .route(
-            "/v1/studies/{study_id}/warm-start",
-            post(warm_start::warm_start),
-        )
+        .route("/v1/studies/{study_id}/warm-start", post(warm_start::begin))
         .route("/v1/orders", get(orders::list).post(orders::order))
         .route("/v1/orders/end", post(orders::end))
         .route("/v1/retention", post(retention::remove))

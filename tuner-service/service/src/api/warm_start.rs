@@ -21,7 +21,7 @@ use crate::reader::Reader;
     params(("study_id" = i64, Path, description = "The study")),
     responses((status = 200, body = WarmStartAnswer), (status = 404, body = ErrorBody),
               (status = 409, body = ErrorBody), (status = 422, body = ErrorBody)))]
-pub(super) async fn warm_start(
+pub(super) async fn begin(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     Extension(reader): Extension<Reader>,

@@ -106,7 +106,6 @@ pub(super) struct EpochRecord {
     pub(super) evidence: Option<Value>,
     pub(super) places: Places,
     /// Its runs were removed by retention, and are not in the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) removed: Option<RemovedRecord>,
 }
 
@@ -170,7 +169,6 @@ pub(super) struct RunRecord {
     pub(super) dirty: bool,
     pub(super) listed_at: Option<Timestamp>,
     /// When retention removed its reports and what it was decided from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) trimmed_at: Option<Timestamp>,
     /// More was heard of it than its latest judgement knew.
     pub(super) awaits_verdict: bool,

@@ -23,6 +23,7 @@ const FIFTEENTH: &str = include_str!("../../../../migrations/0015_listed.sql");
 const SEVENTEENTH: &str = include_str!("../../../../migrations/0017_where_jobs_were.sql");
 const NINETEENTH: &str = include_str!("../../../../migrations/0019_directives.sql");
 const TWENTY_FIRST: &str = include_str!("../../../../migrations/0021_orders.sql");
+const TWENTY_FOURTH: &str = include_str!("../../../../migrations/0024_retention.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
     let mut transaction = connection.begin().await.unwrap();
@@ -213,6 +214,7 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
             .split_once("create or replace view report")
             .unwrap();
         apply(&mut connection, tables).await;
+        apply(&mut connection, TWENTY_FOURTH).await;
         for tested in [&mut launched, &mut of_default] {
             for run in &mut tested.recent {
                 assert_eq!(run.started, None);
