@@ -40,7 +40,7 @@ texts:
 	$(PROGRAMS)/io-autotune completion fish > $(SHARE)/fish/vendor_completions.d/io-autotune.fish
 	$(PROGRAMS)/io-autotune completion zsh > $(DESTDIR)$(ZSH)/_io-autotune
 	$(INSTALL) -d $(SHARE)/man/man8
-	help2man --no-info --section=8 --output=$(SHARE)/man/man8/io-autotuned.8 $(PROGRAMS)/io-autotuned
+	help2man --no-info --section=8 --name='the tuner service of io-autotune' --output=$(SHARE)/man/man8/io-autotuned.8 $(PROGRAMS)/io-autotuned
 	chmod 644 $(SHARE)/man/man?/* $(SHARE)/bash-completion/completions/* $(SHARE)/fish/vendor_completions.d/* $(DESTDIR)$(ZSH)/*
 	$(INSTALL) -D -m 644 -t $(SHARE)/io-autotune/sql deploy/sql/*.sql
 	$(INSTALL) -D -m 644 -t $(SHARE)/io-autotune/prometheus deploy/prometheus/io-autotune.rules.yml deploy/prometheus/grafana-dashboard.json

@@ -18,7 +18,7 @@ from packages.rooms import TREE
 from packages.suites import Suite
 
 RELEASE = re.compile(r"\d+\.\d+\.\d+")
-RUST = ("Cargo.toml", "Cargo.lock", "tuner-service", "migrations", "deploy", "tests/burst-buffer")
+RUST = ("Cargo.toml", "Cargo.lock", "tuner-service", "migrations", "deploy/etc", "tests/burst-buffer")
 """What the programs in Rust are compiled from."""
 
 
