@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from packages.rooms import TREE
-from packages.site import LATER, PACKAGES, Site, names
+from packages.site import LATER, PACKAGES, SMALL, Site, names
 
 INSTALL = TREE / "docs/install.md"
 PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
@@ -163,7 +163,7 @@ cat /tmp/asked
 
 def test_an_upgrade_leaves_configuration_and_what_waits(here: Site) -> None:
     said = here.run(f"""
-install {names("now")}
+install {names("now", SMALL)}
 cp /etc/io-autotune/client.toml /tmp/default
 echo '# mine' >>/etc/io-autotune/client.toml
 echo '# mine' >>/etc/io-autotune/service.toml
@@ -175,7 +175,7 @@ echo report >/var/spool/io-autotune/reports/1.json
 echo line >/var/spool/io-autotune-jobcomp/outcomes-20261101
 chmod 2750 /var/spool/io-autotune-jobcomp
 find /var/spool/io-autotune* /etc/io-autotune -printf '%p %u:%g %m %s\\n' | sort >/tmp/before
-install -o Dpkg::Options::=--force-confold {names("later")}
+install -o Dpkg::Options::=--force-confold {names("later", SMALL)}
 find /var/spool/io-autotune* /etc/io-autotune -printf '%p %u:%g %m %s\\n' | sort >/tmp/after
 diff /tmp/before /tmp/after || true
 dpkg-query --show --showformat '${{Version}}\\n' io-autotune-node
@@ -189,8 +189,8 @@ tail -n 1 /etc/io-autotune/client.toml
 
 def test_untouched_configuration_is_renewed(here: Site) -> None:
     said = here.run(f"""
-install {names("now")}
-install {names("later")}
+install {names("now", SMALL[:1])}
+install {names("later", SMALL[:1])}
 tail -n 1 /etc/io-autotune/client.toml
 """)
     assert said.splitlines()[-1] == "# later"
@@ -303,7 +303,7 @@ def test_the_plugin_wants_the_libslurm_that_it_was_built_for(here: Site, package
     said = here.run(f"""
 dpkg-deb --field /now/{package}.deb Depends
 apt-cache madison slurmctld | head -n 1
-install {names("now", PACKAGES)}
+install {names("now", SMALL)}
 dpkg-query --show --showformat '${{Package}} ${{Version}}\\n' 'libslurm[0-9]*' | grep ' [0-9]'
 """)
     depends, offered, installed = said.strip().splitlines()
