@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof shared-report online-report docs sqlx openapi fuzz advisories coverage release-check clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof shared-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -351,6 +351,27 @@ COVERAGE_ARGS ?= --workspace --exclude io-autotune-store
 coverage: $(VENV)/.installed ## Which lines the unit tests run, in Rust and in the plugin: build/coverage
 	@deploy/install-deps build test coverage
 	tests/coverage $(VENV)/bin/cargo-llvm-cov build/coverage $(COVERAGE_ARGS)
+
+VENV_PACKAGES := build/venv-packages
+CYCLONEDX := build/cargo-cyclonedx-0.5.9/bin/cargo-cyclonedx
+$(CYCLONEDX):
+	cargo install cargo-cyclonedx --version 0.5.9 --locked --root build/cargo-cyclonedx-0.5.9
+
+$(VENV_PACKAGES)/.installed: tests/packages/requirements.txt
+	@deploy/install-deps packages
+	python3 -m venv --clear $(VENV_PACKAGES)
+	$(VENV_PACKAGES)/bin/pip install --quiet --require-hashes --requirement tests/packages/requirements.txt
+	touch $@
+
+PACKAGES_KEY  ?=
+PACKAGES_ARGS ?=
+packages: $(CYCLONEDX) $(VENV_PACKAGES)/.installed ## What a site installs, in build/packages, its checksums signed by PACKAGES_KEY
+	@deploy/install-deps packages
+	PYTHONPATH=tests python3 -m packages $(if $(PACKAGES_KEY),--key $(PACKAGES_KEY)) $(PACKAGES_ARGS)
+
+test-packages: $(CYCLONEDX) $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Build the packages; install, upgrade, remove and purge them in clean roots: half an hour
+	@deploy/install-deps packages
+	$(PYTEST) tests/packages $(PACKAGES_TEST_ARGS)
 
 # Renews what is generated, so that a stale file makes the tree unclean.
 release-check: sqlx openapi report-schema ## Check that VERSION can be released: docs/releasing.md

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import fcntl
 import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +24,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _MNT_DETACH = 2
 _SYS_PIVOT_ROOT = 155
 """x86-64's."""
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+"""netdevice(7)."""
 DEVICES = ("/dev", "/sys")
 """The host's, with all that is mounted below."""
 FRESH = {"/run": "755", "/tmp": "1777"}
@@ -80,7 +84,16 @@ def enter(root: Path, scratch: Path, binds: list[str]) -> None:
     os.chdir("/")
     subprocess.run(["umount", "--lazy", "/mnt"], check=True)
     socket.sethostname("localhost")
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    up("lo")
+
+
+def up(interface: str) -> None:
+    """Bring an interface up, without a program that a root may lack."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        name = interface.encode()
+        found = fcntl.ioctl(any_socket, _SIOCGIFFLAGS, struct.pack("16sh14x", name, 0))
+        flags = struct.unpack("16sh14x", found)[1]
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", name, flags | _IFF_UP))
 
 
 def run(command: list[str]) -> int:

@@ -102,7 +102,8 @@ fn stretches(gaps: &[f64]) -> Vec<f64> {
 
 fn densities(runs: &[Timed], shift: f64, groups: &Groups, spread: f64) -> Vec<[f64; 2]> {
     let spread = spread.max(LEAST_SPREAD);
-    let wide = spread.hypot(OUTLIER_SPREAD);
+    // hypot() would be the C library's: another answer with another glibc.
+    let wide = (spread.powi(2) + OUTLIER_SPREAD.powi(2)).sqrt();
     let normal =
         |distance: f64, spread: f64| (-0.5 * (distance / spread).powi(2)).exponential() / spread;
     runs.iter()

@@ -1,0 +1,1 @@
+"""What a site installs: Debian packages and RPMs, built in clean roots (``make packages``), and their tests."""
