@@ -533,7 +533,11 @@ mod tests {
     #[test]
     fn a_run_without_a_verdict_looks_the_same_to_its_user_whatever_was_drawn() {
         let control = shown(drawn(Role::Control), USER);
-        assert_eq!(control, shown(drawn(Role::Settled), USER));
+        for reader in [USER, Reader::Coordinator(1001), Reader::Operator] {
+            for role in [Role::Control, Role::Settled] {
+                assert_eq!(control, shown(drawn(role), reader), "{reader:?}");
+            }
+        }
         assert_eq!(control["run"]["elapsed"], 60.0);
         for untold in ["role", "parametrization", "differs", "reason", "applied"] {
             assert_eq!(control["run"].get(untold), Some(&Value::Null), "{untold}");

@@ -113,8 +113,9 @@ async fn a_coordinator_sees_what_members_charge_to_the_account_and_nothing_else(
         charged(&store, 4, BOB, "untold", None).await;
         charged(&store, 5, CAROL, "own", Some("chemistry")).await;
         let own = one(CAROL, "own");
+        let own_alone = std::slice::from_ref(&own);
 
-        assert_eq!(seen(&store, Some(CAROL), None).await, [own.clone()]);
+        assert_eq!(seen(&store, Some(CAROL), None).await, own_alone);
         // Bob is in no account of Carol's: what he charges to physics is his own text.
         let physics = members(CLUSTER, &[(ALICE, "physics"), (CAROL, "physics")]);
         assert_eq!(
@@ -131,12 +132,12 @@ async fn a_coordinator_sees_what_members_charge_to_the_account_and_nothing_else(
         );
         // Another cluster's account of the same name is another account.
         let elsewhere = members("beta", &[(ALICE, "physics")]);
-        assert_eq!(seen(&store, Some(CAROL), elsewhere).await, [own.clone()]);
+        assert_eq!(seen(&store, Some(CAROL), elsewhere).await, own_alone);
         // Who coordinates nobody is not everyone.
         assert_eq!(seen(&store, None, members(CLUSTER, &[])).await, []);
         assert_eq!(
             seen(&store, Some(CAROL), members(CLUSTER, &[])).await,
-            [own]
+            own_alone
         );
         assert_eq!(
             seen(&store, None, physics.clone()).await,

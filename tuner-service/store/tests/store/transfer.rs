@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use io_autotune_store::{
-    Audit, Cursor, EXPORT_VERSION, Failure, Import, ImportError, Imported, Store, StudyFilter,
-    Verdict,
+    Audit, Cursor, EXPORT_VERSION, Failure, Import, ImportError, Imported, OutcomeReport, Source,
+    Store, StudyFilter, Verdict,
 };
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection};
 
 use crate::support::{
-    Database, Report, Start, decision, in_database, launch, other_space, point, say, study,
+    CLUSTER, Database, Report, Start, decision, in_database, launch, other_space, point, say,
+    study, word,
 };
 use io_autotune_model::{Phase, Role};
 
@@ -127,7 +128,13 @@ async fn eventful(database: &Database, store: &Store) {
     report.elapsed = Some(1.0 / 3.0);
     report.applied = Some(point(2));
     report.deliver(store).await.unwrap();
-    say(store, 31, "COMPLETED").await;
+    let charged = OutcomeReport {
+        account: Some("physics".into()),
+        ..word(31, "COMPLETED")
+    };
+    let charged = std::slice::from_ref(&charged);
+    let recorded = store.record_outcomes(Source::Squeue, CLUSTER, charged);
+    recorded.await.unwrap();
     database.judge(store, run, &counted(2)).await.unwrap();
     let by = Audit {
         uid: 1000,
@@ -187,6 +194,12 @@ async fn what_was_exported_and_imported_is_exported_the_same() {
             assert_eq!((studies[1].epochs, studies[1].runs), (3, 31));
             let ids: Vec<i64> = studies.iter().map(|one| one.study_id).collect();
             assert_eq!(exported(&there, &ids).await, text);
+            let of_the_second = StudyFilter {
+                study_id: Some(ids[1]),
+                ..StudyFilter::default()
+            };
+            let second = &there.studies(&of_the_second).await.unwrap()[0];
+            assert_eq!(second.account.as_deref(), Some("physics"));
             assert_eq!(there.check_caches().await.unwrap(), []);
             let again = there.study_state(ids[1]).await.unwrap();
             assert_eq!((again.epoch, again.seed), (state.epoch, state.seed));
