@@ -163,10 +163,9 @@ impl Evidence {
                 is_default: run.given == run.default,
             });
         }
-        if matches!(run.role, Role::Settled | Role::BestKnown | Role::Pinned) {
-            if counts.key != run.default {
-                self.hours.choose(timed, is_settled);
-            }
+        let is_chosen = matches!(run.role, Role::Settled | Role::BestKnown | Role::Pinned);
+        if is_chosen && counts.key != run.default {
+            self.hours.choose(timed, is_settled);
         }
         let is_control = run.role == Role::Control && run.phase == Phase::Settled;
         if is_control {
