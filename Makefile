@@ -371,7 +371,7 @@ packages: $(CYCLONEDX) $(VENV_PACKAGES)/.installed ## What a site installs, in b
 
 test-packages: $(CYCLONEDX) $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Build the packages; install, upgrade, remove and purge them in clean roots: half an hour
 	@deploy/install-deps packages
-	$(PYTEST) tests/packages $(PACKAGES_TEST_ARGS)
+	$(PYTEST) tests/packages -m "slow or not slow" $(PACKAGES_TEST_ARGS)
 
 # Renews what is generated, so that a stale file makes the tree unclean.
 release-check: sqlx openapi report-schema ## Check that VERSION can be released: docs/releasing.md

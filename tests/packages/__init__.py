@@ -1,1 +1,1 @@
-"""What a site installs: Debian packages and RPMs, built in clean roots (``make packages``), and their tests."""
+"""What a site installs: packages, built in clean roots by ``make packages``, and their tests."""

@@ -1,7 +1,7 @@
 """The packages of each suite, built once for all tests.
 
-IO_AUTOTUNE_TEST_SUITES names other suites, IO_AUTOTUNE_TEST_PACKAGES a directory of packages that are to be tested as
-they are.
+IO_AUTOTUNE_TEST_SUITES names other suites, IO_AUTOTUNE_TEST_PACKAGES a directory of packages that
+are tested as they are.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from packages import site
 from packages.rooms import TREE
 from packages.suites import SUITES, named

@@ -1,4 +1,4 @@
-"""Debian packages: dpkg-buildpackage in a clean root of each suite, whose Slurm the plugin is compiled for."""
+"""Debian packages: built in a clean root of each suite, for whose Slurm the plugin is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is fetched before a clean root is entered, in which there is no network: all of it pinned by lock files."""
+"""What is fetched before a clean root is entered, by lock files: it has no network."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def crates(source: Source, tree: Path) -> Path:
 
 
 def wheels(source: Source, tree: Path, suite: Suite) -> Path:
-    """Return a directory with the wheels that the report needs, by the hashes of requirements.txt."""
+    """Return a directory with the report's wheels, by the hashes of requirements.txt."""
     report = tree / "analysis/report"
     pinned = source.lock("analysis/report/requirements.txt")
     place = DIRECTORY / "wheels" / f"{pinned}-{suite.python}"

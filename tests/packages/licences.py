@@ -97,8 +97,12 @@ def _wheels(source: Source, tree: Path) -> dict[str, Component]:
         with zipfile.ZipFile(wheel) as archive:
             metadata = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
             head = archive.read(metadata).decode().split("\n\n")[0]
-            fields = dict(re.findall(r"^(License-Expression|License|Name|Version): (.+)$", head, re.M))
-            classified = re.findall(r"^Classifier: License :: (?:OSI Approved :: )?(.+)$", head, re.M)
+            fields = dict(
+                re.findall(r"^(License-Expression|License|Name|Version): (.+)$", head, re.M)
+            )
+            classified = re.findall(
+                r"^Classifier: License :: (?:OSI Approved :: )?(.+)$", head, re.M
+            )
             licence = fields.get("License-Expression") or " AND ".join(classified)
             texts = {
                 name.rsplit("/", 1)[-1]: archive.read(name).decode(errors="replace")
@@ -129,7 +133,7 @@ def _listed(components: Mapping[str, Component]) -> str:
 
 
 def _head() -> Iterator[str]:
-    yield "What io-autotune's packages contain of others, under which licence, and its texts, which follow."
+    yield "What io-autotune's packages contain of others, and its licences; the texts follow."
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""The programs in Rust: compiled once, in a clean root of the oldest suite, for every distribution."""
+"""The programs in Rust: compiled once, in a clean root of the oldest suite, for all."""
 
 from __future__ import annotations
 

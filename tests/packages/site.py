@@ -1,4 +1,4 @@
-"""A clean root of a suite, and its packages to install there: of this tree, and of a later version."""
+"""A clean root of a suite, and packages to install there: of this tree, and of a later version."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 # The root is thrown away: nothing waits for the disk.
 echo force-unsafe-io >/etc/dpkg/dpkg.cfg.d/unsafe-io
 install() {
-    apt-get install --quiet=2 --yes --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/tmp/apt.log 2>&1 || {
+    apt-get install --yes --no-install-recommends "$@" >/tmp/apt.log 2>&1 || {
         cat /tmp/apt.log; return 1
     }
 }
@@ -117,7 +117,15 @@ def _renumbered(deb: Path, later: Path, version: str) -> None:
         client = Path(scratch) / "etc/io-autotune/client.toml"
         if client.exists():
             client.write_text(client.read_text(encoding="utf-8") + "# later\n", encoding="utf-8")
-        command = ["dpkg-deb", "-Zzstd", "-z1", "--root-owner-group", "--build", scratch, str(later)]
+        command = [
+            "dpkg-deb",
+            "-Zzstd",
+            "-z1",
+            "--root-owner-group",
+            "--build",
+            scratch,
+            str(later),
+        ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 

@@ -12,7 +12,7 @@ class Suite:
     name: str
     """As mmdebstrap takes it."""
     release: int
-    """Debian's number: a version ends in it, so that each release's packages follow the ones of the last."""
+    """Debian's number: versions end in it, so that each release's are later than the last's."""
     python: str
     """The version of its python3, whose wheels the report brings along."""
 

@@ -1,4 +1,4 @@
-"""Packages in clean roots: what installing, upgrading, downgrading, removing and purging them does."""
+"""Packages in clean roots: what installing, upgrading, removing and purging them does."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from packages.rooms import TREE
 from packages.site import LATER, PACKAGES, SMALL, Site, names
 
 INSTALL = TREE / "docs/install.md"
 PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
 UNITS = re.compile(r"^/etc/systemd/system/")
-COPIED = {"/etc/slurm/io_autotune_directives.lua": "/usr/share/io-autotune/slurm/io_autotune_directives.lua"}
+DIRECTIVES = "io_autotune_directives.lua"
+COPIED = {f"/etc/slurm/{DIRECTIVES}": f"/usr/share/io-autotune/slurm/{DIRECTIVES}"}
 ACCOUNTS = {"io-autotune", "io-autotune-collector", "io-autotune-report"}
-LISTED = """
-for package in %s; do
+LISTED = f"""
+for package in {" ".join(PACKAGES)}; do
     dpkg -L $package | while read -r file; do
-        [ -d "$file" ] && [ ! -L "$file" ] || stat --format="$package %%n %%U:%%G %%a" "$(realpath --no-symlinks "$file")"
+        [ -d "$file" ] && [ ! -L "$file" ] || stat --format="$package %n %U:%G %a" "$file"
     done
 done
-""" % " ".join(PACKAGES)  # noqa: UP031
+"""
 
 
 def paths(cell: str) -> Iterator[str]:
-    """Return the files of a cell: one without a directory is in that of the one before, `.x` is its other end."""
+    """Return a cell's files: a bare name is beside the one before, `.x` is another end of it."""
     before = Path("/")
     for said in re.findall(r"`([^`]+)`", cell):
         if said.startswith("."):
@@ -43,7 +45,7 @@ def paths(cell: str) -> Iterator[str]:
 
 
 def table() -> list[tuple[str, str, str, str]]:
-    """Return what docs/install.md says: a file (or a pattern), its package, owner and group, and mode."""
+    """Return what the guide says: a file or pattern, its package, owner and group, mode."""
     rows = []
     text = INSTALL.read_text(encoding="utf-8").split("## 3. Files")[1].split("## 4.")[0]
     for line in text.splitlines():
@@ -55,7 +57,9 @@ def table() -> list[tuple[str, str, str, str]]:
         found = list(paths(file.split("` (")[0] + "`"))
         each = re.findall(r"0\d{3}", modes)
         for path, mode in zip(found, each * len(found) if len(each) == 1 else each, strict=False):
-            rows.append((UNITS.sub("/usr/lib/systemd/system/", path), package.split(",")[0], user, mode))
+            rows.append(
+                (UNITS.sub("/usr/lib/systemd/system/", path), package.split(",")[0], user, mode)
+            )
     return rows
 
 
@@ -82,15 +86,17 @@ def test_the_table_is_read() -> None:
 
 def test_files_owners_and_modes_are_those_of_the_guide(here: Site) -> None:
     found = files(here)
-    for path, package, owner, mode in table():
-        path = COPIED.get(path, path)
+    for said, package, owner, mode in table():
+        path = COPIED.get(said, said)
         pattern = re.escape(path).replace(r"\*", "[^/]+") + "$"
         matching = [each for each in found if re.match(pattern, each)]
         assert matching, f"{path} is in no package"
         for each in matching:
             assert found[each] == (package, owner, mode), each
     # Nobody else may write any, and no program is anybody's but root's.
-    assert not [path for path, (_, _, mode) in found.items() if int(mode, 8) & 0o22 and mode != "0777"]
+    assert not [
+        path for path, (_, _, mode) in found.items() if int(mode, 8) & 0o22 and mode != "0777"
+    ]
     assert {owner for _, owner, _ in found.values()} == {"root:root", "root:io-autotune"}
     outside = [path for path in found if not re.match(r"/(etc/io-autotune|usr)/", path)]
     assert not outside, "packages write elsewhere"
@@ -114,9 +120,11 @@ print("fitted", forest.score(x, x[:, 0]) > 0.5, psycopg.pq.version() > 0)'
 find /usr/lib/io-autotune/report -name '*.pyc' | head -n 1 | grep --count pyc
 bash -c '. /usr/share/bash-completion/completions/io-autotune; complete -p io-autotune'
 ls /usr/share/man/man1/io-autotune.1.gz /usr/share/man/man8/io-autotuned.8.gz
-for document in $(sed -n 's|^Documentation=file://||p' /usr/lib/systemd/system/io-autotune*); do test -s "$document"; done
+units=/usr/lib/systemd/system
+for page in $(sed -n 's|^Documentation=file://||p' $units/io-autotune*); do test -s "$page"; done
 mkdir -p /etc/slurm
-printf '%s\\n' ClusterName=mycluster SlurmctldHost=localhost SlurmUser=root PlugStackConfig=/etc/slurm/p.conf >/etc/slurm/slurm.conf
+printf '%s\\n' ClusterName=mycluster SlurmctldHost=localhost PlugStackConfig=/etc/slurm/p.conf \\
+    >/etc/slurm/slurm.conf
 cp /usr/share/io-autotune/slurm/plugstack.conf /etc/slurm/p.conf
 sbatch --help 2>&1 | grep -e io-autotune
 sed -i 's/io_autotune.so.*/io_autotune_stub.so/' /etc/slurm/p.conf
@@ -138,7 +146,7 @@ install {names("now")}
 sort -u /tmp/asked
 echo ENABLED
 find /etc/systemd/system -type l -name 'io-autotune*'
-find /etc/slurm -newer /tmp/asked -type f 2>/dev/null | xargs --no-run-if-empty grep -l io_autotune || true
+grep --recursive --files-with-matches --no-messages io_autotune /etc/slurm || true
 """)
     asked, enabled = said.split("ENABLED\n")
     assert not enabled
@@ -157,7 +165,9 @@ cat /tmp/asked
     assert restarts == {"io-autotuned.service", "io-autotune-collector.service"}, said
     rest = [line for line in about if "try-restart" not in line]
     # deb-systemd-invoke asks what a unit is like before it acts.
-    assert not [line for line in rest if re.search(r"\b(stop|start|restart|enable|mask)\b", line)], said
+    assert not [
+        line for line in rest if re.search(r"\b(stop|start|restart|enable|mask)\b", line)
+    ], said
     assert "daemon-reload" in said
 
 
@@ -203,7 +213,8 @@ for package in {" ".join(PACKAGES)}; do
     if dpkg --install /now/$package.deb >/tmp/said 2>&1; then echo "$package went back"; fi
     grep --max-count=1 refused /tmp/said
 done
-dpkg-query --show --showformat '${{Package}} ${{Version}} ${{db:Status-Abbrev}}\\n' 'io-autotune*' 'slurm-spank-io*'
+dpkg-query --show --showformat '${{Package}} ${{Version}} ${{db:Status-Abbrev}}\\n' \\
+    'io-autotune*' 'slurm-spank-io*'
 dpkg --audit
 """)
     assert "went back" not in said
@@ -215,17 +226,19 @@ dpkg --audit
 def test_removal_keeps_configuration_and_purge_leaves_no_trace(here: Site) -> None:
     said = here.run(f"""
 # What they depend on is there before.
-apt-get install --quiet=2 --yes --no-install-recommends -o Dpkg::Use-Pty=0 {names("now")} >/dev/null 2>&1
+ELSE='/(proc|sys|dev|tmp|now|later|var/(log|cache/(apt|debconf|ldconfig|man)|lib/(apt|dpkg)))'
+install {names("now")}
 dpkg --purge {" ".join(PACKAGES)} >/dev/null 2>&1
 everything() {{
-    find / -xdev \\( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /var/cache -o -path /var/lib/apt \\
-        -o -path /var/lib/dpkg -o -path /var/log -o -path /now -o -path /later \\) -prune -o -print | sort
+    find / -xdev -regextype posix-extended \\
+        -regex "$ELSE" -prune -o -print | sort
     cat /var/lib/dpkg/statoverride /var/lib/dpkg/diversions
 }}
 everything >/tmp/before
 install {names("now")}
 install -d -m 711 /var/spool/io-autotune /run/io-autotune
-install -d -m 700 /var/lib/io-autotune-collector /var/lib/io-autotune-report /var/cache/io-autotune-report
+cd /var
+install -d -m 700 lib/io-autotune-collector lib/io-autotune-report cache/io-autotune-report
 touch /var/spool/io-autotune/report.json /var/lib/io-autotune-report/state
 dpkg --remove {" ".join(PACKAGES)} >/dev/null 2>&1
 ls /etc/io-autotune/*.toml /var/spool/io-autotune/report.json /var/lib/io-autotune-report/state

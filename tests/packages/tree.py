@@ -18,7 +18,14 @@ from packages.rooms import TREE
 from packages.suites import Suite
 
 RELEASE = re.compile(r"\d+\.\d+\.\d+")
-RUST = ("Cargo.toml", "Cargo.lock", "tuner-service", "migrations", "deploy/etc", "tests/burst-buffer")
+RUST = (
+    "Cargo.toml",
+    "Cargo.lock",
+    "tuner-service",
+    "migrations",
+    "deploy/etc",
+    "tests/burst-buffer",
+)
 """What the programs in Rust are compiled from."""
 
 
@@ -34,7 +41,7 @@ class Source:
     commit: str
     """It has tracked files as they are now, committed or not."""
     version: str
-    """``0.2.0`` at the tag of that name, else ``0.2.0+gitN.HASH``, N being the number of commits."""
+    """``0.2.0`` at the tag of that name, else ``0.2.0+gitN.HASH`` after N commits."""
     time: int
     """Of the last commit, in seconds since 1970: the only time that packages have."""
 
