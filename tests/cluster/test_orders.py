@@ -93,12 +93,12 @@ def test_a_user_steers_and_undoes_nothing_of_another(site: Site) -> None:
     # An admin's order about one user's studies is told to them, and holds.
     site.ask(ROOT, "freeze", "--user", BOB, "--why", "maintenance", "--yes")
     bobs = str(site.ask(BOB, "audit", "--limit", "1")[0]["audit_id"])
-    for command in (
-        ("resume", "--all", "--why", "mischief", "--yes"),
-        ("freeze", "--all", "--until", "2100-01-01T00:00:00Z", "--why", "mischief", "--yes"),
-        ("undo", bobs, "--why", "mischief"),
+    for mischief in (
+        ["resume", "--all", "--yes"],
+        ["freeze", "--all", "--until", "2100-01-01T00:00:00Z", "--yes"],
+        ["undo", bobs],
     ):
-        done = site.tuner(BOB, *command)
+        done = site.tuner(BOB, *mischief, "--why", "mischief")
         assert (done.returncode, "admin take it back" in done.stderr) == (4, True), done.stderr
     of_study = site.ask(BOB, "audit", "--study", str(site.study(app, BOB)["study_id"]))
     assert [line["why"] for line in of_study].count("maintenance") == 2
