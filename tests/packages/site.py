@@ -33,7 +33,7 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 # The root is thrown away: nothing waits for the disk.
 echo force-unsafe-io >/etc/dpkg/dpkg.cfg.d/unsafe-io
 install() {
-    apt-get install --yes --no-install-recommends "$@" >/tmp/apt.log 2>&1 || {
+    apt-get install -o DPkg::Path="$PATH" --yes --no-install-recommends "$@" >/tmp/apt.log 2>&1 || {
         cat /tmp/apt.log; return 1
     }
 }

@@ -20,7 +20,7 @@ ACCOUNTS = {"io-autotune", "io-autotune-collector", "io-autotune-report"}
 LISTED = f"""
 for package in {" ".join(PACKAGES)}; do
     dpkg -L $package | while read -r file; do
-        [ -d "$file" ] && [ ! -L "$file" ] || stat --format="$package %n %U:%G %a" "$file"
+        [ -d "$file" ] || stat --format="$package %n %U:%G %a" "$file"
     done
 done
 """
@@ -149,6 +149,7 @@ find /etc/systemd/system -type l -name 'io-autotune*'
 grep --recursive --files-with-matches --no-messages io_autotune /etc/slurm || true
 """)
     asked, enabled = said.split("ENABLED\n")
+    assert "daemon-reload" in asked
     assert not enabled
     assert not [line for line in asked.splitlines() if "io-autotune" in line], asked
 
@@ -232,7 +233,8 @@ dpkg --purge {" ".join(PACKAGES)} >/dev/null 2>&1
 everything() {{
     find / -xdev -regextype posix-extended \\
         -regex "$ELSE" -prune -o -print | sort
-    cat /var/lib/dpkg/statoverride /var/lib/dpkg/diversions
+    dpkg-statoverride --list || true
+    dpkg-divert --list
 }}
 everything >/tmp/before
 install {names("now")}
