@@ -238,9 +238,9 @@ everything() {{
 }}
 everything >/tmp/before
 install {names("now")}
-install -d -m 711 /var/spool/io-autotune /run/io-autotune
 cd /var
-install -d -m 700 lib/io-autotune-collector lib/io-autotune-report cache/io-autotune-report
+mkdir -p /run/io-autotune spool/io-autotune cache/io-autotune-report
+mkdir -p lib/io-autotune-collector lib/io-autotune-report
 touch /var/spool/io-autotune/report.json /var/lib/io-autotune-report/state
 dpkg --remove {" ".join(PACKAGES)} >/dev/null 2>&1
 ls /etc/io-autotune/*.toml /var/spool/io-autotune/report.json /var/lib/io-autotune-report/state
