@@ -24,22 +24,22 @@ alter table audit
     add constraint audit_action_check check (action in ('pin', 'unpin', 'reset', 'accept', 'freeze', 'resume', 'off',
                                                         'on', 'undo', 'export', 'import', 'warm-start', 'retention'));
 
--- Whether nothing was heard of a run since the cutoff. A role that may only add judgements and reports cannot make them
--- older than they are; the rest of a run it can write.
-create function run_is_old(run bigint, cutoff timestamptz) returns boolean
-    language sql stable set search_path = pg_catalog, pg_temp as $$
-    select r.state <> 'in_flight' and r.started_at < cutoff
-           and exists (select from public.judgements j where j.run_id = r.id)
-           and not exists (select from public.judgements j where j.run_id = r.id and j.judged_at >= cutoff)
-           and not exists (select from public.reports p where p.run_id = r.id and p.received_at >= cutoff)
-           and not exists (select from public.outcomes o where o.run_id = r.id and o.received_at >= cutoff)
-    from public.runs r where r.id = run
-$$;
+-- When something was last heard of each run; null: it has no verdict. A role that may only add judgements and reports
+-- cannot make them older than they are; the rest of a run it can write.
+create view runs_heard as
+select r.id, r.epoch_id, r.started_at, r.judged_at, r.trimmed_at,
+       r.changes > r.judged_changes or r.dirty as is_awaited,
+       case when r.state <> 'in_flight' and j.at is not null
+            then greatest(r.started_at, j.at, p.at, o.at) end as heard_at
+from runs r
+cross join lateral (select max(judged_at) as at from judgements where run_id = r.id) j
+cross join lateral (select max(received_at) as at from reports where run_id = r.id) p
+cross join lateral (select max(received_at) as at from outcomes where run_id = r.id) o;
 
 -- The epochs whose runs may go, of one study or of all; children before their parents.
 create function epochs_to_remove(cutoff timestamptz, only_study bigint default null)
     returns table (epoch_id bigint, study_id bigint, ordinal integer)
-    language sql stable set search_path = pg_catalog, pg_temp as $$
+    language sql stable set search_path = pg_catalog, pg_temp set jit = off as $$
     with recursive closed as (
         select e.id, e.study_id, e.parent_id, e.takes, e.ordinal, e.removed_at,
                case when e.removed_at is not null then true
@@ -52,10 +52,9 @@ create function epochs_to_remove(cutoff timestamptz, only_study bigint default n
                     when exists (select from public.judgements j
                                  where j.epoch_id = e.id and j.ordinal = e.judgements and j.judged_at >= cutoff)
                         then false
-                    else not exists (select from public.runs r
+                    else not exists (select from public.runs_heard r
                                      where r.epoch_id = e.id
-                                       and (r.changes > r.judged_changes or r.dirty
-                                            or not public.run_is_old(r.id, cutoff)))
+                                       and (r.is_awaited or r.heard_at is null or r.heard_at >= cutoff))
                end as is_over
         from public.epochs e where only_study is null or e.study_id = only_study
     ), needed as (
@@ -78,7 +77,7 @@ $$;
 create function remove_history(older_than interval, most integer, by_uid bigint, by_why text)
     returns table (runs bigint, judgements bigint, reports bigint, outcomes bigint, trimmed bigint,
                    first_start timestamptz, last_start timestamptz, more boolean)
-    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 #variable_conflict use_column
 declare
     cutoff constant timestamptz := now() - older_than;
@@ -96,12 +95,12 @@ begin
     -- An epoch that is being removed.
     select e.id, e.study_id, e.ordinal into over_epoch from public.epochs e
     where e.removed_at is not null
-      and exists (select from public.runs r where r.epoch_id = e.id and public.run_is_old(r.id, cutoff))
+      and exists (select from public.runs_heard r where r.epoch_id = e.id and r.heard_at < cutoff)
     order by e.id limit 1;
     if found then
-        batch := array(select r.id from public.runs r
-                       where r.epoch_id = over_epoch.id and public.run_is_old(r.id, cutoff)
-                       order by r.id limit most for update skip locked);
+        batch := array(select r.id from public.runs r join public.runs_heard h on h.id = r.id
+                       where r.epoch_id = over_epoch.id and h.epoch_id = over_epoch.id and h.heard_at < cutoff
+                       order by r.id limit most for update of r skip locked);
         delete from public.judgements j where j.run_id = any(batch);
         get diagnostics judgements = row_count;
         delete from public.reports p where p.run_id = any(batch);
@@ -125,27 +124,41 @@ begin
         return;
     end if;
 
-    -- The next one: it is only marked, under its study's lock, which is held no longer than that.
-    select * into over_epoch from public.epochs_to_remove(cutoff) limit 1;
-    if found then
+    -- The next one: it is only marked, under its study's lock, which is held no longer than that. Studies are looked at
+    -- one after the other: to look at all their runs for one epoch would take longer the more there is to remove.
+    for over_epoch in
+        select distinct e.study_id from public.epochs e
+        where e.removed_at is null and e.evidence is not null
+          and exists (select from public.epochs later where later.study_id = e.study_id and later.ordinal > e.ordinal
+                      and later.opened_at < cutoff)
+          and exists (select from public.judgements j
+                      where j.epoch_id = e.id and j.ordinal = e.judgements and j.judged_at < cutoff)
+          -- The latest epoch's runs are added up from its parent's.
+          and not exists (select from public.epochs child
+                          where child.parent_id = e.id and child.takes = 'runs'
+                            and not exists (select from public.epochs later where later.study_id = child.study_id
+                                            and later.ordinal > child.ordinal))
+        order by e.study_id
+    loop
+        perform from public.epochs_to_remove(cutoff, over_epoch.study_id);
+        continue when not found;
         perform from public.studies s where s.id = over_epoch.study_id for update skip locked;
-        if found and exists (select from public.epochs_to_remove(cutoff, over_epoch.study_id) still
-                             where still.epoch_id = over_epoch.epoch_id) then
-            update public.epochs e
-            set removed_at = now(), removed_run = there.last_run, removed_start = there.last_start
-            from (select max(r.id) as last_run, max(r.started_at) as last_start
-                  from public.runs r where r.epoch_id = over_epoch.epoch_id) there
-            where e.id = over_epoch.epoch_id;
-            more := true;
-        end if;
+        continue when not found;
+        update public.epochs e
+        set removed_at = now(), removed_run = there.last_run, removed_start = there.last_start
+        from public.epochs_to_remove(cutoff, over_epoch.study_id) gone
+             cross join lateral (select max(r.id) as last_run, max(r.started_at) as last_start
+                                 from public.runs r where r.epoch_id = gone.epoch_id) there
+        where e.id = gone.epoch_id;
+        more := true;
         return next;
         return;
-    end if;
+    end loop;
 
-    batch := array(select r.id from public.runs r
-                   where r.trimmed_at is null and r.judged_at < cutoff and r.changes = r.judged_changes and not r.dirty
-                     and public.run_is_old(r.id, cutoff)
-                   order by r.judged_at limit most for update skip locked);
+    batch := array(select r.id from public.runs r join public.runs_heard h on h.id = r.id
+                   where r.trimmed_at is null and r.judged_at < cutoff
+                     and not h.is_awaited and h.heard_at < cutoff
+                   order by r.judged_at limit most for update of r skip locked);
     delete from public.reports p where p.run_id = any(batch);
     get diagnostics reports = row_count;
     -- Evidence that is computed anew needs the probability of the draw.
@@ -170,7 +183,6 @@ begin
 end $$;
 
 -- Whoever may add judgements is the service; deploy/sql/roles.sql says the same of a role that is made later.
-revoke execute on function run_is_old(bigint, timestamptz) from public;
 revoke execute on function epochs_to_remove(timestamptz, bigint) from public;
 revoke execute on function remove_history(interval, integer, bigint, text) from public;
 do $$
@@ -183,8 +195,7 @@ begin
         where c.oid = 'public.judgements'::regclass and a.privilege_type = 'INSERT'
           and a.grantee not in (0, c.relowner)
     loop
-        execute format('grant execute on function run_is_old(bigint, timestamptz), '
-                       'epochs_to_remove(timestamptz, bigint), remove_history(interval, integer, bigint, text) to %s',
+        execute format('grant execute on function epochs_to_remove(timestamptz, bigint), remove_history(interval, integer, bigint, text) to %s',
                        held.role);
     end loop;
 end $$;

@@ -77,8 +77,7 @@ begin
     end if;
     -- History is removed by these alone; a later migration grants them itself.
     if to_regprocedure('public.remove_history(interval, integer, bigint, text)') is not null then
-        grant execute on function public.run_is_old(bigint, timestamptz),
-            public.epochs_to_remove(timestamptz, bigint),
+        grant execute on function public.epochs_to_remove(timestamptz, bigint),
             public.remove_history(interval, integer, bigint, text) to "io-autotune";
     end if;
 end $$;

@@ -67,21 +67,26 @@ impl Store {
             .execute(&mut *snapshot)
             .await
             .named(NAME)?;
+        // What it compiles to takes longer to compile than to run.
+        sqlx::query!("set local jit = off")
+            .execute(&mut *snapshot)
+            .await
+            .named(NAME)?;
         let row = sqlx::query!(
-            r#"with cut as (
+            r#"with cut as materialized (
                    select now() - make_interval(days => $1) as cutoff
                ), going as (
                    select r.id, r.started_at, true as whole
                    from cut, epochs_to_remove(cutoff) over_epoch join runs r on r.epoch_id = over_epoch.epoch_id
                    union all
                    select r.id, r.started_at, true
-                   from cut, epochs e join runs r on r.epoch_id = e.id
-                   where e.removed_at is not null and run_is_old(r.id, cutoff)
+                   from cut, epochs e join runs_heard r on r.epoch_id = e.id
+                   where e.removed_at is not null and r.heard_at < cutoff
                ), trimming as (
                    select r.id, r.started_at, false as whole
-                   from cut, runs r
-                   where r.trimmed_at is null and r.judged_at < cutoff and r.changes = r.judged_changes and not r.dirty
-                     and run_is_old(r.id, cutoff) and r.id not in (select id from going)
+                   from cut, runs_heard r
+                   where r.trimmed_at is null and r.judged_at < cutoff and not r.is_awaited and r.heard_at < cutoff
+                     and not exists (select from going where going.id = r.id)
                ), every as (select * from going union all select * from trimming)
                select count(*) filter (where whole) as "runs!", count(*) filter (where not whole) as "trimmed!",
                       (select count(*) from judgements j join going g on g.id = j.run_id) as "judgements!",
