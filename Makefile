@@ -82,7 +82,7 @@ export TEST_TIMES
 
 # Most parts wait while others compute. Each shows its output when it has ended.
 test: lint build browser ## Run every test
-	@deploy/install-deps build cluster test report
+	@deploy/install-deps build cluster accounting test report
 	@rm -rf $(TEST_TIMES)
 	@status=0; $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target \
 		test-rust test-unit test-store test-cluster test-soak || status=$$?; \
@@ -111,7 +111,7 @@ test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's re
 
 CLUSTERS ?= 3
 test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (3) side by side
-	@deploy/install-deps cluster test
+	@deploy/install-deps cluster accounting test
 	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile --no-loadscope-reorder
 
 test-soak: build $(VENV)/.installed ## A hundred jobs while parts are killed: a short soak

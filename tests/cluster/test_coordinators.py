@@ -130,6 +130,11 @@ def test_a_coordinator_sees_and_steers_what_members_charge_to_the_account(site: 
     assert site.study(ALICES, ALICE)["ordered"] == "frozen"
     site.ask(ALICE, "resume", number, "--why", "not now")
     assert site.study(ALICES, BOB)["ordered"] is None
+    site.ask(BOB, "freeze", number, "--why", "production again")
+    (line, *_) = site.ask(ALICE, "audit", "--study", number)
+    assert line["action"] == "freeze"
+    site.ask(ALICE, "undo", str(line["audit_id"]), "--why", "not now either")
+    assert site.study(ALICES, BOB)["ordered"] is None
     order = ("freeze", "--user", ALICE, "--why", "mischief", "--yes")
     assert "only admins" in refused(site, BOB, *order)
 

@@ -57,6 +57,33 @@ impl Removed {
     }
 }
 
+/// [`Removed`], as queries tell it.
+struct Row {
+    runs: i64,
+    judgements: i64,
+    reports: i64,
+    outcomes: i64,
+    trimmed: i64,
+    first_start: Option<i64>,
+    last_start: Option<i64>,
+    more: bool,
+}
+
+impl Row {
+    fn removed(&self, name: &'static str) -> Result<Removed, StoreError> {
+        let at = |microseconds: Option<i64>| microseconds.map(|at| timestamp(name, at)).transpose();
+        Ok(Removed {
+            runs: number(name, self.runs)?,
+            judgements: number(name, self.judgements)?,
+            reports: number(name, self.reports)?,
+            outcomes: number(name, self.outcomes)?,
+            trimmed: number(name, self.trimmed)?,
+            from: at(self.first_start)?,
+            to: at(self.last_start)?,
+        })
+    }
+}
+
 impl Store {
     /// What would be removed of what is older than so many days. It reads all of it, and takes up to
     /// 20 s.
@@ -72,7 +99,8 @@ impl Store {
             .execute(&mut *snapshot)
             .await
             .named(NAME)?;
-        let row = sqlx::query!(
+        let row = sqlx::query_as!(
+            Row,
             r#"with cut as materialized (
                    select now() - make_interval(days => $1) as cutoff
                ), going as (
@@ -93,22 +121,14 @@ impl Store {
                       (select count(*) from reports p join every g on g.id = p.run_id) as "reports!",
                       (select count(*) from outcomes o join going g on g.id = o.run_id) as "outcomes!",
                       (extract(epoch from min(started_at)) * 1000000)::bigint as first_start,
-                      (extract(epoch from max(started_at)) * 1000000)::bigint as last_start
+                      (extract(epoch from max(started_at)) * 1000000)::bigint as last_start, false as "more!"
                from every"#,
             days_of(NAME, days)?
         )
         .fetch_one(&mut *snapshot)
         .await
         .named(NAME)?;
-        Ok(Removed {
-            runs: number(NAME, row.runs)?,
-            judgements: number(NAME, row.judgements)?,
-            reports: number(NAME, row.reports)?,
-            outcomes: number(NAME, row.outcomes)?,
-            trimmed: number(NAME, row.trimmed)?,
-            from: row.first_start.map(|at| timestamp(NAME, at)).transpose()?,
-            to: row.last_start.map(|at| timestamp(NAME, at)).transpose()?,
-        })
+        row.removed(NAME)
     }
 
     /// Removes one batch of what is older than so many days, with its line of the audit. Holds no
@@ -124,7 +144,8 @@ impl Store {
             .execute(&mut *transaction)
             .await
             .named(NAME)?;
-        let row = sqlx::query!(
+        let row = sqlx::query_as!(
+            Row,
             r#"select runs as "runs!", judgements as "judgements!", reports as "reports!", outcomes as "outcomes!",
                       trimmed as "trimmed!", more as "more!",
                       (extract(epoch from first_start) * 1000000)::bigint as first_start,
@@ -139,16 +160,7 @@ impl Store {
         .await
         .named(NAME)?;
         transaction.commit().await.named(NAME)?;
-        let removed = Removed {
-            runs: number(NAME, row.runs)?,
-            judgements: number(NAME, row.judgements)?,
-            reports: number(NAME, row.reports)?,
-            outcomes: number(NAME, row.outcomes)?,
-            trimmed: number(NAME, row.trimmed)?,
-            from: row.first_start.map(|at| timestamp(NAME, at)).transpose()?,
-            to: row.last_start.map(|at| timestamp(NAME, at)).transpose()?,
-        };
-        Ok((removed, row.more))
+        Ok((row.removed(NAME)?, row.more))
     }
 
     /// The latest start of a run that was removed, if any was.

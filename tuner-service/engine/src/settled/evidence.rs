@@ -192,6 +192,7 @@ impl Evidence {
                 .former_claim(None)
                 .unwrap_or_else(|| gain::unknown(&nothing, 0));
         };
+        // Evidence kept earlier may call a pin a choice, or the best known before there was one.
         if chosen.is_default && self.labels.tuned() > 0 {
             return gain::of_default(self.hours.runs());
         }

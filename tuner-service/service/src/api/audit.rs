@@ -10,6 +10,7 @@ use io_autotune_store::{Audit, AuditEntry, AuditFilter, Undone};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::orders::{Given, may_end};
 use super::studies::{key_of, one_row, reason, renew};
 use super::{ApiError, Service};
 use crate::access::Caller;
@@ -76,12 +77,14 @@ pub(super) async fn undo(
             "only admins undo what is about everyone's studies",
         ));
     }
-    let by = Some(entry.uid);
-    let is_order = entry.detail.get("scope").is_some();
-    if reader.owner().is_some() && is_order && by != Some(caller.uid) && by != scope_owner(&entry) {
-        return Err(ApiError::forbidden(
-            "somebody else ordered that: they or an admin take it back",
-        ));
+    if entry.detail.get("scope").is_some() {
+        let order = Given {
+            uid: entry.uid,
+            why: &entry.why,
+            owner_uid: scope_owner(&entry),
+            study_id: entry.study_id,
+        };
+        may_end(reader, caller, &order)?;
     }
     let audit = Audit {
         uid: caller.uid,

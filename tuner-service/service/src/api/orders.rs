@@ -92,7 +92,7 @@ pub(super) async fn order(
     let in_force = service.store.orders(scope.owner_uid, None).await?;
     let mut replaced = in_force.iter();
     if let Some(replaced) = replaced.find(|order| is_of(order, &scope, directive.kind())) {
-        may_end(reader, caller, replaced)?;
+        may_end(reader, caller, &Given::of(replaced))?;
     }
     let found = Found::of(&service, &scope).await?;
     let mut studies = Vec::with_capacity(found.rows.len());
@@ -175,7 +175,7 @@ pub(super) async fn end(
             "no {kind} of this scope is in force; `io-autotune orders` lists what is"
         ))
     })?;
-    may_end(reader, caller, ended)?;
+    may_end(reader, caller, &Given::of(ended))?;
     let mut before = Vec::with_capacity(found.rows.len());
     for row in &found.rows {
         before.push(now(&service.store.study_state(row.study_id).await?));
@@ -221,12 +221,31 @@ fn is_of(order: &OrderRow, scope: &Scope, kind: &str) -> bool {
     order.scope == *scope && order.directive.kind() == kind
 }
 
+/// Who gave an order, and of what.
+pub(super) struct Given<'a> {
+    pub(super) uid: u32,
+    pub(super) why: &'a str,
+    pub(super) owner_uid: Option<u32>,
+    pub(super) study_id: Option<i64>,
+}
+
+impl<'a> Given<'a> {
+    fn of(order: &'a OrderRow) -> Self {
+        Self {
+            uid: order.uid,
+            why: &order.why,
+            owner_uid: order.scope.owner_uid,
+            study_id: order.scope.study_id,
+        }
+    }
+}
+
 /// Who is no admin ends what they or the studies' owner ordered, and what is about one study, but no
 /// other order: an admin's holds.
-fn may_end(reader: Reader, caller: Caller, order: &OrderRow) -> Result<(), ApiError> {
+pub(super) fn may_end(reader: Reader, caller: Caller, order: &Given<'_>) -> Result<(), ApiError> {
     let by = Some(order.uid);
-    let is_theirs = by == Some(caller.uid) || by == order.scope.owner_uid;
-    if reader == Reader::Admin || is_theirs || order.scope.study_id.is_some() {
+    let is_theirs = by == Some(caller.uid) || by == order.owner_uid;
+    if reader == Reader::Admin || is_theirs || order.study_id.is_some() {
         return Ok(());
     }
     Err(ApiError::forbidden(&format!(

@@ -456,7 +456,7 @@ pub(super) async fn replay(
                         history => Ok((kept, epoch, history?)),
                     }
                 }
-                None => return Err(no_run(job_id)),
+                None => return Err(no_run(job_id, None)),
             },
             Err(nothing) => Err(nothing),
         };
@@ -465,9 +465,13 @@ pub(super) async fn replay(
     Ok(Json(replays))
 }
 
-fn no_run(job_id: u32) -> ApiError {
+/// `removed`: the latest start of a run that retention has removed, if it has any.
+fn no_run(job_id: u32, removed: Option<Timestamp>) -> ApiError {
+    let removed = removed.map_or_else(String::new, |through| {
+        format!(" (old ones were removed by retention, none that started after {through})")
+    });
     ApiError::not_found_in(
-        &format!("run of a job {job_id}, which begins when the job starts,"),
+        &format!("run of a job {job_id}, which begins when the job starts{removed},"),
         "io-autotune history",
     )
 }
@@ -485,13 +489,7 @@ async fn launches(service: &Service, reader: Reader, job_id: u32) -> Result<Vec<
     };
     let runs = service.store.runs(&filter).await?;
     if runs.is_empty() {
-        let what = format!("run of a job {job_id}");
-        return Err(match service.store.removed_through().await? {
-            None => ApiError::not_found(&what),
-            Some(through) => ApiError::not_found(&format!(
-                "{what} (old ones were removed by retention, none that started after {through})"
-            )),
-        });
+        return Err(no_run(job_id, service.store.removed_through().await?));
     }
     Ok(runs)
 }

@@ -45,9 +45,9 @@ pub(super) async fn begin(
     }
     let source = service.store.study_state(body.from).await?;
     let inherit = |target: &StudyState| inherited(&source, target, &service.settings);
-    let (epoch, inherited) = if body.dry_run {
+    let (epoch, inherited, space) = if body.dry_run {
         let target = service.store.study_state(study_id).await?;
-        (None, inherit(&target)?)
+        (None, inherit(&target)?, target.space)
     } else {
         let from = WarmStart {
             study_id: body.from,
@@ -68,9 +68,8 @@ pub(super) async fn begin(
         );
         renew(&service, study_id, &study).await;
         let state = service.store.study_state(study_id).await?;
-        (Some(epoch), state.inherited)
+        (Some(epoch), state.inherited, state.space)
     };
-    let space = service.store.study_state(study_id).await?.space;
     let row = one_row(&service, reader, study_id).await?;
     Ok(Json(WarmStartAnswer {
         study: summary::study(&service, row).await?,
