@@ -18,6 +18,7 @@ TOOLS = (
     "gcc",
     "help2man",
     "libc6-dev",
+    "libpq5",
     "libslurm-dev",
     "make",
     "python3-pip",

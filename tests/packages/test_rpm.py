@@ -14,9 +14,8 @@ from packages.suites import OLDEST
 from packages.test_install import COPIED, PLUGINS, table
 
 EL_PLUGINS = "/usr/lib64/slurm"
-FIELDS = (
-    "%{NAME}|%{FILENAMES}|%{FILEUSERNAME}:%{FILEGROUPNAME}|%{FILEMODES:octal}|%{FILEFLAGS:fflags}"
-)
+FIELDS = "%{=NAME}|%{FILENAMES}|%{FILEUSERNAME}:%{FILEGROUPNAME}|%{FILEMODES:octal}|"
+FIELDS += "%{FILEFLAGS:fflags}"
 LIST = f"rpm --query --package --queryformat '[{FIELDS}\\n]' *.rpm"
 
 
