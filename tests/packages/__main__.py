@@ -9,9 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from packages import debs, licences, programs, sums, tree
+from packages import debs, licences, programs, rpms, sums, tree
 from packages.rooms import DIRECTORY, TREE
-from packages.suites import SUITES, Suite, named
+from packages.suites import SUITES, named
 
 OUT = TREE / "build/packages"
 
@@ -19,7 +19,9 @@ OUT = TREE / "build/packages"
 def main() -> int:
     """Build the packages, and return 1 where they cannot be."""
     parser = argparse.ArgumentParser(prog="packages", description=__doc__)
-    parser.add_argument("--suite", action="append", help="only this one; may be given again")
+    parser.add_argument(
+        "--suite", action="append", help=f"only this one, or {rpms.NAME}; may be given again"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="gets a directory for each suite")
     parser.add_argument("--anew", action="store_true", help="compile, whatever is kept")
     parser.add_argument("--key", help="gpg's secret key that signs the checksums")
@@ -27,8 +29,8 @@ def main() -> int:
     if os.geteuid() != 0:
         parser.error("clean roots are made and entered by root only: run it as root")
     try:
-        suites = [named(name) for name in options.suite] if options.suite else list(SUITES)
-        build(suites, options.out, options.anew)
+        every = [*(suite.name for suite in SUITES), rpms.NAME]
+        build(options.suite or every, options.out, options.anew)
         written = sums.write(options.out)
         if options.key:
             sums.sign(written, options.key)
@@ -40,14 +42,16 @@ def main() -> int:
     return 0
 
 
-def build(suites: list[Suite], out: Path, anew: bool = False) -> None:
-    """Build the packages of suites.
+def build(names: list[str], out: Path, anew: bool = False) -> None:
+    """Build the packages of suites, each named.
 
     Raises:
-        ValueError: a program needs a later C library than EL's, or a component names no licence.
+        ValueError: there is no such suite, a program needs a later C library than EL's, or a
+            component names no licence.
         subprocess.CalledProcessError: a part of the build failed.
 
     """
+    suites = [named(name) for name in names if name != rpms.NAME]
     source = tree.current()
     print(f"packages: {source.version}", flush=True)
     work = DIRECTORY / f"work.{os.getpid()}"
@@ -60,6 +64,9 @@ def build(suites: list[Suite], out: Path, anew: bool = False) -> None:
         for suite in suites:
             print(f"packages: {suite.name}", flush=True)
             debs.build(source, suite, compiled, notices, work / suite.name, out / suite.name)
+        if rpms.NAME in names:
+            print(f"packages: {rpms.NAME}", flush=True)
+            rpms.build(source, compiled, notices, work / rpms.NAME, out / rpms.NAME)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

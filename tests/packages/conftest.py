@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from packages import site
+from packages import rpms, site
 from packages.rooms import TREE
 from packages.suites import SUITES, named
 
@@ -24,7 +24,7 @@ def built() -> Path:
     """Where the packages are, a directory for each suite."""
     if "IO_AUTOTUNE_TEST_PACKAGES" in os.environ:
         return Path(os.environ["IO_AUTOTUNE_TEST_PACKAGES"])
-    site.build([f"--out={OUT}", *(f"--suite={name}" for name in CHOSEN)])
+    site.build([f"--out={OUT}", *(f"--suite={name}" for name in [*CHOSEN, rpms.NAME])])
     return OUT
 
 

@@ -24,6 +24,17 @@ def room(suite: Suite) -> Room:
     return Room(suite.name, "build", TOOLS)
 
 
+def assemble(source: Source, suite: Suite, programs: Path, notices: Path, work: Path) -> Path:
+    """Write the tree with all that a build without a network needs, and return where it is."""
+    tree = work / "source"
+    source.write(tree)
+    shutil.copytree(programs, tree / "programs")
+    shutil.copytree(notices, tree / "licences")
+    shutil.copytree(inputs.wheels(source, tree, suite), tree / "wheels")
+    inputs.product(source, tree, tree / "wheels")
+    return tree
+
+
 def build(
     source: Source, suite: Suite, programs: Path, notices: Path, work: Path, out: Path
 ) -> list[Path]:
@@ -33,12 +44,7 @@ def build(
         subprocess.CalledProcessError: dpkg-buildpackage failed.
 
     """
-    tree = work / "source"
-    source.write(tree)
-    shutil.copytree(programs, tree / "programs")
-    shutil.copytree(notices, tree / "licences")
-    shutil.copytree(inputs.wheels(source, tree, suite), tree / "wheels")
-    inputs.product(source, tree, tree / "wheels")
+    tree = assemble(source, suite, programs, notices, work)
     shutil.copytree(tree / "deploy/packages/debian", tree / "debian")
     control = (tree / "debian/control").read_text(encoding="utf-8")
     maintainer = next(line for line in control.splitlines() if line.startswith("Maintainer: "))
