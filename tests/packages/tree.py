@@ -49,6 +49,10 @@ class Source:
         """Return the version of a suite's packages."""
         return f"{self.version}-1~deb{suite.release}"
 
+    def rpm(self) -> str:
+        """Return the version of RPMs: after a release's, as in Debian."""
+        return self.version.replace("+", "^")
+
     def rust(self) -> str:
         """Return a digest of what the programs are compiled from, and by what."""
         listed = _git("ls-tree", "-r", self.commit, *RUST)
