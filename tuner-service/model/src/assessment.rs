@@ -17,6 +17,24 @@ pub struct Assessment {
     pub effects: Vec<Effect>,
     /// The findings of the epoch.
     pub findings: Vec<Finding>,
+    /// What its runs show together with those of studies that it hears, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedGain>,
+}
+
+/// The gain of several users together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SharedGain {
+    /// By what they share, a rule of the site: `group G` or `account A`.
+    pub by: String,
+    /// The gain: it holds without any one of them.
+    pub gain: Gain,
+    /// The number of the comparison, from 1. Another one begins when a study leaves; as with a study's
+    /// own, comparison k gets the share `1 / (k (k + 1))` of the error rate.
+    pub number: u64,
+    /// The numbers of the studies, the own one included.
+    pub studies: Vec<i64>,
 }
 
 /// What the interval and the node-hours allow to claim.
@@ -95,6 +113,18 @@ impl Gain {
         if self.verdict.is_resolved() {
             Outlook::Resolved
         } else if self.share.is_some_and(|share| share > 0.0) && self.evidence >= Self::PROMISING {
+            Outlook::Promising
+        } else {
+            Outlook::Open
+        }
+    }
+
+    /// Likewise, of the gain of several users. The product of their evidence scatters more than one
+    /// user's, so a gain is promising while the typical user has one, and until it can be claimed.
+    pub fn outlook_together(&self) -> Outlook {
+        if self.verdict.is_resolved() {
+            Outlook::Resolved
+        } else if self.share.is_none_or(|share| share > 0.0) {
             Outlook::Promising
         } else {
             Outlook::Open

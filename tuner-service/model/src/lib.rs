@@ -18,7 +18,9 @@ pub mod testing;
 pub mod text;
 pub mod words;
 
-pub use assessment::{Assessment, Effect, Finding, FindingKind, Gain, GainVerdict, Outlook};
+pub use assessment::{
+    Assessment, Effect, Finding, FindingKind, Gain, GainVerdict, Outlook, SharedGain,
+};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
 pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};

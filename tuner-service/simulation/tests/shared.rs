@@ -38,7 +38,7 @@ fn a_liar_makes_all_runs_together_claim_a_gain_and_not_what_is_shared() {
     let all: Vec<_> = (0..10).map(|seed| claims(&group, seed)).collect();
     let pooled = all.iter().filter(|one| one.pooled.is_some()).count();
     let shared = all.iter().filter(|one| one.shared.is_some()).count();
-    assert!(pooled >= 4 && shared <= 1, "{pooled} and {shared} of 10");
+    assert!(pooled >= 2 && shared == 0, "{pooled} and {shared} of 10");
 }
 
 #[test]

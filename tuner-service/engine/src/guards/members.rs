@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_model::{History, Parametrization, RecentRun, Tally, Tested};
+use io_autotune_search::history::by_point::MIN_RUNS;
 use io_autotune_search::math::Portable;
 
 /// The number of a user.
@@ -32,7 +33,7 @@ const FAR: f64 = 0.1;
 /// The users who share an epoch.
 #[derive(Debug)]
 pub struct Members<'a> {
-    all: &'a BTreeMap<Member, History>,
+    all: BTreeMap<Member, &'a History>,
     default: String,
     outliers: BTreeSet<Member>,
     levels: Levels,
@@ -52,7 +53,7 @@ struct Levels {
 
 impl<'a> Members<'a> {
     /// The users' histories, whose ordinals are the epoch's, and its default.
-    pub fn new(all: &'a BTreeMap<Member, History>, default: &Parametrization) -> Self {
+    pub fn new(all: BTreeMap<Member, &'a History>, default: &Parametrization) -> Self {
         let mut members = Members {
             all,
             default: default.key(),
@@ -72,25 +73,54 @@ impl<'a> Members<'a> {
 
     /// What the epoch knows for a user's next run, as if it had been that user's.
     pub fn history(&self, of: Member) -> History {
-        let own = || self.all.get(&of).cloned().unwrap_or_default();
-        let active = |history: &&History| history.tested.iter().any(|one| one.elapsed.count > 0);
-        let active = self.sharing().map(|(_, history)| history).filter(active);
-        if self.outliers.contains(&of) || active.count() < LEAST_MEMBERS {
-            return own();
-        }
-        let mut tally = Tally::default();
-        for (_, history) in self.sharing() {
-            tally += history.tally;
+        if !self.hears(of) {
+            let own = self.all.get(&of).copied();
+            return own.cloned().unwrap_or_default();
         }
         let tested = self.points();
         History {
             tested: tested.values().map(|point| self.point(point, of)).collect(),
-            tally,
+            tally: self.tally(of),
+        }
+    }
+
+    /// Whether a user's history has others' runs in it.
+    pub fn hears(&self, of: Member) -> bool {
+        let is_measured = |(_, runs): &(f64, u64)| *runs >= MIN_RUNS;
+        !self.outliers.contains(&of)
+            && self.levels.measured.get(&of).is_some_and(is_measured)
+            && self.active() >= LEAST_MEMBERS
+    }
+
+    /// How many users have a counted run, without outliers.
+    pub fn active(&self) -> usize {
+        let is_active = |history: &History| history.tested.iter().any(|one| one.elapsed.count > 0);
+        let active = self.sharing().filter(|(_, history)| is_active(history));
+        active.count()
+    }
+
+    /// One's own counts, and of each other user at most what another one has.
+    fn tally(&self, of: Member) -> Tally {
+        let own = self.all.get(&of).map(|own| own.tally).unwrap_or_default();
+        let others = self.sharing().filter(|(member, _)| *member != of);
+        let others: Vec<Tally> = others.map(|(_, history)| history.tally).collect();
+        let count = |of_tally: fn(&Tally) -> u64| {
+            let others: Vec<u64> = others.iter().map(of_tally).collect();
+            let most = second(others.clone());
+            of_tally(&own) + others.iter().map(|count| *count.min(&most)).sum::<u64>()
+        };
+        Tally {
+            explored: count(|tally| tally.explored),
+            baseline: count(|tally| tally.baseline),
+            controls: count(|tally| tally.controls),
+            settled: count(|tally| tally.settled),
+            settled_controls: count(|tally| tally.settled_controls),
+            total: count(|tally| tally.total),
         }
     }
 
     fn sharing(&self) -> impl Iterator<Item = (Member, &'a History)> {
-        let all = self.all.iter().map(|(member, history)| (*member, history));
+        let all = self.all.iter().map(|(member, history)| (*member, *history));
         all.filter(|(member, _)| !self.outliers.contains(member))
     }
 

@@ -35,15 +35,15 @@ impl<'a> RestrictedSpace<'a> {
     /// Freezes these parameters. Unknown names are ignored.
     pub fn new(
         space: &'a Space,
-        history: &'a History,
+        history: Cow<'a, History>,
         inherited: &'a [Parametrization],
         ineffective: &[IneffectiveParameter],
     ) -> Self {
         let frozen = Frozen::new(space, ineffective);
         let (history, inherited) = match &frozen {
-            None => (Cow::Borrowed(history), Cow::Borrowed(inherited)),
+            None => (history, Cow::Borrowed(inherited)),
             Some(frozen) => (
-                Cow::Owned(frozen.history(history)),
+                Cow::Owned(frozen.history(&history)),
                 Cow::Owned(frozen.inherited(inherited)),
             ),
         };

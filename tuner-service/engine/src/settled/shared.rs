@@ -1,23 +1,25 @@
-//! The evidence of an epoch that several users share, which no one of them can make.
+//! The evidence of several users together, which no one of them can make.
 //!
 //! Each user's runs have an e-process of their own, with centre and scale of their own runs: users'
-//! inputs differ, and nobody's runs are part of another's factors. With E(v, eta) user v's,
+//! inputs differ, and nobody's runs are part of another's factors. With E(v, eta) that of user v's
+//! epoch, and F(v, eta) = FLOOR + (1 - FLOOR) E(v, eta),
 //!
 //! ```text
 //! E = sum over eta of weight(eta) * min over u of product over v other than u of
-//!     (FLOOR + (1 - FLOOR) E(v, eta))
+//!     F(v, eta) * product over v's earlier epochs of min(1, F)
 //! ```
 //!
-//! Whoever lies, the product without them is a nonnegative martingale that starts at 1, and it bounds
-//! E: the draws of different users' runs are independent. So E ever exceeds `1 / alpha` with a
-//! probability of at most `alpha`, whatever one user does. The floor bounds by how much contrary
-//! runs delay a claim. When to claim is free: hence the least numbers of users and control runs.
+//! Whoever lies, the product without them is at most a nonnegative martingale that starts at 1, and it
+//! bounds E: the draws of different users' runs, and of a user's epochs, are independent. So E ever
+//! exceeds `1 / alpha` with a probability of at most `alpha`, whatever one user does. An earlier epoch
+//! can only speak against a claim: else a contrary user would be dropped with their epoch. The floor
+//! bounds by how much contrary runs delay a claim. When to claim is free: hence the least numbers of
+//! users and control runs.
 
 use std::collections::BTreeMap;
 
-use io_autotune_model::{Gain, Outlook};
+use io_autotune_model::Gain;
 use io_autotune_search::math::Portable;
-use serde::{Deserialize, Serialize};
 
 use super::evidence::gain;
 use super::evidence::labels::{Direction, Labels, TESTED, crossing, log_sum_exp, weighted};
@@ -30,44 +32,59 @@ const FLOOR: f64 = 0.2;
 const USERS: usize = 4;
 const CONTROLS: u64 = 4;
 
-/// The evidence of a shared epoch, by user.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The evidence of users who share what they learn.
+#[derive(Clone, Debug, PartialEq)]
 pub struct SharedEvidence {
-    /// The comparisons before this epoch's.
-    before: u64,
-    members: BTreeMap<Member, Evidence>,
+    /// The number of the comparison.
+    number: u64,
+    members: BTreeMap<Member, Own>,
+}
+
+/// What a user's own runs show.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Own {
+    earlier: Vec<Evidence>,
+    current: Evidence,
 }
 
 impl SharedEvidence {
-    /// The next epoch's evidence: empty, with the comparisons numbered on.
-    #[must_use]
-    pub fn next_epoch(&self) -> Self {
-        let is_compared = self.members.values().any(Evidence::is_compared);
+    /// Nobody's evidence. `number` is that of the comparison, from 1: another one begins when a user
+    /// leaves. Who joins does not begin one.
+    pub fn new(number: u64) -> Self {
         SharedEvidence {
-            before: self.before + u64::from(is_compared),
-            members: self
-                .members
-                .iter()
-                .map(|(member, own)| (*member, own.next_epoch()))
-                .collect(),
+            number: number.max(1),
+            members: BTreeMap::new(),
         }
+    }
+
+    /// Adds a user, with the evidence of their epochs in order, the current one's last.
+    #[must_use]
+    pub fn with(mut self, member: Member, mut epochs: Vec<Evidence>) -> Self {
+        let current = epochs.pop().unwrap_or_default();
+        let own = Own {
+            earlier: epochs,
+            current,
+        };
+        self.members.insert(member, own);
+        self
     }
 
     /// Records a user's run. Each user's runs come in the order of their ordinals.
     pub fn record(&mut self, member: Member, run: &JudgedRun<'_>) {
-        self.members.entry(member).or_default().record(run);
+        self.members.entry(member).or_default().current.record(run);
     }
 
-    /// What a user's own runs show.
+    /// What the runs of a user's epoch show.
     pub fn of(&self, member: Member) -> Option<&Evidence> {
-        self.members.get(&member)
+        self.members.get(&member).map(|own| &own.current)
     }
 
-    /// The gain that may be claimed of the study: it holds without any one of its users. `share` is
-    /// the median over users, weighed by runs, nobody by more than a third.
+    /// The gain that may be claimed of the users together: it holds without any one of them. `share`
+    /// is the median over users, weighed by runs, nobody by more than a third.
     pub fn gain(&self) -> Gain {
-        let number = self.before + 1;
+        let number = self.number;
         let tuned = self.labels().map(Labels::tuned).sum();
+        let estimate = self.estimate();
         let users = self.labels().filter(|own| own.controls() >= CONTROLS);
         let users = users.count();
         if users < USERS {
@@ -75,9 +92,11 @@ impl SharedEvidence {
                 "{users} of at least {USERS} users have {CONTROLS} control runs each. Until then everyone has the \
                  claim of their own runs."
             );
-            return gain::unknown(&reason, tuned);
+            return Gain {
+                share: estimate,
+                ..gain::unknown(&reason, tuned)
+            };
         }
-        let estimate = self.estimate();
         let direction = match estimate {
             Some(ratio) if ratio < 0.0 => Direction::Slower,
             _ => Direction::Faster,
@@ -96,20 +115,8 @@ impl SharedEvidence {
         }
     }
 
-    /// What to expect of more control runs. A product of many users' evidence scatters more than one
-    /// user's, so a gain is promising while the typical user has one, and until it can be claimed.
-    pub fn outlook(&self) -> Outlook {
-        if self.gain().verdict.is_resolved() {
-            Outlook::Resolved
-        } else if self.estimate().is_none_or(|ratio| ratio > 0.0) {
-            Outlook::Promising
-        } else {
-            Outlook::Open
-        }
-    }
-
     fn labels(&self) -> impl Iterator<Item = &Labels> {
-        self.members.values().map(Evidence::labels)
+        self.members.values().map(|own| own.current.labels())
     }
 
     fn estimate(&self) -> Option<f64> {
@@ -122,12 +129,9 @@ impl SharedEvidence {
     }
 
     fn evidence_at(&self, place: usize, direction: Direction) -> f64 {
-        let [floor, rest] = [FLOOR, 1.0 - FLOOR].map(Portable::logarithm);
-        let users: Vec<[f64; TESTED]> = self
-            .labels()
-            .filter_map(|own| own.log_factors(place, direction))
-            .map(|logs| logs.map(|log| log_sum_exp([floor, rest + log].into_iter())))
-            .collect();
+        let users = self.members.values();
+        let users = users.filter_map(|own| own.log_factors(place, direction));
+        let users: Vec<[f64; TESTED]> = users.collect();
         weighted(std::array::from_fn(|eta| {
             let all: f64 = users.iter().map(|logs| logs[eta]).sum();
             let without = users.iter().map(|logs| all - logs[eta]);
@@ -146,6 +150,20 @@ impl SharedEvidence {
         crossing(-log_bound, |place| {
             -self.evidence_at(place, Direction::Slower)
         })
+    }
+}
+
+impl Own {
+    fn log_factors(&self, place: usize, direction: Direction) -> Option<[f64; TESTED]> {
+        let [floor, rest] = [FLOOR, 1.0 - FLOOR].map(Portable::logarithm);
+        let floored = |one: &Evidence| {
+            let logs = one.labels().log_factors(place, direction)?;
+            Some(logs.map(|log| log_sum_exp([floor, rest + log].into_iter())))
+        };
+        let against = self.earlier.iter().filter_map(floored);
+        let against = against.map(|logs| logs.map(|log| log.min(0.0)));
+        let all = against.chain(floored(&self.current));
+        all.reduce(|sum, logs| std::array::from_fn(|eta| sum[eta] + logs[eta]))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Member, Phase, Role, Settings, SharedEvidence, control_chance};
-use io_autotune_model::GainVerdict;
+use io_autotune_model::{GainVerdict, Outlook};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -63,12 +63,15 @@ pub(crate) fn claims(group: &Group, seed: u64) -> Claims {
     let levels: Vec<f64> = (0..USERS)
         .map(|_| group.inputs * normal(&mut rng))
         .collect();
-    let (mut shared, mut pooled) = (SharedEvidence::default(), Evidence::default());
+    let (mut shared, mut pooled) = (SharedEvidence::new(1), Evidence::default());
     let settings = Settings::default();
     let (mut controls, mut claims) = (0, Claims::default());
     for number in 1..=RUNS {
         let member = rng.random_range(0..USERS);
-        let chance = control_chance(&settings, controls, shared.outlook());
+        let own = shared.of(member).map(|own| own.gain(1).outlook());
+        let outlook = own.filter(|own| *own == Outlook::Resolved);
+        let outlook = outlook.unwrap_or_else(|| shared.gain().outlook_together());
+        let chance = control_chance(&settings, controls, outlook);
         let is_control = rng.random::<f64>() < chance;
         controls += u64::from(is_control);
         let mut log = surroundings.next(&mut rng) + group.world.noise(is_control, &mut rng);

@@ -57,14 +57,14 @@ pub(crate) fn live(life: &Life<'_>, seed: u64) -> [f64; 2] {
         Way::Shared | Way::Alone => member,
     };
     let known = |histories: &BTreeMap<Member, History>, member| match life.way {
-        Way::Shared => Members::new(histories, &default).history(member),
+        Way::Shared => {
+            let all = histories.iter().map(|(member, own)| (*member, own));
+            Members::new(all.collect(), &default).history(member)
+        }
         Way::Pooled | Way::Alone => histories.get(&whose(member)).cloned().unwrap_or_default(),
     };
     let epoch = |member: Member| {
-        let study = match life.way {
-            Way::Pooled | Way::Shared => seed,
-            Way::Alone => seed + (u64::from(member) << 32),
-        };
+        let study = seed + (u64::from(whose(member)) << 32);
         let cache = &caches[whose(member) as usize];
         Epoch::new(&life.application.space, &settings, study).with_cache(cache)
     };

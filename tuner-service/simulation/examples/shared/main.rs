@@ -76,8 +76,8 @@ fn main() -> Result<(), Failure> {
         out,
         "# What one of five users can do to a study that they share, measured\n\n\
          Written by `make shared-report SHARED_ARGS=\"--studies {studies} --lives {lives} --seed {seed}\"`; do not edit.\n\
-         What it is measured for: [a decision](../decisions/0034-sharing-is-bounded-first.md). Studies are simulated;\n\
-         the engine's own code decides. No service shares studies yet.\n\n\
+         What it is measured for: [studies that users share](../sharing.md). Studies are simulated; the engine's own\n\
+         code decides.\n\n\
          - Five users, each run by one of them at random, {GAP} h apart. The first lies, and knows what each run got.\n\
          - *Pooled*: as if all runs were one user's. *Shared*: as the engine bounds it.\n\
          - Noise is log-normal, of 17 %. One run in 16 is an outlier, 30 to 60 % slower.\n\

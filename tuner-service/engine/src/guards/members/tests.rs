@@ -22,8 +22,13 @@ fn history(space: &Space, runs: &[(u32, &[f64])]) -> History {
     history
 }
 
+fn members<'a>(histories: &'a BTreeMap<Member, History>, space: &Space) -> Members<'a> {
+    let all = histories.iter().map(|(member, own)| (*member, own));
+    Members::new(all.collect(), &space.default())
+}
+
 fn of(histories: &BTreeMap<Member, History>, space: &Space, member: Member) -> History {
-    Members::new(histories, &space.default()).history(member)
+    members(histories, space).history(member)
 }
 
 fn found<'a>(history: &'a History, space: &Space, place: u32) -> &'a Tested {
@@ -66,7 +71,37 @@ fn what_one_other_user_has_run_is_one_run_and_ones_own_are_all() {
     let (mine, theirs) = (of(&histories, &space, 1), of(&histories, &space, 0));
     assert_eq!(found(&mine, &space, 2).elapsed.count, 9);
     assert_eq!(found(&theirs, &space, 2).elapsed.count, 1);
-    assert_eq!(theirs.tally.total, 24);
+    assert_eq!(theirs.tally.total, 3 + 4 * 3);
+    assert_eq!(mine.tally.total, 3 + 9 + 4 * 3);
+}
+
+#[test]
+fn one_other_user_alone_neither_spends_the_budget_nor_ends_the_search() {
+    let space = grid(&[6]);
+    let mut histories = five(&space, &[]);
+    let mut settle = |member: Member, explored: u64, settled: u64| {
+        let own = &mut histories.get_mut(&member).unwrap().tally;
+        (own.explored, own.settled) = (explored, settled);
+        [0, member].map(|member| of(&histories, &space, member).tally)
+    };
+    let [theirs, own] = settle(1, 50, 9);
+    assert_eq!((theirs.explored, theirs.has_settled()), (15, false));
+    assert_eq!((own.explored, own.has_settled()), (62, true));
+    let [theirs, _] = settle(2, 20, 1);
+    assert_eq!((theirs.explored, theirs.has_settled()), (49, true));
+}
+
+#[test]
+fn who_has_not_measured_their_own_default_twice_is_alone() {
+    let space = grid(&[6]);
+    let mut histories = five(&space, &[(1, &[(2, &[50.0, 50.0])])]);
+    for (runs, hears) in [(0, false), (1, false), (2, true)] {
+        histories.insert(7, history(&space, &[(0, &[400.0, 410.0][..runs])]));
+        let members = members(&histories, &space);
+        assert_eq!(members.hears(7), hears, "{runs}");
+        assert_eq!(members.history(7) != histories[&7], hears, "{runs}");
+        assert!(members.hears(0));
+    }
 }
 
 #[test]
@@ -98,7 +133,7 @@ fn users_with_larger_inputs_are_no_outliers_and_speak_in_ones_own_seconds() {
     let mut histories = five(&space, &[(1, &[(2, &[80.0; 3])]), (3, &[(2, &[80.0; 3])])]);
     let large = history(&space, &[(0, &[1000.0, 990.0, 1010.0]), (2, &[800.0; 3])]);
     histories.insert(4, large);
-    let members = Members::new(&histories, &space.default());
+    let members = members(&histories, &space);
     assert!(members.outliers().is_empty());
     for (member, seconds) in [(0, 80.0), (4, 800.0)] {
         let known = members.history(member);
@@ -121,7 +156,7 @@ fn whose_default_is_slow_on_purpose_is_found_and_counts_for_themselves() {
         ],
     );
     histories.insert(5, liar.clone());
-    let members = Members::new(&histories, &space.default());
+    let members = members(&histories, &space);
     assert_eq!(members.outliers(), &BTreeSet::from([5]));
     assert_eq!(members.history(5), liar);
     let known = members.history(0);
@@ -175,7 +210,7 @@ proptest! {
         let mean = known.elapsed.mean;
         prop_assert!((low * 0.999..=high * 1.001).contains(&mean), "{mean} of {said:?} and {lie}");
         prop_assert!(known.elapsed.count <= 12);
-        let members = Members::new(&histories, &space.default());
+        let members = members(&histories, &space);
         prop_assert!(members.outliers().is_empty(), "two do not outvote a third");
     }
 

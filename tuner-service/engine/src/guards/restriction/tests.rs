@@ -1,5 +1,7 @@
 //! What is held stays at its default, and pooled runs tell what they would have told as runs of one parametrization.
 
+use std::borrow::Cow;
+
 use io_autotune_search::math::Portable;
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -37,7 +39,7 @@ fn suggest(
     ineffective: &[IneffectiveParameter],
     settings: &Settings,
 ) -> Suggestion {
-    let restricted = RestrictedSpace::new(space, history, &[], ineffective);
+    let restricted = RestrictedSpace::new(space, Cow::Borrowed(history), &[], ineffective);
     Epoch::restricted(&restricted, settings, 7).suggest(restricted.history(), pending)
 }
 
@@ -100,7 +102,7 @@ proptest! {
             finish(&mut as_one, &run([first, 0]), outcome);
         }
         let ineffective = held(&space, &[1], true);
-        let pooled = RestrictedSpace::new(&space, &apart, &[], &ineffective);
+        let pooled = RestrictedSpace::new(&space, Cow::Borrowed(&apart), &[], &ineffective);
         let pooled = pooled.history();
         prop_assert_eq!(pooled.tally, as_one.tally);
         prop_assert_eq!(pooled.tested.len(), as_one.tested.len());
@@ -128,7 +130,12 @@ fn runs_that_may_differ_are_left_out_and_not_pooled() {
         2,
     );
     let count = |pooled| {
-        let restricted = RestrictedSpace::new(&space, &known, &[], &held(&space, &[1], pooled));
+        let restricted = RestrictedSpace::new(
+            &space,
+            Cow::Borrowed(&known),
+            &[],
+            &held(&space, &[1], pooled),
+        );
         let [one] = &restricted.history().tested[..] else {
             panic!("one parametrization is left")
         };
@@ -144,7 +151,7 @@ fn an_epoch_goes_on_with_its_design_and_its_ranks() {
     let space = grid(&[6, 6, 4]);
     let nothing = history(Vec::new(), 0, 0);
     let settings = crate::testing::published();
-    let whole = RestrictedSpace::new(&space, &nothing, &[], &[]);
+    let whole = RestrictedSpace::new(&space, Cow::Borrowed(&nothing), &[], &[]);
     let whole = Epoch::restricted(&whole, &settings, 7);
     let ineffective = held(&space, &[1], true);
     let ranks = [
@@ -152,10 +159,10 @@ fn an_epoch_goes_on_with_its_design_and_its_ranks() {
         at(&space, &[3, 2, 1]),
         at(&space, &[0, 4, 0]),
     ];
-    let restricted = RestrictedSpace::new(&space, &nothing, &ranks, &ineffective);
+    let restricted = RestrictedSpace::new(&space, Cow::Borrowed(&nothing), &ranks, &ineffective);
     let led = [at(&space, &[3, 0, 1]), at(&space, &[0, 0, 0])];
     assert_eq!(restricted.inherited(), led);
-    let restricted = RestrictedSpace::new(&space, &nothing, &[], &ineffective);
+    let restricted = RestrictedSpace::new(&space, Cow::Borrowed(&nothing), &[], &ineffective);
     assert_eq!(restricted.frozen_parameters(), ["p01"]);
     let points = |epoch: &Epoch<'_>| {
         let mut history = nothing.clone();
@@ -195,7 +202,7 @@ fn study(seed: u64, settings: &Settings, holds: bool) -> (u32, f64) {
             true => held(&space, &[1], true),
             false => Vec::new(),
         };
-        let restricted = RestrictedSpace::new(&space, &history, &[], &ineffective);
+        let restricted = RestrictedSpace::new(&space, Cow::Borrowed(&history), &[], &ineffective);
         let suggestion =
             Epoch::restricted(&restricted, settings, seed).suggest(restricted.history(), &[]);
         let point = space.validate(&suggestion.parametrization).unwrap();
@@ -248,7 +255,7 @@ fn a_pooled_mean_errs_as_twelve_runs_do_and_not_as_three() {
             tested(&space, &[1, level], &times, i64::from(level))
         });
         let history = history(entries.collect(), 12, 12);
-        let restricted = RestrictedSpace::new(&space, &history, &[], &ineffective);
+        let restricted = RestrictedSpace::new(&space, Cow::Borrowed(&history), &[], &ineffective);
         pooled += (restricted.history().tested[0].elapsed.mean - 10.0).powi(2);
         apart += (history.tested[0].elapsed.mean - 10.0).powi(2);
     }

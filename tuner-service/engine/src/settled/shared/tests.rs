@@ -1,4 +1,4 @@
-use io_autotune_model::{GainVerdict, Phase, Role};
+use io_autotune_model::{GainVerdict, Outlook, Phase, Role};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -37,7 +37,7 @@ fn run(ordinal: i64, is_control: bool, log: f64) -> JudgedRun<'static> {
 /// one's control runs. Returns what is known by user, and as if all runs were one user's.
 fn lived(runs: i64, log_ratio: f64, lie: f64, seed: u64) -> (SharedEvidence, Evidence) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let (mut shared, mut pooled) = (SharedEvidence::default(), Evidence::default());
+    let (mut shared, mut pooled) = (SharedEvidence::new(1), Evidence::default());
     for ordinal in 1..=runs {
         let member = Member::try_from(ordinal % 5).unwrap();
         let is_control = rng.random::<bool>();
@@ -57,7 +57,7 @@ proptest! {
     fn nobody_lifts_the_evidence_above_that_of_the_others(
         runs in prop::collection::vec((0..5_u32, any::<bool>(), -2.0..2.0), 1..120)
     ) {
-        let mut all = SharedEvidence::default();
+        let mut all = SharedEvidence::new(1);
         for (ordinal, (member, is_control, log)) in (1..).zip(&runs) {
             all.record(*member, &run(ordinal, *is_control, *log));
         }
@@ -68,7 +68,7 @@ proptest! {
                 let others = all.members.iter().filter(|(member, _)| *member != out);
                 let mut product = [0.0; TESTED];
                 for (_, own) in others {
-                    let logs = own.labels().log_factors(place, direction).unwrap_or_default();
+                    let logs = own.current.labels().log_factors(place, direction).unwrap_or_default();
                     for (sum, log) in product.iter_mut().zip(logs) {
                         *sum += (FLOOR + (1.0 - FLOOR) * log.exponential()).logarithm();
                     }
@@ -119,7 +119,7 @@ fn a_liar_delays_a_claim_and_does_not_prevent_it() {
 
 #[test]
 fn fewer_users_or_control_runs_claim_nothing_together() {
-    let mut few = SharedEvidence::default();
+    let mut few = SharedEvidence::new(1);
     for ordinal in 1..400 {
         let member = Member::try_from(ordinal % 3).unwrap();
         few.record(
@@ -139,10 +139,7 @@ fn fewer_users_or_control_runs_claim_nothing_together() {
         gain.reason
     );
     assert!(few.of(0).unwrap().gain(1).verdict.is_resolved());
-    assert_eq!(
-        SharedEvidence::default().gain().verdict,
-        GainVerdict::NotYet
-    );
+    assert_eq!(SharedEvidence::new(1).gain().verdict, GainVerdict::NotYet);
 }
 
 #[test]
@@ -153,24 +150,51 @@ fn control_runs_come_often_while_the_typical_user_gains_and_nothing_is_claimed()
         (0.2, 400, Outlook::Resolved),
     ] {
         assert_eq!(
-            lived(runs, log_ratio, 0.0, 1).0.outlook(),
+            lived(runs, log_ratio, 0.0, 1).0.gain().outlook_together(),
             expected,
             "{log_ratio}"
         );
     }
-    assert_eq!(SharedEvidence::default().outlook(), Outlook::Promising);
+    let nothing = SharedEvidence::new(1).gain();
+    assert_eq!(nothing.outlook_together(), Outlook::Promising);
+}
+
+/// The same users' evidence, each of whom began anew after what `earlier` has.
+fn anew_after(shared: &SharedEvidence, earlier: &SharedEvidence) -> SharedEvidence {
+    (0..5).fold(SharedEvidence::new(1), |all, member| {
+        let epochs = [earlier, shared].map(|one| one.of(member).unwrap().clone());
+        all.with(member, epochs.to_vec())
+    })
 }
 
 #[test]
-fn another_epoch_is_another_comparison() {
-    let (shared, _) = lived(100, 0.2, 0.0, 1);
-    let next = shared.next_epoch();
-    assert_eq!(next.before, 1);
-    assert_eq!(next.next_epoch().before, 1, "nothing was compared");
-    assert_eq!(next.gain().tuned_runs, 0);
-    let json = serde_json::to_string(&shared).unwrap();
-    assert_eq!(
-        serde_json::from_str::<SharedEvidence>(&json).unwrap(),
-        shared
-    );
+fn an_earlier_epoch_only_speaks_against_a_claim() {
+    let (gains, _) = lived(150, 0.2, 0.0, 1);
+    let (loses, _) = lived(150, -0.2, 0.0, 2);
+    let once = gains.gain();
+    assert_eq!(once.verdict, GainVerdict::Faster);
+    let twice = anew_after(&gains, &gains).gain();
+    assert!(twice.evidence <= once.evidence && twice.low <= once.low);
+    assert_eq!(twice.share, once.share);
+    let after = anew_after(&gains, &loses).gain();
+    assert!(after.evidence < gains.gain().evidence, "{after:?}");
+    let (none, _) = lived(0, 0.0, 0.0, 3);
+    let nothing = (0..5).fold(none, |all, member| {
+        all.with(
+            member,
+            vec![gains.of(member).unwrap().clone(), Evidence::default()],
+        )
+    });
+    assert_eq!(nothing.gain().verdict, GainVerdict::NotYet);
+}
+
+#[test]
+fn another_comparison_needs_more_evidence() {
+    let (shared, _) = lived(150, 0.2, 0.0, 1);
+    let second = SharedEvidence {
+        number: 2,
+        ..shared.clone()
+    };
+    let (first, second) = (shared.gain(), second.gain());
+    assert!(second.evidence < first.evidence && second.level > first.level);
 }
