@@ -1,5 +1,6 @@
 //! A study's evidence and assessment, written in the transaction that changes their basis.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use io_autotune_model::{Assessment, Phase, Role, Space};
@@ -11,6 +12,7 @@ use crate::error::{Named, StoreError};
 use crate::judgements;
 use crate::pool::{Store, one_row};
 use crate::records::{number, word};
+use crate::sharing;
 use crate::state::{self, StudyState};
 use crate::studies::lock_study;
 use crate::tested;
@@ -173,6 +175,14 @@ impl Assessing {
         run_id: i64,
     ) -> Result<Vec<EvidenceRow>, StoreError> {
         runs_after(&mut self.transaction, epoch_id, run_id).await
+    }
+
+    /// The evidence of all epochs of studies, in order; none where none was kept.
+    pub async fn evidence_of(
+        &mut self,
+        studies: &[i64],
+    ) -> Result<BTreeMap<i64, Vec<Option<Value>>>, StoreError> {
+        sharing::evidence(&mut self.transaction, NAME, studies).await
     }
 
     /// Writes an epoch's evidence.

@@ -29,6 +29,7 @@ mod overview;
 mod pool;
 mod records;
 mod retention;
+mod sharing;
 mod start;
 mod state;
 mod studies;
@@ -54,6 +55,7 @@ pub use overview::Overview;
 pub use pool::{Store, StoreOptions};
 pub use records::{JobKey, StudyKey};
 pub use retention::{LEAST_DAYS, Removed};
+pub use sharing::{Sharer, Sibling};
 pub use start::{Decision, NewRun};
 pub use state::{EpochInputs, EpochOpening, StudyState};
 pub use transfer::{

@@ -12,6 +12,7 @@ use crate::error::{Named, StoreError};
 use crate::orders::{InForce, Ordered};
 use crate::pool::Store;
 use crate::records::{StudyKey, number, timestamp};
+use crate::sharing::{self, Sibling};
 use crate::tested;
 
 /// A study at one moment.
@@ -49,6 +50,10 @@ pub struct StudyState {
     pub accepts_mixed: bool,
     /// What more control runs of the epoch may show.
     pub outlook: Outlook,
+    /// By what it hears other studies: `group G` or `account A`.
+    pub share: Option<String>,
+    /// Those it hears.
+    pub siblings: Vec<Sibling>,
 }
 
 impl StudyState {
@@ -158,6 +163,8 @@ pub(crate) async fn load_before(
                   s.mixed_accepted_at is not null as "accepts_mixed!",
                   case when (s.assessment->>'epoch')::int = e.ordinal then s.assessment->'gain' end
                       as "gain: Json<Gain>",
+                  s.share, case when s.share is not null then s.assessment->'shared'->'gain' end
+                      as "shared: Json<Gain>",
                   p.parametrization as "pin?: Json<Parametrization>",
                   coalesce((select jsonb_agg(jsonb_build_object('id', o.id, 'kind', o.kind, 'pinned', o.pinned)
                                               order by o.specificity desc, o.id desc)
@@ -181,6 +188,10 @@ pub(crate) async fn load_before(
     .await
     .named(name)?;
     let tested = tested::all(connection, name, epoch.id).await?;
+    let siblings = match epoch.share {
+        Some(_) => sharing::siblings(connection, name, study_id, &epoch.space.0).await?,
+        None => Vec::new(),
+    };
     let limit_seconds = epoch
         .limit_seconds
         .map(|seconds| number(name, seconds))
@@ -216,6 +227,17 @@ pub(crate) async fn load_before(
         pin: own_pin.or_else(|| ordered.pin.clone()),
         ordered,
         accepts_mixed: epoch.accepts_mixed,
-        outlook: epoch.gain.map(|last| last.0.outlook()).unwrap_or_default(),
+        outlook: outlook(epoch.gain, epoch.shared),
+        share: epoch.share,
+        siblings,
     })
+}
+
+/// What is claimed by own runs needs no more, whatever is not claimed with others.
+fn outlook(own: Option<Json<Gain>>, shared: Option<Json<Gain>>) -> Outlook {
+    let own = own.map(|last| last.0.outlook()).unwrap_or_default();
+    match shared {
+        Some(shared) if own != Outlook::Resolved => shared.0.outlook_together(),
+        _ => own,
+    }
 }

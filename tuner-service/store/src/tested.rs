@@ -10,23 +10,23 @@ use crate::error::{Named, StoreError};
 use crate::pool::one_row;
 use crate::records::number;
 
-struct Row {
-    parametrization: Json<Parametrization>,
-    count: i64,
-    mean: f64,
-    m2: f64,
-    log_mean: f64,
-    log_m2: f64,
-    recent: Json<Vec<RecentRun>>,
-    censored: Json<Vec<RecentRun>>,
-    measures: Json<BTreeMap<String, Moments>>,
-    failed: i64,
-    out_of_memory: i64,
-    first_run: i64,
+pub(crate) struct Row {
+    pub(crate) parametrization: Json<Parametrization>,
+    pub(crate) count: i64,
+    pub(crate) mean: f64,
+    pub(crate) m2: f64,
+    pub(crate) log_mean: f64,
+    pub(crate) log_m2: f64,
+    pub(crate) recent: Json<Vec<RecentRun>>,
+    pub(crate) censored: Json<Vec<RecentRun>>,
+    pub(crate) measures: Json<BTreeMap<String, Moments>>,
+    pub(crate) failed: i64,
+    pub(crate) out_of_memory: i64,
+    pub(crate) first_run: i64,
 }
 
 impl Row {
-    fn tested(self, name: &'static str) -> Result<Tested, StoreError> {
+    pub(crate) fn tested(self, name: &'static str) -> Result<Tested, StoreError> {
         let count = number(name, self.count)?;
         Ok(Tested {
             parametrization: self.parametrization.0,

@@ -144,7 +144,7 @@ async fn first(connection: &mut PgConnection, study_id: i64) -> Result<ExportPag
                'pin', (select jsonb_build_object('parametrization', p.parametrization, 'uid', p.uid, 'why', p.why,
                                                  'pinned_at', p.pinned_at, 'until', p.until)
                        from pins p where p.study_id = s.id),
-               'assessment', s.assessment || '{"findings": []}') as "record!: Json<StudyRecord>",
+               'assessment', s.assessment - 'shared' || '{"findings": []}') as "record!: Json<StudyRecord>",
                coalesce((select max(j.id) from judgements j join epochs e on e.id = j.epoch_id
                          where e.study_id = s.id), 0) as "judgement!"
            from studies s join applications a on a.id = s.application_id where s.id = $1"#,
@@ -202,7 +202,10 @@ async fn runs(pool: &PgPool, study_id: i64, from: Cursor) -> Result<ExportPage, 
                'epoch', e.ordinal, 'cluster', r.cluster, 'job_id', r.job_id, 'restart_count', r.restart_count,
                'generation', r.generation, 'sluid', r.sluid, 'uid', r.uid, 'node', r.node, 'nodes', r.nodes,
                'request', r.request, 'phase', r.phase, 'role', r.role, 'parametrization', r.parametrization,
-               'reason', r.reason, 'suggestion', r.suggestion, 'delivery', r.delivery, 'directives', r.directives,
+               'reason', r.reason, 'delivery', r.delivery, 'directives', r.directives,
+               -- The runs of others that it was made from stay here: a replay elsewhere says so.
+               'suggestion', case when r.suggestion ? 'others' then r.suggestion - 'others' || jsonb_build_object(
+                   'others_elsewhere', jsonb_array_length(r.suggestion -> 'others')) else r.suggestion end,
                'started_at', r.started_at, 'finished_at', r.finished_at, 'elapsed', r.elapsed,
                'wait_status', r.wait_status, 'applied', r.applied, 'measures', r.measures, 'outcome', r.outcome,
                'outcome_at', r.outcome_at, 'outcome_source', r.outcome_source, 'suspended', r.suspended,

@@ -47,6 +47,7 @@ fn said(epoch: i32, reason: &str) -> Assessment {
         },
         effects: Vec::new(),
         findings: Vec::new(),
+        shared: None,
     }
 }
 

@@ -30,6 +30,7 @@ mod report;
 mod retention;
 mod roles;
 mod schema;
+mod sharing;
 mod start;
 mod storm;
 mod support;

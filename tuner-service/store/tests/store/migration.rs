@@ -24,6 +24,7 @@ const SEVENTEENTH: &str = include_str!("../../../../migrations/0017_where_jobs_w
 const NINETEENTH: &str = include_str!("../../../../migrations/0019_directives.sql");
 const TWENTY_FIRST: &str = include_str!("../../../../migrations/0021_orders.sql");
 const TWENTY_FOURTH: &str = include_str!("../../../../migrations/0024_retention.sql");
+const TWENTY_SIXTH: &str = include_str!("../../../../migrations/0026_sharing.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
     let mut transaction = connection.begin().await.unwrap();
@@ -215,6 +216,8 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
             .unwrap();
         apply(&mut connection, tables).await;
         apply(&mut connection, TWENTY_FOURTH).await;
+        let (tables, _rights) = TWENTY_SIXTH.split_once("call narrow_rights").unwrap();
+        apply(&mut connection, tables).await;
         for tested in [&mut launched, &mut of_default] {
             for run in &mut tested.recent {
                 assert_eq!(run.started, None);

@@ -487,6 +487,43 @@ async fn a_study_that_exists_is_refused_or_left_out() {
     .await;
 }
 
+/// Whose runs a decision was made from besides is the service's own, and no number of an epoch means
+/// the same elsewhere.
+#[tokio::test]
+async fn whom_a_study_heard_stays_behind_and_a_replay_elsewhere_says_so() {
+    in_database(|here| async move {
+        let store = here.store(2);
+        eventful(&here, &store).await;
+        execute(
+            &here,
+            "update runs set suggestion = suggestion || '{\"others\": [{\"epoch_id\": 7, \"judged\": 4}]}'
+                 where id = (select min(id) from runs);
+             update studies set share = 'group ocean', assessment = '{\"epoch\": 1, \"effects\": [], \"findings\": [],
+                 \"gain\": {\"verdict\": \"not_yet\", \"reason\": \"x\", \"level\": 0.95, \"tuned_runs\": 0,
+                             \"control_runs\": 0, \"evidence\": 1},
+                 \"shared\": {\"by\": \"group ocean\", \"number\": 1, \"studies\": [1, 2],
+                             \"gain\": {\"verdict\": \"not_yet\", \"reason\": \"x\", \"level\": 0.95, \"tuned_runs\": 0,
+                                        \"control_runs\": 0, \"evidence\": 1}}}'",
+        )
+        .await;
+        let text = exported(&store, &all(&store).await).await;
+        assert!(text.contains("\"others_elsewhere\":1") && !text.contains("\"epoch_id\""));
+        assert!(!text.contains("group ocean"));
+        in_database(|there| async move {
+            let store = there.store(2);
+            // What somebody wrote into the text names nobody here.
+            let forged = text.replace("\"others_elsewhere\":1", "\"others\":[{\"epoch_id\":1,\"judged\":1}]");
+            imported(&store, &forged, |import| import).await.unwrap();
+            let named = "select count(*) from runs where suggestion ? 'others'";
+            assert_eq!(there.number(named).await, 0);
+            let shares = "select count(*) from studies where share is not null or assessment ? 'shared'";
+            assert_eq!(there.number(shares).await, 0);
+        })
+        .await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn pieces_are_one_users_and_are_forgotten() {
     in_database(|database| async move {
@@ -559,7 +596,8 @@ async fn every_column_is_carried_or_the_installation_s() {
             (
                 "studies",
                 record("study"),
-                "id application_id context_key mixed_accepted_at mixed_accepted_by mixed_accepted_why",
+                // A rule of the site says what is shared.
+                "id application_id context_key mixed_accepted_at mixed_accepted_by mixed_accepted_why share",
             ),
             ("pins", record("study")["pin"].clone(), "study_id"),
         ] {

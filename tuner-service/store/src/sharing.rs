@@ -1,0 +1,208 @@
+//! Studies that hear each other: whose runs a study's decisions are made from besides its own.
+
+use std::collections::BTreeMap;
+
+use io_autotune_model::{History, Moments, Parametrization, RecentRun, Space, Tally};
+use serde_json::Value;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+use crate::records::number;
+use crate::tested;
+
+/// Most others that a study hears, those that began first: a start reads what each has tested.
+const MOST_SIBLINGS: i64 = 31;
+
+/// The current epoch of another study of the same share.
+#[derive(Clone, Debug)]
+pub struct Sibling {
+    /// The study.
+    pub study_id: i64,
+    /// Whose it is.
+    pub uid: u32,
+    /// Their login name, if known.
+    pub user: Option<String>,
+    /// Its current epoch's id.
+    pub epoch_id: i64,
+    /// Number of judgements in `history`, for [`Store::history_at`].
+    pub judged: i64,
+    /// Judged runs.
+    pub history: History,
+}
+
+/// A study that shares, or whose application and owner may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharer {
+    /// The study.
+    pub study_id: i64,
+    /// Its owner.
+    pub uid: u32,
+    /// Its application.
+    pub application: String,
+    /// What it shares by now: `group G` or `account A`.
+    pub share: Option<String>,
+}
+
+/// What others have tested that a study hears. After a reset or a drift it hears what is as new: what
+/// others began later, or after a drift of theirs in the 30 days before its own. In one statement, as
+/// nothing locks the others.
+pub(crate) async fn siblings(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+    space: &Space,
+) -> Result<Vec<Sibling>, StoreError> {
+    let rows = sqlx::query!(
+        r#"with others as (
+               select s.id, a.owner_uid, a.owner_name
+               from studies mine
+               join applications own on own.id = mine.application_id
+               join study_beginnings began on began.study_id = mine.id
+               join studies s on s.share = mine.share and s.accelerator = mine.accelerator
+                                 and s.context_key = mine.context_key and s.id <> mine.id
+               join applications a on a.id = s.application_id and a.name = own.name
+               join study_beginnings since on since.study_id = s.id
+               where mine.id = $1
+                 and (not began.drifted and (began.takes <> 'nothing' or began.ordinal = 1)
+                      or since.opened_at > began.opened_at
+                      or began.drifted and since.drifted and since.opened_at > began.opened_at - interval '30 days')
+               order by s.id limit $2
+           )
+           select others.id as study_id, others.owner_uid, others.owner_name, e.id as epoch_id, e.judgements,
+                  case when row_number() over (partition by e.id order by t.first_run, t.key) = 1 then e.space end
+                      as "space: Json<Space>",
+                  e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
+                  t.parametrization as "parametrization: Json<Parametrization>", t.count, t.mean, t.m2, t.log_mean,
+                  t.log_m2, t.recent as "recent: Json<Vec<RecentRun>>",
+                  t.censored as "censored: Json<Vec<RecentRun>>",
+                  t.measures as "measures: Json<BTreeMap<String, Moments>>", t.failed,
+                  t.out_of_memory, t.first_run
+           from others
+           join lateral (select * from epochs where epochs.study_id = others.id order by ordinal desc limit 1) e on true
+           join tested t on t.epoch_id = e.id
+           order by others.id, t.first_run, t.key"#,
+        study_id,
+        MOST_SIBLINGS
+    )
+    .fetch_all(connection)
+    .await
+    .named(name)?;
+    let mut siblings: Vec<Sibling> = Vec::new();
+    let mut is_heard = false;
+    for row in rows {
+        if let Some(Json(theirs)) = row.space {
+            is_heard = theirs.offers_the_same(space);
+            if is_heard {
+                siblings.push(Sibling {
+                    study_id: row.study_id,
+                    uid: number(name, row.owner_uid)?,
+                    user: row.owner_name,
+                    epoch_id: row.epoch_id,
+                    judged: row.judgements,
+                    history: History {
+                        tested: Vec::new(),
+                        tally: Tally {
+                            baseline: number(name, row.baseline)?,
+                            explored: number(name, row.explored)?,
+                            controls: number(name, row.controls)?,
+                            settled: number(name, row.settled)?,
+                            settled_controls: number(name, row.settled_controls)?,
+                            total: number(name, row.total)?,
+                        },
+                    },
+                });
+            }
+        }
+        let row = tested::Row {
+            parametrization: row.parametrization,
+            count: row.count,
+            mean: row.mean,
+            m2: row.m2,
+            log_mean: row.log_mean,
+            log_m2: row.log_m2,
+            recent: row.recent,
+            censored: row.censored,
+            measures: row.measures,
+            failed: row.failed,
+            out_of_memory: row.out_of_memory,
+            first_run: row.first_run,
+        };
+        if let Some(sibling) = siblings.last_mut().filter(|_| is_heard) {
+            sibling.history.tested.push(row.tested(name)?);
+        }
+    }
+    Ok(siblings)
+}
+
+/// The evidence of all epochs of these studies, each study's in order; none where none was kept.
+pub(crate) async fn evidence(
+    connection: &mut PgConnection,
+    name: &'static str,
+    studies: &[i64],
+) -> Result<BTreeMap<i64, Vec<Option<Value>>>, StoreError> {
+    let rows = sqlx::query!(
+        "select study_id, evidence from epochs where study_id = any($1) order by study_id, ordinal",
+        studies
+    )
+    .fetch_all(connection)
+    .await
+    .named(name)?;
+    let mut evidence: BTreeMap<i64, Vec<Option<Value>>> = BTreeMap::new();
+    for row in rows {
+        evidence.entry(row.study_id).or_default().push(row.evidence);
+    }
+    Ok(evidence)
+}
+
+impl Store {
+    /// Studies after this one that share, or whose application has one of these names or begins with
+    /// one of these prefixes; at most so many, by number.
+    pub async fn sharers(
+        &self,
+        prefixes: &[String],
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<Sharer>, StoreError> {
+        const NAME: &str = "sharers";
+        let rows = sqlx::query!(
+            "select s.id, a.owner_uid, a.name, s.share
+             from studies s join applications a on a.id = s.application_id
+             where s.id > $2
+               and (s.share is not null
+                    or exists (select from unnest($1::text[]) as prefix where starts_with(a.name, prefix)))
+             order by s.id limit $3",
+            prefixes,
+            after,
+            limit
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(Sharer {
+                    study_id: row.id,
+                    uid: number(NAME, row.owner_uid)?,
+                    application: row.name,
+                    share: row.share,
+                })
+            })
+            .collect()
+    }
+
+    /// Sets by what a study shares; `None`: it is its owner's alone.
+    pub async fn share(&self, study_id: i64, share: Option<&str>) -> Result<(), StoreError> {
+        const NAME: &str = "share";
+        sqlx::query!(
+            "update studies set share = $2 where id = $1 and share is distinct from $2",
+            study_id,
+            share
+        )
+        .execute(&self.pool)
+        .await
+        .named(NAME)?;
+        Ok(())
+    }
+}
