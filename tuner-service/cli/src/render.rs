@@ -12,6 +12,7 @@ mod online;
 pub(crate) mod page;
 mod replay;
 mod rules;
+mod sharing;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod steering;

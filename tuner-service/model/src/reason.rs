@@ -45,6 +45,22 @@ impl Suggestion {
         }
     }
 
+    /// The same by what several users' runs have shown. Unchanged for roles that give the default or
+    /// what an admin chose.
+    #[must_use]
+    pub fn by_users(self, users: usize) -> Self {
+        match self.role {
+            Role::Design | Role::Search | Role::BestKnown | Role::Settled => Suggestion {
+                reason: Reason::Shared {
+                    reason: Box::new(self.reason),
+                    users,
+                },
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// The same in an epoch whose ranks are another study's: what it takes from them is told so.
     #[must_use]
     pub fn of_another_study(mut self) -> Self {
@@ -98,6 +114,13 @@ pub enum Reason {
         /// The parameters frozen at their defaults, by name.
         #[serde(alias = "held")]
         frozen: Vec<String>,
+    },
+    /// The reason by what several users' runs have shown.
+    Shared {
+        /// The reason.
+        reason: Box<Reason>,
+        /// How many users' runs count, one's own among them.
+        users: usize,
     },
     /// A new child of two tested parametrizations.
     Child {
@@ -515,6 +538,9 @@ impl fmt::Display for Reason {
                 "{reason}; held at the default, because the application does not heed it: {}",
                 frozen.join(", ")
             ),
+            Reason::Shared { reason, users } => {
+                write!(f, "{reason}; by the runs of {users} users who share them")
+            }
             Reason::Child {
                 parents: [first, second],
                 mutated,
@@ -848,6 +874,13 @@ mod tests {
                     frozen: vec!["p".to_owned()],
                 },
                 r#"{"kind":"restricted","reason":{"kind":"drawn"},"frozen":["p"]}"#,
+            ),
+            (
+                Reason::Shared {
+                    reason: Box::new(Reason::Drawn),
+                    users: 5,
+                },
+                r#"{"kind":"shared","reason":{"kind":"drawn"},"users":5}"#,
             ),
             (
                 Reason::BestKnown {

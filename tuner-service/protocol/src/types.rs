@@ -873,6 +873,28 @@ pub struct StudySummary {
     /// Problems of the whole study and what to do: mixed work, for example, or no headroom.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// Set if the study hears others, by a rule of the site.
+    #[serde(default)]
+    pub sharing: Option<SharingSummary>,
+}
+
+/// The other users' studies that a study hears.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SharingSummary {
+    /// By what they share: `group G` or `account A`.
+    pub by: String,
+    /// How many others have runs that ended.
+    pub others: usize,
+    /// Their counted runs.
+    pub runs: u64,
+    /// Whether these decide with the study's own.
+    pub together: bool,
+    /// Why they do not, in one sentence; empty if they do.
+    #[serde(default)]
+    pub why: String,
+    /// Login names or uids, if the site shows them.
+    #[serde(default)]
+    pub members: Vec<String>,
 }
 
 impl StudySummary {

@@ -1,15 +1,15 @@
 //! Has the engine assess studies, and stores the results.
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
-use io_autotune_engine::{Epoch, Settings, StudyFacts};
-use io_autotune_model::{Assessment, Effect, Gain};
+use io_autotune_engine::{Epoch, Settings, SharedEvidence, StudyFacts};
+use io_autotune_model::{Assessment, Effect, Gain, SharedGain};
 use io_autotune_store::{
     Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence, Store, StoreError, StudyState,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::decide::restricted;
+use crate::decide::restricted_to_own;
 
 /// Assesses studies whose verdicts are older than evidence.
 pub(crate) async fn overdue(
@@ -39,6 +39,7 @@ pub(crate) async fn all(store: &Store, settings: &Settings) -> Result<(), StoreE
 pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Result<(), StoreError> {
     let state = assessing.state().await?;
     let earlier = assessing.assessment().await?;
+    let shared_earlier = earlier.as_ref().and_then(|one| one.shared.clone());
     let mut effects = earlier
         .as_ref()
         .map_or_else(Vec::new, |one| one.effects.clone());
@@ -68,7 +69,10 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
         parent = Some(evidence);
     }
     effects.sort_by_key(|effect| (effect.epoch, effect.number));
-    let assessment = assessment(&state, gain, effects, settings);
+    let assessment = Assessment {
+        shared: shared(&mut assessing, &state, shared_earlier).await?,
+        ..assessment(&state, gain, effects, settings)
+    };
     assessing.write_assessment(&assessment).await?;
     assessing.commit().await
 }
@@ -177,7 +181,7 @@ fn assessment(
     effects: Vec<Effect>,
     settings: &Settings,
 ) -> Assessment {
-    let restricted = restricted(state);
+    let restricted = restricted_to_own(state);
     let epoch = Epoch::restricted(&restricted, settings, state.seed);
     let drift = state.opened.drift.as_ref();
     let facts = StudyFacts {
@@ -192,7 +196,44 @@ fn assessment(
         gain,
         effects,
         findings: epoch.findings(restricted.history(), facts),
+        shared: None,
     }
+}
+
+/// What a study's runs show together with those of the studies that it hears. `earlier` is what was
+/// said of it last.
+async fn shared(
+    assessing: &mut Assessing,
+    state: &StudyState,
+    earlier: Option<SharedGain>,
+) -> Result<Option<SharedGain>, StoreError> {
+    let Some(by) = state.share.clone().filter(|_| !state.siblings.is_empty()) else {
+        return Ok(None);
+    };
+    let studies = state.siblings.iter().map(|one| one.study_id);
+    let mut studies: Vec<i64> = studies.chain([state.study_id]).collect();
+    studies.sort_unstable();
+    let number = match earlier.filter(|earlier| earlier.by == by) {
+        Some(earlier) => {
+            let has_left = earlier.studies.iter().any(|one| !studies.contains(one));
+            earlier.number + u64::from(has_left)
+        }
+        None => 1,
+    };
+    let kept = assessing.evidence_of(&studies).await?;
+    let all = (0..).zip(kept.values());
+    let all = all.fold(SharedEvidence::new(number), |all, (member, epochs)| {
+        // Of an epoch from before 0.3 the draws are not known: it says nothing.
+        let read = |one: &Option<Value>| Evidence::deserialize(one.as_ref()?).ok();
+        let epochs = epochs.iter().map(|one| read(one).unwrap_or_default());
+        all.with(member, epochs.collect())
+    });
+    Ok(Some(SharedGain {
+        by,
+        gain: all.gain(),
+        number,
+        studies,
+    }))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::api::ReportConfig;
 use crate::quota::QuotaConfig;
 use crate::reconcile::ReconcileConfig;
 use crate::retention::RetentionConfig;
+use crate::sharing::SharingRule;
 use crate::slurm::SlurmConfig;
 
 #[derive(Debug, Deserialize)]
@@ -43,6 +44,8 @@ pub(crate) struct Config {
     pub(crate) reconcile: ReconcileConfig,
     #[serde(default)]
     pub(crate) retention: RetentionConfig,
+    #[serde(default)]
+    pub(crate) sharing: Vec<SharingRule>,
     #[serde(default)]
     pub(crate) study: Settings,
 }
@@ -143,6 +146,8 @@ pub(crate) enum StartupError {
         path: PathBuf,
         source: SettingsError,
     },
+    #[error("{path}: [[sharing]] {problem}")]
+    Sharing { path: PathBuf, problem: String },
     #[error("{path}: [retention] {problem}")]
     Retention { path: PathBuf, problem: String },
     #[error(
@@ -192,6 +197,12 @@ impl Config {
                 path: path.to_owned(),
             });
         }
+        SharingRule::validate(&config.sharing, config.slurm.associations).map_err(|problem| {
+            StartupError::Sharing {
+                path: path.to_owned(),
+                problem,
+            }
+        })?;
         config
             .retention
             .validate()

@@ -1,5 +1,6 @@
 //! What a run gets: the engine's suggestion or an override.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use io_autotune_catalogue::Accelerator;
@@ -13,6 +14,7 @@ use io_autotune_store::{Decision, StudyState};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::heard::{Heard, Hearing, heard};
 use crate::limits::{KnownLimit, TimeLimit, known_limit};
 use crate::surrogates::SurrogateCaches;
 
@@ -118,6 +120,8 @@ impl Overrides {
 pub(crate) struct Inputs<'a> {
     pub(crate) space: &'a Space,
     pub(crate) history: &'a History,
+    /// Those of the studies that it hears.
+    pub(crate) others: &'a [&'a History],
     pub(crate) pending: &'a [Pending],
     pub(crate) settings: &'a Settings,
     pub(crate) seed: u64,
@@ -140,6 +144,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     let Inputs {
         space,
         history,
+        others,
         pending,
         settings,
         seed,
@@ -151,7 +156,10 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         recommended,
         surrogates,
     } = *inputs;
-    let restricted = RestrictedSpace::new(space, history, inherited, &overrides.ineffective);
+    let ineffective = &overrides.ineffective;
+    let known = heard(history, others.iter().copied(), &space.default());
+    let own = RestrictedSpace::new(space, Cow::Borrowed(history), inherited, ineffective);
+    let restricted = RestrictedSpace::new(space, known.history, inherited, ineffective);
     let mut epoch = Epoch::restricted(&restricted, settings, seed)
         .with_cache(surrogates)
         .with_outlook(outlook);
@@ -187,8 +195,8 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
             reason: Reason::Pinned,
             control_chance: None,
         }
-    } else if let Some(mixed) = mixed(space, history, settings, overrides.accepts_mixed)
-        .filter(|mixed| is_observed(mixed, history, phase()))
+    } else if let Some(mixed) = mixed(space, own.history(), settings, overrides.accepts_mixed)
+        .filter(|mixed| is_observed(mixed, own.history(), phase()))
     {
         observed(mixed.into())
     } else if let Some(because) = bar {
@@ -204,6 +212,10 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         false => chosen,
     };
     let chosen = chosen.with_frozen(restricted.frozen_parameters());
+    let chosen = match known.hearing {
+        Some(Hearing::Together { users }) => chosen.by_users(users),
+        _ => chosen,
+    };
     if overrides.undeliverable {
         Suggestion {
             parametrization: space.default(),
@@ -218,13 +230,23 @@ pub(crate) fn ineffective(state: &StudyState) -> Vec<IneffectiveParameter> {
     state.effects.ineffective().map(|(one, _)| one).collect()
 }
 
+/// A study's space, with what it has heard of all whom it hears.
 pub(crate) fn restricted(state: &StudyState) -> RestrictedSpace<'_> {
-    RestrictedSpace::new(
-        &state.space,
-        &state.history,
-        &state.inherited,
-        &ineffective(state),
-    )
+    of_history(state, heard_by(state).history)
+}
+
+/// Likewise, with its own runs alone.
+pub(crate) fn restricted_to_own(state: &StudyState) -> RestrictedSpace<'_> {
+    of_history(state, Cow::Borrowed(&state.history))
+}
+
+fn of_history<'a>(state: &'a StudyState, history: Cow<'a, History>) -> RestrictedSpace<'a> {
+    RestrictedSpace::new(&state.space, history, &state.inherited, &ineffective(state))
+}
+
+pub(crate) fn heard_by(state: &StudyState) -> Heard<'_> {
+    let others = state.siblings.iter().map(|one| &one.history);
+    heard(&state.history, others, &state.space.default())
 }
 
 /// The mixed work of a study, unless an admin accepted it.
@@ -248,10 +270,12 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         .surrogates
         .map_or_else(Arc::default, |surrogates| surrogates.of(state.epoch_id));
     let recommended = occasion.busy.unwrap_or(&own);
+    let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
     let chosen = |overrides: &Overrides| {
         choose(&Inputs {
             space: &state.space,
             history: &state.history,
+            others: &others,
             pending: &state.pending,
             settings: occasion.settings,
             seed: state.seed,
@@ -279,23 +303,48 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         phase: suggestion.phase,
         role: suggestion.role,
         reason: suggestion.reason.to_string(),
-        suggestion: json!({
-            "reason": suggestion.reason,
-            "engine_version": ENGINE_VERSION,
-            "seed": state.seed.to_string(),
-            "draw": occasion.draw,
-            "outlook": state.outlook,
-            "control_chance": suggestion.control_chance,
-            "settings": occasion.settings,
-            "epoch": state.epoch,
-            "judged": state.judged,
-            "tally": state.history.tally,
-            "pending": state.pending,
-            "overrides": overrides,
-        }),
+        suggestion: with_others(
+            state,
+            json!({
+                "reason": suggestion.reason,
+                "engine_version": ENGINE_VERSION,
+                "seed": state.seed.to_string(),
+                "draw": occasion.draw,
+                "outlook": state.outlook,
+                "control_chance": suggestion.control_chance,
+                "settings": occasion.settings,
+                "epoch": state.epoch,
+                "judged": state.judged,
+                "tally": state.history.tally,
+                "pending": state.pending,
+                "overrides": overrides,
+            }),
+        ),
         delivery: json!(delivery),
         parametrization: suggestion.parametrization,
     }
+}
+
+/// Which judgements of which epochs a decision had besides the study's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Other {
+    pub(crate) epoch_id: i64,
+    pub(crate) judged: i64,
+}
+
+fn with_others(state: &StudyState, mut suggestion: serde_json::Value) -> serde_json::Value {
+    if !state.siblings.is_empty() {
+        suggestion["others"] = json!(others_of(state));
+    }
+    suggestion
+}
+
+fn others_of(state: &StudyState) -> Vec<Other> {
+    let others = state.siblings.iter().map(|one| Other {
+        epoch_id: one.epoch_id,
+        judged: one.judged,
+    });
+    others.collect()
 }
 
 #[cfg(test)]
@@ -363,6 +412,8 @@ mod tests {
             ordered: io_autotune_store::Ordered::default(),
             accepts_mixed: false,
             outlook: Outlook::Open,
+            share: None,
+            siblings: Vec::new(),
         }
     }
 
@@ -694,7 +745,88 @@ mod tests {
             inherited: state.inherited.clone(),
             is_warm_started: state.is_warm_started(),
         };
-        kept.choose(&epoch, &state.history)
+        assert_eq!(kept.others, others_of(state));
+        let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
+        kept.choose(&epoch, &state.history, &others)
+    }
+
+    /// A study that hears others: each ran the default and the two other points so often.
+    fn hearing(others: &[(u64, u64)]) -> StudyState {
+        let mut state = state(None);
+        state.share = Some("group ocean".to_owned());
+        for (study_id, (fast, slow)) in (10..).zip(others) {
+            let mut history = state.history.clone();
+            for (size, runs, elapsed) in [(8, fast, 0.5), (4, slow, 1.5)] {
+                let mut tested = io_autotune_engine::Tested::new(point(size), study_id);
+                for _ in 0..*runs {
+                    tested.record(study_id, elapsed).unwrap();
+                }
+                history.tested.push(tested);
+                history.tally.explored += runs;
+                history.tally.total += runs;
+            }
+            state.siblings.push(io_autotune_store::Sibling {
+                study_id,
+                uid: u32::try_from(study_id).unwrap(),
+                user: None,
+                epoch_id: study_id,
+                judged: i64::try_from(4 + fast + slow).unwrap(),
+                history,
+            });
+        }
+        state
+    }
+
+    #[test]
+    fn what_other_users_found_is_the_best_known_and_is_said_and_replayed() {
+        let alone = decided("app=ocean", 1, false, &state(None));
+        assert_eq!(alone.parametrization, point(2));
+        let state = hearing(&[(2, 1), (2, 1), (2, 1), (2, 1)]);
+        let decision = decided("app=ocean", 1, false, &state);
+        assert_eq!(decision.parametrization, point(8));
+        let words = "by the runs of 5 users who share them";
+        assert!(decision.reason.ends_with(words), "{}", decision.reason);
+        let again = replayed(&decision, &state);
+        assert_eq!(again.parametrization, decision.parametrization);
+        assert_eq!(again.reason.to_string(), decision.reason);
+        let explored = decided("app=ocean", 0, false, &state);
+        assert!(explored.reason.ends_with(words), "{}", explored.reason);
+        assert_eq!(
+            replayed(&explored, &state).reason.to_string(),
+            explored.reason
+        );
+    }
+
+    #[test]
+    fn what_one_other_user_alone_found_is_never_given_as_the_best_known() {
+        for others in [
+            &[(9, 1), (0, 1), (0, 1), (0, 1)][..],
+            &[(2, 1), (2, 1), (2, 1)],
+        ] {
+            let decision = decided("app=ocean", 1, false, &hearing(others));
+            assert_eq!(decision.parametrization, point(2), "{others:?}");
+        }
+    }
+
+    #[test]
+    fn who_has_not_measured_the_default_yet_hears_nobody() {
+        let mut state = hearing(&[(2, 1), (2, 1), (2, 1), (2, 1)]);
+        state.history = History::default();
+        let decision = decided("app=ocean", 0, false, &state);
+        assert_eq!(decision.role, Role::Baseline);
+        assert_eq!(decision.reason, "baseline run 1 of 4");
+    }
+
+    #[test]
+    fn others_works_do_not_make_ones_own_different() {
+        let mut state = hearing(&[(2, 1), (2, 1), (2, 1), (2, 1)]);
+        let mixed = slow_at_times(hearing(&[]), |run| run.count_ones() % 2 == 0);
+        for one in &mut state.siblings {
+            one.history = mixed.history.clone();
+        }
+        assert_ne!(decided("app=ocean", 0, false, &state).role, Role::Observe);
+        state.history = mixed.history;
+        assert_eq!(decided("app=ocean", 0, false, &state).role, Role::Observe);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod assess;
 mod config;
 mod decide;
 mod door;
+mod heard;
 mod launches;
 mod limits;
 mod listen;
@@ -22,6 +23,7 @@ mod replay;
 mod retention;
 mod retry;
 mod seldom;
+mod sharing;
 mod slurm;
 mod supervisor;
 mod surrogates;
@@ -49,6 +51,7 @@ use crate::limits::Limits;
 use crate::listen::Listeners;
 use crate::metrics::Metrics;
 use crate::quota::Quotas;
+use crate::sharing::Sharing;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
 #[derive(Parser)]
@@ -181,6 +184,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     let sources = Arc::new(config.slurm.into_sources());
     let limits = Arc::new(Limits::default());
     let settings = config.study.clone();
+    let sharing = Arc::new(Sharing::new(config.sharing, associations.clone()));
     let nodes_service = Service {
         door: Door::Nodes,
         store: store.clone(),
@@ -201,6 +205,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         hooks: Arc::clone(&hooks),
         nodes: nodes.clone(),
         associations: associations.clone(),
+        sharing: Arc::clone(&sharing),
         limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
         retention: config.retention,
@@ -246,6 +251,11 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
             }
         })
     };
+    let sharer = {
+        let (store, stopping) = (store.clone(), stopping.clone());
+        let period = config.reconcile.sweep();
+        tokio::spawn(async move { sharing.watch(store, period, stopping).await })
+    };
     let reconciler = tokio::spawn(reconcile::run(
         store.clone(),
         sources,
@@ -290,6 +300,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         (watcher, "the watcher of Slurm's configuration"),
         (finder, "the watcher of the nodes' addresses"),
         (associator, "the watcher of Slurm's associations"),
+        (sharer, "the watcher of who shares studies"),
     ] {
         if let Err(error) = task.await {
             tracing::error!(%error, "{name} ended badly");

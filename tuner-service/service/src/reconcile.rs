@@ -61,6 +61,11 @@ impl ReconcileConfig {
         }
     }
 
+    /// How often to look at what nothing tells.
+    pub(crate) fn sweep(&self) -> Duration {
+        Duration::from_secs_f64(self.sweep_seconds.clamp(0.1, 86400.0))
+    }
+
     /// Also when a record without a run is deleted.
     pub(crate) fn lost_after(&self) -> Duration {
         Duration::from_secs(self.lost_after_seconds)
@@ -95,7 +100,7 @@ pub(crate) async fn run(
     mut stopping: watch::Receiver<bool>,
 ) {
     let poll = Duration::from_secs_f64(config.poll_seconds.clamp(0.1, 3600.0));
-    let sweep = Duration::from_secs_f64(config.sweep_seconds.clamp(0.1, 86400.0));
+    let sweep = config.sweep();
     let reconciler = Arc::new(Reconciler {
         store,
         sources,

@@ -3,13 +3,15 @@
 use std::sync::OnceLock;
 
 use io_autotune_engine::{
-    ENGINE_VERSION, History, Outlook, Pending, Settings, Suggestion, SurrogateCache,
+    ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, Suggestion,
+    SurrogateCache,
 };
 use io_autotune_protocol::{Replay, Suggested};
-use io_autotune_store::{EpochInputs, RunRow};
+use io_autotune_store::{EpochInputs, RunRow, Store, StoreError};
 use serde::Deserialize;
 
-use crate::decide::{Inputs, Overrides, choose};
+use crate::decide::{Inputs, Other, Overrides, choose};
+use crate::heard::{Heard, heard};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Kept {
@@ -21,6 +23,9 @@ pub(crate) struct Kept {
     outlook: Outlook,
     settings: Settings,
     pub(crate) judged: i64,
+    /// Those of the studies that it heard.
+    #[serde(default)]
+    pub(crate) others: Vec<Other>,
     pending: Vec<Pending>,
     overrides: Overrides,
 }
@@ -33,6 +38,10 @@ pub(crate) enum NothingToReplay {
     Earlier,
     #[error("what it was made from was removed by retention on {0}: nothing to replay")]
     Removed(String),
+    #[error(
+        "it was made from the runs of other users too, which the service that it was exported from has: nothing to replay"
+    )]
+    Elsewhere,
     #[error("what it was made from cannot be read: {0}")]
     Unreadable(String),
 }
@@ -46,6 +55,9 @@ impl Kept {
             let at = at.as_str().unwrap_or_default();
             return Err(NothingToReplay::Removed(at.chars().take(10).collect()));
         }
+        if suggestion.get("others_elsewhere").is_some() {
+            return Err(NothingToReplay::Elsewhere);
+        }
         if suggestion.get("judged").is_none() || suggestion.get("overrides").is_none() {
             return Err(NothingToReplay::Earlier);
         }
@@ -53,10 +65,16 @@ impl Kept {
             .map_err(|error| NothingToReplay::Unreadable(error.to_string()))
     }
 
-    pub(crate) fn choose(&self, epoch: &EpochInputs, history: &History) -> Suggestion {
+    pub(crate) fn choose(
+        &self,
+        epoch: &EpochInputs,
+        history: &History,
+        others: &[&History],
+    ) -> Suggestion {
         choose(&Inputs {
             space: &epoch.space,
             history,
+            others,
             pending: &self.pending,
             settings: &self.settings,
             seed: epoch.seed,
@@ -86,11 +104,41 @@ impl Kept {
     }
 }
 
-/// Compares a run's parametrization with what its stored inputs give now. `kept` and the epoch's
-/// history at that time, or why there is nothing to compare.
+/// What was known at a run's start.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// The epoch's history.
+    pub(crate) history: History,
+    /// Those of the studies that it heard.
+    pub(crate) others: Vec<History>,
+}
+
+impl Known {
+    /// Adds up the judgements of that time.
+    pub(crate) async fn read(
+        store: &Store,
+        kept: &Kept,
+        epoch_id: i64,
+    ) -> Result<Self, StoreError> {
+        let history = store.history_at(epoch_id, kept.judged).await?;
+        let mut others = Vec::with_capacity(kept.others.len());
+        for other in &kept.others {
+            others.push(store.history_at(other.epoch_id, other.judged).await?);
+        }
+        Ok(Self { history, others })
+    }
+
+    /// All of it, as the decision had it.
+    pub(crate) fn heard(&self, default: &Parametrization) -> Heard<'_> {
+        heard(&self.history, &self.others, default)
+    }
+}
+
+/// Compares a run's parametrization with what its stored inputs give now, or says why there is
+/// nothing to compare.
 pub(crate) fn replay(
     run: &RunRow,
-    kept: Result<(Kept, EpochInputs, History), NothingToReplay>,
+    kept: Result<(Kept, EpochInputs, Known), NothingToReplay>,
 ) -> Replay {
     let given = Suggested {
         phase: run.phase,
@@ -99,8 +147,9 @@ pub(crate) fn replay(
         reason: run.reason.clone(),
     };
     let (recomputed, note) = match kept {
-        Ok((kept, epoch, history)) => {
-            let suggestion = kept.choose(&epoch, &history);
+        Ok((kept, epoch, known)) => {
+            let others: Vec<&History> = known.others.iter().collect();
+            let suggestion = kept.choose(&epoch, &known.history, &others);
             let recomputed = Suggested {
                 phase: suggestion.phase,
                 role: suggestion.role,
@@ -155,6 +204,8 @@ mod tests {
             text.contains("removed by retention on 2026-11-25: nothing to replay"),
             "{text}"
         );
+        let exported = json!({ "judged": 3, "overrides": {}, "others_elsewhere": 4 });
+        assert_eq!(refused(exported), NothingToReplay::Elsewhere);
         let broken = json!({ "judged": "x", "overrides": {} });
         assert!(matches!(refused(broken), NothingToReplay::Unreadable(_)));
     }

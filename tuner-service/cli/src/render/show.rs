@@ -6,7 +6,7 @@ use io_autotune_protocol::{
 
 use super::columns::{Cell, Column, Columns, Tone};
 use super::status::{interval, mean};
-use super::{context, differing, gain, opening, phase, units, user};
+use super::{context, differing, gain, opening, phase, sharing, units, user};
 use crate::screen::Screen;
 
 /// Lines of the plot.
@@ -19,7 +19,7 @@ const LISTED: usize = 20;
 pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -> String {
     let study = &detail.study;
     let mut text = shown_lines(&format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}gain         {}\nbest         {}\n\nspace, {} parametrizations\n",
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}gain         {}\nbest         {}\n{}\nspace, {} parametrizations\n",
         study.application,
         user(study),
         study.accelerator,
@@ -37,6 +37,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
             None => "nothing yet".to_owned(),
             Some(_) => differing(&study.differs),
         },
+        sharing::lines(study),
         detail.size,
     ));
     text.push_str(&space(detail).text(screen));

@@ -1,10 +1,10 @@
 //! Where studies stand: a line each, or one in full.
 
-use io_autotune_model::{FindingKind, GainVerdict, Phase};
+use io_autotune_model::{FindingKind, Gain, GainVerdict, Phase};
 use io_autotune_protocol::{Elapsed, RegretSummary, StudySummary, shown_lines};
 
 use super::columns::{Cell, Column, Columns, Tone};
-use super::{context, differing, gain, opening, phase, units, user};
+use super::{context, differing, gain, opening, phase, sharing, units, user};
 use crate::screen::Screen;
 
 /// One study in full, several as a list.
@@ -163,9 +163,17 @@ fn phase_cell(study: &StudySummary) -> Cell {
 }
 
 fn gain_cell(study: &StudySummary) -> Cell {
+    if let Some(shared) = sharing::claimed(study) {
+        return claim(&shared.gain, ", shared");
+    }
     let Some(gain) = study.assessment.as_ref().map(|known| &known.gain) else {
         return Cell::new("-");
     };
+    claim(gain, "")
+}
+
+/// `whose`: is added to what is claimed.
+fn claim(gain: &Gain, whose: &str) -> Cell {
     let interval = gain
         .low
         .zip(gain.high)
@@ -175,10 +183,12 @@ fn gain_cell(study: &StudySummary) -> Cell {
     match (gain.share, gain.verdict) {
         (None, _) => Cell::new("-"),
         (Some(share), GainVerdict::Faster) => {
-            Cell::toned(format!("{} %{interval}", units::percent(share)), Tone::Good)
+            let text = format!("{} %{interval}{whose}", units::percent(share));
+            Cell::toned(text, Tone::Good)
         }
         (Some(share), GainVerdict::Slower) => {
-            Cell::toned(format!("{} %{interval}", units::percent(share)), Tone::Bad)
+            let text = format!("{} %{interval}{whose}", units::percent(share));
+            Cell::toned(text, Tone::Bad)
         }
         (Some(_), GainVerdict::NoEffect) => Cell::new("none"),
         (Some(share), _) => Cell::new(format!("~{} %{interval}", units::percent(share))),
@@ -271,6 +281,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
             regret.budget
         ));
     }
+    rest.push_str(&sharing::lines(study));
     if let Some(pin) = &study.pin {
         let until = pin
             .until

@@ -47,6 +47,7 @@ use crate::limits::{Limits, TimeLimit};
 use crate::metrics::{self, Metrics};
 use crate::quota::Quotas;
 use crate::retention::RetentionConfig;
+use crate::sharing::Sharing;
 use crate::slurm::Sources;
 use crate::slurm::associations::LiveAssociations;
 use crate::slurm::hooks::Hooks;
@@ -80,6 +81,7 @@ pub(crate) struct Service {
     pub(crate) nodes: Option<Arc<Nodes>>,
     /// Who is in which account, if that is asked for.
     pub(crate) associations: Option<Arc<LiveAssociations>>,
+    pub(crate) sharing: Arc<Sharing>,
     /// Time limits that squeue listed last, on the sources' cluster.
     pub(crate) limits: Arc<Limits>,
     /// The doctor reports runs in flight for longer.

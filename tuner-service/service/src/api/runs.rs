@@ -29,7 +29,7 @@ use crate::assess;
 use crate::decide::{Occasion, Snapshot, decide};
 use crate::merge::merge_stored;
 use crate::reader::Reader;
-use crate::replay::{self, Kept, NothingToReplay};
+use crate::replay::{self, Kept, Known, NothingToReplay};
 use crate::retry::retried;
 use crate::seldom::Seldom;
 use crate::slurm::nodes::NotThere;
@@ -423,9 +423,11 @@ async fn then(
     let Some(epoch) = service.store.epoch_inputs(row.run_id).await? else {
         return Ok(None);
     };
-    match service.store.history_at(epoch.epoch_id, kept.judged).await {
+    match Known::read(&service.store, &kept, epoch.epoch_id).await {
         Err(StoreError::Removed { .. }) => Ok(None),
-        history => Ok(Some(history?)),
+        known => Ok(Some(
+            known?.heard(&epoch.space.default()).history.into_owned(),
+        )),
     }
 }
 
@@ -447,13 +449,12 @@ pub(super) async fn replay(
         let kept = match Kept::read(&row.suggestion) {
             Ok(kept) => match service.store.epoch_inputs(row.run_id).await? {
                 Some(epoch) => {
-                    let history = service.store.history_at(epoch.epoch_id, kept.judged).await;
-                    match history {
+                    match Known::read(&service.store, &kept, epoch.epoch_id).await {
                         // The epoch's other runs are going just now.
                         Err(StoreError::Removed { through, .. }) => {
                             Err(NothingToReplay::Removed(through.to_string()))
                         }
-                        history => Ok((kept, epoch, history?)),
+                        known => Ok((kept, epoch, known?)),
                     }
                 }
                 None => return Err(no_run(job_id, None)),

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, History, Importance, MeanInterval, MethodName, Parametrization, Phase, Role, Silence,
-    Space, Tested, mean_interval,
+    Epoch, History, Importance, LEAST_MEMBERS, MeanInterval, MethodName, Parametrization, Phase,
+    Role, Silence, Space, Tested, mean_interval,
 };
 use io_autotune_model::{Assessment, Finding, FindingKind};
 use io_autotune_protocol::{
     Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary, PinSummary,
-    QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary, StudyDetail, StudySummary,
-    TestedSummary,
+    QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary, SharingSummary, StudyDetail,
+    StudySummary, TestedSummary,
 };
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
@@ -18,7 +18,8 @@ use serde_json::Value;
 
 use crate::api::{ApiError, Service};
 use crate::assess;
-use crate::decide::restricted;
+use crate::decide::{heard_by, restricted};
+use crate::heard::Hearing;
 use crate::reader::Reader;
 
 /// Comparisons use the newest runs.
@@ -76,6 +77,7 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
         }
     };
     let regret = regret(&state, &epoch, history, &row.context);
+    let sharing = sharing(service, &row.application, &state);
     Ok(StudySummary {
         study_id: row.study_id,
         application: row.application,
@@ -95,7 +97,7 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
         counted: row.counted,
         not_counted: row.not_counted,
         in_flight: row.in_flight,
-        explored: (state.history.tally.explored, epoch.settings().budget),
+        explored: (history.tally.explored, epoch.settings().budget),
         default: comparison.default,
         control: comparison.control,
         tuned: comparison.tuned,
@@ -119,7 +121,52 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
         quarantined: quarantined(&state.space, &assessment),
         assessment: Some(assessment),
         warnings,
+        sharing,
     })
+}
+
+/// Whom a study hears; no names unless the site shows them.
+fn sharing(service: &Service, application: &str, state: &StudyState) -> Option<SharingSummary> {
+    let by = state.share.clone()?;
+    let (together, why) = match heard_by(state).hearing {
+        Some(Hearing::Together { .. }) => (true, String::new()),
+        Some(Hearing::Differs) => {
+            let why = "tuning serves these runs otherwise than the others': each has its own";
+            (false, why.to_owned())
+        }
+        Some(Hearing::Unmeasured) => {
+            let why = "first the default is measured here, twice at least";
+            (false, why.to_owned())
+        }
+        Some(Hearing::Few { users }) => (false, too_few(users)),
+        None => (
+            false,
+            too_few(usize::from(!state.history.tested.is_empty())),
+        ),
+    };
+    let runs = state.siblings.iter().flat_map(|one| &one.history.tested);
+    let members = state.siblings.iter().map(|one| match &one.user {
+        Some(user) => user.clone(),
+        None => one.uid.to_string(),
+    });
+    Some(SharingSummary {
+        others: state.siblings.len(),
+        runs: runs.map(|tested| tested.elapsed.count).sum(),
+        together,
+        why,
+        members: if service.sharing.shows_members(application, &by) {
+            members.collect()
+        } else {
+            Vec::new()
+        },
+        by,
+    })
+}
+
+fn too_few(users: usize) -> String {
+    format!(
+        "{users} of the {LEAST_MEMBERS} users have run it who are needed, so that no one of them can deceive the others"
+    )
 }
 
 /// What orders make of a study, in a word.
@@ -174,8 +221,8 @@ pub(crate) async fn study_detail(
     let study = study(service, row).await?;
     let state = service.store.study_state(study.study_id).await?;
     let quarantined = &study.quarantined;
-    let mut tested: Vec<TestedSummary> = state
-        .history
+    let known = heard_by(&state).history;
+    let mut tested: Vec<TestedSummary> = known
         .tested
         .iter()
         .map(|tested| TestedSummary {

@@ -209,6 +209,8 @@ mod tests {
             ordered: Ordered::default(),
             accepts_mixed: false,
             outlook: Outlook::Open,
+            share: None,
+            siblings: Vec::new(),
         }
     }
 

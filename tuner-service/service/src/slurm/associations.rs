@@ -27,8 +27,7 @@ pub(crate) struct Associations {
 impl Associations {
     /// Whether the user has an association with the account itself; one with an account below it
     /// does not count.
-    #[cfg(test)]
-    fn is_member(&self, uid: u32, account: &str) -> bool {
+    pub(crate) fn is_member(&self, uid: u32, account: &str) -> bool {
         let members = self.members.get(account);
         members.is_some_and(|members| members.contains(&uid))
     }

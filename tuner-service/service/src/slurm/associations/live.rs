@@ -52,14 +52,18 @@ impl LiveAssociations {
 
     /// The associations that hold now: none if they could not be read lately.
     pub(crate) fn current(&self) -> Arc<Associations> {
+        self.known().unwrap_or_default()
+    }
+
+    /// The associations; `None` if they could not be read lately.
+    pub(crate) fn known(&self) -> Option<Arc<Associations>> {
         self.at(Instant::now())
     }
 
-    fn at(&self, now: Instant) -> Arc<Associations> {
-        match &self.last().read {
-            Some((read, known)) if now.duration_since(*read) < KEPT => Arc::clone(known),
-            _ => Arc::default(),
-        }
+    fn at(&self, now: Instant) -> Option<Arc<Associations>> {
+        let last = self.last();
+        let (read, known) = last.read.as_ref()?;
+        (now.duration_since(*read) < KEPT).then(|| Arc::clone(known))
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
@@ -187,8 +191,8 @@ mod tests {
     async fn what_was_read_long_ago_or_never_is_nothing() {
         let live = LiveAssociations::sample();
         let now = Instant::now();
-        assert!(live.at(now).is_member(1001, "physics"));
-        assert_eq!(*live.at(now + KEPT), Associations::default());
+        assert!(live.at(now).unwrap().is_member(1001, "physics"));
+        assert_eq!(live.at(now + KEPT), None);
         // A failure alone changes nothing, until it is too long.
         live.ask().await.unwrap_err();
         assert!(live.last().fails);

@@ -1,0 +1,117 @@
+"""Users of one application who hear each other's runs, by a rule of the site."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from clusters import cluster_of_its_own
+from devcluster import users
+from harness import ALICE, BOB, Json, Site, asked, await_true
+
+APP = "shared-ocean"
+GROUP = "io-autotune-sharers"
+MORE = ("io-autotune-carol", "io-autotune-dan", "io-autotune-erin")
+"""Five users are the fewest of whom one cannot deceive the others."""
+EVERYONE = (ALICE, BOB, *MORE)
+RULE = f'\n[[sharing]]\napplications = ["shared-*"]\ngroup = "{GROUP}"\n'
+NO_HOME = ("--chdir=/tmp", "--output=/dev/null")
+
+
+def administer(*argv: str) -> None:
+    """Change this host's users and groups."""
+    subprocess.run(argv, check=True, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """Bring up a cluster whose five users are in a group that shares."""
+    administer("groupadd", "--force", "--system", GROUP)
+    made = users.ensure(MORE)
+    try:
+        with cluster_of_its_own(request, "sharing") as site:
+            for user in EVERYONE:
+                administer("gpasswd", "--add", user, GROUP)
+            with site.paths.service_toml.open("a", encoding="utf-8") as service_toml:
+                service_toml.write(RULE)
+            site.restart("io-autotuned")
+            yield site
+    finally:
+        for user in made:
+            users.remove(user)
+        administer("groupdel", GROUP)
+
+
+def run_of_each(site: Site, app: str, everyone: tuple[str, ...] = EVERYONE) -> list[Json]:
+    """Let each user run a job of an application, all at once; return their runs."""
+    jobs = [site.sbatch("true", asked(app), *NO_HOME, user=user) for user in everyone]
+    return [site.judged(job) for job in jobs]
+
+
+def sharing(site: Site, user: str, app: str = APP) -> Json:
+    """Return whom a user's study hears, as the user is told."""
+    (study,) = site.ask(user, "status", app)
+    return study["sharing"]
+
+
+def others(site: Site, user: str, app: str = APP) -> int:
+    """Return how many others a user's study hears."""
+    told = sharing(site, user, app)
+    return 0 if told is None else told["others"]
+
+
+def test_what_five_users_ran_decides_for_each_and_shows_nobodys_name(site: Site) -> None:
+    for _ in range(2):
+        for run in run_of_each(site, APP):
+            assert (run["role"], run["state"]) == ("baseline", "counted"), run
+    await_true("all to be heard", lambda: others(site, ALICE) == len(EVERYONE) - 1)
+    told = sharing(site, ALICE)
+    assert (told["together"], told["by"], told["runs"]) == (True, f"group {GROUP}", 8)
+    assert told["members"] == [], "the rule does not show them"
+
+    # All of the design is run once, by whoever comes next, and not five times.
+    for user in EVERYONE:
+        (run,) = run_of_each(site, APP, (user,))
+        assert run["reason"].endswith("by the runs of 5 users who share them"), run["reason"]
+        replayed = site.ask(user, "explain", str(run["job_id"]), "--replay")
+        assert [one["same"] for one in replayed] == [True], replayed
+    explored = site.sql(
+        "select count(*), count(distinct r.parametrization)"
+        " from runs r join epochs e on e.id = r.epoch_id"
+        " join studies s on s.id = e.study_id join applications a on a.id = s.application_id"
+        f" where a.name = '{APP}' and r.role in ('design', 'search')"
+    )
+    assert explored[0][0] == explored[0][1], "nobody explores what another has explored"
+
+    shown = site.tuner(ALICE, "status", APP).stdout
+    assert f"shared       by group {GROUP} with 4 other users; their" in shown, shown
+    everything = shown + site.tuner(ALICE, "show", APP).stdout
+    everything += site.tuner(ALICE, "explain", str(run["job_id"])).stderr
+    assert not [user for user in EVERYONE if user != ALICE and user in everything]
+    # What others ran stays theirs.
+    assert {one["user"] for one in site.ask(ALICE, "history")} == {ALICE}
+
+
+def test_who_leaves_the_group_hears_nobody_and_is_heard_by_nobody(site: Site) -> None:
+    app = "shared-ice"
+    for _ in range(2):
+        run_of_each(site, app)
+    await_true("all to be heard", lambda: others(site, BOB, app) == 4)
+    administer("gpasswd", "--delete", MORE[0], GROUP)
+    await_true("the leaver to hear nobody", lambda: sharing(site, MORE[0], app) is None)
+    told = sharing(site, BOB, app)
+    assert (told["others"], told["together"]) == (3, False)
+    assert told["why"].startswith("4 of the 5 users"), told["why"]
+    (run,) = run_of_each(site, app, (BOB,))
+    assert "users who share" not in run["reason"], run["reason"]
+    administer("gpasswd", "--add", MORE[0], GROUP)
+    await_true("all to be heard again", lambda: others(site, BOB, app) == 4)
+
+
+def test_an_application_that_no_rule_names_is_its_users_alone(site: Site) -> None:
+    for _ in range(2):
+        run_of_each(site, "own-ocean")
+    run_of_each(site, "shared-later")
+    await_true("a sweep after them", lambda: others(site, ALICE, "shared-later") == 4)
+    assert sharing(site, ALICE, "own-ocean") is None

@@ -1,0 +1,390 @@
+//! Which studies hear each other: rules of the site, and a sweep that follows them. Starts ask
+//! nobody: they find what the last sweep wrote.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::CString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use io_autotune_protocol::{is_account, is_name};
+use io_autotune_store::{Sharer, Store, StoreError};
+use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
+use serde::Deserialize;
+use tokio::sync::watch;
+
+use crate::slurm::associations::{Associations, LiveAssociations};
+
+/// Who shares which applications.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SharingRule {
+    /// Names, or beginnings of names that end in `*`.
+    applications: Vec<String>,
+    /// A Unix group, or
+    group: Option<String>,
+    /// an account of slurmdbd's.
+    account: Option<String>,
+    /// Whether users see whose studies theirs hears.
+    #[serde(default)]
+    show_members: bool,
+}
+
+const RULES_MAX: usize = 100;
+const NAMES_MAX: usize = 1000;
+
+impl SharingRule {
+    /// Checks all rules; `associations`: whether Slurm's are asked for.
+    pub(crate) fn validate(rules: &[Self], associations: bool) -> Result<(), String> {
+        if rules.len() > RULES_MAX {
+            return Err(format!("there are more than {RULES_MAX} rules"));
+        }
+        for (number, rule) in (1..).zip(rules) {
+            rule.check(associations)
+                .map_err(|problem| format!("rule {number}: {problem}"))?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, associations: bool) -> Result<(), String> {
+        if !(1..=NAMES_MAX).contains(&self.applications.len()) {
+            return Err(format!("1 to {NAMES_MAX} applications are expected"));
+        }
+        for name in &self.applications {
+            if name != "*" && !is_name(name.strip_suffix('*').unwrap_or(name)) {
+                return Err(format!(
+                    "applications: {name:?} is neither the name of an application nor the beginning of one with \
+                     a `*` at its end"
+                ));
+            }
+        }
+        match (&self.group, &self.account) {
+            (Some(group), None) if is_group(group) => Ok(()),
+            (None, Some(account)) if !associations => Err(format!(
+                "account = {account:?} needs [slurm] associations = true, by which Slurm is asked who is in it"
+            )),
+            (None, Some(account)) if is_account(account) => Ok(()),
+            (Some(name), None) | (None, Some(name)) => {
+                Err(format!("{name:?} is no name of a group or an account"))
+            }
+            _ => Err("either `group` or `account` says who shares".to_owned()),
+        }
+    }
+
+    fn is_about(&self, application: &str) -> bool {
+        self.applications
+            .iter()
+            .any(|name| match name.strip_suffix('*') {
+                Some(beginning) => application.starts_with(beginning),
+                None => application == name,
+            })
+    }
+
+    /// As the store keeps it.
+    fn share(&self) -> String {
+        match (&self.group, &self.account) {
+            (Some(group), _) => format!("group {group}"),
+            (None, account) => format!("account {}", account.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+/// Whether a text may be a group's name, which some name services let have spaces.
+fn is_group(text: &str) -> bool {
+    (1..=256).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
+const PAGE: i64 = 1000;
+
+#[derive(Debug)]
+pub(crate) struct Sharing {
+    rules: Vec<SharingRule>,
+    associations: Option<Arc<LiveAssociations>>,
+}
+
+impl Sharing {
+    pub(crate) fn new(
+        rules: Vec<SharingRule>,
+        associations: Option<Arc<LiveAssociations>>,
+    ) -> Self {
+        Self {
+            rules,
+            associations,
+        }
+    }
+
+    /// Whether users see whose studies theirs hears.
+    pub(crate) fn shows_members(&self, application: &str, share: &str) -> bool {
+        let mut rules = self.rules.iter();
+        rules.any(|rule| rule.show_members && rule.is_about(application) && rule.share() == share)
+    }
+
+    /// Follows the rules now, and once in each period, until it is to stop.
+    pub(crate) async fn watch(
+        &self,
+        store: Store,
+        period: Duration,
+        mut stopping: watch::Receiver<bool>,
+    ) {
+        loop {
+            if let Err(error) = self.sweep(&store).await {
+                tracing::warn!(%error, "who shares studies has to wait");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(period) => {}
+                _ = stopping.changed() => return,
+            }
+        }
+    }
+
+    /// Writes what changed. A study that no rule makes share any more hears nobody, and is heard by
+    /// nobody.
+    async fn sweep(&self, store: &Store) -> Result<(), StoreError> {
+        let names = self.rules.iter().flat_map(|rule| &rule.applications);
+        let names = names.map(|name| name.trim_end_matches('*').to_owned());
+        let names: Vec<String> = names.collect();
+        let mut after = 0;
+        loop {
+            let sharers = store.sharers(&names, after, PAGE).await?;
+            let Some(last) = sharers.last() else {
+                return Ok(());
+            };
+            after = last.study_id;
+            let known = self.membership(&sharers).await;
+            for sharer in &sharers {
+                let Some(share) = share(&self.rules, sharer, &known) else {
+                    continue;
+                };
+                if share == sharer.share {
+                    continue;
+                }
+                store.share(sharer.study_id, share.as_deref()).await?;
+                tracing::info!(
+                    study_id = sharer.study_id,
+                    uid = sharer.uid,
+                    share = share.as_deref().unwrap_or("none"),
+                    was = sharer.share.as_deref().unwrap_or("none"),
+                    "whom a study hears has changed"
+                );
+            }
+        }
+    }
+
+    async fn membership(&self, sharers: &[Sharer]) -> Membership {
+        let uids: BTreeSet<u32> = sharers.iter().map(|one| one.uid).collect();
+        let groups = self.rules.iter().filter_map(|rule| rule.group.clone());
+        let groups: BTreeSet<String> = groups.collect();
+        let associations = self.associations.as_ref();
+        let associations = associations.and_then(|associations| associations.known());
+        let groups = if groups.is_empty() {
+            HashMap::new()
+        } else {
+            // The name service may use the network, so not on the runtime's threads.
+            tokio::task::spawn_blocking(move || groups_of(&uids, &groups))
+                .await
+                .unwrap_or_default()
+        };
+        Membership {
+            groups,
+            associations,
+        }
+    }
+}
+
+/// Who is where, as far as somebody could be asked.
+#[derive(Debug, Default)]
+struct Membership {
+    /// By uid and group. What is not in it could not be told.
+    groups: HashMap<(u32, String), bool>,
+    associations: Option<Arc<Associations>>,
+}
+
+impl Membership {
+    /// `None`: not known now.
+    fn has(&self, uid: u32, rule: &SharingRule) -> Option<bool> {
+        match (&rule.group, &rule.account) {
+            (Some(group), _) => self.groups.get(&(uid, group.clone())).copied(),
+            (None, Some(account)) => {
+                let known = self.associations.as_ref()?;
+                Some(known.is_member(uid, account))
+            }
+            (None, None) => Some(false),
+        }
+    }
+}
+
+/// What a study shares by the first rule that makes it; `None`: who is where is not known now, and
+/// it stays as it is.
+fn share(rules: &[SharingRule], sharer: &Sharer, known: &Membership) -> Option<Option<String>> {
+    for rule in rules
+        .iter()
+        .filter(|rule| rule.is_about(&sharer.application))
+    {
+        if known.has(sharer.uid, rule)? {
+            return Some(Some(rule.share()));
+        }
+    }
+    Some(None)
+}
+
+/// Whether users are in groups; without those of whom the name service knows nothing just now.
+fn groups_of(uids: &BTreeSet<u32>, groups: &BTreeSet<String>) -> HashMap<(u32, String), bool> {
+    let gids: Vec<(&String, Option<Gid>)> = groups
+        .iter()
+        .filter_map(|name| {
+            let group = Group::from_name(name).ok()?;
+            Some((name, group.map(|group| group.gid)))
+        })
+        .collect();
+    let mut known = HashMap::new();
+    for uid in uids {
+        let Some(member_of) = groups_of_user(*uid) else {
+            continue;
+        };
+        for (name, gid) in &gids {
+            let is_member = gid.is_some_and(|gid| member_of.contains(&gid));
+            known.insert((*uid, (*name).clone()), is_member);
+        }
+    }
+    known
+}
+
+/// `None`: it could not be told. Nobody's without a name.
+fn groups_of_user(uid: u32) -> Option<Vec<Gid>> {
+    match User::from_uid(Uid::from_raw(uid)) {
+        Ok(Some(user)) => getgrouplist(&CString::new(user.name).ok()?, user.gid).ok(),
+        Ok(None) => Some(Vec::new()),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(text: &str) -> SharingRule {
+        toml::from_str(text).unwrap()
+    }
+
+    fn sharer(uid: u32, application: &str) -> Sharer {
+        Sharer {
+            study_id: 1,
+            uid,
+            application: application.to_owned(),
+            share: None,
+        }
+    }
+
+    fn known(groups: &[(u32, &str, bool)]) -> Membership {
+        let groups = groups
+            .iter()
+            .map(|(uid, group, is_member)| ((*uid, (*group).to_owned()), *is_member));
+        Membership {
+            groups: groups.collect(),
+            associations: None,
+        }
+    }
+
+    #[test]
+    fn the_first_rule_of_ones_own_decides() {
+        let rules = [
+            rule("applications = [\"ocean*\", \"ice\"]\ngroup = \"polar\""),
+            rule("applications = [\"*\"]\ngroup = \"all\""),
+        ];
+        let known = known(&[
+            (1, "polar", true),
+            (1, "all", true),
+            (2, "polar", false),
+            (2, "all", true),
+            (3, "polar", false),
+            (3, "all", false),
+        ]);
+        for (uid, application, expected) in [
+            (1, "ocean-3d", Some("group polar")),
+            (1, "ice", Some("group polar")),
+            (1, "iceberg", Some("group all")),
+            (2, "ocean", Some("group all")),
+            (3, "ocean", None),
+        ] {
+            let found = share(&rules, &sharer(uid, application), &known).unwrap();
+            assert_eq!(found.as_deref(), expected, "{uid} {application}");
+        }
+    }
+
+    #[test]
+    fn while_nobody_can_be_asked_all_stays_as_it_is() {
+        let by_group = [rule("applications = [\"ocean\"]\ngroup = \"polar\"")];
+        let by_account = [rule("applications = [\"ocean\"]\naccount = \"physics\"")];
+        for rules in [&by_group, &by_account] {
+            assert_eq!(share(rules, &sharer(1, "ocean"), &known(&[])), None);
+            let another = share(rules, &sharer(1, "ice"), &known(&[]));
+            assert_eq!(another, Some(None), "no rule is about it");
+        }
+        let asked = Membership {
+            associations: Some(Arc::new(crate::slurm::associations::tests::known())),
+            ..Membership::default()
+        };
+        for (uid, expected) in [(1001, Some("account physics")), (1002, None)] {
+            let found = share(&by_account, &sharer(uid, "ocean"), &asked).unwrap();
+            assert_eq!(found.as_deref(), expected, "{uid}");
+        }
+    }
+
+    #[test]
+    fn root_is_in_its_group_and_nobody_is_in_one_that_does_not_exist() {
+        let groups = ["root", "no-such-group"].map(str::to_owned).into();
+        let found = groups_of(&[0, 4_000_000_000].into(), &groups);
+        for (uid, group, expected) in [
+            (0, "root", true),
+            (0, "no-such-group", false),
+            (4_000_000_000, "root", false),
+        ] {
+            assert_eq!(found[&(uid, group.to_owned())], expected, "{uid} {group}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_rule_is_refused_with_its_number_and_what_is_wrong() {
+        let good = "applications = [\"ocean\"]\ngroup = \"polar\"";
+        for (text, associations, problem) in [
+            (good, false, None),
+            ("applications = [\"*\"]\naccount = \"physics\"", true, None),
+            (
+                "applications = [\"*\"]\naccount = \"physics\"",
+                false,
+                Some("associations = true"),
+            ),
+            (
+                "applications = []\ngroup = \"polar\"",
+                false,
+                Some("1 to 1000"),
+            ),
+            (
+                "applications = [\"o*n\"]\ngroup = \"polar\"",
+                false,
+                Some("\"o*n\" is neither"),
+            ),
+            ("applications = [\"ocean\"]", false, Some("either")),
+            (
+                "applications = [\"ocean\"]\ngroup = \"a\"\naccount = \"b\"",
+                true,
+                Some("either"),
+            ),
+            (
+                "applications = [\"ocean\"]\ngroup = \"po\\nlar\"",
+                false,
+                Some("no name of a group"),
+            ),
+        ] {
+            let checked = SharingRule::validate(&[rule(good), rule(text)], associations);
+            match problem {
+                None => assert_eq!(checked, Ok(()), "{text}"),
+                Some(problem) => {
+                    let error = checked.unwrap_err();
+                    assert!(error.starts_with("rule 2: "), "{error}");
+                    assert!(error.contains(problem), "{error}");
+                }
+            }
+        }
+        assert!(toml::from_str::<SharingRule>("applications = []\nuser = \"a\"").is_err());
+    }
+}
