@@ -271,7 +271,7 @@ async fn many(
             Some(name) => service.unknown(name).await,
             None => "no study is of this scope".to_owned(),
         };
-        ask(&what, " of the studies that begin later", &unknown).map_err(|error| match error {
+        ask(&what, ", for studies that begin later", &unknown).map_err(|error| match error {
             CliError::NotSure(what) => CliError::NoneYet { what, unknown },
             other => other,
         })?;

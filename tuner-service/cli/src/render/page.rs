@@ -105,7 +105,7 @@ fn section(Shown { detail, runs }: &Shown, screen: &Screen) -> String {
     let tested = show::tested(detail, usize::MAX);
     if !tested.is_empty() {
         html.push_str(&format!(
-            "<h3>Tested: of two runs or more the quickest first, then those of one run, which says little</h3>\n{}",
+            "<h3>Tested, the quickest first; below them those of one run, which says little</h3>\n{}",
             tested.html()
         ));
     }

@@ -48,7 +48,9 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
     }
     let tested = tested(detail, LISTED);
     if !tested.is_empty() {
-        text.push_str("\ntested: of two runs or more the quickest first, then those of one run, which says little\n");
+        text.push_str(
+            "\ntested, the quickest first; below them those of one run, which says little\n",
+        );
         text.push_str(&tested.text(screen));
     }
     let more = detail.tested.len() - shown(detail, LISTED).count();
