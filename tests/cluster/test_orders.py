@@ -14,6 +14,14 @@ SHOW = "cat ${ROMIO_HINTS:-/dev/null}"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def ending(site: Site, user: str, app: str) -> list[str]:
+    """Return the command of which ``status`` says that it ends what is ordered."""
+    said = site.tuner(user, "status", app).stdout
+    found = re.findall(r"^ +to end it: io-autotune (.*)$", said, re.M)
+    assert len(found) == 1, said
+    return shlex.split(found[0])
+
+
 def test_an_admins_order_holds_for_a_study_that_begins_later_and_off_goes_before_it(
     site: Site,
 ) -> None:
@@ -21,9 +29,13 @@ def test_an_admins_order_holds_for_a_study_that_begins_later_and_off_goes_before
     pin = ("pin", "cb_nodes=2", "--application", app, "--why", "a test")
     would = site.ask(ROOT, *pin, "--dry-run")
     assert (would["order_id"], would["studies"]) == (None, [])
-    site.ask(ROOT, *pin)
+    order = site.ask(ROOT, *pin, "--yes")["order_id"]
     job = site.sbatch(SHOW, asked(app))
     run = site.judged(job)
+    explain = ("explain", str(job.job_id))
+    said = site.tuner(ALICE, *explain).stdout
+    assert f"ordered      order {order}, pin cb_nodes=2 of application {app}, by root since" in said
+    assert "only an admin can end it" in said, said
     assert (run["role"], run["differs"]) == ("pinned", {"cb_nodes": 2})
     assert site.output(job) == "cb_nodes 2\n"
 
@@ -34,16 +46,44 @@ def test_an_admins_order_holds_for_a_study_that_begins_later_and_off_goes_before
     run = site.run(SHOW, asked(app))
     assert (run["role"], run["state"]) == ("observe", "counted")
     assert site.study(app)["ordered"] == "off"
-    site.ask(ALICE, "on", app)
+    assert site.study(app)["decided_by"]["order_id"] == off["order_id"]
+    site.ask(ALICE, *ending(site, ALICE, app))
     assert site.run(SHOW, asked(app))["role"] == "pinned"
 
-    site.ask(ROOT, "unpin", "--application", app, "--why", "done")
-    site.ask(ALICE, "freeze", app, "--why", "production")
+    site.ask(ROOT, *ending(site, ROOT, app))
+    assert "it is over" in site.tuner(ALICE, *explain).stdout
+    site.ask(ALICE, "freeze", app, "--why", "production", "--until", "now+1days")
+    row = site.tuner(ALICE, "audit", "-nP", "--limit", "1", "--format", "Action,Until,Why").stdout
+    assert re.fullmatch(r"freeze\|\d{4}-\d\d-\d\dT[\d:]{8}\|production\n", row), row
     run = site.run(SHOW, asked(app))
     assert (run["role"], run["reason"]) == ("best_known", run["reason"])
     assert "frozen" in run["reason"]
-    site.ask(ALICE, "resume", app, "--why", "over")
+    # An admin ends what the owner ordered as well, by what the admin is told.
+    site.ask(ROOT, *ending(site, ROOT, app))
     assert site.run(SHOW, asked(app))["role"] == "baseline"
+
+
+def test_an_order_for_a_name_that_no_study_has_is_given_on_purpose(site: Site) -> None:
+    app = "ordered-mistyped"
+    site.run("true", asked(app))
+    done = site.tuner(ALICE, "off", "ordered-mistypde", "--why", "a deadline")
+    assert done.returncode == 2, done.stdout
+    assert f"there is {app}" in done.stderr, done.stderr
+    assert "--yes" in done.stderr, done.stderr
+    assert site.ask(ALICE, "orders") == []
+    given = site.ask(ALICE, "off", "ordered-mistypde", "--why", "of later ones", "--yes")
+    undone = site.ask(ALICE, "undo", str(given["line"]), "--why", "it was a mistake")
+    assert (undone["action"], undone["why"]) == ("off", "of later ones")
+    assert site.ask(ALICE, "orders") == []
+
+
+def test_an_order_of_one_study_is_ended_by_its_owner_whoever_gave_it(site: Site) -> None:
+    app = "ordered-of-one"
+    site.run("true", asked(app))
+    study = str(site.study(app)["study_id"])
+    site.ask(ROOT, "off", study, "--why", "a test")
+    site.ask(ALICE, *ending(site, ALICE, app))
+    assert site.study(app)["ordered"] is None
 
 
 def test_a_user_steers_and_undoes_nothing_of_another(site: Site) -> None:
@@ -99,7 +139,8 @@ def test_a_user_steers_and_undoes_nothing_of_another(site: Site) -> None:
         ["undo", bobs],
     ):
         done = site.tuner(BOB, *mischief, "--why", "mischief")
-        assert (done.returncode, "admin take it back" in done.stderr) == (4, True), done.stderr
+        refused = "root ordered that (maintenance): they or an admin take it back"
+        assert (done.returncode, refused in done.stderr) == (4, True), done.stderr
     of_study = site.ask(BOB, "audit", "--study", str(site.study(app, BOB)["study_id"]))
     assert [line["why"] for line in of_study].count("maintenance") == 2
     assert site.ask(ROOT, "undo", bobs, "--why", "it is over")
@@ -163,6 +204,13 @@ def test_programs_read_lists_in_every_form(site: Site) -> None:
     header, row = site.tuner(ALICE, "status", app, "--csv").stdout.splitlines()
     assert header.split(",")[:3] == ["Study", "Application", "User"]
     assert row.split(",")[1:3] == [app, ALICE]
-    for wrong, status in ((("history", "--format", "Mood"), 2), (("show", "nothing-here"), 4)):
+    for wrong, status, told in (
+        (("history", "--format", "Mood"), 2, "there are JobID"),
+        (("audit", "--format", "Mood"), 2, "there are Line"),
+        (("explain", app), 2, f"`io-autotune history {app}` lists"),
+        (("show", "nothing-here"), 4, '"nothing-here" has no study'),
+        (("export", "987654321"), 4, "no study 987654321"),
+    ):
         done = site.tuner(ALICE, *wrong)
         assert done.returncode == status, f"{wrong}: {done.stderr}"
+        assert told in done.stderr, f"{wrong}: {done.stderr}"

@@ -21,7 +21,15 @@ def test_pin_unpin_and_reset_reach_the_next_job(site: Site) -> None:
     assert hints(site.output(job)) == {"cb_nodes": "4", "romio_cb_read": "disable"}
     assert run["state"] == "counted", run["verdict"]
 
+    said = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    number = study["study_id"]
+    values = "cb_nodes=4 romio_cb_read=disable"
+    assert f"pinned       pin {values} of study {number}, by {ALICE} since" in said
+    assert f"to end it: io-autotune unpin {number} --why" in said, said
+
     assert site.ask(ALICE, "unpin", app, "--why", "enough of it").get("pin") is None
+    said = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    assert "it is over" in said, said
     job = site.sbatch(show, asked(app))
     run = site.judged(job)
     assert (run["role"], run["epoch"]) == ("baseline", 1), "the study goes on where it was"

@@ -58,19 +58,24 @@ def steps(page: Path, prompt: str) -> Iterator[Step]:
 
 
 def follow(site: Site, user: str, page: Path, prompt: str) -> None:
-    """Execute a page, one command after the other, in the user's home directory."""
+    """Execute a page, one command after the other, in the user's home directory.
+
+    ``undo LINE`` has the line that the last change has printed, as a reader types it.
+    """
     state = site.paths.home(ALICE) / f".{page.stem}"
     executed = 0
+    line = "LINE"
     wrong = []
     for step in steps(page, prompt):
         kept = shlex.quote(str(state))
         script = (
-            f"[ ! -e {kept} ] || . {kept}\n{{ {step.command}\n}} 2>&1\n"
-            f"for name in job line; do [ -z ${{!name+set}} ] || declare -p $name; done > {kept}\n"
+            f"[ ! -e {kept} ] || . {kept}\n{{ {step.command.replace('LINE', line)}\n}} 2>&1\n"
+            f"[ -z ${{job+set}} ] || declare -p job > {kept}\n"
         )
         env = {"TZ": "UTC"}
         done = site.cluster.run_as(user, ["bash", "-c", script], env=env, check=False)
         said, expected = done.stdout + done.stderr, step.prints
+        line = next(iter(re.findall(r"^to take it back: io-autotune undo (\d+)", said, re.M)), line)
         where = f"{page.name}:{step.line}: {step.command}"
         if not CHECKER.check_output(f"{expected}\n", said or "\n", OPTIONS):
             wrong.append(f"{where}\nthe page says:\n{expected}\nit printed:\n{said}")

@@ -30,8 +30,8 @@ def test_every_kind_of_finding_that_the_service_has_is_read_and_has_a_title() ->
 def test_a_claim_stands_with_its_interval_its_level_and_its_runs() -> None:
     said = words.gain_sentence(FASTER)
     assert said.replace(SPACE, " ") == (
-        "Tuned runs take 14.2 % less time than the default (10.1 to 18.7 % less; 95 % interval "
-        "over all looks; 1,234 tuned and 56 control runs)."
+        "Tuned runs take 14.2 % less time than the default (10.1 to 18.7 % less; 95 % sure, "
+        "however often one looks; 1,234 tuned and 56 control runs)."
     )
 
 

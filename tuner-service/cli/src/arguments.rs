@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use io_autotune_engine::MethodName;
-use io_autotune_protocol::{OrderScope, ReportFileName, RunState};
+use io_autotune_protocol::{OrderScope, ReportFileName, RunState, is_name};
 use io_autotune_simulation::MethodSpec;
 use jiff::Timestamp;
 
@@ -105,6 +105,22 @@ pub(crate) struct Output {
     pub(crate) json: bool,
 }
 
+/// For lists whose columns are chosen, as sacct has it.
+#[derive(Debug, Args)]
+pub(crate) struct ColumnsOutput {
+    /// Names and values with | between them, nothing cut.
+    #[arg(short = 'P', long, conflicts_with_all = ["json", "csv"])]
+    pub(crate) parsable2: bool,
+    /// No header.
+    #[arg(short, long)]
+    pub(crate) noheader: bool,
+    /// List the columns, and do nothing else.
+    #[arg(short = 'e', long)]
+    pub(crate) helpformat: bool,
+    #[command(flatten)]
+    pub(crate) list: ListOutput,
+}
+
 /// For lists.
 #[derive(Debug, Args)]
 pub(crate) struct ListOutput {
@@ -156,7 +172,7 @@ pub(crate) struct Sure {
     /// Change nothing; list what would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Change many studies without a question.
+    /// Change many studies, or order what no study is of yet, without a question.
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -219,6 +235,7 @@ pub(crate) enum Command {
     )]
     Explain {
         /// Slurm's job id.
+        #[arg(value_parser = job_id)]
         job_id: u32,
         /// Have the suggestion computed again from its stored inputs, and compare.
         #[arg(long)]
@@ -389,7 +406,9 @@ pub(crate) enum Command {
         output: ListOutput,
     },
     /// Who changed what, when and why; newest first.
-    #[command(after_help = "Example:\n  io-autotune audit --study 12 --by root")]
+    #[command(
+        after_help = "Examples:\n  io-autotune audit --study 12 --by root\n  io-autotune audit --format Line,Action,Why --parsable2"
+    )]
     Audit {
         /// Only this study's.
         #[arg(long)]
@@ -400,8 +419,11 @@ pub(crate) enum Command {
         /// The newest so many.
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
+        /// The columns, with widths if wanted: Line,Action,Why%-40. --helpformat lists them.
+        #[arg(short = 'o', long, value_delimiter = ',', value_parser = Wanted::of_line)]
+        format: Option<Vec<Wanted>>,
         #[command(flatten)]
-        output: ListOutput,
+        output: ColumnsOutput,
     },
     /// Take back a pin, a reset, a warm start, a freeze or an off, or what ended one, by its line of
     /// the audit.
@@ -555,19 +577,10 @@ pub(crate) struct History {
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: u32,
     /// The columns, with widths if wanted: JobID,Elapsed%10,Change%-40. --helpformat lists them.
-    #[arg(short = 'o', long, value_delimiter = ',')]
+    #[arg(short = 'o', long, value_delimiter = ',', value_parser = Wanted::of_run)]
     pub(crate) format: Option<Vec<Wanted>>,
-    /// Names and values with | between them, nothing cut.
-    #[arg(short = 'P', long, conflicts_with_all = ["json", "csv"])]
-    pub(crate) parsable2: bool,
-    /// No header.
-    #[arg(short, long)]
-    pub(crate) noheader: bool,
-    /// List the columns, and do nothing else.
-    #[arg(short = 'e', long)]
-    pub(crate) helpformat: bool,
     #[command(flatten)]
-    pub(crate) output: ListOutput,
+    pub(crate) output: ColumnsOutput,
 }
 
 /// A run's state.
@@ -763,6 +776,17 @@ impl FromStr for Target {
     }
 }
 
+/// A job's id, or where to find one.
+fn job_id(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| match is_name(text) {
+        true => format!(
+            "a job's id is expected, such as 4711: `io-autotune history {text}` lists those of application {text}, \
+             `io-autotune status {text}` says where it stands"
+        ),
+        false => "a job's id is expected, such as 4711: `io-autotune history` lists yours".to_owned(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -793,6 +817,16 @@ mod tests {
         assert!(parsed("io-autotune reset ocean").is_err());
         let replayed = parsed("io-autotune explain 4711 --replay").unwrap().command;
         assert!(matches!(replayed, Command::Explain { replay: true, .. }));
+    }
+
+    #[test]
+    fn who_names_no_job_is_told_where_its_id_is() {
+        assert_eq!(job_id("4711"), Ok(4711));
+        let name = job_id("ocean.sh").unwrap_err();
+        assert!(name.contains("`io-autotune history ocean.sh`"), "{name}");
+        let odd = job_id("$(reboot)").unwrap_err();
+        assert!(odd.contains("`io-autotune history` lists"), "{odd}");
+        assert!(Arguments::try_parse_from(["io-autotune", "explain", "ocean.sh"]).is_err());
     }
 
     #[test]

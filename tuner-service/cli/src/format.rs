@@ -1,6 +1,4 @@
-//! The columns of `history`, and `--format`.
-
-use std::str::FromStr;
+//! The columns of `history` and `audit`, and `--format`.
 
 /// A column that `--format` may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +13,8 @@ const fn field(name: &'static str, right: bool, least: Option<usize>) -> Field {
     Field { name, right, least }
 }
 
-const FIELDS: [Field; 26] = [
+/// The columns of `history`.
+pub(crate) const RUN_FIELDS: [Field; 26] = [
     field("JobID", false, None),
     field("Restarts", true, None),
     field("Application", false, Some(8)),
@@ -44,6 +43,19 @@ const FIELDS: [Field; 26] = [
     field("Run", true, None),
 ];
 
+/// The columns of `audit`.
+pub(crate) const LINE_FIELDS: [Field; 9] = [
+    field("Line", true, None),
+    field("Time", false, None),
+    field("By", false, None),
+    field("Action", false, None),
+    field("Of", false, Some(10)),
+    field("What", false, Some(10)),
+    field("Until", false, None),
+    field("Undone", false, None),
+    field("Why", false, Some(10)),
+];
+
 const USUAL: [&str; 8] = [
     "JobID",
     "Application",
@@ -63,19 +75,37 @@ pub(crate) struct Wanted {
     pub(crate) width: Option<(usize, bool)>,
 }
 
-impl FromStr for Wanted {
-    type Err = String;
+impl Wanted {
+    /// Every one of these columns.
+    pub(crate) fn all(fields: &[Field]) -> Vec<Self> {
+        let all = fields.iter();
+        let wanted = |field: &Field| Self {
+            field: *field,
+            width: None,
+        };
+        all.map(wanted).collect()
+    }
 
-    /// `Name`, `Name%20` or `Name%-20`.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    /// A column of `history`.
+    pub(crate) fn of_run(text: &str) -> Result<Self, String> {
+        Self::of(&RUN_FIELDS, text)
+    }
+
+    /// A column of `audit`.
+    pub(crate) fn of_line(text: &str) -> Result<Self, String> {
+        Self::of(&LINE_FIELDS, text)
+    }
+
+    /// `Name`, `Name%20` or `Name%-20` of these columns.
+    pub(crate) fn of(fields: &[Field], text: &str) -> Result<Self, String> {
         let (name, width) = match text.split_once('%') {
             None => (text, None),
             Some((name, width)) => (name, Some(width)),
         };
-        let mut fields = FIELDS.into_iter();
-        let field = fields
+        let mut found = fields.iter().copied();
+        let field = found
             .find(|field| field.name.eq_ignore_ascii_case(name))
-            .ok_or_else(|| format!("there is no column {name:?}; there are {}", fields_listed()))?;
+            .ok_or_else(|| format!("there is no column {name:?}; there are {}", listed(fields)))?;
         let width = width.map(|width| {
             let (digits, right) = match width.strip_prefix('-') {
                 Some(digits) => (digits, false),
@@ -93,20 +123,15 @@ impl FromStr for Wanted {
     }
 }
 
-/// All names of columns.
-pub(crate) fn fields_listed() -> String {
-    FIELDS.map(|field| field.name).join(", ")
-}
-
-/// Every column, for `--csv`.
-pub(crate) fn all_fields() -> Vec<Wanted> {
-    let all = FIELDS.into_iter();
-    all.map(|field| Wanted { field, width: None }).collect()
+/// All names of these columns.
+pub(crate) fn listed(fields: &[Field]) -> String {
+    let names: Vec<_> = fields.iter().map(|field| field.name).collect();
+    names.join(", ")
 }
 
 /// The columns where none are named.
 pub(crate) fn usual(of_several_users: bool) -> Vec<Wanted> {
-    let all = all_fields().into_iter();
+    let all = Wanted::all(&RUN_FIELDS).into_iter();
     let is_usual = |name| USUAL.contains(&name) || (of_several_users && name == "User");
     all.filter(|wanted| is_usual(wanted.field.name)).collect()
 }
@@ -117,23 +142,18 @@ mod tests {
 
     #[test]
     fn a_column_is_named_as_sacct_does_it() {
-        let wanted: Wanted = "jobid".parse().unwrap();
+        let wanted = Wanted::of_run("jobid").unwrap();
         assert_eq!((wanted.field.name, wanted.width), ("JobID", None));
-        let wanted: Wanted = "Change%30".parse().unwrap();
+        let wanted = Wanted::of_run("Change%30").unwrap();
         assert_eq!(wanted.width, Some((30, true)));
-        let wanted: Wanted = "Change%-30".parse().unwrap();
+        let wanted = Wanted::of_run("Change%-30").unwrap();
         assert_eq!(wanted.width, Some((30, false)));
-        assert!(
-            "Mood"
-                .parse::<Wanted>()
-                .unwrap_err()
-                .contains("JobID, Restarts")
-        );
-        for wrong in ["Change%", "Change%x", "Change%0", "Change%5000"] {
-            assert!(
-                wrong.parse::<Wanted>().unwrap_err().contains("Change%20"),
-                "{wrong}"
-            );
+        let wrong = |text| Wanted::of_run(text).unwrap_err();
+        assert!(wrong("Mood").contains("JobID, Restarts"));
+        let no_line = Wanted::of_line("Mood").unwrap_err();
+        assert!(no_line.contains("Line, Time"), "{no_line}");
+        for text in ["Change%", "Change%x", "Change%0", "Change%5000"] {
+            assert!(wrong(text).contains("Change%20"), "{text}");
         }
         assert_eq!(usual(false).len(), USUAL.len());
         assert_eq!(usual(true)[2].field.name, "User");

@@ -30,7 +30,10 @@ use io_autotune_simulation::dataset::SpaceFile;
 use io_autotune_simulation::session::Session;
 use serde::Serialize;
 
-use crate::arguments::{Accelerators, Arguments, Command, ListOutput, Rules, Target};
+use crate::arguments::{
+    Accelerators, Arguments, ColumnsOutput, Command, ListOutput, Rules, Target,
+};
+use crate::format::{Field, LINE_FIELDS, RUN_FIELDS, Wanted};
 use crate::render::columns::Columns;
 use crate::render::history::How;
 use crate::screen::Screen;
@@ -249,18 +252,20 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                 false => text,
             })
         }
+        Command::Audit { output, .. } if output.helpformat => Ok(fields(&LINE_FIELDS)),
         Command::Audit {
             study,
             by,
             limit,
+            format,
             output,
         } => {
             let lines = service()?.audit(*study, *by, *limit).await?;
-            let table = render::steering::audit(&lines, &screen, true);
-            listed(output, &lines, table, || match lines.is_empty() {
-                true => "nobody has changed anything\n".to_owned(),
-                false => render::steering::audit(&lines, &screen, false).text(&screen),
-            })
+            let table = |exact| render::steering::audit(&lines, format.as_deref(), &screen, exact);
+            let nothing = lines
+                .is_empty()
+                .then(|| "nobody has changed anything\n".to_owned());
+            listed_in(output, &lines, table, nothing, &screen)
         }
         Command::Undo { line, why, output } => {
             let body = WhyRequest { why: why.clone() };
@@ -428,11 +433,8 @@ async fn history(
     service: impl Fn() -> Result<Service, CliError>,
     screen: &Screen,
 ) -> Result<Answer, CliError> {
-    if asked.helpformat {
-        return Ok(Answer {
-            text: format!("{}\n", format::fields_listed()),
-            good: true,
-        });
+    if asked.output.helpformat {
+        return Ok(fields(&RUN_FIELDS));
     }
     let wanted = RunsOf {
         application: asked.application.as_deref(),
@@ -446,30 +448,45 @@ async fn history(
         limit: asked.limit,
     };
     let runs = service()?.runs(&wanted).await?;
-    let exact = How {
-        screen,
-        exact: true,
-    };
     let format = asked.format.as_deref();
-    if asked.parsable2 {
-        let list = render::history::columns(&runs, format, exact);
+    let all = Wanted::all(&RUN_FIELDS);
+    let table = |exact| {
+        let wanted = match asked.output.list.csv {
+            true => Some(format.unwrap_or(&all)),
+            false => format,
+        };
+        render::history::columns(&runs, wanted, How { screen, exact })
+    };
+    let usual = format.is_none() && !asked.output.noheader;
+    let text = usual.then(|| render::history::runs(&runs, screen));
+    listed_in(&asked.output, &runs, table, text, screen)
+}
+
+/// The columns that there are.
+fn fields(fields: &[Field]) -> Answer {
+    Answer {
+        text: format!("{}\n", format::listed(fields)),
+        good: true,
+    }
+}
+
+/// A list whose columns may be chosen; `table` has its times in full for programs. People are shown
+/// `text` instead, if there is any.
+fn listed_in<T: Serialize + ?Sized>(
+    output: &ColumnsOutput,
+    value: &T,
+    table: impl Fn(bool) -> Columns,
+    text: Option<String>,
+    screen: &Screen,
+) -> Result<Answer, CliError> {
+    if output.parsable2 {
         return Ok(Answer {
-            text: list.without_header(asked.noheader).parsable(),
+            text: table(true).without_header(output.noheader).parsable(),
             good: true,
         });
     }
-    let all = format::all_fields();
-    let table = render::history::columns(&runs, Some(format.unwrap_or(&all)), exact);
-    listed(&asked.output, &runs, table, || {
-        if format.is_none() && !asked.noheader {
-            return render::history::runs(&runs, screen);
-        }
-        let how = How {
-            screen,
-            exact: false,
-        };
-        let list = render::history::columns(&runs, format, how);
-        list.without_header(asked.noheader).text(screen)
+    listed(&output.list, value, table(true), || {
+        text.unwrap_or_else(|| table(false).without_header(output.noheader).text(screen))
     })
 }
 
@@ -549,14 +566,17 @@ mod tests {
     fn what_others_have_written_reaches_no_terminal_as_it_is() {
         let why = "fine\u{1b}[2J \u{202e}gnp.exe\u{200b}\u{2066}".to_owned();
         let order = io_autotune_protocol::OrderSummary {
-            order_id: 1,
+            order_id: Some(1),
             kind: OrderKind::Off,
             scope: io_autotune_protocol::OrderScope::default(),
             values: None,
             uid: 0,
+            user: None,
             why: why.clone(),
             at: jiff::Timestamp::UNIX_EPOCH,
             until: None,
+            is_over: false,
+            may_end: true,
         };
         let list = render::steering::orders(&[order], &Screen::plain());
         for text in [

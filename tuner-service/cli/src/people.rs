@@ -10,6 +10,11 @@ pub(crate) fn name_of(uid: u32) -> String {
     }
 }
 
+/// A user's name as the service knows it, else as this host does.
+pub(crate) fn called(user: Option<&str>, uid: u32) -> String {
+    user.map_or_else(|| name_of(uid), str::to_owned)
+}
+
 /// A user's number, by name or number.
 pub(crate) fn uid_of(text: &str) -> Result<u32, String> {
     if let Ok(uid) = text.parse() {
@@ -34,6 +39,7 @@ mod tests {
         assert_eq!(uid_of("4294967295"), Ok(u32::MAX));
         assert!(uid_of("no-such-user").unwrap_err().contains("give the uid"));
         assert_eq!(name_of(0), "root");
+        assert_eq!(called(Some("alice"), 4_000_000_123), "alice");
         assert_eq!(name_of(4_000_000_123), "4000000123");
     }
 }

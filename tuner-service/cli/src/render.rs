@@ -9,6 +9,7 @@ pub(crate) mod history;
 mod markup;
 mod measures;
 mod online;
+pub(crate) mod order;
 pub(crate) mod page;
 mod replay;
 mod rules;
@@ -33,6 +34,7 @@ pub(crate) use checks::checks;
 pub(crate) use replay::replays;
 pub(crate) use rules::{checked, trial};
 
+use crate::people::called;
 use crate::screen::Screen;
 
 /// In the place of what would tell a run's label before the run has ended.
@@ -146,7 +148,7 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         .as_deref()
         .unwrap_or("waits for its report or for Slurm's word");
     let mut text = format!(
-        "job          {} (cluster {}, node {})\nstudy        {}, epoch {}, application {}\n{}{}phase, role  {}, {}\ngiven        {}\nbecause      {}\napplied      {applied}\nended        {}, elapsed {elapsed}\n{}counts       {}: {verdict}\n",
+        "job          {} (cluster {}, node {})\nstudy        {}, epoch {}, application {}\n{}{}phase, role  {}, {}\ngiven        {}\nbecause      {}\n{}applied      {applied}\nended        {}, elapsed {elapsed}\n{}counts       {}: {verdict}\n",
         job(run),
         run.cluster,
         run.node,
@@ -165,6 +167,10 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         told(run.role.map(|role| role.to_string())),
         told(run.parametrization.as_ref().map(ToString::to_string)),
         because(run),
+        detail
+            .decided_by
+            .as_ref()
+            .map_or_else(String::new, |order| order::decided_by(order, screen)),
         run.outcome.as_deref().unwrap_or("not known yet"),
         expected(detail).map_or_else(String::new, |line| format!("expected     {line}\n")),
         counts(run),
@@ -244,7 +250,7 @@ fn because(run: &RunSummary) -> String {
 }
 
 fn user(study: &StudySummary) -> String {
-    study.user.clone().unwrap_or_else(|| study.uid.to_string())
+    called(study.user.as_deref(), study.uid)
 }
 
 fn context(study: &StudySummary) -> String {
@@ -257,8 +263,8 @@ fn context(study: &StudySummary) -> String {
 }
 
 fn phase(study: &StudySummary) -> String {
-    match study.pin {
-        Some(_) => format!("{}, pinned", study.phase),
+    match &study.ordered {
+        Some(ordered) => format!("{}, {ordered}", study.phase),
         None => study.phase.to_string(),
     }
 }
@@ -370,6 +376,7 @@ mod tests {
             delivery: Some(Delivery::default()),
             reports: Vec::new(),
             findings: Vec::new(),
+            decided_by: None,
         };
         let text = explain(&[detail(later), detail(run(RunState::Counted))]);
         assert_eq!(
@@ -419,6 +426,7 @@ mod tests {
             delivery: Some(Delivery::default()),
             reports: Vec::new(),
             findings: vec![about(None), about(Some(of_another))],
+            decided_by: None,
         };
         let text = explain(&[detail]);
         assert!(
@@ -470,6 +478,7 @@ mod tests {
                 action: "do that".to_owned(),
                 parametrization: Some(of_one.clone()),
             }],
+            decided_by: None,
         };
         let text = explain(&[detail(drawn.clone())]);
         for line in [

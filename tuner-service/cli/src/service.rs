@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,8 +62,14 @@ pub(crate) enum CliError {
     Usage(String),
     #[error("nothing was changed: {0} would; add --yes to do it without a question")]
     NotSure(String),
-    #[error("application {0:?} has no study that you may see; `io-autotune status` lists them")]
-    NoStudy(String),
+    #[error(
+        "nothing was changed: {unknown}; add --yes to give the order, {what}, for studies that begin later"
+    )]
+    NoneYet { what: String, unknown: String },
+    #[error("{unknown}; `io-autotune status` lists them")]
+    NoStudy { name: String, unknown: String },
+    #[error("there is no study {0} that you may see; `io-autotune status` lists them")]
+    NoStudyOfNumber(i64),
     #[error(
         "application {0:?} has no study that you may see: a study begins with its first run, whose nodes tell which \
          study it is of; let one job run (mode=observe will do), then warm-start it"
@@ -111,11 +117,14 @@ impl CliError {
     /// The exit status, as the man page lists them.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::NotSure(_) => 2,
+            Self::Usage(_) | Self::NotSure(_) | Self::NoneYet { .. } => 2,
             Self::Config(_) => 3,
             Self::Client(ClientError::Refused { status, .. }) if *status < 500 => 4,
             Self::Client(_) => 3,
-            Self::NoStudy(_) | Self::NotBegun(_) | Self::SeveralStudies { .. } => 4,
+            Self::NoStudy { .. }
+            | Self::NoStudyOfNumber(_)
+            | Self::NotBegun(_)
+            | Self::SeveralStudies { .. } => 4,
             _ => 1,
         }
     }
@@ -387,7 +396,7 @@ impl Service {
         };
         let studies = self.studies(&of_name).await?;
         match studies.as_slice() {
-            [] => Err(CliError::NoStudy(name.clone())),
+            [] => Err(self.no_study(name).await),
             [one] => Ok(one.study_id),
             several => Err(CliError::SeveralStudies {
                 name: name.clone(),
@@ -398,6 +407,26 @@ impl Service {
                     .join(", "),
             }),
         }
+    }
+
+    pub(crate) async fn no_study(&self, name: &str) -> CliError {
+        CliError::NoStudy {
+            name: name.to_owned(),
+            unknown: self.unknown(name).await,
+        }
+    }
+
+    /// That an application has no study, and the known ones whose names are like its.
+    pub(crate) async fn unknown(&self, name: &str) -> String {
+        // It only helps: without an answer there are none.
+        let known = self.job_names().await.map(|known| known.names);
+        let known = known.unwrap_or_default().into_iter();
+        let nearest = nearest(name, known.map(|one| one.application));
+        let mean = match nearest.is_empty() {
+            true => String::new(),
+            false => format!(" (there is {})", nearest.join(", ")),
+        };
+        format!("application {name:?} has no study that you may see{mean}")
     }
 
     /// A page of a list: the next ones of a long list wait longer for their turn.
@@ -425,6 +454,20 @@ impl Service {
         }
         Ok(self.client.call(call(), DEADLINE).await?)
     }
+}
+
+/// Names that are as like as what clap suggests for a mistyped option, the likest first.
+fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
+    const LIKE: f64 = 0.7;
+    const MOST: usize = 3;
+    let known: BTreeSet<String> = known.collect();
+    let mut like: Vec<(f64, String)> = known
+        .into_iter()
+        .map(|one| (strsim::jaro(name, &one), one))
+        .filter(|(likeness, _)| *likeness > LIKE)
+        .collect();
+    like.sort_by(|a, b| b.0.total_cmp(&a.0));
+    like.into_iter().take(MOST).map(|(_, one)| one).collect()
 }
 
 fn reading(path: &str) -> Call<'_, ()> {
@@ -466,6 +509,14 @@ fn encoded(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mistyped_name_has_its_nearest_known_ones() {
+        let known = ["ocean.sh", "climate", "ocean.sh", "oceans"];
+        let like = |name| nearest(name, known.into_iter().map(str::to_owned));
+        assert_eq!(like("ocaen.sh"), ["ocean.sh", "oceans"]);
+        assert_eq!(like("xyz"), [""; 0]);
+    }
 
     #[test]
     fn a_query_is_percent_encoded() {

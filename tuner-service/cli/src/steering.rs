@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::arguments::{Output, ScopeOf, Sure, Target};
 use crate::question::ask;
+use crate::render::order::{scope as shown_scope, undoing, words_of};
 use crate::render::{status, steering as render};
 use crate::screen::Screen;
 use crate::service::{CliError, Service};
@@ -199,8 +200,14 @@ pub(crate) async fn one<B: serde::Serialize>(
         let study = service.steer(study_id, action, body).await?;
         (study, format!("study {study_id}: {done}"))
     };
+    // What was accepted stays so.
+    let line = study.line.filter(|_| action != "accept");
     output_of(asked.output.json, &study, |study| {
-        format!("{said}\n\n{}", status::study(study, asked.screen))
+        format!(
+            "{said}\n{}\n{}",
+            undoing(line),
+            status::study(study, asked.screen)
+        )
     })
 }
 
@@ -212,7 +219,7 @@ pub(crate) async fn warm_start(
     asked: Asked<'_>,
 ) -> Result<Answer, CliError> {
     let study_id = match service.resolve(target).await {
-        Err(CliError::NoStudy(name)) => return Err(CliError::NotBegun(name)),
+        Err(CliError::NoStudy { name, .. }) => return Err(CliError::NotBegun(name)),
         other => other?,
     };
     let request = WarmStartRequest {
@@ -247,7 +254,7 @@ async fn many(
     let what = format!(
         "{} of {}",
         words_of(kind, ends),
-        render::scope(&request.scope)
+        shown_scope(&request.scope)
     );
     if asked.sure.dry_run {
         return output_of(asked.output.json, &would, |would| {
@@ -257,8 +264,18 @@ async fn many(
             )
         });
     }
-    let is_one = would.studies.len() <= 1 && is_of_one(&request.scope);
-    if !is_one && !asked.sure.yes {
+    let is_none = would.studies.is_empty() && !ends;
+    let is_one = would.studies.len() <= 1 && is_of_one(&request.scope) && !is_none;
+    if is_none && !asked.sure.yes {
+        let unknown = match &request.scope.application {
+            Some(name) => service.unknown(name).await,
+            None => "no study is of this scope".to_owned(),
+        };
+        ask(&what, ", for studies that begin later", &unknown).map_err(|error| match error {
+            CliError::NotSure(what) => CliError::NoneYet { what, unknown },
+            other => other,
+        })?;
+    } else if !is_one && !asked.sure.yes {
         let list = render::affected(&would, asked.screen);
         ask(&what, ": studies that begin later too", &list)?;
     }
@@ -272,7 +289,8 @@ async fn many(
             .order_id
             .map_or_else(String::new, |id| format!(" (order {id})"));
         format!(
-            "done: {what}{number}\n\n{}",
+            "done: {what}{number}\n{}\n{}",
+            undoing(answer.line),
             render::affected(answer, asked.screen)
         )
     })
@@ -281,17 +299,6 @@ async fn many(
 /// Whether a scope is one study's or one application's, which is what a user names.
 fn is_of_one(scope: &OrderScope) -> bool {
     scope.study.is_some() || scope.application.is_some()
-}
-
-fn words_of(kind: OrderKind, ends: bool) -> &'static str {
-    match (kind, ends) {
-        (OrderKind::Pin, false) => "pin",
-        (OrderKind::Pin, true) => "unpin",
-        (OrderKind::Freeze, false) => "freeze",
-        (OrderKind::Freeze, true) => "resume",
-        (OrderKind::Off, false) => "off",
-        (OrderKind::Off, true) => "on",
-    }
 }
 
 #[cfg(test)]

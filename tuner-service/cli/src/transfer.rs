@@ -11,7 +11,7 @@ use io_autotune_protocol::{
 };
 
 use crate::arguments::{Output, Sure, Target};
-use crate::people::name_of;
+use crate::people::called;
 use crate::question::ask;
 use crate::render::columns::{Cell, Column, Columns};
 use crate::screen::Screen;
@@ -41,8 +41,8 @@ pub(crate) async fn export(
     let studies = service.studies(&wanted).await?;
     if studies.is_empty() {
         return Err(match target {
-            Some(Target::Application(name)) => CliError::NoStudy(name.clone()),
-            Some(Target::Study(study)) => CliError::NoStudy(study.to_string()),
+            Some(Target::Application(name)) => service.no_study(name).await,
+            Some(Target::Study(study)) => CliError::NoStudyOfNumber(*study),
             None => CliError::Usage("there is no study to export".to_owned()),
         });
     }
@@ -273,7 +273,7 @@ fn list(answer: &ImportAnswer) -> Columns {
         list.row([
             Cell::new(number.unwrap_or_else(|| "-".to_owned())),
             Cell::new(study.application.clone()),
-            Cell::new(study.user.clone().unwrap_or_else(|| name_of(study.uid))),
+            Cell::new(called(study.user.as_deref(), study.uid)),
             Cell::new(study.accelerator.clone()),
             Cell::new(study.epochs.to_string()),
             Cell::new(study.runs.to_string()),

@@ -293,6 +293,19 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+impl Reason {
+    /// Whether a person decided, by an order or a pin, and not the search.
+    #[must_use]
+    pub fn is_ordered(&self) -> bool {
+        match self {
+            Reason::Pinned | Reason::Off => true,
+            Reason::BestKnown { because, .. } => *because == BestKnownBecause::Frozen,
+            Reason::Restricted { reason, .. } => reason.is_ordered(),
+            _ => false,
+        }
+    }
+}
+
 /// What ended a search early: a criterion of `[study.stop]`, or the regret budget, `[study.loss]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -699,9 +712,7 @@ impl fmt::Display for Reason {
             }
             Reason::Pinned => f.write_str("the study is pinned to this parametrization"),
             Reason::Observe => f.write_str("observed only: nothing is applied"),
-            Reason::Off => {
-                f.write_str("its tuning is turned off: nothing is applied until `io-autotune on`")
-            }
+            Reason::Off => f.write_str("its tuning is turned off: nothing is applied"),
             Reason::Mixed {
                 cv,
                 runs,
@@ -861,6 +872,28 @@ mod tests {
         let earlier = r#"{"kind":"mixed","cv":0.83,"runs":8,"modes":null}"#;
         let read = serde_json::from_str::<Reason>(earlier).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), earlier);
+    }
+
+    #[test]
+    fn what_a_person_decided_is_told_apart_from_what_the_search_did() {
+        let best_known = |because| Reason::BestKnown {
+            because,
+            mean: None,
+            n: 0,
+            inherited: false,
+            another_study: false,
+        };
+        let frozen = Reason::Restricted {
+            reason: Box::new(best_known(BestKnownBecause::Frozen)),
+            frozen: vec!["p".to_owned()],
+        };
+        for reason in [Reason::Pinned, Reason::Off, frozen] {
+            assert!(reason.is_ordered(), "{reason}");
+        }
+        let restarted = best_known(BestKnownBecause::Restarted);
+        for reason in [Reason::Observe, Reason::Drawn, restarted] {
+            assert!(!reason.is_ordered(), "{reason}");
+        }
     }
 
     /// The names in the code may change; stored ones change only while the earlier ones are read.

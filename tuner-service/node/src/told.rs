@@ -33,13 +33,13 @@ pub(crate) fn told(job_id: u32, given: &Given<'_>) -> String {
             ..
         }) => "the best known values or, as drawn, the default to compare with".to_owned(),
         Given::Answer(answer) if answer.delivery.is_empty() => {
-            format!("its defaults ({}, run {})", answer.role, answer.run_id)
+            format!("its defaults ({})", answer.role)
         }
         Given::Answer(answer) => {
             let values = answer.parametrization.to_string();
             match is_one_line(&values) {
-                true => format!("{values} ({}, run {})", answer.role, answer.run_id),
-                false => format!("the values of run {} ({})", answer.run_id, answer.role),
+                true => format!("{values} ({})", answer.role),
+                false => format!("values that no line holds ({})", answer.role),
             }
         }
     };
@@ -72,7 +72,7 @@ mod tests {
         );
         assert_eq!(
             told,
-            "job 4 runs with a=2 b=on (design, run 17); how it did, once it has ended: io-autotune explain 4"
+            "job 4 runs with a=2 b=on (design); how it did, once it has ended: io-autotune explain 4"
         );
     }
 
@@ -94,7 +94,7 @@ mod tests {
             4,
             &Given::Answer(&answer("search", "control", json!({ "a": 1 }))),
         );
-        assert!(early.contains("a=1 (control, run 17)"), "{early}");
+        assert!(early.contains("a=1 (control)"), "{early}");
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
         nothing.delivery.environment.clear();
         let told = told(4, &Given::Answer(&nothing));
         assert!(
-            told.starts_with("job 4 runs with its defaults (baseline, run 17); "),
+            told.starts_with("job 4 runs with its defaults (baseline); "),
             "{told}"
         );
     }
@@ -132,7 +132,7 @@ mod tests {
                 &Given::Answer(&answer("search", "search", json!({ "a": value }))),
             );
             assert!(
-                is_one_line(&told) && told.contains("the values of run 17"),
+                is_one_line(&told) && told.contains("values that no line holds (search)"),
                 "{told}"
             );
         }

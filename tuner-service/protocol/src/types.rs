@@ -696,6 +696,9 @@ pub struct PinSummary {
     pub parametrization: Parametrization,
     /// The uid that pinned it.
     pub uid: u32,
+    /// That user's login name, if known.
+    #[serde(default)]
+    pub user: Option<String>,
     /// When it was pinned.
     #[schema(value_type = String)]
     pub at: Timestamp,
@@ -747,7 +750,7 @@ pub struct StudyDetail {
     pub space: Space,
     /// How many parametrizations the space has, or at least so many.
     pub size: u64,
-    /// The quickest mean first, and those without a counted run last.
+    /// Those of two counted runs or more, the quickest mean first; then those of one; then the others.
     pub tested: Vec<TestedSummary>,
     /// What the parameters explain of the epoch's times; an older service does not say.
     #[serde(default)]
@@ -837,7 +840,7 @@ pub struct StudySummary {
     pub in_flight: i64,
     /// Ended exploring runs, and their budget; runs that confirm the best come on top.
     pub explored: (u64, u32),
-    /// Counted runs of the default, over the whole epoch.
+    /// All counted runs of the default in the epoch, whatever they were for.
     pub default: Option<Elapsed>,
     /// Counted control runs since the study settled: the tuned runs are compared with these.
     pub control: Option<Elapsed>,
@@ -858,9 +861,16 @@ pub struct StudySummary {
     pub why: String,
     /// Set while the study is pinned.
     pub pin: Option<PinSummary>,
-    /// What every run gets by an order: `off`, `pinned` or `frozen`; null if nothing is ordered.
+    /// What every run gets by an order or the study's pin: `off`, `pinned` or `frozen`; null if
+    /// nothing is ordered.
     #[serde(default)]
     pub ordered: Option<String>,
+    /// The order, or the study's own pin, by which they get it. Null from a service before 0.3.
+    #[serde(default)]
+    pub decided_by: Option<OrderSummary>,
+    /// In the answer to a change of the study: the change's line of the audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
     /// What exploring has cost in the epoch. Null from a service before 0.3.
     #[serde(default)]
     pub regret: Option<RegretSummary>,
@@ -1042,6 +1052,9 @@ pub struct RunDetail {
     /// What is known of its study now.
     #[serde(default)]
     pub findings: Vec<Finding>,
+    /// The order, or the study's own pin, that decided it. Null: none did, or like its reason.
+    #[serde(default)]
+    pub decided_by: Option<OrderSummary>,
 }
 
 /// `POST /v1/studies/{id}/pin`: fixes the parametrization of a study.
@@ -1137,17 +1150,20 @@ pub struct Affected {
 pub struct OrderAnswer {
     /// The order's number. Null: a dry run, or an end of an order that is not in force.
     pub order_id: Option<i64>,
+    /// The change's line of the audit. Null: like the number.
+    #[serde(default)]
+    pub line: Option<i64>,
     /// The studies of the scope: those that begin later are not listed.
     pub studies: Vec<Affected>,
     /// There are more than are listed.
     pub more: bool,
 }
 
-/// `GET /v1/orders`: an order in force.
+/// `GET /v1/orders`: an order in force. Elsewhere also one that has ended, or a study's own pin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderSummary {
-    /// Its number.
-    pub order_id: i64,
+    /// Its number. Null: a study's own pin.
+    pub order_id: Option<i64>,
     /// What.
     pub kind: OrderKind,
     /// Which studies.
@@ -1156,6 +1172,9 @@ pub struct OrderSummary {
     pub values: Option<BTreeMap<String, String>>,
     /// Who ordered it.
     pub uid: u32,
+    /// That user's login name, if known.
+    #[serde(default)]
+    pub user: Option<String>,
     /// Why.
     pub why: String,
     /// When.
@@ -1164,6 +1183,12 @@ pub struct OrderSummary {
     /// It is in force before; null: until it is ended.
     #[schema(value_type = Option<String>)]
     pub until: Option<Timestamp>,
+    /// It is in force no more.
+    #[serde(default)]
+    pub is_over: bool,
+    /// Whether who asks may end it.
+    #[serde(default)]
+    pub may_end: bool,
 }
 
 /// `GET /v1/audit`: who changed what, when and why.
@@ -1176,6 +1201,9 @@ pub struct AuditLine {
     pub at: Timestamp,
     /// Who.
     pub uid: u32,
+    /// That user's login name, if known.
+    #[serde(default)]
+    pub user: Option<String>,
     /// `pin`, `unpin`, `reset`, `accept`, `freeze`, `resume`, `off`, `on` or `undo`.
     pub action: String,
     /// The study; null: those of a scope.

@@ -318,6 +318,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
                 "tally": state.history.tally,
                 "pending": state.pending,
                 "overrides": overrides,
+                "order": state.ordered.decides,
             }),
         ),
         delivery: json!(delivery),

@@ -60,6 +60,14 @@ impl Reader {
         }
     }
 
+    /// Whether what is seen, and of this owner, is also changed by who reads it, who has this uid.
+    pub(crate) fn changes(self, uid: u32, owner_uid: u32) -> bool {
+        match self {
+            Reader::Admin | Reader::Coordinator(_) => true,
+            Reader::Operator | Reader::User(_) => owner_uid == uid,
+        }
+    }
+
     /// Whether the run's role is told, and what tells of it: what was given, applied and reported.
     pub(crate) fn learns_label(self, run: &RunRow) -> bool {
         self == Reader::Admin || !run.label_pends
@@ -75,6 +83,19 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn operators_change_their_own_alone_and_coordinators_what_they_see() {
+        for (reader, of_others) in [
+            (Reader::Admin, true),
+            (Reader::Coordinator(7), true),
+            (Reader::Operator, false),
+            (Reader::User(7), false),
+        ] {
+            assert!(reader.changes(7, 7), "{reader:?}");
+            assert_eq!(reader.changes(7, 8), of_others, "{reader:?}");
+        }
+    }
 
     #[test]
     fn what_is_seen_of_one_user_is_never_more_than_what_is_seen() {

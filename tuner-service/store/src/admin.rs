@@ -18,6 +18,15 @@ use crate::retention::refuse_removed;
 use crate::state::{self, StudyState};
 use crate::studies::lock_study;
 
+/// An epoch that a reset or a warm start has opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Its number.
+    pub epoch: i32,
+    /// The line of the audit.
+    pub line: i64,
+}
+
 /// What came of an undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undone {
@@ -53,14 +62,14 @@ struct KeptPin {
 
 impl Store {
     /// Pins a study: every later start gets `parametrization`, before `until`. Replaces an earlier
-    /// pin.
+    /// pin. Returns the line of the audit, as all changes do.
     pub async fn pin(
         &self,
         study_id: i64,
         parametrization: &Parametrization,
         until: Option<Timestamp>,
         audit: Audit<'_>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<i64, StoreError> {
         const NAME: &str = "pin";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
@@ -83,29 +92,31 @@ impl Store {
         let detail =
             json!({ "parametrization": parametrization, "until": until, "before": before });
         let entry = Entry::of_study(NAME, study_id, detail);
-        write(&mut transaction, NAME, entry, audit).await?;
-        transaction.commit().await.named(NAME)
+        let line = write(&mut transaction, NAME, entry, audit).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(line)
     }
 
-    /// Unpins a study. `false`: it was not pinned.
-    pub async fn unpin(&self, study_id: i64, audit: Audit<'_>) -> Result<bool, StoreError> {
+    /// Unpins a study. `None`: it was not pinned.
+    pub async fn unpin(&self, study_id: i64, audit: Audit<'_>) -> Result<Option<i64>, StoreError> {
         const NAME: &str = "unpin";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
         let before = kept_pin(&mut transaction, NAME, study_id).await?;
-        if let Some(pin) = &before {
-            remove_pin(&mut transaction, NAME, study_id).await?;
-            let detail = json!({ "parametrization": pin.parametrization, "before": pin });
-            let entry = Entry::of_study(NAME, study_id, detail);
-            write(&mut transaction, NAME, entry, audit).await?;
-        }
+        let Some(pin) = before else {
+            return Ok(None);
+        };
+        remove_pin(&mut transaction, NAME, study_id).await?;
+        let detail = json!({ "parametrization": pin.parametrization, "before": pin });
+        let entry = Entry::of_study(NAME, study_id, detail);
+        let line = write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)?;
-        Ok(before.is_some())
+        Ok(Some(line))
     }
 
     /// Opens a new epoch that takes nothing from its parent, and removes the pin. Runs in flight
-    /// and history stay with the old epoch. Returns the new epoch's number.
-    pub async fn reset(&self, study_id: i64, audit: Audit<'_>) -> Result<i32, StoreError> {
+    /// and history stay with the old epoch.
+    pub async fn reset(&self, study_id: i64, audit: Audit<'_>) -> Result<Opened, StoreError> {
         const NAME: &str = "reset";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
@@ -118,21 +129,21 @@ impl Store {
         let unpinned = before.as_ref().map(|pin| &pin.parametrization);
         let detail = json!({ "opened_epoch": epoch, "unpinned": unpinned, "before": before });
         let entry = Entry::of_study(NAME, study_id, detail);
-        write(&mut transaction, NAME, entry, audit).await?;
+        let line = write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)?;
-        Ok(epoch)
+        Ok(Opened { epoch, line })
     }
 
     /// Opens a new epoch that begins with what `inherit` gives of the study's state under its lock,
     /// another study's ranks, the best first. Runs in flight and history stay with the old epoch.
-    /// Returns the new epoch's number, or why `inherit` gives nothing: then nothing is changed.
+    /// Errs with why `inherit` gives nothing: then nothing is changed.
     pub async fn warm_start<E>(
         &self,
         study_id: i64,
         from: &WarmStart<'_>,
         inherit: impl FnOnce(&StudyState) -> Result<Vec<Parametrization>, E>,
         audit: Audit<'_>,
-    ) -> Result<Result<i32, E>, StoreError> {
+    ) -> Result<Result<Opened, E>, StoreError> {
         const NAME: &str = "warm-start";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
@@ -156,13 +167,13 @@ impl Store {
             "inherited": inherited.len(), "before": null,
         });
         let entry = Entry::of_study(NAME, study_id, detail);
-        write(&mut transaction, NAME, entry, audit).await?;
+        let line = write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)?;
-        Ok(Ok(epoch))
+        Ok(Ok(Opened { epoch, line }))
     }
 
     /// Accepts mixed work: the study's runs count as one application's, however much they differ.
-    pub async fn accept_mixed(&self, study_id: i64, audit: Audit<'_>) -> Result<(), StoreError> {
+    pub async fn accept_mixed(&self, study_id: i64, audit: Audit<'_>) -> Result<i64, StoreError> {
         const NAME: &str = "accept";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_study(&mut transaction, NAME, study_id).await?;
@@ -178,8 +189,9 @@ impl Store {
         .named(NAME)?;
         one_row(NAME, &result)?;
         let entry = Entry::of_study(NAME, study_id, json!({}));
-        write(&mut transaction, NAME, entry, audit).await?;
-        transaction.commit().await.named(NAME)
+        let line = write(&mut transaction, NAME, entry, audit).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(line)
     }
 
     /// Undoes what a line of the audit tells, if nothing has changed it since. After a reset or a warm start the

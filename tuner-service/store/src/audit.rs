@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use crate::accounts::{Coordinated, Visible};
 use crate::error::{Named, StoreError};
-use crate::pool::{Store, one_row};
+use crate::pool::Store;
 use crate::records::{number, timestamp};
 
 /// Who changes a study, and why.
@@ -25,6 +25,8 @@ pub struct AuditEntry {
     pub audit_id: i64,
     /// Who.
     pub uid: u32,
+    /// That user's login name, if known.
+    pub user: Option<String>,
     /// `pin`, `unpin`, `reset`, `warm-start`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`,
     /// `export`, `import` or `retention`.
     pub action: String,
@@ -92,7 +94,8 @@ impl Store {
         const NAME: &str = "audit";
         let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
-            r#"select l.id, l.uid, l.action, l.study_id, a.name as "application?",
+            r#"select l.id, l.uid, (select n.owner_name from applications n where n.owner_uid = l.uid
+                                    and n.owner_name is not null order by n.id desc limit 1) as "user?", l.action, l.study_id, a.name as "application?",
                       a.owner_uid as "owner_uid?", l.detail, l.undoes, l.why,
                       (select u.id from audit u where u.undoes = l.id) as undone_by,
                       (extract(epoch from l.at) * 1000000)::bigint as "at!"
@@ -131,6 +134,7 @@ impl Store {
                 Ok(AuditEntry {
                     audit_id: row.id,
                     uid: number(NAME, row.uid)?,
+                    user: row.user,
                     action: row.action,
                     study_id: row.study_id,
                     application: row.application,
@@ -146,15 +150,16 @@ impl Store {
     }
 }
 
+/// Returns the line's number.
 pub(crate) async fn write(
     connection: &mut PgConnection,
     name: &'static str,
     entry: Entry,
     audit: Audit<'_>,
-) -> Result<(), StoreError> {
-    let result = sqlx::query!(
+) -> Result<i64, StoreError> {
+    sqlx::query_scalar!(
         "insert into audit (uid, action, study_id, order_id, undoes, detail, why)
-         values ($1, $2, $3, $4, $5, $6, $7)",
+         values ($1, $2, $3, $4, $5, $6, $7) returning id",
         i64::from(audit.uid),
         entry.action,
         entry.study_id,
@@ -163,8 +168,7 @@ pub(crate) async fn write(
         entry.detail,
         audit.why
     )
-    .execute(connection)
+    .fetch_one(connection)
     .await
-    .named(name)?;
-    one_row(name, &result)
+    .named(name)
 }

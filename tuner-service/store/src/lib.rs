@@ -39,7 +39,7 @@ mod transfer;
 mod views;
 
 pub use accounts::Coordinated;
-pub use admin::{Undone, WarmStart};
+pub use admin::{Opened, Undone, WarmStart};
 pub use assess::{Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
 pub use audit::{Audit, AuditEntry, AuditFilter};
 pub use awaited::AwaitedRun;
@@ -49,7 +49,7 @@ pub use error::{Scarce, StoreError};
 pub use finish::{Finish, Finished, Merged};
 pub use generation::StartedRun;
 pub use judge::{Failure, Judged, Judgement, Verdict};
-pub use orders::{Directive, OrderRow, Ordered, Scope, Values, fitting};
+pub use orders::{Directive, OrderChange, OrderRow, Ordered, Scope, Values, fitting};
 pub use outcome::{OutcomeReport, Recorded, Source};
 pub use overview::Overview;
 pub use pool::{Store, StoreOptions};

@@ -75,7 +75,16 @@ impl Directive {
     }
 }
 
-/// An order in force.
+/// An order that was given or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderChange {
+    /// The order.
+    pub order_id: i64,
+    /// The line of the audit.
+    pub line: i64,
+}
+
+/// An order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderRow {
     /// Its number.
@@ -86,12 +95,16 @@ pub struct OrderRow {
     pub scope: Scope,
     /// Who ordered it.
     pub uid: u32,
+    /// That user's login name, if known.
+    pub user: Option<String>,
     /// Why.
     pub why: String,
     /// When.
     pub at: Timestamp,
     /// It is in force before; `None`: until it is ended.
     pub until: Option<Timestamp>,
+    /// It is in force no more.
+    pub is_over: bool,
 }
 
 /// What is ordered for a study at one moment.
@@ -103,6 +116,8 @@ pub struct Ordered {
     pub frozen: bool,
     /// Nothing is applied.
     pub off: bool,
+    /// The order that decides what runs get; `None`: the search, or the study's own pin.
+    pub decides: Option<i64>,
     /// `StudyState::pin` is the study's own.
     pub(crate) own_pin: bool,
     pub(crate) pin: Option<Parametrization>,
@@ -119,14 +134,23 @@ impl Ordered {
     /// Of the orders in force, the most specific first. A pin whose values do not fit the space is
     /// about another accelerator's studies.
     pub(crate) fn of(orders: &[InForce], space: &Space, own_pin: bool) -> Self {
-        let is = |kind| orders.iter().any(|order| order.kind == kind);
-        let mut pins = orders.iter().filter_map(|order| order.pinned.as_ref());
+        let first = |kind| orders.iter().find(|order| order.kind == kind);
+        let (off, freeze) = (first("off"), first("freeze"));
+        let mut pins = orders.iter();
+        let pin = pins.find_map(|order| Some((order.id, fitting(space, order.pinned.as_ref()?)?)));
+        let (pinned_by, pin) = pin.unzip();
+        let decides = match (off, own_pin) {
+            (Some(off), _) => Some(off.id),
+            (None, true) => None,
+            (None, false) => pinned_by.or(freeze.map(|order| order.id)),
+        };
         Self {
             ids: orders.iter().map(|order| order.id).collect(),
-            frozen: is("freeze"),
-            off: is("off"),
+            frozen: freeze.is_some(),
+            off: off.is_some(),
+            decides,
             own_pin,
-            pin: pins.find_map(|values| fitting(space, values)),
+            pin,
         }
     }
 }
@@ -141,14 +165,14 @@ pub fn fitting(space: &Space, values: &Values) -> Option<Parametrization> {
 }
 
 impl Store {
-    /// Orders. An order of the same kind and scope ends. Returns the order's number.
+    /// Orders. An order of the same kind and scope ends.
     pub async fn order(
         &self,
         scope: &Scope,
         directive: &Directive,
         until: Option<Timestamp>,
         audit: Audit<'_>,
-    ) -> Result<i64, StoreError> {
+    ) -> Result<OrderChange, StoreError> {
         const NAME: &str = "order";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_orders(&mut transaction, NAME).await?;
@@ -163,9 +187,9 @@ impl Store {
                 "scope": scope, "pinned": directive.pinned(), "until": until, "replaced": replaced,
             }),
         };
-        write(&mut transaction, NAME, entry, audit).await?;
+        let line = write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)?;
-        Ok(order_id)
+        Ok(OrderChange { order_id, line })
     }
 
     /// Ends the order of this kind and scope. `None`: there is none.
@@ -174,27 +198,34 @@ impl Store {
         scope: &Scope,
         kind: &'static str,
         audit: Audit<'_>,
-    ) -> Result<Option<i64>, StoreError> {
+    ) -> Result<Option<OrderChange>, StoreError> {
         const NAME: &str = "end_order";
         let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
         lock_orders(&mut transaction, NAME).await?;
-        let ended = end(&mut transaction, NAME, scope, kind).await?;
-        if let Some(order_id) = ended {
-            let entry = Entry {
-                action: match kind {
-                    "pin" => "unpin",
-                    "freeze" => "resume",
-                    _ => "on",
-                },
-                study_id: scope.study_id,
-                order_id: Some(order_id),
-                undoes: None,
-                detail: json!({ "scope": scope, "ended": order_id }),
-            };
-            write(&mut transaction, NAME, entry, audit).await?;
-        }
+        let Some(order_id) = end(&mut transaction, NAME, scope, kind).await? else {
+            return Ok(None);
+        };
+        let entry = Entry {
+            action: match kind {
+                "pin" => "unpin",
+                "freeze" => "resume",
+                _ => "on",
+            },
+            study_id: scope.study_id,
+            order_id: Some(order_id),
+            undoes: None,
+            detail: json!({ "scope": scope, "ended": order_id }),
+        };
+        let line = write(&mut transaction, NAME, entry, audit).await?;
         transaction.commit().await.named(NAME)?;
-        Ok(ended)
+        Ok(Some(OrderChange { order_id, line }))
+    }
+
+    /// An order, though it be over. `None`: there is none of this number.
+    pub async fn order_of(&self, order_id: i64) -> Result<Option<OrderRow>, StoreError> {
+        let everyone = Visible::of(None, None);
+        let mut found = self.listed("order_of", &everyone, Some(order_id)).await?;
+        Ok(found.pop())
     }
 
     /// The orders in force, oldest first; of an owner those that are about all of their studies or
@@ -204,17 +235,29 @@ impl Store {
         owner_uid: Option<u32>,
         coordinated: Option<&Coordinated>,
     ) -> Result<Vec<OrderRow>, StoreError> {
-        const NAME: &str = "orders";
         let visible = Visible::of(owner_uid, coordinated);
+        self.listed("orders", &visible, None).await
+    }
+
+    /// The orders in force that are visible, or one whether it is in force or not.
+    async fn listed(
+        &self,
+        name: &'static str,
+        visible: &Visible,
+        order_id: Option<i64>,
+    ) -> Result<Vec<OrderRow>, StoreError> {
         let rows = sqlx::query!(
             r#"select o.id, o.kind, o.study_id, o.owner_uid, o.application, o.accelerator,
                       o.pinned as "pinned: Json<Values>", o.uid, o.why,
+                      (select n.owner_name from applications n where n.owner_uid = o.uid
+                       and n.owner_name is not null order by n.id desc limit 1) as "user?",
                       (extract(epoch from o.ordered_at) * 1000000)::bigint as "at!",
-                      (extract(epoch from o.until) * 1000000)::bigint as until
+                      (extract(epoch from o.until) * 1000000)::bigint as until,
+                      o.ended_at is not null or coalesce(o.until <= now(), false) as "is_over!"
                from orders o
                left join studies s on s.id = o.study_id left join applications a on a.id = s.application_id
                left join study_accounts c on c.study_id = s.id
-               where o.ended_at is null and (o.until is null or o.until > now())
+               where (o.id = $6 or ($6 is null and o.ended_at is null and (o.until is null or o.until > now())))
                  and ($2::bigint[] is null or coalesce(o.owner_uid, a.owner_uid, $1) = $1
                       or (c.cluster = $3
                           and (a.owner_uid, c.account) in (select * from unnest($4::bigint[], $5::text[]))))
@@ -223,26 +266,29 @@ impl Store {
             visible.owners.as_deref(),
             visible.cluster,
             &visible.members,
-            &visible.accounts
+            &visible.accounts,
+            order_id
         )
         .fetch_all(&self.pool)
         .await
-        .named(NAME)?;
+        .named(name)?;
         rows.into_iter()
             .map(|row| {
                 Ok(OrderRow {
                     order_id: row.id,
-                    directive: Directive::of(NAME, &row.kind, row.pinned.map(|pinned| pinned.0))?,
+                    directive: Directive::of(name, &row.kind, row.pinned.map(|pinned| pinned.0))?,
                     scope: Scope {
                         study_id: row.study_id,
-                        owner_uid: row.owner_uid.map(|uid| number(NAME, uid)).transpose()?,
+                        owner_uid: row.owner_uid.map(|uid| number(name, uid)).transpose()?,
                         application: row.application,
                         accelerator: row.accelerator,
                     },
-                    uid: number(NAME, row.uid)?,
+                    uid: number(name, row.uid)?,
+                    user: row.user,
                     why: row.why,
-                    at: timestamp(NAME, row.at)?,
-                    until: row.until.map(|at| timestamp(NAME, at)).transpose()?,
+                    at: timestamp(name, row.at)?,
+                    until: row.until.map(|at| timestamp(name, at)).transpose()?,
+                    is_over: row.is_over,
                 })
             })
             .collect()

@@ -74,6 +74,8 @@ pub struct PinRow {
     pub parametrization: Parametrization,
     /// Who pinned it.
     pub uid: u32,
+    /// That user's login name, if known.
+    pub user: Option<String>,
     /// When.
     pub at: Timestamp,
     /// Why.
@@ -224,6 +226,8 @@ impl Store {
             r#"select s.id, a.name, a.owner_uid, a.owner_name, s.accelerator, c.account as "account?",
                       s.context as "context: Json<BTreeMap<String, String>>",
                       p.parametrization as "pin?: Json<Parametrization>", p.uid as "pin_uid?", p.why as "pin_why?",
+                      (select n.owner_name from applications n where n.owner_uid = p.uid
+                       and n.owner_name is not null order by n.id desc limit 1) as "pin_user?",
                       (extract(epoch from p.pinned_at) * 1000000)::bigint as pinned_at,
                       (extract(epoch from p.until) * 1000000)::bigint as pinned_until,
                       n.lately as "lately!", n.counted as "counted!", n.censored as "censored!", n.not_counted as "not_counted!",
@@ -268,6 +272,7 @@ impl Store {
                     (Some(parametrization), Some(uid), Some(why), Some(at)) => Some(PinRow {
                         parametrization: parametrization.0,
                         uid: number(NAME, uid)?,
+                        user: row.pin_user,
                         at: timestamp(NAME, at)?,
                         why,
                         until: row.pinned_until.map(|at| timestamp(NAME, at)).transpose()?,

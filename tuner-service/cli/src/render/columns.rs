@@ -5,6 +5,7 @@ use io_autotune_protocol::shown;
 use unicode_width::UnicodeWidthStr;
 
 use super::markup::escaped;
+use crate::format::Wanted;
 use crate::screen::Screen;
 
 const GAP: &str = "  ";
@@ -67,6 +68,20 @@ impl Column {
         Self {
             right: true,
             ..Self::left(name)
+        }
+    }
+
+    /// As `--format` wants it.
+    pub(crate) fn of(wanted: &Wanted) -> Self {
+        let Wanted { field, width } = wanted;
+        let column = match field.right {
+            true => Self::right(field.name),
+            false => Self::left(field.name),
+        };
+        match (width, field.least) {
+            (Some((width, right)), _) => column.fixed(*width, *right),
+            (None, Some(least)) => column.least(least),
+            (None, None) => column,
         }
     }
 

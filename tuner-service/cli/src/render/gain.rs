@@ -13,14 +13,14 @@ pub(super) fn sentence(gain: &Gain) -> String {
     let level = level(gain.level);
     match (gain.verdict, gain.share, gain.low.zip(gain.high)) {
         (GainVerdict::Faster | GainVerdict::Slower, Some(share), Some(ends)) => format!(
-            "Tuned runs take {} % {} time than the default ({}; {level} interval over all looks; {runs}).",
+            "Tuned runs take {} % {} time than the default ({}; {level} sure, however often one looks; {runs}).",
             percent(share.abs()),
             if share >= 0.0 { "less" } else { "more" },
             less_or_more(ends)
         ),
         (GainVerdict::NotYet, ..) => not_yet(gain, &runs),
         (GainVerdict::NoEffect, _, Some(ends)) => format!(
-            "No effect that is worth telling apart: {} time ({level} interval; {runs}).",
+            "No effect that is worth telling apart: {} time ({level} sure; {runs}).",
             less_or_more(ends)
         ),
         (verdict, ..) => {

@@ -8,6 +8,7 @@ use io_autotune_protocol::{RunState, RunSummary};
 use super::columns::{Cell, Column, Columns, Tone};
 use super::{UNTOLD, counts, differing, job, opened, told, units};
 use crate::format::{Wanted, usual};
+use crate::people::called;
 use crate::screen::Screen;
 
 /// How the list is made.
@@ -23,18 +24,7 @@ pub(crate) fn columns(runs: &[RunSummary], wanted: Option<&[Wanted]>, how: How<'
     let first = runs.first().map(|run| run.uid);
     let usual = usual(runs.iter().any(|run| Some(run.uid) != first));
     let wanted = wanted.unwrap_or(&usual);
-    let columns = wanted.iter().map(|Wanted { field, width }| {
-        let column = match field.right {
-            true => Column::right(field.name),
-            false => Column::left(field.name),
-        };
-        match (width, field.least) {
-            (Some((width, right)), _) => column.fixed(*width, *right),
-            (None, Some(least)) => column.least(least),
-            (None, None) => column,
-        }
-    });
-    let mut list = Columns::new(columns.collect());
+    let mut list = Columns::new(wanted.iter().map(Column::of).collect());
     let spreads = spreads(runs);
     for run in runs {
         let spread = spreads.get(&run.study_id).copied().flatten();
@@ -78,7 +68,7 @@ fn cell(name: &str, run: &RunSummary, spread: Option<f64>, how: How<'_>) -> Cell
         },
         "Restarts" => run.restart_count.to_string(),
         "Application" => run.application.clone(),
-        "User" => run.user.clone().unwrap_or_else(|| run.uid.to_string()),
+        "User" => called(run.user.as_deref(), run.uid),
         "Accelerator" => run.accelerator.clone(),
         "Study" => run.study_id.to_string(),
         "Epoch" => run.epoch.to_string(),

@@ -19,7 +19,7 @@ pub(super) fn measures(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -
     };
     let cancelled = match of(Measure::Cancelled) {
         0.0 => String::new(),
-        bytes => format!(", of which {} were deleted first", amount(bytes)),
+        bytes => format!("; {} of it was deleted before it got there", amount(bytes)),
     };
     let unread = of(Measure::DeliveredFiles) > 0.0 && of(Measure::DeliveredFilesRead) == 0.0;
     let unread = unread.then(|| "nothing in the job read the accelerator's settings".to_owned());
@@ -117,7 +117,7 @@ mod tests {
             measures(&run, Some(0.5)),
             [
                 "programs read 7.0 kB in 1 call (7.0 kB each), wrote 83.9 MB in 80 calls (1.0 MB each)",
-                "storage gave nothing, took 84.0 MB, of which 4.1 kB were deleted first",
+                "storage gave nothing, took 84.0 MB; 4.1 kB of it was deleted before it got there",
                 "processors: 0.188 s in programs, 0.062 s in the kernel: 0.50 busy on average",
             ]
         );

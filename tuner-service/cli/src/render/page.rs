@@ -62,7 +62,7 @@ pub(crate) fn page(user: &str, studies: &[Shown], screen: &Screen) -> String {
         ));
     } else {
         let summaries: Vec<_> = studies.iter().map(|one| one.detail.study.clone()).collect();
-        html.push_str(&status::columns(&summaries).html());
+        html.push_str(&status::columns(&summaries, screen).html());
         html.push_str("<nav aria-label=\"Studies\"><p>");
         let links = studies.iter().map(|one| {
             let study = &one.detail.study;
@@ -105,7 +105,7 @@ fn section(Shown { detail, runs }: &Shown, screen: &Screen) -> String {
     let tested = show::tested(detail, usize::MAX);
     if !tested.is_empty() {
         html.push_str(&format!(
-            "<h3>Tested, the quickest first</h3>\n{}",
+            "<h3>Tested, the quickest first; below them those of one run, which says little</h3>\n{}",
             tested.html()
         ));
     }

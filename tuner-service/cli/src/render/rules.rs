@@ -1,4 +1,5 @@
 use super::columns::{Column, Columns};
+use crate::people::called;
 use crate::rules::{Change, Checked, Trial, What};
 use crate::screen::Screen;
 
@@ -37,10 +38,7 @@ pub(crate) fn trial(trial: &Trial, screen: &Screen) -> String {
         for change in &trial.changes {
             let rules: Vec<_> = change.rules.iter().map(String::as_str).collect();
             table.row([
-                change
-                    .user
-                    .clone()
-                    .unwrap_or_else(|| change.uid.to_string()),
+                called(change.user.as_deref(), change.uid),
                 change.application.clone(),
                 application(&change.becomes, change.observed),
                 if rules.is_empty() {
@@ -99,7 +97,7 @@ mod tests {
         assert!(text.contains("unnamed (only observed)"), "{text}");
         assert!(!text.contains('\u{1b}'), "{text}");
         let change = Change {
-            uid: 1000,
+            uid: 4_000_000_123,
             user: None,
             application: "nf-A__1_".into(),
             becomes: "nf-A".into(),
@@ -115,7 +113,7 @@ mod tests {
         };
         let text = trial(&trial_of, &Screen::plain());
         for part in [
-            "1000",
+            "4000000123",
             "nf-A__1_",
             "nextflow",
             " 7 ",

@@ -49,14 +49,14 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
     }
     let tested = tested(detail, LISTED);
     if !tested.is_empty() {
-        text.push_str("\ntested, the quickest first\n");
+        text.push_str(
+            "\ntested, the quickest first; below them those of one run, which says little\n",
+        );
         text.push_str(&tested.text(screen));
     }
-    if detail.tested.len() > LISTED {
-        text.push_str(&format!(
-            "and {} more: --csv or --json has all\n",
-            detail.tested.len() - LISTED
-        ));
+    let more = detail.tested.len() - shown(detail, LISTED).count();
+    if more > 0 {
+        text.push_str(&format!("and {more} more: --csv or --json has all\n"));
     }
     text
 }
@@ -117,7 +117,26 @@ fn importance(known: &ImportanceSummary, screen: &Screen) -> String {
     )
 }
 
-/// What was tested, at most so many.
+/// What is chosen, and what it is compared with.
+fn mark(detail: &StudyDetail, one: &TestedSummary) -> &'static str {
+    let is_chosen = detail.study.recommended.as_ref() == Some(&one.parametrization);
+    match (is_chosen, one.differs.0.is_empty()) {
+        (true, true) => "chosen, default",
+        (true, false) => "chosen",
+        (false, true) => "default",
+        (false, false) => "",
+    }
+}
+
+/// The first so many, and wherever they are the chosen one and the default.
+fn shown(detail: &StudyDetail, most: usize) -> impl Iterator<Item = &TestedSummary> {
+    let places = detail.tested.iter().enumerate();
+    places
+        .filter(move |(place, one)| *place < most || !mark(detail, one).is_empty())
+        .map(|(_, one)| one)
+}
+
+/// What was tested: at most so many, and the chosen one and the default.
 pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
     let default = detail.tested.iter().find(|one| one.differs.0.is_empty());
     let default = default.and_then(|one| one.elapsed);
@@ -134,9 +153,10 @@ pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
         Column::right("Elapsed (s)"),
         Column::right("95 % interval"),
         Column::right("Against"),
+        Column::left("Is"),
         Column::left("Change").least(12),
     ]);
-    for one in detail.tested.iter().take(most) {
+    for one in shown(detail, most) {
         let tone = match one.quarantined {
             Some(_) => Tone::Bad,
             None => Tone::Plain,
@@ -148,6 +168,7 @@ pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
             Cell::new(one.elapsed.as_ref().map(mean).unwrap_or_default()),
             Cell::new(one.elapsed.as_ref().map(interval).unwrap_or_default()),
             Cell::new(against(one)),
+            Cell::new(mark(detail, one)),
             Cell::new(differing(&one.differs)),
         ]);
     }
@@ -236,4 +257,55 @@ fn convergence(runs: &[&RunSummary], width: usize) -> Option<String> {
         room = columns - 1
     ));
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_chosen_one_and_the_default_are_shown_and_marked_wherever_they_are() {
+        let tested = |nodes: i64, runs: u64| {
+            json!({
+                "parametrization": { "cb_nodes": nodes },
+                "differs": if nodes == 1 { json!({}) } else { json!({ "cb_nodes": nodes }) },
+                "elapsed": { "n": runs, "mean": 10.0 }, "censored": 0, "failed": 0, "quarantined": null
+            })
+        };
+        let mut all: Vec<_> = (2..40).map(|nodes| tested(nodes, 2)).collect();
+        all.push(tested(1, 9));
+        let detail: StudyDetail = serde_json::from_value(json!({
+            "study": {
+                "study_id": 7, "application": "ocean", "uid": 1000, "user": "io-alice",
+                "accelerator": "romio", "context": {}, "epoch": 1,
+                "opened": { "at": "2026-11-24T08:00:00Z", "why": "first run", "takes": "nothing", "drift": null },
+                "phase": "search", "counted": 90, "not_counted": 0, "in_flight": 0, "explored": [80, 80],
+                "default": null, "control": null, "tuned": null, "gain": null,
+                "recommended": { "cb_nodes": 33 }, "differs": { "cb_nodes": 33 },
+                "why": "", "pin": null, "warnings": []
+            },
+            "space": [{ "name": "cb_nodes", "kind": "integer", "min": 1, "max": 64, "default": 1 }],
+            "size": 64, "tested": all
+        }))
+        .unwrap();
+        let text = show(&detail, &[], &Screen::plain());
+        let row = |mark: &str| {
+            text.lines()
+                .find(|line| line.contains(&format!("  {mark}  ")))
+        };
+        assert!(
+            row("chosen").is_some_and(|line| line.ends_with("cb_nodes=33")),
+            "{text}"
+        );
+        assert!(
+            row("default").is_some_and(|line| line.ends_with("the default")),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("and 17 more: --csv or --json has all\n"),
+            "{text}"
+        );
+    }
 }

@@ -4,7 +4,7 @@ use io_autotune_model::{FindingKind, Gain, GainVerdict, Phase};
 use io_autotune_protocol::{Elapsed, RegretSummary, StudySummary, shown_lines};
 
 use super::columns::{Cell, Column, Columns, Tone};
-use super::{context, differing, gain, opening, phase, sharing, units, user};
+use super::{context, differing, gain, opening, order, phase, sharing, units, user};
 use crate::screen::Screen;
 
 /// One study in full, several as a list.
@@ -13,13 +13,13 @@ pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
         [] => "no study yet: one begins when a job that was submitted with `sbatch --io-autotune` starts\n".to_owned(),
         [one] => study(one, screen),
         several => {
-            let mut text = columns(several).text(screen);
+            let mut text = columns(several, screen).text(screen);
             let warned: Vec<String> = several
                 .iter()
                 .filter(|study| !study.warnings.is_empty())
                 .map(|study| study.study_id.to_string())
                 .collect();
-            text.push_str("\n`io-autotune status --study N` shows one in full.");
+            text.push_str("\nRegret: the nodes' time that exploring has cost beyond the default's.\n`io-autotune status --study N` shows one in full.");
             if !warned.is_empty() {
                 text.push_str(&format!(" Warnings are on {}.", warned.join(", ")));
             }
@@ -30,7 +30,7 @@ pub(crate) fn studies(studies: &[StudySummary], screen: &Screen) -> String {
 }
 
 /// A line a study.
-pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
+pub(crate) fn columns(studies: &[StudySummary], screen: &Screen) -> Columns {
     let first = studies.first().map(|study| study.uid);
     let of_several = studies.iter().any(|study| Some(study.uid) != first);
     let mut columns = vec![
@@ -53,7 +53,7 @@ pub(crate) fn columns(studies: &[StudySummary]) -> Columns {
             Cell::new(study.accelerator.clone()),
             phase_cell(study),
             gain_cell(study),
-            Cell::new(next(study)),
+            Cell::new(next(study, screen)),
             Cell::new(
                 study
                     .regret
@@ -195,34 +195,42 @@ fn claim(gain: &Gain, whose: &str) -> Cell {
     }
 }
 
+fn has(study: &StudySummary, kind: FindingKind) -> bool {
+    let mut findings = study.assessment.iter().flat_map(|known| &known.findings);
+    findings.any(|finding| finding.kind == kind)
+}
+
 /// What is next, and about when it will be known.
-fn next(study: &StudySummary) -> String {
+fn next(study: &StudySummary, screen: &Screen) -> String {
     let gain = study.assessment.as_ref().map(|known| &known.gain);
-    let findings = study.assessment.iter().flat_map(|known| &known.findings);
-    let has = |kind| findings.clone().any(|finding| finding.kind == kind);
     let (explored, budget) = study.explored;
     let left = u64::from(budget).saturating_sub(explored);
-    match study.ordered.as_deref() {
-        Some("off") => return "`on` turns it on".to_owned(),
-        Some("pinned") => return "`unpin` lets it go on".to_owned(),
-        Some(_) => return "`resume` lets it go on".to_owned(),
-        None => {}
+    if let Some(ordered) = &study.ordered {
+        let order = study.decided_by.as_ref().and_then(|order| order.order_id);
+        return match order {
+            Some(number) => format!("nothing, by order {number}"),
+            None => format!("nothing while it is {ordered}"),
+        };
     }
-    if has(FindingKind::Mixed) {
+    let to_go = |runs| {
+        let age = screen.now.duration_since(study.opened.at);
+        units::runs_to_go(runs, study.lately, age.as_secs_f64())
+    };
+    if has(study, FindingKind::Mixed) {
         return "observed: different work".to_owned();
     }
-    if has(FindingKind::NothingToWin) {
+    if has(study, FindingKind::NothingToWin) {
         return "nothing to win".to_owned();
     }
     match study.phase {
         Phase::Baseline => "measures the default".to_owned(),
         Phase::Design | Phase::Search if left == 0 => "confirms the best".to_owned(),
         Phase::Design | Phase::Search => {
-            format!("{} to a choice", units::runs_to_go(left, study.lately))
+            format!("{} to a choice{}", units::runs(left), to_go(left))
         }
         Phase::Settled => match gain.and_then(|gain| gain.runs_needed) {
             Some(more) if gain.is_some_and(|gain| !gain.verdict.is_resolved()) => {
-                format!("{} to a proof", units::runs_to_go(more, study.lately))
+                format!("{} to a proof{}", units::runs(more), to_go(more))
             }
             _ => "watches for drift".to_owned(),
         },
@@ -256,7 +264,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
         study.counted,
         study.not_counted,
         study.in_flight,
-        next(study),
+        next(study, screen),
     );
     let rows = comparison(study);
     let list = (!rows.is_empty()).then(|| rows.text(screen));
@@ -267,6 +275,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
             |assessment| gain::sentence(&assessment.gain)
         ),
         match &study.recommended {
+            None if has(study, FindingKind::NothingToWin) => "the default".to_owned(),
             None => "nothing yet".to_owned(),
             Some(_) => differing(&study.differs),
         },
@@ -274,30 +283,16 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     );
     if let Some(regret) = &study.regret {
         let time = regret.node_seconds.map(units::node_time);
-        let time = time.map_or_else(String::new, |time| format!(", {time}"));
+        let time = time.map_or_else(String::new, |time| format!(" ({time})"));
         rest.push_str(&format!(
-            "regret       {:.1} runs of the default{time}, of {:.1} allowed by now\n",
+            "regret       exploring has cost about {:.1} runs of the default{time}; {:.1} allowed by now\n",
             regret.runs + 0.0,
             regret.budget
         ));
     }
     rest.push_str(&sharing::lines(study));
-    if let Some(pin) = &study.pin {
-        let until = pin
-            .until
-            .map(|until| format!(" until {}", screen.short(until)));
-        rest.push_str(&format!(
-            "pinned       {}{} (by uid {}, {}: {})\n",
-            pin.parametrization,
-            until.unwrap_or_default(),
-            pin.uid,
-            screen.short(pin.at),
-            pin.why
-        ));
-    } else if let Some(ordered) = &study.ordered {
-        rest.push_str(&format!(
-            "ordered      {ordered}: `io-autotune orders` says by whom and why\n"
-        ));
+    if let Some(decided) = &study.decided_by {
+        rest.push_str(&order::decided_by(decided, screen));
     }
     for one in &study.quarantined {
         rest.push_str(&format!(
@@ -313,7 +308,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     format!("{}{list}{}", shown_lines(&text), shown_lines(&rest))
 }
 
-/// What is compared: the default and the choice.
+/// What is compared: the default and, once it has run, the choice.
 pub(crate) fn comparison(study: &StudySummary) -> Columns {
     let mut list = Columns::new(vec![
         Column::left(""),
@@ -333,7 +328,7 @@ pub(crate) fn comparison(study: &StudySummary) -> Columns {
             ]);
         }
     };
-    if study.tuned.is_some() || study.control.is_some() {
+    if study.tuned.is_some() {
         row(
             "default",
             &study.control,
@@ -367,4 +362,60 @@ pub(crate) fn interval(elapsed: &Elapsed) -> String {
             )
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn settled(change: serde_json::Value) -> StudySummary {
+        let mut study = json!({
+            "study_id": 7, "application": "ocean", "uid": 1000, "user": "io-alice",
+            "accelerator": "romio", "context": {}, "epoch": 1,
+            "opened": { "at": "1970-01-01T00:00:00Z", "why": "first run", "takes": "nothing", "drift": null },
+            "phase": "settled", "counted": 9, "not_counted": 0, "in_flight": 0, "explored": [50, 50],
+            "default": { "n": 5, "mean": 10.0, "interval": [9.0, 11.0] },
+            "control": { "n": 1, "mean": 10.0 }, "tuned": null, "gain": null, "recommended": null,
+            "differs": {}, "why": "there is nothing to win", "pin": null, "warnings": []
+        });
+        let fields = study.as_object_mut().unwrap();
+        fields.extend(change.as_object().unwrap().clone());
+        serde_json::from_value(study).unwrap()
+    }
+
+    #[test]
+    fn all_runs_of_the_default_are_shown_until_there_are_tuned_ones_to_compare_with() {
+        let text = study(&settled(json!({})), &Screen::plain());
+        assert!(text.contains("default     5"), "{text}");
+        assert!(text.contains("all runs of the default so far"), "{text}");
+        let tuned = settled(json!({ "tuned": { "n": 3, "mean": 8.0, "interval": [7.0, 9.0] } }));
+        let text = study(&tuned, &Screen::plain());
+        assert!(text.contains("default     1"), "{text}");
+        assert!(text.contains("tuned       3"), "{text}");
+    }
+
+    #[test]
+    fn what_holds_a_study_is_said_in_its_line_and_in_full() {
+        let held = settled(json!({
+            "ordered": "off",
+            "decided_by": {
+                "order_id": 12, "kind": "off", "scope": {}, "values": null, "uid": 0, "user": "root",
+                "why": "a test", "at": "1970-01-01T00:00:00Z", "until": null, "may_end": true
+            }
+        }));
+        let text = study(&held, &Screen::plain());
+        assert!(text.contains("phase        settled, off: "), "{text}");
+        assert!(
+            text.contains("next         nothing, by order 12\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("to end it: io-autotune on --all --why"),
+            "{text}"
+        );
+        let list = columns(&[held], &Screen::plain()).parsable();
+        assert!(list.contains("|off|-|nothing, by order 12|"), "{list}");
+    }
 }

@@ -1,35 +1,16 @@
 //! Orders, the audit, and what an order changes.
 
 use io_autotune_protocol::{
-    Affected, AuditLine, OrderAnswer, OrderKind, OrderScope, OrderSummary, WarmStartAnswer,
-    shown_lines,
+    Affected, AuditLine, OrderAnswer, OrderScope, OrderSummary, WarmStartAnswer, shown_lines,
 };
+use jiff::Timestamp;
 
 use super::columns::{Cell, Column, Columns, Tone};
+use super::order::{ordered, scope, undoing};
 use super::{differing, status};
-use crate::people::name_of;
+use crate::format::{LINE_FIELDS, Wanted};
+use crate::people::called;
 use crate::screen::Screen;
-
-/// A scope in words.
-pub(crate) fn scope(scope: &OrderScope) -> String {
-    let mut words = Vec::new();
-    if let Some(study) = scope.study {
-        words.push(format!("study {study}"));
-    }
-    if let Some(application) = &scope.application {
-        words.push(format!("application {application}"));
-    }
-    if let Some(uid) = scope.uid {
-        words.push(format!("user {}", name_of(uid)));
-    }
-    if let Some(accelerator) = &scope.accelerator {
-        words.push(format!("accelerator {accelerator}"));
-    }
-    match words.is_empty() {
-        true => "all studies".to_owned(),
-        false => words.join(", "),
-    }
-}
 
 /// The studies of an order, with what changes.
 pub(crate) fn affected(answer: &OrderAnswer, screen: &Screen) -> String {
@@ -55,6 +36,7 @@ pub(crate) fn warm_start(answer: &WarmStartAnswer, screen: &Screen) -> String {
     for (place, one) in answer.inherited.iter().enumerate() {
         text.push_str(&format!("{:>4}. {}\n", place + 1, differing(one)));
     }
+    text.push_str(&undoing(answer.study.line));
     let status = status::study(&answer.study, screen);
     format!("{}\n{status}", shown_lines(&text))
 }
@@ -76,7 +58,7 @@ pub(crate) fn changes(studies: &[Affected]) -> Columns {
         list.row([
             Cell::new(study.study_id.to_string()),
             Cell::new(study.application.clone()),
-            Cell::new(study.user.clone().unwrap_or_else(|| name_of(study.uid))),
+            Cell::new(called(study.user.as_deref(), study.uid)),
             Cell::new(study.accelerator.clone()),
             Cell::new(study.now.clone()),
             Cell::toned(study.then.clone(), tone),
@@ -96,21 +78,13 @@ pub(crate) fn orders(orders: &[OrderSummary], screen: &Screen) -> Columns {
         Column::left("Why").least(10),
     ]);
     for order in orders {
-        let values = order.values.iter().flatten();
-        let values: Vec<_> = values
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        let what = match order.kind {
-            OrderKind::Pin if values.is_empty() => "pin default".to_owned(),
-            OrderKind::Pin => format!("pin {}", values.join(" ")),
-            OrderKind::Freeze => "freeze".to_owned(),
-            OrderKind::Off => "off".to_owned(),
-        };
         list.row([
-            order.order_id.to_string(),
-            what,
+            order
+                .order_id
+                .map_or_else(|| "-".to_owned(), |number| number.to_string()),
+            ordered(order),
             scope(&order.scope),
-            name_of(order.uid),
+            called(order.user.as_deref(), order.uid),
             screen.short(order.at),
             order
                 .until
@@ -121,42 +95,62 @@ pub(crate) fn orders(orders: &[OrderSummary], screen: &Screen) -> Columns {
     list
 }
 
-pub(crate) fn audit(lines: &[AuditLine], screen: &Screen, exact: bool) -> Columns {
-    let mut list = Columns::new(vec![
-        Column::right("Line"),
-        Column::left("Time"),
-        Column::left("By"),
-        Column::left("Action"),
-        Column::left("Of").least(10),
-        Column::left("What").least(10),
-        Column::left("Undone"),
-        Column::left("Why").least(10),
-    ]);
+/// Lines of the audit in these columns; for programs all that there are if `None`. A terminal has no
+/// room for a column of its own for what few lines have, until when: that is said with the rest.
+pub(crate) fn audit(
+    lines: &[AuditLine],
+    wanted: Option<&[Wanted]>,
+    screen: &Screen,
+    exact: bool,
+) -> Columns {
+    let mut usual = Wanted::all(&LINE_FIELDS);
+    usual.retain(|wanted| exact || wanted.field.name != "Until");
+    let wanted = wanted.unwrap_or(&usual);
+    let has_until = wanted.iter().any(|wanted| wanted.field.name == "Until");
+    let mut list = Columns::new(wanted.iter().map(Column::of).collect());
+    let time = |at| match exact {
+        true => screen.exact(at),
+        false => screen.short(at),
+    };
     for line in lines {
-        let of = match (&line.application, line.study_id) {
-            (Some(application), Some(study)) => format!("study {study} ({application})"),
-            _ => line
-                .detail
-                .get("scope")
-                .map_or_else(|| "-".to_owned(), |stored| scope(&stored_scope(stored))),
-        };
-        let time = match exact {
-            true => screen.exact(line.at),
-            false => screen.short(line.at),
-        };
-        list.row([
-            line.audit_id.to_string(),
-            time,
-            name_of(line.uid),
-            line.action.clone(),
-            of,
-            what(line),
-            line.undone_by
+        let cell = |name: &str| match name {
+            "Line" => line.audit_id.to_string(),
+            "Time" => time(line.at),
+            "By" => called(line.user.as_deref(), line.uid),
+            "Action" => line.action.clone(),
+            "Of" => of(line),
+            "What" => {
+                let until = until(line).filter(|_| !has_until);
+                let until = until.map(|until| format!("until {}", time(until)));
+                let said: Vec<String> = what(line).into_iter().chain(until).collect();
+                match said.is_empty() {
+                    true => "-".to_owned(),
+                    false => said.join(" "),
+                }
+            }
+            "Until" => until(line).map_or_else(|| "-".to_owned(), time),
+            "Undone" => line
+                .undone_by
                 .map_or_else(|| "-".to_owned(), |by| format!("by {by}")),
-            line.why.clone(),
-        ]);
+            _ => line.why.clone(),
+        };
+        list.row(wanted.iter().map(|one| cell(one.field.name)));
     }
     list
+}
+
+fn of(line: &AuditLine) -> String {
+    match (&line.application, line.study_id) {
+        (Some(application), Some(study)) => format!("study {study} ({application})"),
+        _ => line
+            .detail
+            .get("scope")
+            .map_or_else(|| "-".to_owned(), |stored| scope(&stored_scope(stored))),
+    }
+}
+
+fn until(line: &AuditLine) -> Option<Timestamp> {
+    line.detail.get("until")?.as_str()?.parse().ok()
 }
 
 fn stored_scope(stored: &serde_json::Value) -> OrderScope {
@@ -170,7 +164,7 @@ fn stored_scope(stored: &serde_json::Value) -> OrderScope {
     }
 }
 
-fn what(line: &AuditLine) -> String {
+fn what(line: &AuditLine) -> Option<String> {
     let values = |name: &str| {
         let values = line.detail.get(name)?.as_object()?;
         let values: Vec<_> = values
@@ -186,7 +180,7 @@ fn what(line: &AuditLine) -> String {
         })
     };
     if let Some(undoes) = line.undoes {
-        return format!("line {undoes}");
+        return Some(format!("line {undoes}"));
     }
     let epoch = line
         .detail
@@ -194,13 +188,42 @@ fn what(line: &AuditLine) -> String {
         .and_then(|epoch| epoch.as_i64());
     if line.action == "retention" {
         let count = |name: &str| line.detail.get(name).and_then(serde_json::Value::as_u64);
-        return match (count("runs"), count("epoch")) {
+        return Some(match (count("runs"), count("epoch")) {
             (Some(runs), Some(epoch)) => format!("{runs} runs of epoch {epoch}"),
             _ => format!("reports of {} runs", count("trimmed").unwrap_or(0)),
-        };
+        });
     }
     values("pinned")
         .or_else(|| values("parametrization"))
         .or_else(|| epoch.map(|epoch| format!("epoch {epoch}")))
-        .unwrap_or_else(|| "-".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_audit_has_the_columns_that_are_asked_for_and_until_when_it_was_ordered() {
+        let line: AuditLine = serde_json::from_value(json!({
+            "audit_id": 17, "at": "1970-01-01T00:00:00Z", "uid": 4_000_000_123_u32, "user": "carol",
+            "action": "off", "study_id": null, "application": null, "owner_uid": null,
+            "detail": { "scope": { "study_id": null, "owner_uid": 0, "application": "a, b", "accelerator": null },
+                        "pinned": null, "until": "1970-01-02T00:00:00Z", "replaced": null },
+            "undoes": null, "undone_by": null, "why": "a test"
+        }))
+        .unwrap();
+        let all = audit(std::slice::from_ref(&line), None, &Screen::plain(), true).parsable();
+        assert_eq!(
+            all,
+            "Line|Time|By|Action|Of|What|Until|Undone|Why\n\
+             17|1970-01-01T00:00:00|carol|off|application a, b, user root|-|1970-01-02T00:00:00|-|a test\n"
+        );
+        let shown = audit(std::slice::from_ref(&line), None, &Screen::plain(), false).parsable();
+        assert!(shown.contains("|until 01-02 00:00|-|a test"), "{shown}");
+        let wanted = ["Why", "line"].map(|name| Wanted::of(&LINE_FIELDS, name).unwrap());
+        let some = audit(&[line], Some(&wanted), &Screen::plain(), true).parsable();
+        assert_eq!(some, "Why|Line\na test|17\n");
+    }
 }

@@ -83,22 +83,39 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// So many runs, and about how long they take at the rate of the last seven days.
-#[expect(clippy::cast_precision_loss, reason = "an estimate")]
-pub(crate) fn runs_to_go(runs: u64, in_seven_days: i64) -> String {
+/// So many runs.
+pub(crate) fn runs(runs: u64) -> String {
     let s = if runs == 1 { "" } else { "s" };
-    let count = format!("{runs} run{s}");
-    if in_seven_days <= 0 {
-        return count;
+    format!("{runs} run{s}")
+}
+
+const DAY: f64 = 24.0 * 3600.0;
+/// The service counts a study's runs over so many days.
+const LATELY: f64 = 7.0;
+
+/// About how long so many runs take, and at what rate: that of the last seven days, or of the epoch
+/// if it is younger. Nothing under a day: jobs come and go with the hours.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+pub(crate) fn runs_to_go(runs: u64, lately: i64, age_seconds: f64) -> String {
+    let age = age_seconds / DAY;
+    let (span, said) = match age {
+        older if older >= LATELY => (LATELY, "7 days".to_owned()),
+        younger if younger >= 1.95 => (younger, format!("{younger:.0} days")),
+        younger => (younger, "day".to_owned()),
+    };
+    // The first one began the epoch, and took none of its time to come.
+    let came = if age < LATELY { lately - 1 } else { lately };
+    if span < 1.0 || came <= 0 {
+        return String::new();
     }
-    let days = runs as f64 * 7.0 / in_seven_days as f64;
+    let days = runs as f64 * span / came as f64;
     let time = match days {
         under if under < 1.5 / 24.0 => "an hour".to_owned(),
         under if under < 1.5 => format!("{:.0} hours", under * 24.0),
         under if under < 21.0 => format!("{under:.0} days"),
         _ => format!("{:.0} weeks", days / 7.0),
     };
-    format!("{count}, about {time}")
+    format!(", about {time} (at {lately} in the last {said})")
 }
 
 #[cfg(test)]
@@ -142,10 +159,36 @@ mod tests {
 
     #[test]
     fn what_is_to_come_is_told_with_its_time_if_that_can_be_known() {
-        assert_eq!(runs_to_go(1, 0), "1 run");
-        assert_eq!(runs_to_go(16, 7), "16 runs, about 16 days");
-        assert_eq!(runs_to_go(2, 1000), "2 runs, about an hour");
-        assert_eq!(runs_to_go(10, 100), "10 runs, about 17 hours");
-        assert_eq!(runs_to_go(60, 10), "60 runs, about 6 weeks");
+        let week = 30.0 * DAY;
+        for (to_go, lately, age, said) in [
+            (1, 0, week, ""),
+            (16, 7, week, ", about 16 days (at 7 in the last 7 days)"),
+            (
+                2,
+                1000,
+                week,
+                ", about an hour (at 1000 in the last 7 days)",
+            ),
+            (
+                10,
+                100,
+                week,
+                ", about 17 hours (at 100 in the last 7 days)",
+            ),
+            (60, 10, week, ", about 6 weeks (at 10 in the last 7 days)"),
+            // Of a younger epoch its own time counts.
+            (10, 5, 2.0 * DAY, ", about 5 days (at 5 in the last 2 days)"),
+            (6, 4, DAY, ", about 2 days (at 4 in the last day)"),
+            (50, 1, 3.0 * DAY, ""),
+            (50, 20, 600.0, ""),
+            (50, 20, -1.0, ""),
+        ] {
+            assert_eq!(
+                runs_to_go(to_go, lately, age),
+                said,
+                "{to_go} {lately} {age}"
+            );
+        }
+        assert_eq!((runs(1), runs(2)), ("1 run".into(), "2 runs".into()));
     }
 }

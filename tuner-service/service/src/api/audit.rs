@@ -80,6 +80,7 @@ pub(super) async fn undo(
     if entry.detail.get("scope").is_some() {
         let order = Given {
             uid: entry.uid,
+            user: entry.user.as_deref(),
             why: &entry.why,
             owner_uid: scope_owner(&entry),
             study_id: entry.study_id,
@@ -139,6 +140,7 @@ fn line(entry: AuditEntry) -> AuditLine {
         audit_id: entry.audit_id,
         at: entry.at,
         uid: entry.uid,
+        user: entry.user,
         action: entry.action,
         study_id: entry.study_id,
         application: entry.application,

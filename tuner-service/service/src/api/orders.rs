@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::{Extension, Json};
 use io_autotune_catalogue::canonical_name;
+use io_autotune_engine::Parametrization;
 use io_autotune_protocol::{
     Affected, ErrorBody, OrderAnswer, OrderKind, OrderRequest, OrderScope, OrderSummary, is_name,
 };
@@ -13,6 +14,7 @@ use io_autotune_store::{
     Audit, Directive, OrderRow, Scope, StudyFilter, StudyRow, StudyState, Values, fitting,
 };
 
+use super::deciding::{differences, is_own, told};
 use super::studies::{key_of, later, one_row, reason, renew};
 use super::{ApiError, Service, summary};
 use crate::access::Caller;
@@ -26,6 +28,7 @@ const LISTED: usize = 1000;
 #[utoipa::path(get, path = "/v1/orders", responses((status = 200, body = Vec<OrderSummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
     Extension(reader): Extension<Reader>,
 ) -> Result<Json<Vec<OrderSummary>>, ApiError> {
     let seen = service.access.seen(reader);
@@ -33,27 +36,10 @@ pub(super) async fn list(
         .store
         .orders(seen.owner_uid, seen.coordinated.as_ref())
         .await?;
-    let shown = orders.into_iter().map(|order| {
-        let (kind, values) = match order.directive {
-            Directive::Pin(values) => (OrderKind::Pin, Some(values)),
-            Directive::Freeze => (OrderKind::Freeze, None),
-            Directive::Off => (OrderKind::Off, None),
-        };
-        OrderSummary {
-            order_id: order.order_id,
-            kind,
-            scope: OrderScope {
-                study: order.scope.study_id,
-                uid: order.scope.owner_uid,
-                application: order.scope.application,
-                accelerator: order.scope.accelerator,
-            },
-            values,
-            uid: order.uid,
-            why: order.why,
-            at: order.at,
-            until: order.until,
-        }
+    // Of an order for one study it is not known here whose that is: it is told with the study.
+    let shown = orders.into_iter().map(|order| OrderSummary {
+        may_end: reader == Reader::Admin || is_own(&order, caller),
+        ..told(order)
     });
     Ok(Json(shown.collect()))
 }
@@ -91,9 +77,13 @@ pub(super) async fn order(
     };
     let in_force = service.store.orders(scope.owner_uid, None).await?;
     let mut replaced = in_force.iter();
-    if let Some(replaced) = replaced.find(|order| is_of(order, &scope, directive.kind())) {
-        may_end(reader, caller, &Given::of(replaced))?;
-    }
+    let scope = match replaced.find(|order| is_of(order, &scope, directive.kind())) {
+        Some(replaced) => {
+            may_end(reader, caller, &Given::of(replaced))?;
+            replaced.scope.clone()
+        }
+        None => scope,
+    };
     let found = Found::of(&service, &scope).await?;
     let mut studies = Vec::with_capacity(found.rows.len());
     let mut unfit = None;
@@ -105,7 +95,7 @@ pub(super) async fn order(
             Directive::Freeze => state.pin.as_ref().map_or("frozen".into(), |_| now(&state)),
             Directive::Pin(_) if row.pin.is_some() => now(&state),
             Directive::Pin(values) => match fitting(&state.space, values) {
-                Some(pin) => format!("pinned to {pin}"),
+                Some(pin) => pinned_to(&state, &pin),
                 None => {
                     unfit = unfit.or(misfit(&state, values));
                     now(&state)
@@ -119,7 +109,7 @@ pub(super) async fn order(
     if let Some(misfit) = unfit.filter(|_| !changes) {
         return Err(ApiError::bad_request(misfit));
     }
-    let order_id = if body.dry_run {
+    let given = if body.dry_run {
         None
     } else {
         let audit = Audit {
@@ -127,19 +117,20 @@ pub(super) async fn order(
             why,
         };
         let ordered = service.store.order(&scope, &directive, body.until, audit);
-        let order_id = ordered.await?;
+        let given = ordered.await?;
         tracing::info!(
-            order_id,
+            given.order_id,
             uid = caller.uid,
             kind = directive.kind(),
             ?scope,
             "ordered"
         );
         found.renew(&service).await;
-        Some(order_id)
+        Some(given)
     };
     Ok(Json(OrderAnswer {
-        order_id,
+        order_id: given.map(|given| given.order_id),
+        line: given.map(|given| given.line),
         studies,
         more: found.more,
     }))
@@ -176,20 +167,21 @@ pub(super) async fn end(
         ))
     })?;
     may_end(reader, caller, &Given::of(ended))?;
+    let scope = &ended.scope;
     let mut before = Vec::with_capacity(found.rows.len());
     for row in &found.rows {
         before.push(now(&service.store.study_state(row.study_id).await?));
     }
-    let order_id = if body.dry_run {
+    let ended = if body.dry_run {
         None
     } else {
         let audit = Audit {
             uid: caller.uid,
             why,
         };
-        let ended = service.store.end_order(&scope, kind, audit).await?;
+        let ended = service.store.end_order(scope, kind, audit).await?;
         tracing::info!(
-            order_id = ended,
+            order_id = ended.map(|ended| ended.order_id),
             uid = caller.uid,
             kind,
             ?scope,
@@ -211,19 +203,26 @@ pub(super) async fn end(
         });
     }
     Ok(Json(OrderAnswer {
-        order_id,
+        order_id: ended.map(|ended| ended.order_id),
+        line: ended.map(|ended| ended.line),
         studies,
         more: found.more,
     }))
 }
 
+/// Of one study it is the same order whether its owner gave it or an admin did.
 fn is_of(order: &OrderRow, scope: &Scope, kind: &str) -> bool {
-    order.scope == *scope && order.directive.kind() == kind
+    let is_same = match scope.study_id {
+        Some(_) => order.scope.study_id == scope.study_id,
+        None => order.scope == *scope,
+    };
+    is_same && order.directive.kind() == kind
 }
 
 /// Who gave an order, and of what.
 pub(super) struct Given<'a> {
     pub(super) uid: u32,
+    pub(super) user: Option<&'a str>,
     pub(super) why: &'a str,
     pub(super) owner_uid: Option<u32>,
     pub(super) study_id: Option<i64>,
@@ -233,6 +232,7 @@ impl<'a> Given<'a> {
     fn of(order: &'a OrderRow) -> Self {
         Self {
             uid: order.uid,
+            user: order.user.as_deref(),
             why: &order.why,
             owner_uid: order.scope.owner_uid,
             study_id: order.scope.study_id,
@@ -248,9 +248,14 @@ pub(super) fn may_end(reader: Reader, caller: Caller, order: &Given<'_>) -> Resu
     if reader == Reader::Admin || is_theirs || order.study_id.is_some() {
         return Ok(());
     }
+    let who = match order.user {
+        Some(user) => user.to_owned(),
+        None if order.uid == 0 => "root".to_owned(),
+        None => format!("uid {}", order.uid),
+    };
     Err(ApiError::forbidden(&format!(
-        "uid {} ordered that ({}): they or an admin take it back",
-        order.uid, order.why
+        "{who} ordered that ({}): they or an admin take it back",
+        order.why
     )))
 }
 
@@ -335,9 +340,17 @@ fn affected(row: &StudyRow, state: &StudyState, then: String) -> Affected {
 /// What a study's runs get, in words.
 fn now(state: &StudyState) -> String {
     match (summary::ordered(state), &state.pin) {
-        (Some("pinned"), Some(pin)) => format!("pinned to {pin}"),
+        (Some("pinned"), Some(pin)) => pinned_to(state, pin),
         (Some(ordered), _) => ordered.to_owned(),
         (None, _) => "tuned".to_owned(),
+    }
+}
+
+fn pinned_to(state: &StudyState, pin: &Parametrization) -> String {
+    let differs = differences(&state.space, pin);
+    match differs.0.is_empty() {
+        true => "pinned to the default".to_owned(),
+        false => format!("pinned to {differs}"),
     }
 }
 

@@ -11,9 +11,11 @@ use io_autotune_protocol::{
 };
 use io_autotune_store::StudyFilter;
 
+use super::deciding::Asker;
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
+use crate::reader::Reader;
 use crate::slurm::hooks::MISSING;
 
 /// Studies named in one line.
@@ -49,9 +51,13 @@ pub(super) async fn preview(
         return Ok(Json(PreviewAnswer { line }));
     }
     let not_shown = rows.len().saturating_sub(STUDIES_SHOWN);
+    let asker = Asker {
+        reader: Reader::User(caller.uid),
+        caller,
+    };
     let mut studies = Vec::with_capacity(STUDIES_SHOWN);
     for row in rows.into_iter().take(STUDIES_SHOWN) {
-        studies.push(summary::study(&service, row).await?);
+        studies.push(summary::study(&service, asker, row).await?);
     }
     Ok(Json(PreviewAnswer {
         line: line(&request, &accelerator.name, &studies, not_shown),

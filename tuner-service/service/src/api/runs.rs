@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::deciding::{Asker, decided};
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
@@ -388,6 +389,7 @@ pub(super) async fn history(
     responses((status = 200, body = Vec<RunDetail>), (status = 404, body = ErrorBody)))]
 pub(super) async fn explain(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
     Extension(reader): Extension<Reader>,
     path: Result<Path<u32>, PathRejection>,
 ) -> Result<Json<Vec<RunDetail>>, ApiError> {
@@ -399,11 +401,13 @@ pub(super) async fn explain(
         let state = service.store.study_state(row.study_id).await?;
         let assessment = assess::of(&service.store, &service.settings, &state).await?;
         let then = then(&service, &row, reader).await?;
+        let decided_by = decided(&service, Asker { reader, caller }, &row).await?;
         details.push(summary::detail(
             row,
             reports,
             assessment.findings,
             then,
+            decided_by,
             reader,
         )?);
     }

@@ -10,11 +10,12 @@ use io_autotune_engine::{Epoch, Parametrization};
 use io_autotune_protocol::{
     ErrorBody, PinRequest, STUDIES_PAGE, StudyDetail, StudySummary, WhyRequest, is_deceptive,
 };
-use io_autotune_store::{Audit, StudyFilter, StudyKey, StudyRow};
+use io_autotune_store::{Audit, Opened, StudyFilter, StudyKey, StudyRow};
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::deciding::Asker;
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
@@ -47,6 +48,7 @@ pub(super) struct StudyQuery {
 #[utoipa::path(get, path = "/v1/studies", params(StudyQuery), responses((status = 200, body = Vec<StudySummary>)))]
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
     Extension(reader): Extension<Reader>,
     query: Result<Query<StudyQuery>, QueryRejection>,
 ) -> Result<Json<Vec<StudySummary>>, ApiError> {
@@ -64,7 +66,8 @@ pub(super) async fn list(
         after: query.after,
         limit: Some(query.limit.unwrap_or(STUDIES_PAGE).min(STUDIES_PAGE).into()),
     };
-    Ok(Json(summary::studies(&service, &filter).await?))
+    let asker = Asker { reader, caller };
+    Ok(Json(summary::studies(&service, asker, &filter).await?))
 }
 
 /// A study with its space and all that it has tested.
@@ -73,12 +76,14 @@ pub(super) async fn list(
     responses((status = 200, body = StudyDetail), (status = 404, body = ErrorBody)))]
 pub(super) async fn show(
     State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
     Extension(reader): Extension<Reader>,
     path: Result<Path<i64>, PathRejection>,
 ) -> Result<Json<StudyDetail>, ApiError> {
     let Path(study_id) = path?;
     let row = one_row(&service, reader, study_id).await?;
-    Ok(Json(summary::study_detail(&service, row).await?))
+    let asker = Asker { reader, caller };
+    Ok(Json(summary::study_detail(&service, asker, row).await?))
 }
 
 /// Fixes the parametrization that every later run of a study gets.
@@ -97,12 +102,12 @@ pub(super) async fn pin(
     let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
     let parametrization = parametrization(&service, study_id, body.values.as_ref()).await?;
     later(body.until)?;
-    service
+    let pinned = service
         .store
-        .pin(study_id, &parametrization, body.until, audit)
-        .await?;
+        .pin(study_id, &parametrization, body.until, audit);
+    let line = pinned.await?;
     tracing::info!(study_id, uid = caller.uid, %parametrization, "study pinned");
-    steered(&service, reader, study_id, &study).await
+    steered(&service, Asker { reader, caller }, study_id, &study, line).await
 }
 
 async fn parametrization(
@@ -146,13 +151,13 @@ pub(super) async fn unpin(
     let Path(study_id) = path?;
     let Json(body) = body?;
     let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
-    if !service.store.unpin(study_id, audit).await? {
+    let Some(line) = service.store.unpin(study_id, audit).await? else {
         return Err(ApiError::bad_request(format!(
-            "study {study_id} is not pinned"
+            "study {study_id} has no pin of its own; `io-autotune status --study {study_id}` says what holds it"
         )));
-    }
+    };
     tracing::info!(study_id, uid = caller.uid, "study unpinned");
-    steered(&service, reader, study_id, &study).await
+    steered(&service, Asker { reader, caller }, study_id, &study, line).await
 }
 
 /// Starts a study afresh in a new epoch, and removes a pin. History is kept.
@@ -169,9 +174,9 @@ pub(super) async fn reset(
     let Path(study_id) = path?;
     let Json(body) = body?;
     let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
-    let epoch = service.store.reset(study_id, audit).await?;
+    let Opened { epoch, line } = service.store.reset(study_id, audit).await?;
     tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
-    steered(&service, reader, study_id, &study).await
+    steered(&service, Asker { reader, caller }, study_id, &study, line).await
 }
 
 /// Says that a study's runs are one application's, however much they differ: it is tuned again.
@@ -188,10 +193,10 @@ pub(super) async fn accept(
     let Path(study_id) = path?;
     let Json(body) = body?;
     let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
-    service.store.accept_mixed(study_id, audit).await?;
+    let line = service.store.accept_mixed(study_id, audit).await?;
     let uid = caller.uid;
     tracing::info!(study_id, uid, "study accepted as one application's");
-    steered(&service, reader, study_id, &study).await
+    steered(&service, Asker { reader, caller }, study_id, &study, line).await
 }
 
 pub(super) async fn steering<'a>(
@@ -223,13 +228,17 @@ pub(super) fn key_of(row: StudyRow) -> StudyKey {
 /// After each steering: drops the study's snapshot and renews its findings.
 async fn steered(
     service: &Service,
-    reader: Reader,
+    asker: Asker,
     study_id: i64,
     study: &StudyKey,
+    line: i64,
 ) -> Result<Json<StudySummary>, ApiError> {
     renew(service, study_id, study).await;
-    let row = one_row(service, reader, study_id).await?;
-    Ok(Json(summary::study(service, row).await?))
+    let row = one_row(service, asker.reader, study_id).await?;
+    Ok(Json(StudySummary {
+        line: Some(line),
+        ..summary::study(service, asker, row).await?
+    }))
 }
 
 pub(super) async fn renew(service: &Service, study_id: i64, study: &StudyKey) {

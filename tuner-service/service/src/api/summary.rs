@@ -1,5 +1,6 @@
 //! Converts the store's rows to API answers.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
@@ -8,14 +9,15 @@ use io_autotune_engine::{
 };
 use io_autotune_model::{Assessment, Finding, FindingKind};
 use io_autotune_protocol::{
-    Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary, PinSummary,
-    QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary, SharingSummary, StudyDetail,
-    StudySummary, TestedSummary,
+    Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary, OrderSummary,
+    PinSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary, SharingSummary,
+    StudyDetail, StudySummary, TestedSummary,
 };
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::api::deciding::{Asker, deciding, differences};
 use crate::api::{ApiError, Service};
 use crate::assess;
 use crate::decide::{heard_by, restricted};
@@ -27,17 +29,22 @@ const COMPARED_RUNS: i64 = 5000;
 
 pub(crate) async fn studies(
     service: &Service,
+    asker: Asker,
     filter: &StudyFilter,
 ) -> Result<Vec<StudySummary>, ApiError> {
     let rows = service.store.studies(filter).await?;
     let mut summaries = Vec::with_capacity(rows.len());
     for row in rows {
-        summaries.push(study(service, row).await?);
+        summaries.push(study(service, asker, row).await?);
     }
     Ok(summaries)
 }
 
-pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySummary, ApiError> {
+pub(crate) async fn study(
+    service: &Service,
+    asker: Asker,
+    row: StudyRow,
+) -> Result<StudySummary, ApiError> {
     let state = service.store.study_state(row.study_id).await?;
     let runs = service
         .store
@@ -56,13 +63,19 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
     let recommended = recommendation
         .as_ref()
         .map(|best| best.parametrization.clone());
+    let default = of_default(&state.space, history);
+    let mut found = assessment.findings.iter();
+    let nothing_to_win = found.any(|one| one.kind == FindingKind::NothingToWin);
     let why = match &recommendation {
+        None if nothing_to_win => "there is nothing to win".to_owned(),
         None => "no parametrization has been run twice yet".to_owned(),
         Some(best) => {
-            let default = match best.default_mean {
-                Some(mean) => format!("; the default {mean:.3} s over {}", best.default_n),
-                None => String::new(),
-            };
+            let default = default.map_or_else(String::new, |default| {
+                format!(
+                    "; the default {:.3} s over {} runs",
+                    default.mean, default.n
+                )
+            });
             let first = match service.settings.method {
                 MethodName::SurrogateGenetic => "expected to be the quickest",
                 _ => "lowest mean",
@@ -76,7 +89,8 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
             )
         }
     };
-    let regret = regret(&state, &epoch, history, &row.context);
+    let regret = regret(default, &epoch, history, &row.context);
+    let decided_by = deciding(service, asker, &row, &state).await?;
     let sharing = sharing(service, &row.application, &state);
     Ok(StudySummary {
         study_id: row.study_id,
@@ -98,7 +112,7 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
         not_counted: row.not_counted,
         in_flight: row.in_flight,
         explored: (history.tally.explored, epoch.settings().budget),
-        default: comparison.default,
+        default,
         control: comparison.control,
         tuned: comparison.tuned,
         gain: GainSummary::of(&assessment.gain),
@@ -111,11 +125,14 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
         pin: row.pin.map(|pin| PinSummary {
             parametrization: pin.parametrization,
             uid: pin.uid,
+            user: pin.user,
             at: pin.at,
             why: pin.why,
             until: pin.until,
         }),
         ordered: ordered(&state).map(str::to_owned),
+        decided_by,
+        line: None,
         regret: Some(regret),
         lately: row.lately,
         quarantined: quarantined(&state.space, &assessment),
@@ -182,7 +199,7 @@ pub(crate) fn ordered(state: &StudyState) -> Option<&'static str> {
 
 /// In node-seconds: as many nodes as the context has, at the default's mean.
 fn regret(
-    state: &StudyState,
+    default: Option<Elapsed>,
     epoch: &Epoch<'_>,
     history: &History,
     context: &BTreeMap<String, String>,
@@ -191,16 +208,19 @@ fn regret(
     let nodes = context
         .get("nodes")
         .and_then(|nodes| nodes.parse::<f64>().ok());
-    let default = state.space.default();
-    let mut tested = state.history.tested.iter();
-    let default = tested
-        .find(|tested| tested.parametrization == default)
-        .and_then(mean);
     RegretSummary {
         runs,
         budget: epoch.settings().regret.bound(history.tally.total),
         node_seconds: default.map(|default| runs * default.mean * nodes.unwrap_or(1.0)),
     }
+}
+
+/// The counted runs of the default in a history.
+fn of_default(space: &Space, history: &History) -> Option<Elapsed> {
+    let default = space.default();
+    let mut tested = history.tested.iter();
+    let found = tested.find(|one| one.parametrization == default);
+    found.and_then(mean)
 }
 
 /// The counted runs of a parametrization.
@@ -216,9 +236,10 @@ fn mean(tested: &Tested) -> Option<Elapsed> {
 /// A study with its space and what it has tested.
 pub(crate) async fn study_detail(
     service: &Service,
+    asker: Asker,
     row: StudyRow,
 ) -> Result<StudyDetail, ApiError> {
-    let study = study(service, row).await?;
+    let study = study(service, asker, row).await?;
     let state = service.store.study_state(study.study_id).await?;
     let quarantined = &study.quarantined;
     let known = heard_by(&state).history;
@@ -237,10 +258,7 @@ pub(crate) async fn study_detail(
             parametrization: tested.parametrization.clone(),
         })
         .collect();
-    tested.sort_by(|a, b| {
-        let seconds = |one: &TestedSummary| one.elapsed.map_or(f64::INFINITY, |e| e.mean);
-        seconds(a).total_cmp(&seconds(b))
-    });
+    tested.sort_by(by_rank);
     let surrogates = service.surrogates.of(state.epoch_id);
     let restricted = restricted(&state);
     let epoch =
@@ -253,6 +271,16 @@ pub(crate) async fn study_detail(
         space: state.space.clone(),
         tested,
     })
+}
+
+/// Of one run chance says more than the parametrization: it is recommended after two.
+fn by_rank(a: &TestedSummary, b: &TestedSummary) -> Ordering {
+    let rank = |one: &TestedSummary| match one.elapsed {
+        None => (2, f64::INFINITY),
+        Some(elapsed) => (u8::from(elapsed.n < 2), elapsed.mean),
+    };
+    let ((first, a), (second, b)) = (rank(a), rank(b));
+    first.cmp(&second).then(a.total_cmp(&b))
 }
 
 fn importance(found: Result<Importance, Silence>, space: &Space) -> ImportanceSummary {
@@ -366,7 +394,6 @@ pub(crate) async fn runs(
 }
 
 struct Comparison {
-    default: Option<Elapsed>,
     control: Option<Elapsed>,
     tuned: Option<Elapsed>,
 }
@@ -379,11 +406,9 @@ impl Comparison {
                 .map(|run| run.elapsed)
                 .collect()
         };
-        let default = seconds(&|run| run.role != Role::Settled);
         let control = seconds(&|run| run.role == Role::Control && run.phase == Phase::Settled);
         let tuned = seconds(&|run| run.role == Role::Settled);
         Self {
-            default: elapsed(&default),
             control: elapsed(&control),
             tuned: elapsed(&tuned),
         }
@@ -404,19 +429,6 @@ fn elapsed(seconds: &[f64]) -> Option<Elapsed> {
         }),
         (None, _) => None,
     }
-}
-
-pub(crate) fn differences(space: &Space, parametrization: &Parametrization) -> Parametrization {
-    let default = space.default();
-    let differing = parametrization
-        .0
-        .iter()
-        .filter(|(name, value)| default.0.get(*name) != Some(value));
-    Parametrization(
-        differing
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-    )
 }
 
 /// A run without its study's later findings.
@@ -467,6 +479,7 @@ pub(crate) fn detail(
     mut reports: Vec<Value>,
     findings: Vec<Finding>,
     then: Option<History>,
+    decided_by: Option<OrderSummary>,
     reader: Reader,
 ) -> Result<RunDetail, ApiError> {
     let of = |parametrization: &Parametrization| {
@@ -495,6 +508,7 @@ pub(crate) fn detail(
         run: run(row, reader)?,
         reports,
         findings,
+        decided_by,
     })
 }
 
@@ -571,11 +585,41 @@ mod tests {
 
     fn shown(row: RunRow, reader: Reader) -> Value {
         let reports = vec![json!({ "applied": row.applied })];
-        let detail = detail(row, reports, Vec::new(), None, reader).unwrap();
+        let detail = detail(row, reports, Vec::new(), None, None, reader).unwrap();
         serde_json::to_value(detail).unwrap()
     }
 
     const USER: Reader = Reader::User(1000);
+
+    #[test]
+    fn the_default_has_one_number_and_a_single_run_stands_below_the_others() {
+        let parameters =
+            json!([{ "name": "size", "kind": "integer", "min": 1, "max": 9, "default": 1 }]);
+        let space: Space = serde_json::from_value(parameters).unwrap();
+        let point = |size: i64| Parametrization([("size".to_owned(), size.into())].into());
+        let mut history = History::default();
+        for (size, runs) in [(2, &[1.0][..]), (1, &[4.0, 5.0, 6.0]), (3, &[2.0, 4.0])] {
+            let mut tested = Tested::new(point(size), size);
+            for (place, seconds) in (1..).zip(runs) {
+                tested.record(10 * size + place, *seconds).unwrap();
+            }
+            history.tested.push(tested);
+        }
+        let default = of_default(&space, &history).unwrap();
+        assert_eq!((default.n, default.mean), (3, 5.0));
+        let summary = |tested: &Tested| TestedSummary {
+            differs: differences(&space, &tested.parametrization),
+            elapsed: mean(tested),
+            censored: 0,
+            failed: 0,
+            quarantined: None,
+            parametrization: tested.parametrization.clone(),
+        };
+        let mut all: Vec<_> = history.tested.iter().map(summary).collect();
+        all.sort_by(by_rank);
+        let order = all.iter().map(|one| &one.parametrization);
+        assert!(order.eq(&[point(3), point(1), point(2)]), "{all:?}");
+    }
 
     #[test]
     fn a_run_without_a_verdict_looks_the_same_to_its_user_whatever_was_drawn() {

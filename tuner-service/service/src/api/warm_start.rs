@@ -6,9 +6,10 @@ use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use io_autotune_engine::{Epoch, Parametrization, Settings, Space, carried_parametrization};
-use io_autotune_protocol::{ErrorBody, WarmStartAnswer, WarmStartRequest};
+use io_autotune_protocol::{ErrorBody, StudySummary, WarmStartAnswer, WarmStartRequest};
 use io_autotune_store::{StudyState, WarmStart};
 
+use super::deciding::{Asker, differences};
 use super::studies::{one_row, renew, steering};
 use super::{ApiError, Service, summary};
 use crate::access::Caller;
@@ -45,7 +46,7 @@ pub(super) async fn begin(
     }
     let source = service.store.study_state(body.from).await?;
     let inherit = |target: &StudyState| inherited(&source, target, &service.settings);
-    let (epoch, inherited, space) = if body.dry_run {
+    let (opened, inherited, space) = if body.dry_run {
         let target = service.store.study_state(study_id).await?;
         (None, inherit(&target)?, target.space)
     } else {
@@ -58,28 +59,32 @@ pub(super) async fn begin(
             .store
             .warm_start(study_id, &from, inherit, audit)
             .await?;
-        let epoch = begun?;
+        let opened = begun?;
         tracing::info!(
             study_id,
             uid = caller.uid,
             from = body.from,
-            epoch,
+            opened.epoch,
             "study warm-started"
         );
         renew(&service, study_id, &study).await;
         let state = service.store.study_state(study_id).await?;
-        (Some(epoch), state.inherited, state.space)
+        (Some(opened), state.inherited, state.space)
     };
     let row = one_row(&service, reader, study_id).await?;
+    let asker = Asker { reader, caller };
     Ok(Json(WarmStartAnswer {
-        study: summary::study(&service, row).await?,
+        study: StudySummary {
+            line: opened.map(|opened| opened.line),
+            ..summary::study(&service, asker, row).await?
+        },
         from: body.from,
         from_application: other.application,
         inherited: inherited
             .iter()
-            .map(|one| summary::differences(&space, one))
+            .map(|one| differences(&space, one))
             .collect(),
-        epoch,
+        epoch: opened.map(|opened| opened.epoch),
     }))
 }
 

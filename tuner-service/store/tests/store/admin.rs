@@ -30,12 +30,8 @@ async fn the_next_start_sees_the_pin_and_the_audit_says_who_what_and_why() {
         let study_id = database.number("select id from studies").await;
         let by = |uid, why| Audit { uid, why };
 
-        assert!(
-            !store
-                .unpin(study_id, by(1000, "nothing to unpin"))
-                .await
-                .unwrap()
-        );
+        let nothing = store.unpin(study_id, by(1000, "nothing to unpin"));
+        assert_eq!(nothing.await.unwrap(), None);
         store
             .pin(study_id, &point(7), None, by(1000, "paper deadline"))
             .await
@@ -60,8 +56,10 @@ async fn the_next_start_sees_the_pin_and_the_audit_says_who_what_and_why() {
         assert_eq!((pin.parametrization, pin.uid), (point(8), u32::MAX));
         assert_eq!(pin.why, "a better one");
 
-        assert!(store.unpin(study_id, by(0, "done")).await.unwrap());
-        assert!(!store.unpin(study_id, by(0, "twice")).await.unwrap());
+        let unpinned = store.unpin(study_id, by(0, "done")).await.unwrap();
+        assert!(unpinned.is_some());
+        let twice = store.unpin(study_id, by(0, "twice")).await.unwrap();
+        assert_eq!(twice, None);
         Start::of(3)
             .ask(&store, |state| {
                 assert_eq!(state.pin, None);
@@ -74,7 +72,8 @@ async fn the_next_start_sees_the_pin_and_the_audit_says_who_what_and_why() {
             .pin(study_id, &point(9), None, by(1000, "again"))
             .await
             .unwrap();
-        assert_eq!(store.reset(study_id, by(0, "a new disk")).await.unwrap(), 2);
+        let reset = store.reset(study_id, by(0, "a new disk")).await.unwrap();
+        assert_eq!(reset.epoch, 2);
         let state = store.study_state(study_id).await.unwrap();
         assert_eq!((state.epoch, state.pin), (2, None));
 
@@ -144,6 +143,7 @@ async fn resets_at_the_same_time_open_one_epoch_each_and_delete_nothing() {
                     )
                     .await
                     .unwrap()
+                    .epoch
             });
         }
         let mut epochs = resetting.join_all().await;
@@ -270,7 +270,8 @@ async fn a_warm_start_opens_an_epoch_with_anothers_ranks_and_is_undone() {
             Ok::<_, ()>(vec![point(5), point(0)])
         };
         let opened = store.warm_start(study_id, &from, ranks, audit).await;
-        assert_eq!(opened.unwrap(), Ok(2));
+        let opened = opened.unwrap().unwrap();
+        assert_eq!(opened.epoch, 2);
         let state = store.study_state(study_id).await.unwrap();
         assert_eq!(state.inherited, [point(5), point(0)]);
         assert_eq!(
@@ -289,6 +290,7 @@ async fn a_warm_start_opens_an_epoch_with_anothers_ranks_and_is_undone() {
 
         let line = store.audit(&of_study(study_id)).await.unwrap().remove(0);
         assert_eq!(line.action, "warm-start");
+        assert_eq!(line.audit_id, opened.line);
         assert_eq!(line.detail["from_study"], 12);
         assert_eq!(
             store.undo(line.audit_id, audit).await.unwrap(),

@@ -427,7 +427,7 @@ async fn after_a_reset_a_late_finish_counts_in_its_own_epoch_only() {
             uid: 0,
             why: "a new file system",
         };
-        assert_eq!(store.reset(study_id, audit).await.unwrap(), 2);
+        assert_eq!(store.reset(study_id, audit).await.unwrap().epoch, 2);
 
         let mut report = Report::of(1);
         report.applied = Some(point(3));

@@ -59,8 +59,11 @@ async fn an_order_is_in_force_for_its_scope_and_for_studies_that_begin_later() {
         let store = database.store(2);
         state(&store, 1000, "ocean").await;
         let two = Directive::Pin(values(&[("cb_nodes", "2")]));
-        store.order(&of_user(1000), &two, None, BY).await.unwrap();
-        assert_eq!(state(&store, 1000, "ocean").await.pin, Some(pinned(2)));
+        let given = store.order(&of_user(1000), &two, None, BY).await.unwrap();
+        assert_eq!(given.line, last(&store).await);
+        let ocean = state(&store, 1000, "ocean").await;
+        assert_eq!(ocean.pin, Some(pinned(2)));
+        assert_eq!(ocean.ordered.decides, Some(given.order_id));
         let later = state(&store, 1000, "climate").await;
         assert_eq!((later.pin, later.ordered.frozen), (Some(pinned(2)), false));
         assert_eq!(state(&store, 1001, "ocean").await.pin, None);
@@ -100,7 +103,11 @@ async fn an_order_is_in_force_for_its_scope_and_for_studies_that_begin_later() {
         assert_eq!(store.orders(None, None).await.unwrap().len(), 3);
 
         let ended = store.end_order(&of_user(1000), "pin", BY).await.unwrap();
-        assert!(ended.is_some());
+        let ended = ended.unwrap();
+        assert_eq!(ended.line, last(&store).await);
+        let over = store.order_of(ended.order_id).await.unwrap();
+        assert_eq!(over.map(|order| order.is_over), Some(true));
+        assert_eq!(store.order_of(4711).await.unwrap(), None);
         let twice = store.end_order(&of_user(1000), "pin", BY).await.unwrap();
         assert_eq!(twice, None);
         assert_eq!(state(&store, 1000, "climate").await.pin, Some(pinned(3)));
@@ -220,6 +227,33 @@ async fn a_pin_an_unpin_and_an_order_are_undone_once_and_only_as_they_were_left(
             (line.action.as_str(), line.undone_by),
             ("resume", Some(last(&store).await))
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_several_orders_and_a_pin_one_decides() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        let study_id = state(&store, 1000, "ocean").await.study_id;
+        let decides = async || store.study_state(study_id).await.unwrap().ordered.decides;
+        let everyone = Scope::default();
+        assert_eq!(decides().await, None);
+        let freeze = store.order(&everyone, &Directive::Freeze, None, BY);
+        let freeze = freeze.await.unwrap().order_id;
+        assert_eq!(decides().await, Some(freeze));
+        let three = Directive::Pin(values(&[("cb_nodes", "3")]));
+        let pin = store.order(&of_user(1000), &three, None, BY).await.unwrap();
+        assert_eq!(decides().await, Some(pin.order_id));
+        store.pin(study_id, &point(2), None, BY).await.unwrap();
+        assert_eq!(decides().await, None, "the study's own pin does");
+        let off = store
+            .order(&everyone, &Directive::Off, None, BY)
+            .await
+            .unwrap();
+        assert_eq!(decides().await, Some(off.order_id));
+        let named = store.order_of(off.order_id).await.unwrap().unwrap();
+        assert_eq!(named.user, None, "BY has no application");
     })
     .await;
 }

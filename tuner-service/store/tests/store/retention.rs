@@ -134,7 +134,7 @@ async fn life(database: &Database, store: &Store, seed: u64) {
         if epoch > 0 {
             let study_id = database.number("select id from studies").await;
             match random.below(3) {
-                0 => assert!(store.reset(study_id, BY).await.unwrap() > 1),
+                0 => assert!(store.reset(study_id, BY).await.unwrap().epoch > 1),
                 1 => wide = !wide,
                 _ => {
                     let from = WarmStart {

@@ -181,7 +181,7 @@ def gain_sentence(gain: Gain) -> str:
         assert gain.high is not None
         return (
             f"Tuned runs take {claim(gain)} than the default "
-            f"({less_or_more(gain.low, gain.high)}; {level(gain.level)} interval over all "
+            f"({less_or_more(gain.low, gain.high)}; {level(gain.level)} sure, however often one "
             f"looks; {count(gain.tuned_runs)} tuned and {count(gain.control_runs)} control runs)."
         )
     if gain.verdict == "not_yet":
@@ -189,7 +189,7 @@ def gain_sentence(gain: Gain) -> str:
     if gain.verdict == "no_effect" and gain.low is not None and gain.high is not None:
         return (
             f"No effect that is worth telling apart: {less_or_more(gain.low, gain.high)} time "
-            f"({level(gain.level)} interval; {count(gain.tuned_runs)} tuned and "
+            f"({level(gain.level)} sure; {count(gain.tuned_runs)} tuned and "
             f"{count(gain.control_runs)} control runs)."
         )
     return f"{VERDICTS[gain.verdict].capitalize()}: {_sentence(gain.reason)}"

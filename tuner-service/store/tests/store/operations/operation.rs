@@ -174,7 +174,9 @@ impl Operation {
                 store.judge_run(run_id, changes, &verdict).await.unwrap();
             }
             Self::Release(run_id) => store.release_run(run_id).await.unwrap(),
-            Self::Accept(study_id) => store.accept_mixed(study_id, audit).await.unwrap(),
+            Self::Accept(study_id) => {
+                store.accept_mixed(study_id, audit).await.unwrap();
+            }
             Self::Reset(study_id) => {
                 store.reset(study_id, audit).await.unwrap();
             }

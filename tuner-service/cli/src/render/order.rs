@@ -1,0 +1,207 @@
+//! What is ordered, by whom, and the commands that end it and take it back.
+
+use io_autotune_protocol::{OrderKind, OrderScope, OrderSummary};
+
+use crate::people::{called, name_of};
+use crate::screen::Screen;
+
+/// A scope in words.
+pub(crate) fn scope(scope: &OrderScope) -> String {
+    let mut words = Vec::new();
+    if let Some(study) = scope.study {
+        words.push(format!("study {study}"));
+    }
+    if let Some(application) = &scope.application {
+        words.push(format!("application {application}"));
+    }
+    if let Some(uid) = scope.uid {
+        words.push(format!("user {}", name_of(uid)));
+    }
+    if let Some(accelerator) = &scope.accelerator {
+        words.push(format!("accelerator {accelerator}"));
+    }
+    match words.is_empty() {
+        true => "all studies".to_owned(),
+        false => words.join(", "),
+    }
+}
+
+/// The words that give an order, and that end it.
+pub(crate) fn words_of(kind: OrderKind, ends: bool) -> &'static str {
+    match (kind, ends) {
+        (OrderKind::Pin, false) => "pin",
+        (OrderKind::Pin, true) => "unpin",
+        (OrderKind::Freeze, false) => "freeze",
+        (OrderKind::Freeze, true) => "resume",
+        (OrderKind::Off, false) => "off",
+        (OrderKind::Off, true) => "on",
+    }
+}
+
+/// The command that ends an order, for whoever may.
+fn ending(order: &OrderSummary) -> String {
+    let OrderScope {
+        study,
+        uid,
+        application,
+        accelerator,
+    } = &order.scope;
+    let mut command = format!("io-autotune {}", words_of(order.kind, true));
+    let mut option = |name: &str, value: &str| command.push_str(&format!(" --{name} {value}"));
+    if let Some(application) = application {
+        option("application", application);
+    }
+    if let (Some(uid), None) = (uid, study) {
+        option("user", &name_of(*uid));
+    }
+    if let Some(accelerator) = accelerator {
+        option("accelerator", accelerator);
+    }
+    match study {
+        Some(study) => command.push_str(&format!(" {study}")),
+        None if order.scope == OrderScope::default() => command.push_str(" --all"),
+        None => {}
+    }
+    command + " --why \"...\""
+}
+
+/// What is ordered: a pin with its values.
+pub(crate) fn ordered(order: &OrderSummary) -> String {
+    let values = order.values.iter().flatten();
+    let values: Vec<_> = values
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    match order.kind {
+        OrderKind::Pin if values.is_empty() => "pin default".to_owned(),
+        OrderKind::Pin => format!("pin {}", values.join(" ")),
+        kind => words_of(kind, false).to_owned(),
+    }
+}
+
+/// What decides in the place of the search, and what ends it: two lines.
+pub(crate) fn decided_by(order: &OrderSummary, screen: &Screen) -> String {
+    let by = called(order.user.as_deref(), order.uid);
+    let label = match order.order_id {
+        Some(_) => "ordered",
+        None => "pinned",
+    };
+    let number = order
+        .order_id
+        .map_or_else(String::new, |number| format!("order {number}, "));
+    let until = order.until.map_or_else(String::new, |until| {
+        format!(" until {}", screen.short(until))
+    });
+    let end = match (order.is_over, order.may_end) {
+        (true, _) => "it is over".to_owned(),
+        (false, true) => format!("to end it: {}", ending(order)),
+        (false, false) => match by.as_str() {
+            "root" => "only an admin can end it".to_owned(),
+            by => format!("only {by} or an admin can end it"),
+        },
+    };
+    format!(
+        "{label:<13}{number}{} of {}, by {by} since {}{until}: {}\n{:13}{end}\n",
+        ordered(order),
+        scope(&order.scope),
+        screen.short(order.at),
+        order.why,
+        "",
+    )
+}
+
+/// How a change is taken back, by the line of the audit that it has made; nothing of none.
+pub(crate) fn undoing(line: Option<i64>) -> String {
+    line.map_or_else(String::new, |line| {
+        format!("to take it back: io-autotune undo {line} --why \"...\"\n")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn order(kind: OrderKind, scope: OrderScope) -> OrderSummary {
+        OrderSummary {
+            order_id: Some(12),
+            kind,
+            scope,
+            values: None,
+            uid: 4_000_000_123,
+            user: Some("carol".to_owned()),
+            why: "a test".to_owned(),
+            at: Timestamp::UNIX_EPOCH,
+            until: None,
+            is_over: false,
+            may_end: true,
+        }
+    }
+
+    #[test]
+    fn an_order_is_named_with_the_whole_command_that_ends_it() {
+        let all = OrderScope::default();
+        let of_user = OrderScope {
+            uid: Some(0),
+            accelerator: Some("romio".to_owned()),
+            ..OrderScope::default()
+        };
+        let of_ocean = OrderScope {
+            application: Some("ocean".to_owned()),
+            ..OrderScope::default()
+        };
+        let of_study = OrderScope {
+            study: Some(7),
+            uid: Some(0),
+            ..OrderScope::default()
+        };
+        for (kind, scope, command) in [
+            (OrderKind::Freeze, all, "resume --all"),
+            (
+                OrderKind::Off,
+                of_user,
+                "on --user root --accelerator romio",
+            ),
+            (OrderKind::Pin, of_ocean, "unpin --application ocean"),
+            (OrderKind::Off, of_study, "on 7"),
+        ] {
+            let text = decided_by(&order(kind, scope), &Screen::plain());
+            let ending = format!("\n             to end it: io-autotune {command} --why \"...\"\n");
+            assert!(text.ends_with(&ending), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_decides_is_told_with_who_said_so_and_who_can_end_it() {
+        let of_ocean = OrderScope {
+            application: Some("ocean".to_owned()),
+            ..OrderScope::default()
+        };
+        let mut off = order(OrderKind::Off, of_ocean);
+        (off.may_end, off.until) = (false, Some(Timestamp::from_second(86400).unwrap()));
+        let said = |order: &OrderSummary| decided_by(order, &Screen::plain());
+        assert_eq!(
+            said(&off),
+            "ordered      order 12, off of application ocean, by carol since 01-01 00:00 until 01-02 00:00: a test\n\
+             \x20            only carol or an admin can end it\n"
+        );
+        off.user = Some("root".to_owned());
+        assert!(said(&off).ends_with(" only an admin can end it\n"));
+        off.is_over = true;
+        assert!(said(&off).ends_with(" it is over\n"));
+        let mut pin = order(
+            OrderKind::Pin,
+            OrderScope {
+                study: Some(7),
+                ..OrderScope::default()
+            },
+        );
+        (pin.order_id, pin.values) = (None, Some([("cb_nodes".to_owned(), "2".to_owned())].into()));
+        let text = said(&pin);
+        assert!(
+            text.starts_with("pinned       pin cb_nodes=2 of study 7, by carol since"),
+            "{text}"
+        );
+        assert!(text.contains("io-autotune unpin 7 --why"), "{text}");
+    }
+}

@@ -1,0 +1,187 @@
+//! What decides for a study in the place of its search: an order, or the study's own pin.
+
+use io_autotune_engine::{Parametrization, Reason, Space};
+use io_autotune_protocol::{OrderKind, OrderScope, OrderSummary};
+use io_autotune_store::{
+    AuditEntry, AuditFilter, Directive, OrderRow, PinRow, RunRow, StudyFilter, StudyRow, StudyState,
+};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{ApiError, Service};
+use crate::access::Caller;
+use crate::reader::Reader;
+
+/// The newest lines of the audit among which a run's pin is looked for.
+const LINES: i64 = 500;
+
+/// Whether a user has ordered it for their own studies.
+pub(super) fn is_own(order: &OrderRow, caller: Caller) -> bool {
+    order.uid == caller.uid && order.scope.owner_uid == Some(caller.uid)
+}
+
+/// An order, which `may_end` says of nobody that they may end it.
+pub(super) fn told(order: OrderRow) -> OrderSummary {
+    let (kind, values) = match order.directive {
+        Directive::Pin(values) => (OrderKind::Pin, Some(values)),
+        Directive::Freeze => (OrderKind::Freeze, None),
+        Directive::Off => (OrderKind::Off, None),
+    };
+    OrderSummary {
+        order_id: Some(order.order_id),
+        kind,
+        scope: OrderScope {
+            study: order.scope.study_id,
+            uid: order.scope.owner_uid,
+            application: order.scope.application,
+            accelerator: order.scope.accelerator,
+        },
+        values,
+        uid: order.uid,
+        user: order.user,
+        why: order.why,
+        at: order.at,
+        until: order.until,
+        is_over: order.is_over,
+        may_end: false,
+    }
+}
+
+/// A pin of a study's own.
+fn told_pin(study_id: i64, space: &Space, pin: PinRow) -> OrderSummary {
+    let values = differences(space, &pin.parametrization).0;
+    let values = values
+        .into_iter()
+        .map(|(name, value)| (name, value.to_string()));
+    OrderSummary {
+        order_id: None,
+        kind: OrderKind::Pin,
+        scope: OrderScope {
+            study: Some(study_id),
+            ..OrderScope::default()
+        },
+        values: Some(values.collect()),
+        uid: pin.uid,
+        user: pin.user,
+        why: pin.why,
+        at: pin.at,
+        until: pin.until,
+        is_over: false,
+        may_end: false,
+    }
+}
+
+/// Who asks about studies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub(crate) reader: Reader,
+    pub(crate) caller: Caller,
+}
+
+impl Asker {
+    /// What is told of an order for a study of this owner.
+    fn told(self, order: OrderRow, owner_uid: u32) -> OrderSummary {
+        let changes = self.reader.changes(self.caller.uid, owner_uid);
+        let is_open = order.scope.study_id.is_some() || is_own(&order, self.caller);
+        OrderSummary {
+            may_end: self.reader == Reader::Admin || (changes && is_open),
+            ..told(order)
+        }
+    }
+}
+
+/// What decides for a study now in the place of its search.
+pub(crate) async fn deciding(
+    service: &Service,
+    asker: Asker,
+    row: &StudyRow,
+    state: &StudyState,
+) -> Result<Option<OrderSummary>, ApiError> {
+    if let Some(order_id) = state.ordered.decides {
+        let order = service.store.order_of(order_id).await?;
+        return Ok(order.map(|order| asker.told(order, row.owner_uid)));
+    }
+    Ok(row.pin.clone().map(|pin| OrderSummary {
+        may_end: asker.reader.changes(asker.caller.uid, row.owner_uid),
+        ..told_pin(row.study_id, &state.space, pin)
+    }))
+}
+
+/// What decided a run in the place of the search, if that is told and is known.
+pub(super) async fn decided(
+    service: &Service,
+    asker: Asker,
+    run: &RunRow,
+) -> Result<Option<OrderSummary>, ApiError> {
+    let reason = run.suggestion.get("reason").map(Reason::deserialize);
+    let is_ordered = matches!(reason, Some(Ok(reason)) if reason.is_ordered());
+    if !is_ordered || !asker.reader.learns_inputs(run) {
+        return Ok(None);
+    }
+    if let Some(order_id) = run.suggestion.get("order").and_then(Value::as_i64) {
+        let order = service.store.order_of(order_id).await?;
+        return Ok(order.map(|order| asker.told(order, run.uid)));
+    }
+    let filter = AuditFilter {
+        study_id: Some(run.study_id),
+        limit: LINES,
+        ..AuditFilter::default()
+    };
+    let lines = service.store.audit(&filter).await?;
+    let Some(line) = pin_of(run, &lines) else {
+        return Ok(None);
+    };
+    let filter = StudyFilter {
+        study_id: Some(run.study_id),
+        ..StudyFilter::default()
+    };
+    let study = service.store.studies(&filter).await?.pop();
+    let now = study.and_then(|study| study.pin);
+    let now = now.filter(|pin| (pin.uid, pin.at) == (line.uid, line.at));
+    let pin = PinRow {
+        parametrization: run.parametrization.clone(),
+        uid: line.uid,
+        user: line.user.clone(),
+        at: line.at,
+        why: line.why.clone(),
+        until: until(&line.detail),
+    };
+    Ok(Some(OrderSummary {
+        is_over: now.is_none(),
+        may_end: asker.reader.changes(asker.caller.uid, run.uid),
+        ..told_pin(run.study_id, &run.space, pin)
+    }))
+}
+
+/// The line of the audit by which a study was pinned as this run was; the newest first.
+fn pin_of<'a>(run: &RunRow, lines: &'a [AuditEntry]) -> Option<&'a AuditEntry> {
+    let pinned = serde_json::to_value(&run.parametrization).ok()?;
+    let undone = |line: &AuditEntry| {
+        let mut undoings = lines.iter();
+        undoings.any(|one| Some(one.audit_id) == line.undone_by && one.at <= run.started_at)
+    };
+    let mut pins = lines.iter().filter(|line| {
+        line.action == "pin" && line.study_id.is_some() && line.at <= run.started_at
+    });
+    pins.find(|line| line.detail.get("parametrization") == Some(&pinned) && !undone(line))
+}
+
+/// Until when what a line of the audit tells was ordered.
+fn until(detail: &Value) -> Option<Timestamp> {
+    Timestamp::deserialize(detail.get("until")?).ok()
+}
+
+/// The values that differ from the default.
+pub(crate) fn differences(space: &Space, parametrization: &Parametrization) -> Parametrization {
+    let default = space.default();
+    let differing = parametrization
+        .0
+        .iter()
+        .filter(|(name, value)| default.0.get(*name) != Some(value));
+    Parametrization(
+        differing
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    )
+}
