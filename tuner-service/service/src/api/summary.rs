@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, History, Importance, MeanInterval, MethodName, Parametrization, Phase, Role, Silence,
-    Space, Tested, mean_interval,
+    Chosen, Epoch, History, Importance, MeanInterval, MethodName, Parametrization, Phase, Role,
+    Silence, Space, Tested, mean_interval,
 };
 use io_autotune_model::{Assessment, Finding, FindingKind};
 use io_autotune_protocol::{
@@ -19,6 +19,7 @@ use serde_json::Value;
 use crate::api::{ApiError, Service};
 use crate::assess;
 use crate::decide::restricted;
+use crate::plain;
 use crate::reader::Reader;
 
 /// Comparisons use the newest runs.
@@ -50,7 +51,13 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
         Epoch::restricted(&restricted, &service.settings, state.seed).with_cache(&surrogates);
     let phase = epoch.phase(history, &state.pending);
     let assessment = assess::of(&service.store, &service.settings, &state).await?;
-    let warnings = warnings(&state, &epoch, history, &assessment, phase);
+    let mut warnings = warnings(&state, &epoch, history, &assessment, phase);
+    warnings.extend(
+        chosen(service, &row, &state).map(|chosen| match chosen.instead {
+            Some(_) => format!("Jobs that name no accelerator get {chosen}."),
+            None => format!("{chosen}."),
+        }),
+    );
     let recommendation = epoch.recommend(history);
     let recommended = recommendation
         .as_ref()
@@ -120,6 +127,20 @@ pub(crate) async fn study(service: &Service, row: StudyRow) -> Result<StudySumma
         assessment: Some(assessment),
         warnings,
     })
+}
+
+/// Which accelerator jobs like a study's get that name none, if its own is the default one and
+/// cannot matter.
+pub(crate) fn chosen(service: &Service, row: &StudyRow, state: &StudyState) -> Option<Chosen> {
+    if row.accelerator != service.default_accelerator {
+        return None;
+    }
+    let nodes = row
+        .context
+        .get("nodes")
+        .and_then(|nodes| nodes.parse().ok());
+    let choice = service.choice(state, nodes.unwrap_or(1))?;
+    Some(plain::outlook(&choice, &service.settings))
 }
 
 /// What orders make of a study, in a word.
