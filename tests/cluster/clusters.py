@@ -46,8 +46,9 @@ STUDY_SETTINGS = (
     "control_every_resolved=2",
     # Eight runs are few: one more of a child must do.
     "robert2020.resampling_share=0.5",
-    # Most jobs of the tests read nothing of what they are given.
+    # Most jobs of the tests read nothing of what they are given, and do hardly any I/O.
     "stop.unread_runs=0",
+    "stop.little_io.share=0",
 )
 """So that a study settles within a minute."""
 

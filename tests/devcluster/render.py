@@ -346,6 +346,7 @@ admin_groups = []
 [accelerators]
 directory = {quote(str(paths.accelerators))}
 default = "romio"
+otherwise = {to_toml(list(record.variant.otherwise))}
 
 [slurm]
 cluster = {quote(record.name)}

@@ -64,6 +64,8 @@ class Variant:
     """Seconds after which a silent node is down (``SlurmdTimeout``)."""
     min_job_age: int = 300
     """Seconds for which Slurm knows a job after its end (``MinJobAge``)."""
+    otherwise: tuple[str, ...] = ()
+    """What may take the default accelerator's place (``[accelerators] otherwise``)."""
     sources: tuple[str, ...] | None = None
     """The service's ``[slurm] sources``, () for none. By default what the other options bring:
     ``jobcomp``, ``sacct``, or else ``squeue``."""
@@ -113,4 +115,10 @@ def from_json(data: Mapping[str, Any]) -> Variant:
 
     """
     sources = data.get("sources")
-    return Variant(**{**data, "sources": None if sources is None else tuple(sources)})
+    return Variant(
+        **{
+            **data,
+            "otherwise": tuple(data.get("otherwise", ())),
+            "sources": None if sources is None else tuple(sources),
+        }
+    )

@@ -226,6 +226,7 @@ def test_service_toml() -> None:
         "accelerators": {
             "directory": "/var/lib/io-autotune-dev/etc/accelerators.d",
             "default": "romio",
+            "otherwise": [],
         },
         "slurm": {"cluster": "dev", "conf": "/var/lib/io-autotune-dev/etc/slurm.conf"},
         "reconcile": {"poll_seconds": 0.25, "sweep_seconds": 5.0},

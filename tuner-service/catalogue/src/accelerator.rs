@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use io_autotune_model::{Constraint, Parameter, Space, SpaceError};
+use io_autotune_model::{Constraint, Parameter, Space, SpaceError, UsedIf};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -26,6 +26,8 @@ pub struct Accelerator {
     pub tried_on: Option<String>,
     /// What it needs besides a job that asks for it.
     pub needs: Vec<Need>,
+    /// What a job has to do for it to matter; `None`: no measure shows it.
+    pub used_if: Option<UsedIf>,
     /// Its parameters.
     pub space: Space,
     /// How a parametrization is delivered and read back, per file.
@@ -44,6 +46,7 @@ struct Document {
     tried_on: Option<String>,
     #[serde(default)]
     needs: Vec<Need>,
+    used_if: Option<UsedIf>,
     #[serde(default)]
     constraints: Vec<Spanned<Constraint>>,
     parameters: Vec<Spanned<Parameter>>,
@@ -128,6 +131,7 @@ impl Accelerator {
             takes_effect: document.takes_effect,
             tried_on: document.tried_on,
             needs: document.needs,
+            used_if: document.used_if,
             space,
             parts: vec![part],
         })

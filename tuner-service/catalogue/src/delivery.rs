@@ -125,9 +125,38 @@ pub struct FileDelivery {
     pub omit_default: bool,
     /// The parameters of the file, in the order of its lines.
     pub parameters: Vec<Spanned<String>>,
+    /// Set if an empty file changes nothing: the runs that a study measures first are given one,
+    /// and whether it is read shows whether they use the accelerator.
+    pub empty_shows_use: Option<EmptyFile>,
+}
+
+/// When an empty file is as good as none.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmptyFile {
+    /// Not on nodes that have this file, which is read where the variable names none.
+    pub unless_exists: Option<Spanned<String>>,
 }
 
 impl Deliveries {
+    /// Whether all that it delivers are files of which an empty one shows whether they are used.
+    pub(crate) fn are_shown_by_files(&self) -> bool {
+        let Self {
+            environment,
+            files,
+            settings,
+            command,
+            directives,
+            online,
+        } = self;
+        environment.is_empty()
+            && files.iter().all(|file| file.empty_shows_use.is_some())
+            && settings.is_empty()
+            && command.is_none()
+            && directives.is_empty()
+            && online.is_none()
+    }
+
     pub(crate) fn check(&self, known: &BTreeSet<&str>, faults: &mut Faults<'_>) -> BTreeSet<&str> {
         let mut check = Check {
             known,
@@ -157,6 +186,16 @@ impl Deliveries {
             }
             for parameter in &file.parameters {
                 check.parameter(parameter.get_ref(), &parameter.span());
+            }
+            let instead = file.empty_shows_use.iter();
+            for path in instead.filter_map(|empty| empty.unless_exists.as_ref()) {
+                if !is_plain_path(path.get_ref()) {
+                    let problem = format!(
+                        "unless_exists = {:?} is no plain path: write it from / on, without '..'",
+                        path.get_ref()
+                    );
+                    check.faults.at(&path.span(), problem);
+                }
             }
         }
         let mut settings = BTreeSet::new();
@@ -386,6 +425,11 @@ impl<'a> Check<'a, '_, '_, '_> {
         }
         self.carried.insert(parameter);
     }
+}
+
+fn is_plain_path(path: &str) -> bool {
+    let below = path.strip_prefix('/');
+    path.len() <= 255 && below.is_some_and(|below| below.split('/').all(is_plain_name))
 }
 
 pub(crate) fn is_plain_name(name: &str) -> bool {

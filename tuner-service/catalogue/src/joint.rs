@@ -106,6 +106,7 @@ pub(crate) fn joint(accelerators: &[Arc<Accelerator>]) -> Result<Accelerator, Jo
         takes_effect: of_all(&|one| &one.takes_effect, "; "),
         tried_on: tried.then(|| of_all(&|one| one.tried_on.as_deref().unwrap_or_default(), "; ")),
         needs: needs.into_iter().copied().collect(),
+        used_if: None,
         space: space(&name, &parts)?,
         parts,
         name,

@@ -4,6 +4,7 @@ use io_autotune_protocol::{
     DeliveredVariable, Delivery, OnlinePolicy,
 };
 
+use crate::delivery::{Deliveries, FileDelivery};
 use crate::{Accelerator, Part, Template};
 
 impl Accelerator {
@@ -14,6 +15,19 @@ impl Accelerator {
         let mut delivery = self.render_nothing();
         for part in &self.parts {
             part.render(&part.own(parametrization), &mut delivery);
+        }
+        Ok(delivery)
+    }
+
+    /// [Rendered](Self::render), and where that is nothing with
+    /// [empty files](crate::delivery::EmptyFile), which show whether a job uses the accelerator;
+    /// without, where it has other ways to a job too.
+    pub fn render_signs(&self, parametrization: &Parametrization) -> Result<Delivery, SpaceError> {
+        let mut delivery = self.render(parametrization)?;
+        let mut ways = self.parts.iter().map(|part| &part.deliveries);
+        if delivery.is_empty() && ways.all(Deliveries::are_shown_by_files) {
+            let files = self.parts.iter().flat_map(|part| &part.deliveries.files);
+            delivery.files = files.map(|file| delivered(file, String::new())).collect();
         }
         Ok(delivery)
     }
@@ -43,6 +57,19 @@ impl Accelerator {
         let parts = self.parts.iter();
         let directives = parts.flat_map(|part| &part.deliveries.directives);
         directives.map(|directive| directive.name.get_ref())
+    }
+}
+
+fn delivered(file: &FileDelivery, content: String) -> DeliveredFile {
+    let empty = file.empty_shows_use.as_ref();
+    let instead = empty.and_then(|empty| empty.unless_exists.as_ref());
+    DeliveredFile {
+        name: file.name.get_ref().clone(),
+        variable: file.variable.get_ref().clone(),
+        unless_exists: instead
+            .filter(|_| content.is_empty())
+            .map(|path| path.get_ref().clone()),
+        content,
     }
 }
 
@@ -131,11 +158,7 @@ impl Part {
                 })
                 .collect();
             if !content.is_empty() {
-                delivery.files.push(DeliveredFile {
-                    name: file.name.get_ref().clone(),
-                    variable: file.variable.get_ref().clone(),
-                    content,
-                });
+                delivery.files.push(delivered(file, content));
             }
         }
     }
@@ -179,6 +202,65 @@ mod tests {
         let delivery = accelerator.render(&accelerator.space.default()).unwrap();
         assert_eq!(delivery, accelerator.render_nothing());
         assert_eq!(delivery.watch, ["HINTS"]);
+    }
+
+    #[test]
+    fn an_empty_file_shows_whether_an_accelerator_is_used_that_is_given_files_alone() {
+        let signs = |text: &str| {
+            let accelerator = Accelerator::parse(text).unwrap();
+            accelerator
+                .render_signs(&accelerator.space.default())
+                .unwrap()
+        };
+        let text = |more: &str| {
+            format!(
+                r#"
+                name = "x"
+                title = "x"
+                [[parameters]]
+                name = "size"
+                kind = "ordered"
+                values = [1, 2, 4]
+                default = 2
+                [[delivery.files]]
+                name = "hints"
+                variable = "HINTS"
+                line = "{{name}} {{value}}"
+                omit_default = true
+                parameters = ["size"]
+                {more}
+                "#
+            )
+        };
+        assert!(signs(&text("")).files.is_empty(), "it may mean something");
+        let empty = r#"empty_shows_use = { unless_exists = "/etc/hints" }"#;
+        let delivery = signs(&text(empty));
+        assert!(delivery.is_empty(), "it is the default's: {delivery:?}");
+        let [file] = &delivery.files[..] else {
+            panic!("{delivery:?}")
+        };
+        assert!(file.is_sign());
+        assert_eq!(
+            (&*file.variable, file.unless_exists.as_deref()),
+            ("HINTS", Some("/etc/hints"))
+        );
+        let accelerator = Accelerator::parse(&text(empty)).unwrap();
+        let mut tuned = accelerator.space.default();
+        tuned.0.insert("size".into(), Value::Integer(4));
+        let tuned = accelerator.render_signs(&tuned).unwrap();
+        assert_eq!(
+            tuned.files[0].unless_exists, None,
+            "values are given anyway"
+        );
+        let beside = format!(
+            "{empty}\n[[delivery.environment]]\nvariable = \"SIZE\"\nvalue = \"{{size}}\"\nomit_default = true"
+        );
+        assert!(signs(&text(&beside)).files.is_empty(), "another way too");
+        for path in ["etc/hints", "/etc/../hints", "/", ""] {
+            let wrong = text(empty).replace("/etc/hints", path);
+            let error = Accelerator::parse(&wrong).unwrap_err().to_string();
+            assert!(error.contains("no plain path"), "{path}: {error}");
+        }
     }
 
     #[test]

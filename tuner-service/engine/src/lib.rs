@@ -27,11 +27,12 @@ pub use io_autotune_baselines::{
     robert2020::{Crossover, Noise, Regression, Resampling, Robert2020, Selection, table_v},
 };
 pub use io_autotune_model::{
-    Acquisition, BestKnownBecause, Changed, Comparison, Condition, Constraint, DRIFT_RUNS, Domain,
-    Drift, History, IneffectiveParameter, MOST_MEASURES, Mixture, Moments, NoHeadroom,
-    ObservedValue, Outlook, Parameter, ParameterEffect, ParameterEffects, Parametrization, Pending,
-    Phase, Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError, SettledRun, Space, SpaceError,
-    Stopped, Suggestion, Tally, Tested, UnknownWord, Value, carried, carried_parametrization,
+    Acquisition, BestKnownBecause, Candidate, Changed, Choice, Chosen, Comparison, Condition,
+    Constraint, DRIFT_RUNS, Domain, Drift, History, IneffectiveParameter, MOST_MEASURES, Mixture,
+    Moments, NoHeadroom, ObservedValue, Outlook, Parameter, ParameterEffect, ParameterEffects,
+    Parametrization, Pending, Phase, Point, RECENT_RUNS, Reason, RecentRun, Role, SampleError,
+    SettledRun, Space, SpaceError, Stopped, Suggestion, Tally, Tested, UnknownWord, UsedIf, Value,
+    carried, carried_parametrization,
 };
 pub use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError};
 pub use io_autotune_search::history::quarantine::{Ends, Quarantine, Quarantined};
@@ -48,9 +49,10 @@ pub use study::epoch::Epoch;
 pub use study::findings::StudyFacts;
 pub use study::recommend::Recommendation;
 pub use study::settings::{MethodName, Settings};
+pub use study::stopping::elsewhere::chosen;
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 pub use study::warm_start::MOST_INHERITED;
 
 /// The version that is stored with every suggestion, since a replay needs the same one. It changes
 /// when an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 5";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 6";

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assessment;
+pub mod choice;
 pub mod drift;
 pub mod history;
 pub mod measure;
@@ -21,6 +22,7 @@ pub mod words;
 pub use assessment::{
     Assessment, Effect, Finding, FindingKind, Gain, GainVerdict, Outlook, SharedGain,
 };
+pub use choice::{Candidate, Choice, Chosen, UsedIf};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
 pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};

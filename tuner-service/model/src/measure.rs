@@ -38,11 +38,19 @@ pub enum Measure {
     DeliveredFiles,
     /// Those of them that somebody read.
     DeliveredFilesRead,
+    /// The nodes that the job had to itself, and whose settings root may change for it.
+    ChangeableNodes,
+    /// The Lustre file systems that were mounted, each on each node.
+    LustreMounts,
+    /// Bytes that programs on its nodes read and wrote on Lustre while it ran.
+    LustreMoved,
+    /// The file systems in user space that were mounted, each on each node.
+    FuseMounts,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::Steps,
         Self::AskedRead,
         Self::AskedWritten,
@@ -58,6 +66,10 @@ impl Measure {
         Self::GivenWay,
         Self::DeliveredFiles,
         Self::DeliveredFilesRead,
+        Self::ChangeableNodes,
+        Self::LustreMounts,
+        Self::LustreMoved,
+        Self::FuseMounts,
     ];
 
     /// Its name in reports.
@@ -78,6 +90,10 @@ impl Measure {
             Self::GivenWay => "involuntary_switches",
             Self::DeliveredFiles => "delivered_files",
             Self::DeliveredFilesRead => "delivered_files_read",
+            Self::ChangeableNodes => "changeable_nodes",
+            Self::LustreMounts => "lustre_mounts",
+            Self::LustreMoved => "lustre_moved_bytes",
+            Self::FuseMounts => "fuse_mounts",
         }
     }
 

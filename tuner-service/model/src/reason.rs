@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::Chosen;
 use crate::run::{Phase, Role};
 use crate::space::Parametrization;
 use crate::text::{different, seconds};
@@ -41,6 +42,16 @@ impl Suggestion {
         let reason = Box::new(self.reason);
         Suggestion {
             reason: Reason::Restricted { reason, frozen },
+            ..self
+        }
+    }
+
+    /// The same in a job for which the site's default accelerator cannot matter.
+    #[must_use]
+    pub fn of_accelerator(self, chosen: Chosen) -> Self {
+        let reason = Box::new(self.reason);
+        Suggestion {
+            reason: Reason::Accelerator { reason, chosen },
             ..self
         }
     }
@@ -264,6 +275,13 @@ pub enum Reason {
         /// Another study's best is used, and not that of this one's previous epoch.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         another_study: bool,
+    },
+    /// The reason, in a job that names no accelerator and for which the default one cannot matter.
+    Accelerator {
+        /// The reason within the study.
+        reason: Box<Reason>,
+        /// Which accelerator it is, and why.
+        chosen: Chosen,
     },
     /// An admin or the user pinned the study to this parametrization.
     Pinned,
@@ -554,6 +572,10 @@ impl fmt::Display for Reason {
             Reason::Shared { reason, users } => {
                 write!(f, "{reason}; by the runs of {users} users who share them")
             }
+            Reason::Accelerator { reason, chosen } => match chosen.instead {
+                Some(_) => write!(f, "{reason}; its accelerator is {chosen}"),
+                None => write!(f, "{reason}; {chosen}"),
+            },
             Reason::Child {
                 parents: [first, second],
                 mutated,

@@ -89,6 +89,7 @@ mod tests {
             name: "romio_hints".into(),
             variable: "ROMIO_HINTS".into(),
             content: "cb_nodes 2\n".into(),
+            unless_exists: None,
         };
         StartAnswer {
             run_id: 1,

@@ -39,6 +39,9 @@ pub(crate) struct StartRecord {
     /// The epilog is run by a step of the job's (`PrologFlags=RunInJob`).
     #[serde(default)]
     pub(crate) in_job: bool,
+    /// [What programs had moved on Lustre](crate::settings::moved_on_lustre) before the job.
+    #[serde(default)]
+    pub(crate) moved_on_lustre: Option<f64>,
 }
 
 impl StartRecord {
@@ -53,6 +56,7 @@ impl StartRecord {
             limit_seconds: None,
             settings: None,
             in_job: false,
+            moved_on_lustre: None,
         }
     }
 }

@@ -54,7 +54,8 @@ pub(crate) async fn finish(
     if directory.is_none() && !speaks_without_start(&node_job) {
         return Ok(());
     }
-    let report = report(node_job, directory.as_ref(), changed, &values)?;
+    let config = config.unwrap_or_default();
+    let report = report(node_job, directory.as_ref(), &config, changed, &values)?;
     let spool = Spool::open(&places.spool_dir)?;
     let breaker = Breaker::of(&places.run_dir);
     let path = keep(&spool, directory, &report, places)?;

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::io;
 
 use io_autotune_model::{LARGEST_MEASURE, Measure};
-use io_autotune_protocol::{Delivery, Step};
+use io_autotune_protocol::{Delivery, Job, Step, VariableState};
 
+use crate::config::NodeConfig;
 use crate::directory::JobDirectory;
-use crate::say;
+use crate::{files, say, settings};
 
 /// The most steps whose measures are read: an epilog waits for it, some 20 ms.
 const STEPS_MOST: usize = 2000;
@@ -64,8 +65,13 @@ pub(crate) fn of(directory: &JobDirectory, steps: &[Step]) -> BTreeMap<String, f
     sum.measures()
 }
 
-/// The files that alone carried a parametrization, and those of them that were read.
-pub(crate) fn of_files(directory: &JobDirectory, delivery: &Delivery) -> BTreeMap<String, f64> {
+/// The files that alone carried a parametrization, or were [empty](io_autotune_protocol::DeliveredFile::is_sign),
+/// and those of them that were read. Nothing where a step was not told of one.
+pub(crate) fn of_files(
+    directory: &JobDirectory,
+    delivery: &Delivery,
+    steps: &[Step],
+) -> BTreeMap<String, f64> {
     let Delivery {
         environment,
         files,
@@ -81,11 +87,22 @@ pub(crate) fn of_files(directory: &JobDirectory, delivery: &Delivery) -> BTreeMa
     if !only_files || command.is_some() || online.is_some() {
         return BTreeMap::new();
     }
+    let told = |step: &Step| {
+        let mut variables = files.iter().map(|file| &file.variable);
+        variables.all(|name| step.variables.get(name) == Some(&VariableState::Set))
+    };
+    if !steps.iter().all(told) {
+        return BTreeMap::new();
+    }
     let mut read = 0;
     for file in files {
         match directory.was_read(&file.name) {
             Ok(Some(was_read)) => read += u32::from(was_read),
             Ok(None) => return BTreeMap::new(),
+            // One that is read instead was here: see `unless_exists`.
+            Err(error) if file.is_sign() && error.kind() == io::ErrorKind::NotFound => {
+                return BTreeMap::new();
+            }
             Err(error) => {
                 say(&format!("whether {:?} was read: {error}", file.name));
                 return BTreeMap::new();
@@ -100,6 +117,51 @@ pub(crate) fn of_files(directory: &JobDirectory, delivery: &Delivery) -> BTreeMa
     .filter(|(_, number)| *number > 0.0)
     .map(|(measure, number)| (measure.name().to_owned(), number))
     .collect()
+}
+
+/// What the node lets an accelerator do for the job, what is mounted there, and what was moved on
+/// Lustre since that many bytes were.
+pub(crate) fn of_node(
+    config: &NodeConfig,
+    job: &Job,
+    on_lustre_before: Option<f64>,
+) -> BTreeMap<String, f64> {
+    let is_changeable = !config.settings.allow.is_empty() && config.others_on_node(job).is_none();
+    let (mut lustre, mut fuse) = (0_u32, 0_u32);
+    match files::mounts() {
+        Ok(lines) => {
+            for line in lines.map_while(Result::ok) {
+                match kind_of_mount(&line) {
+                    Some(b"lustre") => lustre += 1,
+                    Some(kind) if is_fuse(kind) => fuse += 1,
+                    _ => {}
+                }
+            }
+        }
+        Err(error) => say(&format!("what is mounted is not told: {error}")),
+    }
+    let on_lustre = on_lustre_before.zip(settings::moved_on_lustre(config));
+    let on_lustre = on_lustre.map_or(0.0, |(before, now)| now - before);
+    [
+        (Measure::ChangeableNodes, f64::from(u8::from(is_changeable))),
+        (Measure::LustreMounts, f64::from(lustre)),
+        (Measure::LustreMoved, on_lustre.min(LARGEST_MEASURE)),
+        (Measure::FuseMounts, f64::from(fuse)),
+    ]
+    .into_iter()
+    .filter(|(_, number)| *number > 0.0)
+    .map(|(measure, number)| (measure.name().to_owned(), number))
+    .collect()
+}
+
+/// The file system's type of a line of proc_pid_mountinfo(5): it comes after " - ".
+fn kind_of_mount(line: &[u8]) -> Option<&[u8]> {
+    let place = line.windows(3).position(|part| part == b" - ")?;
+    line[place + 3..].split(|byte| *byte == b' ').next()
+}
+
+fn is_fuse(kind: &[u8]) -> bool {
+    kind == b"fuse" || kind.starts_with(b"fuse.")
 }
 
 #[derive(Debug, Default)]
@@ -186,8 +248,13 @@ mod tests {
         directory
             .write_for_job("romio_hints", gid, "cb_nodes 4\n")
             .unwrap();
+        let mut given = step(0);
+        given
+            .variables
+            .insert("ROMIO_HINTS".to_owned(), VariableState::Set);
+        let steps = [given, step(1)];
         let told = |delivery: &Delivery| {
-            let measures = of_files(&directory, delivery);
+            let measures = of_files(&directory, delivery, &steps[..1]);
             [Measure::DeliveredFiles, Measure::DeliveredFilesRead].map(|one| one.of(&measures))
         };
         assert_eq!(told(&delivery), [1.0, 0.0]);
@@ -195,6 +262,12 @@ mod tests {
         fs::read(directory.file("romio_hints")).unwrap();
         assert_eq!(told(&delivery), [1.0, 1.0]);
         assert_eq!(told(&Delivery::default()), [0.0, 0.0]);
+        assert!(
+            of_files(&directory, &delivery, &steps).is_empty(),
+            "the second step could not know of it"
+        );
+        delivery.files[0].content.clear();
+        assert_eq!(told(&delivery), [1.0, 1.0], "an empty file shows it too");
         delivery
             .environment
             .push(io_autotune_protocol::DeliveredVariable {
@@ -225,6 +298,68 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         directory
+    }
+
+    #[test]
+    fn a_node_is_changeable_if_it_allows_settings_and_the_job_has_it_to_itself() {
+        let changeable = |allowed: &str, cpus: &str| {
+            let text = format!("[exclusive]\ncpus = 8\n{allowed}");
+            let config: NodeConfig = toml::from_str(&text).unwrap();
+            let job = Job {
+                cpus_per_node: cpus.into(),
+                ..job()
+            };
+            Measure::ChangeableNodes.of(&of_node(&config, &job, None))
+        };
+        let allow =
+            "[[settings.allow]]\nkind = \"sysctl\"\nname = \"vm.dirty_bytes\"\nmin = 1\nmax = 2\n";
+        assert_eq!(changeable(allow, "8"), 1.0);
+        assert_eq!(changeable(allow, "4"), 0.0);
+        assert_eq!(changeable("", "8"), 0.0);
+    }
+
+    #[test]
+    fn what_was_moved_on_lustre_is_the_clients_counters_difference() {
+        let root = tempfile::tempdir().unwrap();
+        let stats = root
+            .path()
+            .join("sys/kernel/debug/lustre/llite/fs-ffff8800/stats");
+        fs::create_dir_all(stats.parent().unwrap()).unwrap();
+        let text = format!(
+            "[settings]\nsys = {0:?}\nproc = {0:?}\n",
+            root.path().join("sys")
+        );
+        let config: NodeConfig = toml::from_str(&text).unwrap();
+        let write = |written: u64| {
+            let text = format!(
+                "snapshot_time 1.5 secs.usecs\nread_bytes 2 samples [bytes] 1 50 100\n\
+                 write_bytes 3 samples [bytes] 1 9 {written}\n"
+            );
+            fs::write(&stats, text).unwrap();
+        };
+        write(500);
+        let before = settings::moved_on_lustre(&config);
+        assert_eq!(before, Some(600.0));
+        write(2500);
+        let moved = |before| Measure::LustreMoved.of(&of_node(&config, &job(), before));
+        assert_eq!(moved(before), 2000.0);
+        assert_eq!(moved(None), 0.0, "the prolog could not tell");
+        assert_eq!(moved(Some(9000.0)), 0.0, "they were set back");
+        fs::write(&stats, "nothing").unwrap();
+        assert_eq!(settings::moved_on_lustre(&config), None);
+        assert_eq!(settings::moved_on_lustre(&NodeConfig::default()), None);
+    }
+
+    #[test]
+    fn mounts_are_told_by_their_type_whatever_their_names() {
+        let kind = |line: &str| kind_of_mount(line.as_bytes()).map(<[u8]>::to_vec);
+        let lustre = "40 29 0:50 / /scratch rw,noatime shared:9 - lustre 10.0.0.1@tcp:/fs rw,flock";
+        assert_eq!(kind(lustre).unwrap(), b"lustre");
+        let sshfs = "41 29 0:51 / /home/x rw,nosuid - fuse.sshfs host:/x rw,user_id=1000";
+        assert!(is_fuse(&kind(sshfs).unwrap()));
+        let control = "42 29 0:52 / /sys/fs/fuse/connections rw - fusectl fusectl rw";
+        assert!(!is_fuse(&kind(control).unwrap()));
+        assert_eq!(kind("43 29 0:53 / /odd rw"), None);
     }
 
     #[test]

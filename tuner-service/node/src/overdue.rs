@@ -191,7 +191,7 @@ impl Overdue {
             say(&format!("nothing is read back: {error}"));
             in_force::Values::new()
         });
-        let report = report::report(node_job, Some(&directory), changed, &values)?;
+        let report = report::report(node_job, Some(&directory), &config, changed, &values)?;
         report::keep(spool, Some(directory), &report, places)?;
         Ok(true)
     }

@@ -5,6 +5,7 @@ use io_autotune_protocol::{EpilogOutcome, FinishRequest};
 
 use crate::agent::journal;
 use crate::applied::applied;
+use crate::config::NodeConfig;
 use crate::directory::{JobDirectory, Stamps, StartRecord};
 use crate::files::DirectoryError;
 use crate::job::{JobError, NodeJob};
@@ -71,6 +72,7 @@ fn unread(stamps: &Stamps) -> Option<String> {
 pub(crate) fn report(
     node_job: NodeJob,
     directory: Option<&JobDirectory>,
+    config: &NodeConfig,
     changed: Option<String>,
     values: &in_force::Values,
 ) -> Result<FinishRequest, ReportError> {
@@ -103,8 +105,9 @@ pub(crate) fn report(
         let delivery = start.answer.as_ref().map(|answer| &answer.delivery);
         let mut measures = measures::of(directory, &steps);
         measures.extend(delivery.map_or_else(BTreeMap::new, |delivery| {
-            measures::of_files(directory, delivery)
+            measures::of_files(directory, delivery, &steps)
         }));
+        measures.extend(measures::of_node(config, &start.job, start.moved_on_lustre));
         measures
     });
     let epilog = node_job.epilog.map(|outcome| EpilogOutcome {
@@ -169,7 +172,14 @@ mod tests {
     }
 
     fn made() -> FinishRequest {
-        report(node_job(), None, None, &Default::default()).unwrap()
+        report(
+            node_job(),
+            None,
+            &NodeConfig::default(),
+            None,
+            &Default::default(),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -182,7 +192,14 @@ mod tests {
                 ..StartRecord::without_answer(job(), "the service is down")
             };
             directory.write_start(&start).unwrap();
-            let report = report(node_job(), Some(&directory), None, &Default::default()).unwrap();
+            let report = report(
+                node_job(),
+                Some(&directory),
+                &NodeConfig::default(),
+                None,
+                &Default::default(),
+            )
+            .unwrap();
             assert_eq!(
                 report.applied == io_autotune_protocol::Applied::Default,
                 !unwatched,
@@ -204,7 +221,14 @@ mod tests {
             );
             fs::write(directory.file(&format!("step-{step}.stamp")), stamp).unwrap();
         }
-        let report = report(node_job(), Some(&directory), None, &Default::default()).unwrap();
+        let report = report(
+            node_job(),
+            Some(&directory),
+            &NodeConfig::default(),
+            None,
+            &Default::default(),
+        )
+        .unwrap();
         let length = serde_json::to_vec(&report).unwrap().len();
         assert!(length < 8 * 1024 * 1024, "{length}");
         let applied = format!("{:?}", report.applied);

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use io_autotune_protocol::{DeliveredSetting, Delivery, Job, SettingKind};
 use serde::{Deserialize, Serialize};
 
+use crate::agent::statistics::given_and_taken;
 use crate::config::{NodeConfig, NodeConfigError};
 use crate::files::{DirectoryError, read_limited};
 use crate::{Deadline, say};
@@ -297,6 +298,18 @@ pub(crate) fn changed_meanwhile(
             .unwrap_or_else(|error| error.to_string());
         (now != then).then(|| format!("{label} was {then} and is {now} at the end of the job"))
     })
+}
+
+/// What programs on this node have read and written on Lustre so far, in bytes; `None` without it.
+pub(crate) fn moved_on_lustre(config: &NodeConfig) -> Option<f64> {
+    let kernel = Kernel::new(&config.settings);
+    let clients = kernel.lustre_devices("llite");
+    let of = |client: &String| {
+        let path = kernel.lustre_file(&["llite", client, "stats"])?;
+        given_and_taken(&std::fs::read_to_string(path).ok()?)
+    };
+    let moved = clients.iter().map(of).sum::<Option<f64>>();
+    moved.filter(|_| !clients.is_empty())
 }
 
 /// Ends the agent of a job, if it has one; why its run does not count, if it had ended before.

@@ -64,6 +64,7 @@ pub(crate) async fn start(
         .join(&request.job.node)
         .join(WATCHED);
     let watch = remembered(&watched);
+    let moved_on_lustre = config.as_ref().ok().and_then(settings::moved_on_lustre);
     let unwatched = watch.is_empty();
     let record = |answer: Result<StartAnswer, String>, settings| {
         let (answer, failure) = match answer {
@@ -80,6 +81,7 @@ pub(crate) async fn start(
             limit_seconds,
             settings,
             in_job,
+            moved_on_lustre,
         }
     };
 
@@ -234,6 +236,10 @@ fn lay_out_files(
                 "the answer names a file {:?} as {:?}; it is ignored",
                 file.name, file.variable
             ));
+            continue;
+        }
+        let instead = file.unless_exists.as_deref().map(Path::new);
+        if instead.is_some_and(|path| path.symlink_metadata().is_ok()) {
             continue;
         }
         directory.write_for_job(&file.name, job.gid, &file.content)?;

@@ -255,7 +255,7 @@ async fn life(
         return Ok(());
     }
     let job_id = start.job.job_id;
-    let end = End::of(arguments, job_id, answer.delivery.files.is_empty());
+    let end = End::of(arguments, job_id, answer.delivery.is_empty());
     // The outcome is sent before the report, or when the run may have its verdict.
     if let Some(outcome) = end.outcome(arguments, job_id) {
         let is_late = hash(&(arguments.seed, "late", job_id)).is_multiple_of(2);
@@ -378,7 +378,7 @@ fn finish(
     end: End,
 ) -> FinishRequest {
     let job_id = start.job.job_id;
-    let is_default = answer.delivery.files.is_empty();
+    let is_default = answer.delivery.is_empty();
     let elapsed = elapsed(arguments, &answer.parametrization.key(), is_default, job_id);
     let observed = observed(arguments, &answer.delivery.read_back, job_id);
     let applied = if observed.iter().any(|one| !one.as_asked) {

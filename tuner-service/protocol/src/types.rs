@@ -220,14 +220,19 @@ impl Delivery {
             .environment
             .iter()
             .map(|variable| variable.name.as_str());
-        set.chain(self.files.iter().map(|file| file.variable.as_str()))
+        set.chain(self.filled_files().map(|file| file.variable.as_str()))
+    }
+
+    /// The files that carry something: an [empty one](DeliveredFile::is_sign) does not.
+    pub fn filled_files(&self) -> impl Iterator<Item = &DeliveredFile> {
+        self.files.iter().filter(|file| !file.is_sign())
     }
 
     /// Whether there is nothing to deliver: the job runs as without the tuner.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.environment.is_empty()
-            && self.files.is_empty()
+            && self.filled_files().next().is_none()
             && self.settings.is_empty()
             && self.command.is_none()
             && self.directives.is_empty()
@@ -335,6 +340,19 @@ pub struct DeliveredFile {
     pub variable: String,
     /// Its text.
     pub content: String,
+    /// A file that the application reads where the variable names none: on a node that has it this
+    /// one is not delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unless_exists: Option<String>,
+}
+
+impl DeliveredFile {
+    /// Whether it is empty: it changes nothing, and whether it is read shows whether the job uses
+    /// the accelerator.
+    #[must_use]
+    pub fn is_sign(&self) -> bool {
+        self.content.is_empty()
+    }
 }
 
 /// The state of a variable in the steps of one job on one node.

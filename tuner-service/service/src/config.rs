@@ -116,6 +116,9 @@ pub(crate) struct AcceleratorsConfig {
     pub(crate) directory: PathBuf,
     /// The accelerator of requests that name none.
     pub(crate) default: String,
+    /// Those that they get where that one cannot matter: the first that can.
+    #[serde(default)]
+    pub(crate) otherwise: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -166,6 +169,8 @@ pub(crate) enum StartupError {
     Rules(#[from] RulesFileError),
     #[error("[accelerators] default = {name:?} is not in the catalogue: {problem}")]
     DefaultAccelerator { name: String, problem: LookupError },
+    #[error("[accelerators] otherwise: {name:?} cannot be chosen for a job: {problem}")]
+    Otherwise { name: String, problem: String },
     #[error("the database: {0}")]
     Store(#[from] StoreError),
     #[error("cannot listen on {address}: {source}")]

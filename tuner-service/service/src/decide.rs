@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
-    BestKnownBecause, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture, Outlook,
-    Parametrization, Pending, Reason, Recommendation, RestrictedSpace, Role, Settings, Space,
-    Suggestion, SurrogateCache, is_observed, mixture,
+    BestKnownBecause, Choice, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture,
+    Outlook, Parametrization, Pending, Reason, Recommendation, RestrictedSpace, Role, Settings,
+    Space, Suggestion, SurrogateCache, is_observed, mixture,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
@@ -44,6 +44,8 @@ pub(crate) struct Occasion<'a> {
     /// The job's time limit, if squeue listed it.
     pub(crate) listed_limit: Option<TimeLimit>,
     pub(crate) accelerator: &'a Accelerator,
+    /// What decided on the accelerator, if the default one cannot matter.
+    pub(crate) choice: Option<&'a Choice>,
     pub(crate) settings: &'a Settings,
     /// Fitted surrogates. They save time and change no decision.
     pub(crate) surrogates: Option<&'a SurrogateCaches>,
@@ -77,6 +79,9 @@ pub(crate) struct Overrides {
     /// An order: nothing is explored.
     #[serde(default)]
     pub(crate) frozen: bool,
+    /// Not an override: what decided on the accelerator, which the reason tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) choice: Option<Choice>,
 }
 
 impl Overrides {
@@ -99,6 +104,7 @@ impl Overrides {
             undeliverable: false,
             off: state.ordered.off,
             frozen: state.ordered.frozen,
+            choice: occasion.choice.cloned(),
         }
     }
 
@@ -216,6 +222,10 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         Some(Hearing::Together { users }) => chosen.by_users(users),
         _ => chosen,
     };
+    let chosen = match &overrides.choice {
+        Some(choice) => chosen.of_accelerator(io_autotune_engine::chosen(choice, &settings.stop)),
+        None => chosen,
+    };
     if overrides.undeliverable {
         Suggestion {
             parametrization: space.default(),
@@ -289,7 +299,13 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         })
     };
     let mut suggestion = chosen(&overrides);
-    let delivery = match occasion.accelerator.render(&suggestion.parametrization) {
+    let rendered = match suggestion.role {
+        Role::Baseline if occasion.settings.stop.unread_runs > 0 => occasion
+            .accelerator
+            .render_signs(&suggestion.parametrization),
+        _ => occasion.accelerator.render(&suggestion.parametrization),
+    };
+    let delivery = match rendered {
         Ok(delivery) if suggestion.role != Role::Observe => delivery,
         Ok(_) => occasion.accelerator.render_nothing(),
         // Only without the lock can the epoch's space be one that the catalogue has left.
@@ -372,6 +388,7 @@ mod tests {
             variable = "HINTS"
             line = "{name} {value}"
             omit_default = true
+            empty_shows_use = {}
             parameters = ["size"]
             "#,
         )
@@ -438,6 +455,7 @@ mod tests {
             start_limit: None,
             listed_limit: None,
             accelerator: &accelerator,
+            choice: None,
             settings: &settings,
             surrogates: None,
             busy: busy.then_some(&recommended),
@@ -452,6 +470,24 @@ mod tests {
         assert_eq!(decision.role, Role::Design);
         let delivery: Delivery = serde_json::from_value(decision.delivery).unwrap();
         assert_eq!(delivery.files.len(), 1);
+    }
+
+    #[test]
+    fn a_run_of_the_baseline_is_given_an_empty_file_and_an_observed_one_nothing() {
+        let mut first = state(None);
+        first.history = History::default();
+        let files = |request: &str, state: &StudyState| {
+            let decision = decided(request, 0, false, state);
+            let delivery: Delivery = serde_json::from_value(decision.delivery).unwrap();
+            (decision.role, delivery.is_empty(), delivery.files.len())
+        };
+        assert_eq!(files("app=ocean", &first), (Role::Baseline, true, 1));
+        assert_eq!(
+            files("app=ocean,mode=observe", &first),
+            (Role::Observe, true, 0)
+        );
+        first.pin = Some(point(2));
+        assert_eq!(files("app=ocean", &first), (Role::Pinned, true, 0));
     }
 
     #[test]
@@ -479,6 +515,7 @@ mod tests {
                 start_limit,
                 listed_limit,
                 accelerator: &accelerator,
+                choice: None,
                 settings: &settings,
                 surrogates: None,
                 busy: None,
@@ -732,6 +769,39 @@ mod tests {
             "{}",
             drifted.reason
         );
+    }
+
+    #[test]
+    fn what_decided_on_the_accelerator_is_kept_and_decides_again() {
+        let choice = Choice {
+            default: "romio".to_owned(),
+            unread: 4,
+            candidates: Vec::new(),
+            nodes: 1,
+            epoch_id: 7,
+            runs: 4,
+            elapsed: 1.0,
+            measures: BTreeMap::new(),
+        };
+        let (request, state) = ("app=ocean".parse().unwrap(), state(None));
+        let (accelerator, settings) = (accelerator(), Settings::default());
+        let occasion = Occasion {
+            request: &request,
+            restart_count: 0,
+            start_limit: None,
+            listed_limit: None,
+            accelerator: &accelerator,
+            choice: Some(&choice),
+            settings: &settings,
+            surrogates: None,
+            busy: None,
+            draw: 0.5,
+        };
+        let decision = decide(&occasion, &state);
+        let why = "; romio cannot matter";
+        assert!(decision.reason.ends_with(why), "{}", decision.reason);
+        let again = replayed(&decision, &state);
+        assert_eq!(again.reason.to_string(), decision.reason);
     }
 
     fn replayed(decision: &Decision, state: &StudyState) -> Suggestion {

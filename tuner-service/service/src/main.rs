@@ -16,6 +16,7 @@ mod listen;
 mod merge;
 mod metrics;
 mod peers;
+mod plain;
 mod quota;
 mod reader;
 mod reconcile;
@@ -154,6 +155,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     let rules = Arc::new(LiveRules::open(config.applications.rules.as_deref())?);
     if arguments.check {
         let catalogue = Catalogue::load(&config.accelerators.directory)?;
+        can_be_chosen(&catalogue, &config.accelerators.otherwise)?;
         return has_default(&catalogue, &config.accelerators.default);
     }
     let catalogue = Arc::new(LiveCatalogue::open(&config.accelerators.directory)?);
@@ -161,6 +163,10 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         tracing::error!(path = %refused.path.display(), problem = refused.problem, "a catalogue file is refused");
     }
     has_default(&catalogue.current(), &config.accelerators.default)?;
+    // Its file may be mended while the service runs, as any.
+    if let Err(error) = can_be_chosen(&catalogue.current(), &config.accelerators.otherwise) {
+        tracing::error!(%error, "an accelerator is never chosen");
+    }
     let options = StoreOptions {
         connections: config.database.connections,
         most_studies: config.users.studies,
@@ -198,6 +204,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         rules: Arc::clone(&rules),
         report: config.report,
         default_accelerator: canonical_name(&config.accelerators.default),
+        otherwise: config.accelerators.otherwise.into(),
         settings: config.study,
         access: Arc::new(Access::new(config.access, associations.clone())),
         credentials,
@@ -322,6 +329,22 @@ fn has_default(catalogue: &Catalogue, name: &str) -> Result<(), StartupError> {
             name: name.to_owned(),
             problem,
         })
+}
+
+fn can_be_chosen(catalogue: &Catalogue, otherwise: &[String]) -> Result<(), StartupError> {
+    for name in otherwise {
+        let problem = match catalogue.find(name) {
+            Err(problem) => problem.to_string(),
+            Ok(accelerator) if accelerator.used_if.is_none() => {
+                "no measure shows whether a job uses it: write one accelerator whose file has used_if"
+                    .to_owned()
+            }
+            Ok(_) => continue,
+        };
+        let name = name.clone();
+        return Err(StartupError::Otherwise { name, problem });
+    }
+    Ok(())
 }
 
 /// Polls names and times of the files, which works on network file systems too.

@@ -10,6 +10,7 @@ use crate::epochs::{Opening, open_epoch};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
 use crate::records::{StudyKey, number};
+use crate::state::StudyState;
 
 async fn find_study(
     pool: &PgPool,
@@ -119,6 +120,15 @@ pub(crate) async fn make_study(
 }
 
 impl Store {
+    /// The current state of a key's study; none if it has had no run.
+    pub async fn state_if_any(&self, study: &StudyKey) -> Result<Option<StudyState>, StoreError> {
+        const NAME: &str = "state_if_any";
+        match find_study(&self.pool, NAME, study).await? {
+            Some(study_id) => self.study_state(study_id).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// How many studies a user has.
     pub async fn studies_of(&self, uid: u32) -> Result<u32, StoreError> {
         const NAME: &str = "studies_of";

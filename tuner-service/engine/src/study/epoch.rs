@@ -236,6 +236,11 @@ impl<'a> Epoch<'a> {
         self.chooser(history, &[], None).regret().regret
     }
 
+    /// Why no parametrization can make the runs faster, if so.
+    pub fn nothing_to_win(&self, history: &History) -> Option<Stopped> {
+        stopping::nothing_to_win(&View::new(self.space, history, &[]), &self.settings.stop)
+    }
+
     /// What a time limit in seconds lacks for a run to explore; none if nothing.
     pub fn lacks_headroom(&self, history: &History, limit: f64) -> Option<NoHeadroom> {
         let view = View::new(self.space, history, &[]);

@@ -57,7 +57,7 @@ pub struct Settings {
     pub regret: RegretSettings,
     /// Which changes end a settled epoch, and how the next one runs.
     pub drift: DriftSettings,
-    /// Stopping criteria beside the budget; none by default.
+    /// Stopping criteria beside the budget.
     pub stop: Stop,
     $(
         #[doc = concat!("The settings of the method `", $word, "`.")]
@@ -183,7 +183,7 @@ mod tests {
     use io_autotune_baselines::robert2020::{Crossover, Noise, Regression, Resampling, Selection};
 
     use super::*;
-    use crate::study::stopping::settings::{Distinct, Improvement, LittleIo, NothingLeft};
+    use crate::study::stopping::settings::{Distinct, Improvement, NothingLeft};
 
     #[test]
     fn defaults_are_valid_and_round_trip() {
@@ -221,7 +221,11 @@ mod tests {
                 "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 0,\n    \"explores_outwards\": false\n  }",
                 1,
             )
-            .replacen(r#""stop": {}"#, "\"stop\": {\n    \"unread_runs\": 3\n  }", 1);
+            .replacen(
+                r#""stop": {}"#,
+                "\"stop\": {\n    \"little_io\": {\n      \"share\": 0.03,\n      \"call_ms\": 1.0,\n      \"mb_per_second\": 10.0\n    },\n    \"unread_runs\": 3\n  }",
+                1,
+            );
         // A method that is added comes last.
         let fields = renamed.trim_end().strip_suffix("\n}").unwrap();
         assert!(written.starts_with(fields), "{written}");
@@ -281,7 +285,7 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 44] = [
+        let edits: [(&str, Edit); 45] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("controls", |s| s.controls = false),
@@ -367,12 +371,9 @@ mod tests {
                 s.stop.nothing_left = Some(NothingLeft { share: f64::NAN })
             }),
             ("stop.little_io.mb_per_second", |s| {
-                s.stop.little_io = Some(LittleIo {
-                    share: 0.03,
-                    call_ms: 1.0,
-                    mb_per_second: 0.0,
-                })
+                s.stop.little_io.mb_per_second = 0.0;
             }),
+            ("stop.little_io.share", |s| s.stop.little_io.share = -0.1),
             ("stop.unread_runs", |s| s.stop.unread_runs = 100_001),
         ];
         for (name, edit) in edits {

@@ -2,6 +2,7 @@
 //! see the runs of non-default parametrizations in the order of their starts. Later runs may undo a
 //! criterion until the epoch has settled.
 
+pub(crate) mod elsewhere;
 pub(crate) mod settings;
 
 use std::collections::BTreeSet;
@@ -44,10 +45,10 @@ pub(crate) fn nothing_to_win(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
 }
 
 /// Whether nobody reads what carries parametrizations: each counted run of another than the default
-/// was given files alone, and in none was one of them read.
+/// was given files alone, as were some of the default, which were empty; and in none was one read.
 fn unread(view: &View<'_>, least: u32) -> Option<Stopped> {
     let (mut runs, mut given) = (0, 0);
-    for (_, known) in view.iter().filter(|(point, _)| **point != view.default) {
+    for (point, known) in view.iter() {
         let of = |measure: Measure| {
             known
                 .measures
@@ -57,8 +58,12 @@ fn unread(view: &View<'_>, least: u32) -> Option<Stopped> {
         if of(Measure::DeliveredFilesRead) > 0 {
             return None;
         }
-        runs += known.count();
-        given += of(Measure::DeliveredFiles);
+        let files = of(Measure::DeliveredFiles);
+        given += files;
+        runs += match *point == view.default {
+            true => files,
+            false => known.count(),
+        };
     }
     let is_enough = least > 0 && runs >= u64::from(least);
     (is_enough && runs == given).then_some(Stopped::Unread { runs })
@@ -72,7 +77,7 @@ fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
         share,
         call_ms,
         mb_per_second,
-    } = stop.little_io?;
+    } = stop.little_io;
     let default = view.default_known();
     let moments = |measure: Measure| default.measures.get(measure.name());
     let measured = moments(Measure::Steps).map_or(0, |steps| steps.count);
@@ -246,14 +251,12 @@ mod tests {
         let history = history(vec![default], 0, 0);
         let view = View::new(&space, &history, &[]);
         let stop = Stop {
-            little_io: Some(LittleIo {
-                share: 0.03,
-                call_ms: 1.0,
-                mb_per_second: 10.0,
-            }),
+            little_io: LittleIo::default(),
             ..Stop::default()
         };
-        assert_eq!(little_io(&view, &Stop::default()), None);
+        let mut never = stop.clone();
+        never.little_io.share = 0.0;
+        assert_eq!(little_io(&view, &never), None);
         match little_io(&view, &stop)? {
             Stopped::LittleIo { most, .. } => Some(most),
             other => panic!("{other:?}"),

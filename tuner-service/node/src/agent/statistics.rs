@@ -117,6 +117,13 @@ impl Counters {
     }
 }
 
+/// What programs gave and took, in bytes, of a text of llite.*.stats; `None` if it is none.
+pub(crate) fn given_and_taken(llite: &str) -> Option<f64> {
+    let mut counters = Counters::default();
+    add(Format::Llite, llite, 0.0, &mut counters)?;
+    Some(counters.cached)
+}
+
 /// Adds what a text says; `None` if it does not say what it should.
 fn add(format: Format, text: &str, page: f64, counters: &mut Counters) -> Option<()> {
     match format {

@@ -209,12 +209,15 @@ fn suspension(sources: &Sources) -> Check {
 
 fn accelerators(service: &Service) -> Check {
     const NAME: &str = "accelerators";
-    let default = &service.default_accelerator;
+    let (default, otherwise) = (&service.default_accelerator, &service.otherwise);
     let catalogue = service.catalogue.current();
     let refused = service.catalogue.refused();
     if let Err(problem) = catalogue.find(default) {
         let detail = format!("the default, {default}, is not in the catalogue: {problem}");
         check(NAME, CheckState::Failed, detail)
+    } else if let Some(missing) = otherwise.iter().find(|name| catalogue.find(name).is_err()) {
+        let detail = format!("otherwise = {missing:?} is not in the catalogue, and never chosen");
+        check(NAME, CheckState::Warning, detail)
     } else if !refused.is_empty() {
         let shown = refused.iter().take(SHOWN).map(ToString::to_string);
         check(NAME, CheckState::Failed, some_of(refused.len(), shown))

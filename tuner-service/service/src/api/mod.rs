@@ -27,10 +27,10 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{get, post};
 use io_autotune_catalogue::{Accelerator, LiveCatalogue, LiveRules, canonical_name};
-use io_autotune_engine::Settings;
+use io_autotune_engine::{Choice, Settings};
 use io_autotune_protocol::credentials::Credentials;
 use io_autotune_protocol::{Job, Request, StartAnswer};
-use io_autotune_store::Store;
+use io_autotune_store::{Store, StudyState};
 use tokio::sync::Semaphore;
 use tower_http::trace::TraceLayer;
 use utoipa::OpenApi;
@@ -46,6 +46,7 @@ use crate::door::Door;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
 use crate::metrics::{self, Metrics};
+use crate::plain;
 use crate::quota::Quotas;
 use crate::retention::RetentionConfig;
 use crate::sharing::Sharing;
@@ -70,6 +71,8 @@ pub(crate) struct Service {
     pub(crate) rules: Arc<LiveRules>,
     /// The canonical name of the accelerator of requests that name none.
     pub(crate) default_accelerator: String,
+    /// Those that such requests get where the default one cannot matter: the first that can.
+    pub(crate) otherwise: Arc<[String]>,
     pub(crate) settings: Settings,
     /// The most studies of a user.
     pub(crate) most_studies: u32,
@@ -108,6 +111,13 @@ impl Service {
     pub(crate) fn accelerator(&self, name: Option<&str>) -> Result<Arc<Accelerator>, ApiError> {
         let name = name.unwrap_or(&self.default_accelerator);
         Ok(self.catalogue.current().find(name)?)
+    }
+
+    /// What a study of the default accelerator leaves to choose for jobs that name none.
+    fn choice(&self, state: &StudyState, nodes: u32) -> Option<Choice> {
+        let candidates = plain::candidates(&self.catalogue.current(), &self.otherwise);
+        let default = &self.default_accelerator;
+        plain::choice(state, default, candidates, &self.settings, nodes)
     }
 
     /// The canonical name, even of an accelerator that the catalogue lacks.

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::{Extension, Json};
+use io_autotune_engine::Chosen;
 use io_autotune_model::FindingKind;
 use io_autotune_protocol::{
     ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, StudySummary,
 };
-use io_autotune_store::StudyFilter;
+use io_autotune_store::{StudyFilter, StudyRow};
 
 use super::deciding::Asker;
 use super::summary;
 use super::{ApiError, Service};
 use crate::access::Caller;
+use crate::plain;
 use crate::reader::Reader;
 use crate::slurm::hooks::MISSING;
 
@@ -45,7 +47,16 @@ pub(super) async fn preview(
         accelerator: Some(accelerator.name.clone()),
         ..StudyFilter::default()
     };
-    let rows = service.store.studies(&filter).await?;
+    let mut rows = service.store.studies(&filter).await?;
+    let chosen = chosen(&service, &request, &rows).await?;
+    let instead = chosen.as_ref().and_then(|chosen| chosen.instead.as_ref());
+    if let Some(instead) = instead {
+        let filter = StudyFilter {
+            accelerator: Some(instead.clone()),
+            ..filter
+        };
+        rows = service.store.studies(&filter).await?;
+    }
     if rows.is_empty() && service.store.studies_of(caller.uid).await? >= service.most_studies {
         let line = too_many_studies(request.application(), service.most_studies);
         return Ok(Json(PreviewAnswer { line }));
@@ -59,9 +70,35 @@ pub(super) async fn preview(
     for row in rows.into_iter().take(STUDIES_SHOWN) {
         studies.push(summary::study(&service, asker, row).await?);
     }
-    Ok(Json(PreviewAnswer {
-        line: line(&request, &accelerator.name, &studies, not_shown),
-    }))
+    let accelerator = instead.unwrap_or(&accelerator.name);
+    let mut line = line(&request, accelerator, &studies, not_shown);
+    if let Some(chosen) = chosen {
+        line = format!("{line}; {chosen}");
+    }
+    Ok(Json(PreviewAnswer { line }))
+}
+
+/// Which accelerator a job gets that names none, where all studies that are shown agree.
+async fn chosen(
+    service: &Service,
+    request: &Request,
+    rows: &[StudyRow],
+) -> Result<Option<Chosen>, ApiError> {
+    if !plain::leaves_it_open(request) || service.otherwise.is_empty() {
+        return Ok(None);
+    }
+    let mut known: Option<Chosen> = None;
+    for row in rows.iter().take(STUDIES_SHOWN) {
+        let state = service.store.study_state(row.study_id).await?;
+        let Some(chosen) = summary::chosen(service, row, &state) else {
+            return Ok(None);
+        };
+        if known.is_some_and(|known| known.instead != chosen.instead) {
+            return Ok(None);
+        }
+        known = Some(chosen);
+    }
+    Ok(known)
 }
 
 fn too_many_studies(application: &str, most: u32) -> String {
@@ -109,11 +146,12 @@ fn standing(study: &StudySummary) -> String {
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>();
-    let mut findings = study.assessment.iter().flat_map(|known| &known.findings);
-    let mixed = findings.find(|one| one.kind == FindingKind::Mixed);
-    let standing = match (&study.ordered, mixed, &study.gain) {
+    let findings = study.assessment.iter().flat_map(|known| &known.findings);
+    let mut findings =
+        findings.filter(|one| matches!(one.kind, FindingKind::Mixed | FindingKind::NothingToWin));
+    let standing = match (&study.ordered, findings.next(), &study.gain) {
         (Some(ordered), ..) => ordered.clone(),
-        (None, Some(mixed), _) => mixed.what.clone(),
+        (None, Some(found), _) => found.what.trim_end_matches('.').to_owned(),
         (None, None, Some(gain)) if gain.resolved && gain.gain > 0.0 => {
             format!(
                 "{}, {:.1} % less time than the default",

@@ -7,8 +7,8 @@ use std::time::Duration;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
-use io_autotune_catalogue::canonical_name;
-use io_autotune_engine::History;
+use io_autotune_catalogue::{Accelerator, canonical_name};
+use io_autotune_engine::{Choice, History};
 use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::{
     Delivery, DirectivesAnswer, DirectivesRequest, ErrorBody, FinishAnswer, FinishRequest, Job,
@@ -29,6 +29,7 @@ use crate::access::Caller;
 use crate::assess;
 use crate::decide::{Occasion, Snapshot, decide};
 use crate::merge::merge_stored;
+use crate::plain;
 use crate::reader::Reader;
 use crate::replay::{self, Kept, Known, NothingToReplay};
 use crate::retry::retried;
@@ -63,7 +64,7 @@ pub(super) async fn start(
     request.validate()?;
     validate(&job)?;
     let request = service.resolved(request);
-    let accelerator = service.accelerator(request.accelerator.as_deref())?;
+    let (accelerator, choice) = accelerator(&service, &job, &request).await?;
     if before_nodes && !accelerator.delivers_directives() {
         return Err(ApiError::forbidden(&format!(
             "accelerator {} delivers no directives: the burst buffer's account starts no run of it",
@@ -88,6 +89,7 @@ pub(super) async fn start(
         start_limit: limit_seconds,
         listed_limit: service.listed_limit(&job),
         accelerator: &accelerator,
+        choice: choice.as_ref(),
         settings: &service.settings,
         surrogates: Some(&service.surrogates),
         busy: None,
@@ -113,6 +115,31 @@ pub(super) async fn start(
         ask().await?
     };
     Ok(Json(answer))
+}
+
+/// The accelerator of a job; of one that names none the default, or another with what decided so.
+async fn accelerator(
+    service: &Service,
+    job: &Job,
+    request: &Request,
+) -> Result<(Arc<Accelerator>, Option<Choice>), ApiError> {
+    let named = service.accelerator(request.accelerator.as_deref())?;
+    if !plain::leaves_it_open(request) || service.otherwise.is_empty() {
+        return Ok((named, None));
+    }
+    let key = study_key(job, request, &named.name);
+    let Some(state) = service.store.state_if_any(&key).await? else {
+        return Ok((named, None));
+    };
+    let Some(choice) = service.choice(&state, job.nodes) else {
+        return Ok((named, None));
+    };
+    let chosen = plain::outlook(&choice, &service.settings);
+    let accelerator = match &chosen.instead {
+        Some(instead) => service.accelerator(Some(instead))?,
+        None => named,
+    };
+    Ok((accelerator, Some(choice)))
 }
 
 /// Waits for a turn. If that takes too long, decides without the lock from a snapshot at most a

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use io_autotune_engine::{
-    Epoch, History, Importance, LEAST_MEMBERS, MeanInterval, MethodName, Parametrization, Phase,
-    Role, Silence, Space, Tested, mean_interval,
+    Chosen, Epoch, History, Importance, LEAST_MEMBERS, MeanInterval, MethodName, Parametrization,
+    Phase, Role, Silence, Space, Tested, mean_interval,
 };
 use io_autotune_model::{Assessment, Finding, FindingKind};
 use io_autotune_protocol::{
@@ -22,6 +22,7 @@ use crate::api::{ApiError, Service};
 use crate::assess;
 use crate::decide::{heard_by, restricted};
 use crate::heard::Hearing;
+use crate::plain;
 use crate::reader::Reader;
 
 /// Comparisons use the newest runs.
@@ -58,7 +59,13 @@ pub(crate) async fn study(
         Epoch::restricted(&restricted, &service.settings, state.seed).with_cache(&surrogates);
     let phase = epoch.phase(history, &state.pending);
     let assessment = assess::of(&service.store, &service.settings, &state).await?;
-    let warnings = warnings(&state, &epoch, history, &assessment, phase);
+    let mut warnings = warnings(&state, &epoch, history, &assessment, phase);
+    warnings.extend(
+        chosen(service, &row, &state).map(|chosen| match chosen.instead {
+            Some(_) => format!("Jobs that name no accelerator get {chosen}."),
+            None => format!("{chosen}."),
+        }),
+    );
     let recommendation = epoch.recommend(history);
     let recommended = recommendation
         .as_ref()
@@ -184,6 +191,20 @@ fn too_few(users: usize) -> String {
     format!(
         "{users} of the {LEAST_MEMBERS} users have run it who are needed, so that no one of them can deceive the others"
     )
+}
+
+/// Which accelerator jobs like a study's get that name none, if its own is the default one and
+/// cannot matter.
+pub(crate) fn chosen(service: &Service, row: &StudyRow, state: &StudyState) -> Option<Chosen> {
+    if row.accelerator != service.default_accelerator {
+        return None;
+    }
+    let nodes = row
+        .context
+        .get("nodes")
+        .and_then(|nodes| nodes.parse().ok());
+    let choice = service.choice(state, nodes.unwrap_or(1))?;
+    Some(plain::outlook(&choice, &service.settings))
 }
 
 /// What orders make of a study, in a word.

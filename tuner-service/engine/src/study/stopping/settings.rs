@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use io_autotune_search::checks::{SettingsError, positive, whole};
 
-/// Stopping criteria: the first that is met ends the search before its budget. Only `unread_runs` is
-/// set by default.
+/// Stopping criteria: the first that is met ends the search before its budget. Only `little_io` and
+/// `unread_runs` are set by default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stop {
@@ -22,8 +22,7 @@ pub struct Stop {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing_left: Option<NothingLeft>,
     /// I/O is no part of the runs that is worth tuning.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub little_io: Option<LittleIo>,
+    pub little_io: LittleIo,
     /// So many runs in which nobody read the files that carry parametrizations, and none in which
     /// somebody did; 0: never.
     pub unread_runs: u32,
@@ -36,7 +35,7 @@ impl Default for Stop {
             distinct: None,
             distance: None,
             nothing_left: None,
-            little_io: None,
+            little_io: LittleIo::default(),
             unread_runs: 3,
         }
     }
@@ -84,14 +83,24 @@ pub struct NothingLeft {
 /// wait had taken so long, and all bytes one after the other had moved so slowly. It ends the search
 /// before the first other parametrization. Only measured runs tell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct LittleIo {
-    /// Above 0 and at most 1.
+    /// At most 1; 0: never.
     pub share: f64,
     /// Milliseconds.
     pub call_ms: f64,
     /// Millions of bytes a second.
     pub mb_per_second: f64,
+}
+
+impl Default for LittleIo {
+    fn default() -> Self {
+        LittleIo {
+            share: 0.03,
+            call_ms: 1.0,
+            mb_per_second: 10.0,
+        }
+    }
 }
 
 const SLOWEST_CALL_MS: f64 = 60_000.0;
@@ -118,23 +127,18 @@ impl Stop {
             let unit = ", as a share of the best known";
             positive("stop.nothing_left.share", share, 1.0, unit)?;
         }
-        if let Some(little) = self.little_io {
-            let (unit, ms) = (", as a share of elapsed", " milliseconds");
-            positive("stop.little_io.share", little.share, 1.0, unit)?;
-            positive(
-                "stop.little_io.call_ms",
-                little.call_ms,
-                SLOWEST_CALL_MS,
-                ms,
-            )?;
-            let rate = little.mb_per_second;
-            positive(
-                "stop.little_io.mb_per_second",
-                rate,
-                FASTEST_MB_PER_SECOND,
-                "",
-            )?;
+        let LittleIo {
+            share,
+            call_ms,
+            mb_per_second,
+        } = self.little_io;
+        let (unit, ms) = (", as a share of elapsed, or 0", " milliseconds");
+        if share != 0.0 {
+            positive("stop.little_io.share", share, 1.0, unit)?;
         }
+        positive("stop.little_io.call_ms", call_ms, SLOWEST_CALL_MS, ms)?;
+        let most = FASTEST_MB_PER_SECOND;
+        positive("stop.little_io.mb_per_second", mb_per_second, most, "")?;
         whole("stop.unread_runs", self.unread_runs, 0, LONGEST)?;
         Ok(())
     }

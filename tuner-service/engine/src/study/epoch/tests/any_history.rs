@@ -128,7 +128,7 @@ prop_compose! {
                 distinct: Some(Distinct { runs, least: exploring }),
                 distance: Some(Distance { runs, least: rate }),
                 nothing_left: Some(NothingLeft { share }),
-                little_io: Some(LittleIo { share, call_ms: 1.0, mb_per_second: 10.0 }),
+                little_io: LittleIo { share, call_ms: 1.0, mb_per_second: 10.0 },
                 unread_runs: runs,
             };
         }

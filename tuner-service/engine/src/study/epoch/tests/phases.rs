@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::study::stopping::settings::LittleIo;
+
 use crate::testing::{Outcome, finish, grid, history, published, started, suggest, tested};
 use io_autotune_model::{Measure, Tested};
 use io_autotune_search::checks::MAX_DESIGN_POINTS;
@@ -32,12 +32,7 @@ fn count(suggestions: &[Suggestion], role: Role) -> usize {
 #[test]
 fn where_io_cannot_matter_a_study_settles_on_the_default_after_its_baseline() {
     let space = grid(&[6, 6]);
-    let mut settings = published();
-    settings.stop.little_io = Some(LittleIo {
-        share: 0.03,
-        call_ms: 1.0,
-        mb_per_second: 10.0,
-    });
+    let settings = published();
     let after = |runs: u64, bytes: f64| {
         let mut default = tested(&space, &[0, 0], &vec![40.0; runs as usize], 0);
         let numbers = [
@@ -103,6 +98,25 @@ fn where_nothing_reads_what_runs_are_given_a_study_settles_on_the_default() {
         "of one nobody knows, or something else carried it"
     );
     assert!(!after(3, 3, 0, 0), "it is not asked for");
+}
+
+#[test]
+fn where_nothing_reads_the_baselines_empty_files_a_study_settles_after_it() {
+    let space = grid(&[6, 6]);
+    let settings = published();
+    let after = |given: u64, read: u64| {
+        let mut default = tested(&space, &[0, 0], &[40.0; 4], 0);
+        files(&mut default, given, read);
+        let history = history(vec![default], 4, 0);
+        suggest(&space, &history, &[], &settings, SEED)
+    };
+    let stopped = after(4, 0);
+    assert_eq!(stopped.phase, Phase::Settled);
+    assert_eq!(stopped.parametrization, space.default());
+    let why = stopped.reason.to_string();
+    assert!(why.contains("in 4 runs nothing read"), "{why}");
+    assert_eq!(after(4, 1).phase, Phase::Design, "one was read");
+    assert_eq!(after(2, 0).phase, Phase::Design, "two are too few");
 }
 
 #[test]
