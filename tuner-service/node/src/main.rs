@@ -25,6 +25,7 @@ mod settings;
 mod spool;
 mod stamp;
 mod start;
+mod state;
 mod submission;
 #[cfg(test)]
 mod testing;

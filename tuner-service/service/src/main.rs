@@ -9,6 +9,7 @@ mod assess;
 mod config;
 mod decide;
 mod door;
+mod hosts;
 mod launches;
 mod limits;
 mod listen;
@@ -232,6 +233,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         retention: config.retention,
         admissions: Arc::default(),
         launches: Arc::default(),
+        hosts: Arc::default(),
         metrics: Arc::clone(&metrics),
     };
     let users_store = Store::open(
