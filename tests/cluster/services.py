@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import signal
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 from devcluster import accounts, command, files, process
 from devcluster.network import Namespace
 from devcluster.users import SERVICE_USER
 from harness import Site, await_true
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A service beside the cluster's own."""
+
+    unix: Path
+    """The users' socket."""
+    config: Path
+    log: Path
+    identity: process.Identity
 
 
 @contextmanager
@@ -23,6 +37,15 @@ def service_beside(
 
     ``env`` is put on top of its environment.
     """
+    with running_beside(site, name, service_toml, env) as beside:
+        yield beside.unix
+
+
+@contextmanager
+def running_beside(
+    site: Site, name: str, service_toml: str, env: Mapping[str, str] | None = None
+) -> Iterator[Beside]:
+    """Run the same, and yield all that is known of it."""
     paths = site.paths
     unix = paths.run / f"{name}.sock"
     config = paths.etc / f"{name}.toml"
@@ -41,9 +64,23 @@ def service_beside(
         )
     try:
         await_true(f"the {name} service to listen", lambda: accepts(unix))
-        yield unix
+        yield Beside(unix, config, paths.log_of(name), service)
     finally:
         assert process.end(service, signal.SIGTERM, 20.0), f"the {name} service does not end"
+
+
+def metrics(site: Site, address: str) -> dict[str, float]:
+    """Read /metrics as Prometheus does: each series with its value."""
+    with Namespace(site.paths.root).inside():
+        connection = http.client.HTTPConnection(address, timeout=10.0)
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+    assert answer.status == HTTPStatus.OK
+    assert text.endswith("# EOF\n")
+    lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {series: float(value) for series, _, value in lines}
 
 
 def nodes_socket(site: Site, name: str) -> Path:

@@ -385,6 +385,7 @@ def test_a_stop_that_always_fails_is_tried_so_often_and_then_an_admins(site: Sit
         (check,) = [one for one in checks if one["name"] == "spool"]
         assert check["state"] == "failed", check
         assert ".unstopped" in check["detail"]
+        assert "what was started" in check["fix"]
     finally:
         catalogue.unlink()
         for left in spool.glob("*.unstopped"):

@@ -35,7 +35,7 @@ def read_anew(site: Site) -> str:
     """Have the service read the associations, and return what its doctor says of them."""
     checks = json.loads(site.tuner(ROOT, "doctor", "--json").stdout)["checks"]
     (found,) = (one for one in checks if one["name"] == "accounts and coordinators")
-    return found["detail"]
+    return found["detail"] + found.get("fix", "")
 
 
 def applications(site: Site, user: str, *more: str) -> list[tuple[str, str]]:

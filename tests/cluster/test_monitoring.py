@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
 import shutil
@@ -18,7 +17,7 @@ import pytest
 from devcluster import files, process
 from devcluster.network import Namespace
 from harness import ALICE, Json, Site, asked, await_true, await_value
-from services import service_beside
+from services import metrics, service_beside
 
 ADDRESS = "127.0.0.1:9464"
 PROMETHEUS = "127.0.0.1:9090"
@@ -37,20 +36,6 @@ def watched(site: Site) -> Iterator[Path]:
         yield unix
 
 
-def metrics(site: Site) -> dict[str, float]:
-    """Read /metrics as Prometheus does: each series with its value."""
-    with Namespace(site.paths.root).inside():
-        connection = http.client.HTTPConnection(ADDRESS, timeout=10.0)
-        connection.request("GET", "/metrics")
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
-    assert answer.status == 200
-    assert text.endswith("# EOF\n")
-    lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
-    return {series: float(value) for series, _, value in lines}
-
-
 def health(unix: Path) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(unix))
@@ -65,7 +50,7 @@ def test_prometheus_reads_what_the_service_does_and_no_names(site: Site) -> None
         health(unix)
         read = await_value(
             "the request to be counted",
-            lambda: read if (read := metrics(site)).get(HEALTH) == 1.0 else None,
+            lambda: read if (read := metrics(site, ADDRESS)).get(HEALTH) == 1.0 else None,
         )
     assert read["io_autotune_database_up"] == 1.0
     studies = sum(value for series, value in read.items() if "autotune_studies{" in series)

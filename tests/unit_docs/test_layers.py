@@ -17,6 +17,7 @@ SOURCES = Path(__file__).resolve().parents[2] / "tuner-service"
 
 # A crate may depend on those before it.
 CRATES = [
+    "configuration",
     "fuzzing",
     "model",
     "search",

@@ -11,7 +11,7 @@ from io_autotune_report.analyse.assembly import Occasion, assemble
 from io_autotune_report.load import DatabaseError, State, StateError
 from io_autotune_report.progress import Bar
 from io_autotune_report.render.archive import Archive, ArchiveError, Span
-from io_autotune_report.settings import Settings, SettingsError, read, settings
+from io_autotune_report.settings import Settings, SettingsError, read, settings, shown
 
 FAILED = 1
 MISUSED = 2
@@ -22,13 +22,16 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         told = {} if options.config is None else read(options.config)
-        told |= {
-            name: value
-            for name in ("database", "state", "nights", "site", "processes")
-            if (value := getattr(options, name)) is not None
-        }
+        origins = {name: _section(options.config, name) for name in told}
+        for name in ("database", "state", "nights", "site", "processes"):
+            if (value := getattr(options, name)) is not None:
+                told[name] = value
+                origins[name] = f"command line: --{name}"
         span = _span(options.first, options.last, _today())
         chosen = settings(told)
+        if options.print_config:
+            print(shown(chosen, origins), end="")
+            return 0
     except SettingsError as error:
         return _fail(str(error), MISUSED)
     try:
@@ -76,10 +79,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--site", metavar="NAME", help="what the report calls the site")
     parser.add_argument("--processes", type=int, metavar="N", help="that evaluate; 0: all cores")
     parser.add_argument(
+        "--print-config",
+        action="store_true",
+        help="print the settings in force, and where each is from, and exit",
+    )
+    parser.add_argument(
         "--first", type=date.fromisoformat, metavar="DATE", help="a day, 2026-11-20"
     )
     parser.add_argument("--last", type=date.fromisoformat, metavar="DATE", help="included")
     return parser
+
+
+def _section(path: Path, name: str) -> str:
+    """Where a file has a setting."""
+    shown_path = "".join(letter if letter.isprintable() else "?" for letter in str(path))
+    return f"{shown_path} [{'database' if name == 'database' else 'report'}]"
 
 
 def _span(first: date | None, last: date | None, today: date) -> Span:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 
 class SettingsError(Exception):
@@ -53,11 +59,15 @@ def read(path: Path) -> dict[str, Any]:
     for section, keys in told.items():
         known = SECTIONS.get(section)
         if known is None or not isinstance(keys, dict):
-            raise SettingsError(f"{path}: [{section}] is not one of {', '.join(SECTIONS)}")
+            raise SettingsError(
+                f"{path}: [{section}] is not one of {', '.join(SECTIONS)}"
+                f"{_nearest(section, SECTIONS)}"
+            )
         for key, value in keys.items():
             if key not in known:
                 raise SettingsError(
                     f"{path}: [{section}] has no key {key!r}; it has {', '.join(known)}"
+                    f"{_nearest(key, known)}"
                 )
             # A flag is a number to Python, and none to whoever wrote it.
             if type(value) is not known[key]:
@@ -84,3 +94,44 @@ def settings(told: dict[str, Any]) -> Settings:
         if told.get(name, 0) < 0:
             raise SettingsError(f"{name} = {told[name]}: a number from 0 is expected")
     return Settings(**{**told, "state": Path(told["state"]), "nights": Path(told["nights"])})
+
+
+def shown(chosen: Settings, origins: Mapping[str, str]) -> str:
+    """Settings as TOML that ``read`` reads, each with where it is from; without secrets.
+
+    ``origins``: by the settings' names; what is not among them is a default.
+    """
+    lines = []
+    for section, keys in SECTIONS.items():
+        lines.append(f"[{section}]")
+        for key in keys:
+            name = "database" if section == "database" else key
+            value = getattr(chosen, name)
+            text = str(value) if isinstance(value, int) else _quoted(str(value))
+            if name == "database":
+                text = _quoted(without_secrets(chosen.database))
+            lines.append(f"{key} = {text} # {origins.get(name, 'default')}")
+    return "\n".join(lines) + "\n"
+
+
+def without_secrets(database: str) -> str:
+    """A connection string without password and keys' passwords; hidden if it is none."""
+    hidden = "***"
+    try:
+        parts: dict[str, Any] = {**conninfo_to_dict(database)}
+    except ProgrammingError:
+        return hidden
+    secrets = [name for name in parts if name.endswith("password")]
+    if not secrets:
+        return database
+    return make_conninfo(**parts | dict.fromkeys(secrets, hidden))
+
+
+def _quoted(text: str) -> str:
+    # JSON's escapes are TOML's too; TOML also wants this one.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""

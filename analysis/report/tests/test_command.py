@@ -240,10 +240,51 @@ def test_the_sample_is_read_and_has_every_key() -> None:
     assert settings.settings(told).state.name == "state"
 
 
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert command.main(["--print-config", *argv]) == 0
+    return capsys.readouterr().out
+
+
+def test_what_is_in_force_is_printed_and_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = ROOT / "deploy" / "etc" / "report.toml"
+    site = 'a "b"\x7f\n#\\é'
+    told = settings.read(sample) | {"site": site, "processes": 3}
+    least = {"database": "host=x dbname=y", "state": "/s", "nights": "/n"}
+    path = tmp_path / "shown.toml"
+    for argv, expected in (
+        (["--config", str(sample), "--site", site, "--processes", "3"], told),
+        ([part for name, value in least.items() for part in (f"--{name}", value)], least),
+    ):
+        text = printed(capsys, *argv)
+        path.write_text(text)
+        assert settings.settings(settings.read(path)) == settings.settings(expected)
+        origins = [line.rpartition(" # ")[2] for line in text.splitlines() if " = " in line]
+        told_by = "command line: --"
+        of_file = f"{sample} [report]"
+        assert origins == (
+            [f"{sample} [database]", f"{told_by}site", of_file, of_file]
+            if expected is told
+            else [f"{told_by}database", "default", f"{told_by}state", f"{told_by}nights"]
+        ) + ([f"{told_by}processes", of_file] if expected is told else ["default", "default"])
+
+
+@pytest.mark.parametrize(
+    "database", ["postgresql://me:s3cret@db/x", "host=db password=s3cret", "s3cret@@@=' "]
+)
+def test_no_password_is_printed(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "--database", database, "--state", "/s", "--nights", "/n")
+    assert "s3cret" not in text
+    assert "***" in text
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[report]\nsites = 'x'", "has no key 'sites'; it has site, state"),
+        ("[report]\nsites = 'x'", "has no key 'sites'; it has site, state.*did you mean site[?]"),
+        ("[databse]\nurl = 'x'", r"database, report; did you mean database[?]"),
+        ("[report]\nzzz = 'x'", r"keep_nights$"),
         ("[mail]\nto = 'x'", r"\[mail\] is not one of database, report"),
         ("[report]\nprocesses = true", "processes = True is not of type int"),
         ("[report", "cannot be read"),

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use io_autotune_configuration::parse;
 use io_autotune_model::{Constraint, Parameter, Space, SpaceError, UsedIf};
 use serde::Deserialize;
 use toml::Spanned;
@@ -58,7 +59,7 @@ impl Accelerator {
     /// Reads one catalogue file's text. Errs with every wrong line and what to write instead.
     pub fn parse(text: &str) -> Result<Self, AcceleratorError> {
         let mut faults = Faults::of(text);
-        let document = match toml::from_str::<Document>(text) {
+        let document = match parse::<Document>(text) {
             Ok(document) => document,
             Err(error) => {
                 faults.at(&error.span().unwrap_or(0..0), error.message());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use io_autotune_configuration::parse;
 use io_autotune_protocol::{Mode, Note, Request, is_name, is_name_byte};
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
@@ -111,7 +112,7 @@ impl Rules {
     pub fn parse(text: &str) -> Result<Self, RulesError> {
         let mut faults = Faults::of(text);
         let mut rules = Vec::new();
-        match toml::from_str::<Document>(text) {
+        match parse::<Document>(text) {
             Ok(document) => {
                 if let Some(first) = document.rules.get(RULES_MAX) {
                     let problem = format!("there are more than {RULES_MAX} rules");

@@ -536,12 +536,24 @@ pub(crate) enum Command {
     Rules(Rules),
     /// Is everything well, as seen from this host? Admins are told of the service's inside too.
     #[command(
-        after_help = "Example:\n  io-autotune doctor    exit status 1: a check failed\n\nOn a compute node, as root, the spool is examined too."
+        after_help = "Examples:\n  io-autotune doctor          what is wrong, and what to do about it\n  io-autotune doctor --job    lets a job of one second run, and says where it gets lost\n\nExit status: 0 if no check failed (warnings may be there), 1 if one did, 2 if the options are wrong.\nRun it on submit hosts, on a compute node and on slurmctld's host as root, and as an admin of the service."
     )]
     Doctor {
         /// Where this node keeps reports that the service could not take.
         #[arg(long, default_value = "/var/spool/io-autotune")]
         spool_dir: PathBuf,
+        /// Where the job-completion script writes, on slurmctld's host.
+        #[arg(long, default_value = "/var/spool/io-autotune-jobcomp")]
+        jobcomp_dir: PathBuf,
+        /// Where the collector keeps how far it has got.
+        #[arg(long, default_value = "/var/lib/io-autotune-collector")]
+        collector_dir: PathBuf,
+        /// Submit a job of one second that is only observed, and follow it to its verdict.
+        #[arg(long)]
+        job: bool,
+        /// Seconds that the job may take until its verdict.
+        #[arg(long, default_value_t = 120, requires = "job", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+        within: u64,
         #[command(flatten)]
         output: Output,
     },

@@ -1,14 +1,21 @@
 //! `io-autotune doctor`: checks of this host's configuration, the way to each endpoint, signatures
-//! by MUNGE or SACK in both directions and, on a compute node, the spool. The service's own checks
-//! come from `GET /v1/doctor` (admins only).
+//! by MUNGE or SACK in both directions, clocks, the plugin and, where they are, the spools of a node
+//! and of the job-completion script. The service's own checks come from `GET /v1/doctor` (admins
+//! only). A job shows the whole way.
 
+mod job;
+mod jobcomp;
 mod plugin;
 mod spool;
 
 use std::path::Path;
+use std::time::Duration;
 
 use io_autotune_protocol::credentials::{Backend, Credentials, round_trip};
-use io_autotune_protocol::{Check, CheckState, ClientConfig, ClientError, Diagnosis};
+use io_autotune_protocol::{
+    Check, CheckState, ClientConfig, ClientError, Diagnosis, PluginOnNodes,
+};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::service::{CliError, Service};
@@ -30,26 +37,47 @@ impl Report {
     }
 }
 
-pub(crate) async fn examine(config: &Path, spool: &Path) -> Report {
+/// What is examined besides the service.
+pub(crate) struct Places<'a> {
+    /// client.toml.
+    pub(crate) config: &'a Path,
+    /// This node's undelivered reports.
+    pub(crate) spool: &'a Path,
+    /// What the job-completion script wrote, and how far the collector has got.
+    pub(crate) jobcomp: (&'a Path, &'a Path),
+    /// How long a test job may take until it is judged; `None`: there is none.
+    pub(crate) job_within: Option<Duration>,
+}
+
+pub(crate) async fn examine(places: &Places<'_>) -> Report {
     let mut checks = Vec::new();
-    match ClientConfig::load(config) {
-        Err(error) => checks.push(failed("configuration", error.to_string())),
-        Ok(parsed) => match parsed.service_uid() {
-            Err(error) => checks.push(failed("configuration", error.to_string())),
-            Ok(uid) => {
-                checks.push(ok(
-                    "configuration",
-                    format!(
-                        "{}: answers signed by uid {uid} are believed",
-                        config.display()
-                    ),
-                ));
-                checks.extend(service(&parsed).await);
+    let mut plugins = Vec::new();
+    let config = places.config;
+    match ClientConfig::load(config).and_then(|parsed| Ok((parsed.service_uid()?, parsed))) {
+        Err(error) => checks.push(Check::failed(
+            "configuration",
+            error.to_string(),
+            "write it as deploy/etc/client.toml shows (docs/install.md), or name another by --config",
+        )),
+        Ok((uid, parsed)) => {
+            checks.push(Check::ok(
+                "configuration",
+                format!(
+                    "{}: answers signed by uid {uid} are believed",
+                    config.display()
+                ),
+            ));
+            let (found, told) = service(&parsed).await;
+            checks.extend(found);
+            plugins = told;
+            if let Some(within) = places.job_within {
+                checks.push(job::check(&parsed, within).await);
             }
-        },
+        }
     }
-    checks.extend(plugin::check());
-    checks.extend(spool::check(spool));
+    checks.extend(plugin::checks(&plugins));
+    checks.extend(spool::check(places.spool));
+    checks.extend(jobcomp::check(places.jobcomp.0, places.jobcomp.1));
     Report {
         version: VERSION,
         checks,
@@ -57,7 +85,7 @@ pub(crate) async fn examine(config: &Path, spool: &Path) -> Report {
 }
 
 /// Checks signatures, every endpoint and the versions, and adds the service's own checks.
-async fn service(config: &ClientConfig) -> Vec<Check> {
+async fn service(config: &ClientConfig) -> (Vec<Check>, Vec<PluginOnNodes>) {
     let signer = config.signer();
     let backend = signer.backend();
     // It blocks, some ten seconds if munged is down: nothing else runs meanwhile.
@@ -68,11 +96,13 @@ async fn service(config: &ClientConfig) -> Vec<Check> {
             endpoints: vec![endpoint.clone()],
             ..config.clone()
         };
+        let before = Timestamp::now();
         let answer = match Service::of(&alone) {
             Ok(service) => service.doctor().await,
             Err(error) => Err(error),
         };
-        visits.push(Visit::of(&endpoint.to_string(), backend, answer));
+        let asked = (before, Timestamp::now());
+        visits.push(Visit::of(&endpoint.to_string(), backend, answer, asked));
     }
     summary(visits, backend, here)
 }
@@ -86,37 +116,54 @@ struct Visit {
     version: Option<Check>,
     /// The service's own checks.
     diagnosis: Vec<Check>,
+    /// The check of the service's clock.
+    clock: Option<Check>,
+    plugins: Vec<PluginOnNodes>,
 }
 
 impl Visit {
-    fn of(endpoint: &str, backend: Backend, answer: Result<Diagnosis, CliError>) -> Self {
+    fn of(
+        endpoint: &str,
+        backend: Backend,
+        answer: Result<Diagnosis, CliError>,
+        asked: (Timestamp, Timestamp),
+    ) -> Self {
         let name = format!("endpoint {endpoint}");
-        let reached = || ok(&name, "answers");
+        let reached = || Check::ok(&name, "answers");
         let unknown = |endpoint| Visit {
             endpoint,
             signing: None,
             version: None,
             diagnosis: Vec::new(),
+            clock: None,
+            plugins: Vec::new(),
         };
         let signed = || Visit {
-            signing: Some(ok(
+            signing: Some(Check::ok(
                 backend.code(),
                 format!("{backend}: the service knows who asks here, and its answers are signed"),
             )),
             ..unknown(reached())
         };
         let shared = format!(
-            "both hosts need the same `auth`, the same {} and the same time",
+            "give both hosts the same `auth`, the same {} and the same time",
             backend.key()
         );
         let distrusted = |problem: String| Visit {
-            signing: Some(failed(backend.code(), problem)),
+            signing: Some(Check::failed(backend.code(), problem, &shared)),
             ..unknown(reached())
         };
         match answer {
-            Ok(Diagnosis { version, checks }) => Visit {
-                version: differing(&version),
+            Ok(Diagnosis {
+                version,
+                checks,
+                time,
+                plugins,
+            }) => Visit {
+                version: Some(differing(&version)),
                 diagnosis: checks,
+                clock: time.map(|time| clock(time, asked)),
+                plugins,
                 ..signed()
             },
             Err(CliError::Client(error)) => match error {
@@ -125,46 +172,75 @@ impl Visit {
                     message,
                     ..
                 } => distrusted(format!(
-                    "the service does not accept our credential: {message}; {shared}"
+                    "the service does not accept our credential: {message}"
                 )),
                 ClientError::Refused { status: 500.., .. } => {
-                    unknown(failed(&name, error.to_string()))
+                    let fix = "see the service's log there, and whether its database answers";
+                    unknown(Check::failed(&name, error.to_string(), fix))
                 }
                 ClientError::Refused { ref code, .. } if code == "no_such_path" => Visit {
-                    version: Some(warning(
+                    version: Some(Check::warning(
                         "versions",
                         format!(
-                            "the service is older than this program, {VERSION}, and cannot examine itself: upgrade it"
+                            "the service is older than this program, {VERSION}, and cannot examine itself"
                         ),
+                        "upgrade the service",
                     )),
                     ..signed()
                 },
                 ClientError::Refused { status, .. } if status == 403 || status == 404 => Visit {
-                    diagnosis: vec![ok("service", "what it says of itself is for admins only")],
+                    diagnosis: vec![Check::ok(
+                        "service",
+                        "what it says of itself is for admins only",
+                    )],
                     ..signed()
                 },
                 ClientError::Credential(error) => distrusted(error.to_string()),
                 ClientError::Signature { source, .. } => distrusted(format!(
-                    "the answer is not the service's: {source}; {shared}, and service_user must be the service's account"
+                    "the answer is not the service's (service_user in client.toml): {source}"
                 )),
                 error @ (ClientError::Unreachable(_) | ClientError::Deadline(_)) => {
-                    unknown(failed(
+                    unknown(Check::failed(
                         &name,
-                        format!(
-                            "{error}; is io-autotuned running there, and can this host reach it?"
-                        ),
+                        error.to_string(),
+                        "start io-autotuned there (`systemctl status io-autotuned`), and let this host reach it",
                     ))
                 }
-                error => unknown(failed(&name, error.to_string())),
+                error => unknown(Check::failed(&name, error.to_string(), OTHER)),
             },
-            Err(error) => unknown(failed(&name, error.to_string())),
+            Err(error) => unknown(Check::failed(&name, error.to_string(), OTHER)),
         }
+    }
+}
+
+/// What to do about an endpoint that answers otherwise.
+const OTHER: &str = "see whether client.toml names io-autotuned's address, and the service's log";
+
+/// Credentials live for minutes, and reports are ordered by time.
+const CLOCK_SKEW_SECONDS: f64 = 5.0;
+
+/// `asked`: when the question was sent and the answer came.
+fn clock(service: Timestamp, (before, after): (Timestamp, Timestamp)) -> Check {
+    const NAME: &str = "clock";
+    let early = before.duration_since(service).as_secs_f64();
+    let late = service.duration_since(after).as_secs_f64();
+    let off = early.max(late).max(0.0);
+    let detail = format!("{off:.1} s off the service's");
+    if off > CLOCK_SKEW_SECONDS {
+        let fix = "let chrony or ntpd set the clocks of this host and of the service's: `chronyc tracking`";
+        Check::failed(NAME, detail, fix)
+    } else {
+        Check::ok(NAME, detail)
     }
 }
 
 /// A failed endpoint is only a warning while another works; of the other checks the worst is kept.
 /// `here`: whether a credential is made and read on this host.
-fn summary(visits: Vec<Visit>, backend: Backend, here: Result<(), String>) -> Vec<Check> {
+fn summary(
+    visits: Vec<Visit>,
+    backend: Backend,
+    here: Result<(), String>,
+) -> (Vec<Check>, Vec<PluginOnNodes>) {
     let works = |visit: &Visit| visit.endpoint.state == CheckState::Ok;
     let one_works = visits.iter().any(works);
     let mut checks: Vec<Check> = visits.iter().map(|visit| visit.endpoint.clone()).collect();
@@ -177,17 +253,27 @@ fn summary(visits: Vec<Visit>, backend: Backend, here: Result<(), String>) -> Ve
         |checks: &mut dyn Iterator<Item = &Check>| checks.max_by_key(|check| check.state).cloned();
     let between = || worst(&mut visits.iter().filter_map(|visit| visit.signing.as_ref()));
     checks.push(match here {
-        Err(problem) => failed(backend.code(), problem),
+        Err(problem) => Check::failed(
+            backend.code(),
+            problem,
+            format!("start what answers for {backend} on this host (docs/install.md)"),
+        ),
         Ok(()) => between().unwrap_or_else(|| {
-            warning(
+            Check::warning(
                 backend.code(),
                 format!("{backend} answers here; not tried between hosts: no endpoint answers"),
+                "let an endpoint answer first",
             )
         }),
     });
     checks.extend(worst(
         &mut visits.iter().filter_map(|visit| visit.version.as_ref()),
     ));
+    checks.extend(worst(
+        &mut visits.iter().filter_map(|visit| visit.clock.as_ref()),
+    ));
+    let plugins = visits.iter().flat_map(|visit| visit.plugins.clone());
+    let plugins = plugins.collect();
     // Replicas share a diagnosis, except for their versions: the first will do.
     let diagnosis = visits.into_iter().map(|visit| visit.diagnosis);
     checks.extend(
@@ -196,48 +282,30 @@ fn summary(visits: Vec<Visit>, backend: Backend, here: Result<(), String>) -> Ve
             .find(|checks| !checks.is_empty())
             .unwrap_or_default(),
     );
-    checks
+    (checks, plugins)
 }
 
-fn differing(service: &str) -> Option<Check> {
-    Some(if service == VERSION {
-        ok(
+fn differing(service: &str) -> Check {
+    if service == VERSION {
+        Check::ok(
             "versions",
             format!("service and this program are {VERSION}"),
         )
     } else {
-        warning(
+        Check::warning(
             "versions",
-            format!(
-                "the service is {service}, this program {VERSION}: upgrade the service first, then the other hosts"
-            ),
+            format!("the service is {service}, this program {VERSION}"),
+            "upgrade the service first, then the other hosts",
         )
-    })
-}
-
-fn ok(name: &str, detail: impl Into<String>) -> Check {
-    check(name, CheckState::Ok, detail)
-}
-
-fn warning(name: &str, detail: impl Into<String>) -> Check {
-    check(name, CheckState::Warning, detail)
-}
-
-fn failed(name: &str, detail: impl Into<String>) -> Check {
-    check(name, CheckState::Failed, detail)
-}
-
-fn check(name: &str, state: CheckState, detail: impl Into<String>) -> Check {
-    Check {
-        name: name.to_owned(),
-        state,
-        detail: detail.into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// When the service is asked: at once.
+    const AT: (Timestamp, Timestamp) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
 
     fn refused(status: u16, code: &str) -> Result<Diagnosis, CliError> {
         Err(CliError::Client(ClientError::Refused {
@@ -250,7 +318,9 @@ mod tests {
     fn diagnosis(version: &str) -> Result<Diagnosis, CliError> {
         Ok(Diagnosis {
             version: version.to_owned(),
-            checks: vec![failed("caches", "epoch 3 differs from its runs")],
+            checks: vec![Check::failed("caches", "epoch 3 differs", "reset it")],
+            time: Some(Timestamp::UNIX_EPOCH),
+            plugins: Vec::new(),
         })
     }
 
@@ -261,9 +331,18 @@ mod tests {
 
     fn found(answers: Vec<Result<Diagnosis, CliError>>) -> Vec<(String, CheckState)> {
         let visits = answers.into_iter().enumerate();
-        let visits = visits
-            .map(|(number, answer)| Visit::of(&format!("tcp:h:{number}"), Backend::Munge, answer));
-        summary(visits.collect(), Backend::Munge, Ok(()))
+        let visits = visits.map(|(number, answer)| {
+            Visit::of(&format!("tcp:h:{number}"), Backend::Munge, answer, AT)
+        });
+        let (checks, _) = summary(visits.collect(), Backend::Munge, Ok(()));
+        for check in &checks {
+            assert_eq!(
+                check.fix.is_none(),
+                check.state == CheckState::Ok,
+                "{check:?}"
+            );
+        }
+        checks
             .into_iter()
             .map(|check| (check.name, check.state))
             .collect()
@@ -283,6 +362,7 @@ mod tests {
                 ("endpoint tcp:h:0", Ok),
                 ("munge", Ok),
                 ("versions", Ok),
+                ("clock", Ok),
                 ("caches", Failed)
             ])
         );
@@ -295,6 +375,7 @@ mod tests {
                 ("endpoint tcp:h:2", Ok),
                 ("munge", Ok),
                 ("versions", Warning),
+                ("clock", Ok),
                 ("caches", Failed)
             ])
         );
@@ -338,10 +419,10 @@ mod tests {
     #[test]
     fn the_back_end_is_named_and_what_it_lacks() {
         let of = |answer, here| {
-            let visit = Visit::of("tcp:h:1", Backend::Sack, answer);
-            let checks = summary(vec![visit], Backend::Sack, here);
+            let visit = Visit::of("tcp:h:1", Backend::Sack, answer, AT);
+            let (checks, _) = summary(vec![visit], Backend::Sack, here);
             let check = checks.into_iter().find(|check| check.name == "sack");
-            check.map(|check| (check.state, check.detail))
+            check.map(|check| (check.state, check.detail + &check.fix.unwrap_or_default()))
         };
         let (state, detail) = of(diagnosis(VERSION), Ok(())).unwrap();
         assert_eq!(state, CheckState::Ok);
@@ -352,7 +433,20 @@ mod tests {
         let (state, detail) = of(down(), Err("SACK: no such socket".into())).unwrap();
         assert_eq!(
             (state, &*detail),
-            (CheckState::Failed, "SACK: no such socket")
+            (
+                CheckState::Failed,
+                "SACK: no such socketstart what answers for SACK on this host (docs/install.md)"
+            )
         );
+    }
+
+    #[test]
+    fn a_slow_answer_is_no_skew_and_another_time_is() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(clock(at(105), (at(100), at(110))).state, CheckState::Ok);
+        let check = clock(at(70), (at(100), at(101)));
+        assert_eq!(check.state, CheckState::Failed);
+        assert_eq!(check.detail, "30.0 s off the service's");
+        assert!(check.fix.unwrap().contains("chronyc"));
     }
 }

@@ -23,6 +23,7 @@ mod transfer;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use io_autotune_protocol::{OrderKind, RunSummary, WhyRequest, block_on, shown_json, shown_lines};
@@ -387,8 +388,21 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             let trial = rules::trial(&rules, service()?.job_names().await?);
             output_of(output.json, &trial, |trial| render::trial(trial, &screen))
         }
-        Command::Doctor { spool_dir, output } => {
-            let report = doctor::examine(&arguments.config, spool_dir).await;
+        Command::Doctor {
+            spool_dir,
+            jobcomp_dir,
+            collector_dir,
+            job,
+            within,
+            output,
+        } => {
+            let places = doctor::Places {
+                config: &arguments.config,
+                spool: spool_dir,
+                jobcomp: (jobcomp_dir, collector_dir),
+                job_within: job.then(|| Duration::from_secs(*within)),
+            };
+            let report = doctor::examine(&places).await;
             let answer = output_of(output.json, &report, |report| {
                 shown_lines(&render::checks(&report.checks))
             })?;

@@ -12,14 +12,15 @@ mod files;
 mod line;
 mod spool;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use io_autotune_configuration::{Origin, Shown};
 use io_autotune_protocol::{
-    Call, Client, ClientConfig, ClientError, Method, Outcome, OutcomesAnswer, OutcomesRequest,
-    block_on,
+    Call, Client, ClientConfig, ClientError, ConfigError, Method, Outcome, OutcomesAnswer,
+    OutcomesRequest, block_on,
 };
 use jiff::tz::TimeZone;
 
@@ -33,6 +34,9 @@ struct Arguments {
     /// Slurm's ClusterName.
     #[arg(long)]
     cluster: String,
+    /// Print the configuration in force, and where each value is from, and exit.
+    #[arg(long)]
+    print_config: bool,
     /// How the service is reached.
     #[arg(
         long,
@@ -97,7 +101,20 @@ fn is_about_content(error: &ClientError) -> bool {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if arguments.print_config {
+        return match shown(&arguments, &matches) {
+            Ok(text) => {
+                show(&text);
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                say(&error.to_string());
+                ExitCode::FAILURE
+            }
+        };
+    }
     if nix::unistd::geteuid().is_root() {
         say(
             "refusing to run as root: the service believes root about any job's run, and a collector is to be \
@@ -109,6 +126,35 @@ fn main() -> ExitCode {
         say(&format!("cannot start: {error}"));
         ExitCode::FAILURE
     })
+}
+
+/// The file, below `[client]`, and the options, below `[collector]`.
+fn shown(arguments: &Arguments, matches: &ArgMatches) -> Result<String, ConfigError> {
+    let origin = |option| Origin::of(matches, option, "IO_AUTOTUNE_CONFIG");
+    let mut shown = Shown::default();
+    shown.note(&arguments.config.to_string_lossy(), &origin("config"));
+    let path = |path: &Path| path.to_string_lossy().into_owned().into();
+    let number = |number| i64::try_from(number).unwrap_or(i64::MAX).into();
+    let mut options = vec![
+        (
+            "cluster",
+            arguments.cluster.clone().into(),
+            origin("cluster"),
+        ),
+        (
+            "deadline_ms",
+            number(arguments.deadline_ms),
+            origin("deadline_ms"),
+        ),
+        ("spool_dir", path(&arguments.spool_dir), origin("spool_dir")),
+        ("state_dir", path(&arguments.state_dir), origin("state_dir")),
+    ];
+    if let Some(every) = arguments.every {
+        options.push(("every", number(every), origin("every")));
+    }
+    shown.options("collector", &options);
+    ClientConfig::show(&arguments.config, &mut shown)?;
+    Ok(shown.text())
 }
 
 async fn run(arguments: Arguments) -> ExitCode {
@@ -184,7 +230,48 @@ async fn pass(collector: &mut Collector, service: &Remote) -> Result<(), PassErr
     collector.pass(service, today).await
 }
 
+#[expect(clippy::print_stdout, reason = "what was asked for")]
+fn show(text: &str) {
+    print!("{text}");
+}
+
 #[expect(clippy::print_stderr, reason = "the collector's way to speak")]
 fn say(line: &str) {
     eprintln!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_force_says_where_it_is_from() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = directory.path().join("client.toml");
+        let sample = include_str!("../../../deploy/etc/client.toml");
+        std::fs::write(&config, sample).unwrap();
+        let path = config.to_str().unwrap();
+        let matches = Arguments::command().get_matches_from([
+            "io-autotune-collector",
+            "--cluster=c",
+            "--every=10",
+            "--config",
+            path,
+        ]);
+        let arguments = Arguments::from_arg_matches(&matches).unwrap();
+        let text = shown(&arguments, &matches).unwrap();
+        for line in [
+            "cluster = \"c\" # command line: --cluster",
+            "every = 10 # command line: --every",
+            "deadline_ms = 10000 # default",
+            &format!("# {path} (command line: --config)"),
+        ] {
+            assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
+        }
+        let client = toml::from_str::<toml::Table>(&text).unwrap()["client"].clone();
+        assert_eq!(
+            client.try_into::<ClientConfig>().unwrap(),
+            ClientConfig::load(&config).unwrap()
+        );
+    }
 }

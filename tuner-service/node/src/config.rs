@@ -5,9 +5,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use io_autotune_configuration::{File, Mistake, Shown, ShownError, parse};
 use io_autotune_online::Lever;
-use io_autotune_protocol::{DeliveredSetting, Job, OnlineLever, SettingKind};
-use serde::Deserialize;
+use io_autotune_protocol::{ConfigError, DeliveredSetting, Job, OnlineLever, SettingKind};
+use serde::{Deserialize, Serialize};
 
 use crate::files::read_own;
 
@@ -18,13 +19,14 @@ pub(crate) enum NodeConfigError {
     #[error("{path} must be a file of uid {uid} that nobody else can write")]
     Untrusted { path: PathBuf, uid: u32 },
     #[error("{path}: {source}")]
-    Syntax {
-        path: PathBuf,
-        source: Box<toml::de::Error>,
-    },
+    Syntax { path: PathBuf, source: Mistake },
+    #[error(transparent)]
+    Client(#[from] ConfigError),
+    #[error(transparent)]
+    Shown(#[from] ShownError),
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NodeConfig {
     pub(crate) exclusive: Exclusive,
@@ -34,7 +36,7 @@ pub(crate) struct NodeConfig {
 }
 
 /// Tuning inside the job.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Online {
     /// How often it decides, in milliseconds.
@@ -54,7 +56,7 @@ impl Default for Online {
 }
 
 /// A command of the site that accelerators may name.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SiteCommand {
     pub(crate) name: String,
@@ -77,7 +79,7 @@ pub(crate) struct SiteCommand {
     pub(crate) stop_ms: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunAs {
     /// The job's user and group, without other groups.
@@ -97,7 +99,7 @@ impl SiteCommand {
 }
 
 /// When a job has the node to itself. Slurm tells the prolog only how many CPUs the job has.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Exclusive {
     /// The node's CPUs as in slurm.conf; by default those of this host.
@@ -106,7 +108,7 @@ pub(crate) struct Exclusive {
     pub(crate) partitions: Vec<String>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Settings {
     /// The block devices whose queues may be changed: names in /sys/block.
@@ -135,7 +137,7 @@ impl Default for Settings {
     }
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Allowed {
     pub(crate) kind: SettingKind,
@@ -150,12 +152,30 @@ pub(crate) struct Allowed {
 
 impl NodeConfig {
     pub(crate) fn load(path: &Path) -> Result<Self, NodeConfigError> {
+        Ok(Self::read(path)?.0)
+    }
+
+    /// Adds what a file leaves in force, below a table `node`.
+    pub(crate) fn show(path: &Path, shown: &mut Shown) -> Result<(), NodeConfigError> {
+        let (config, text) = Self::read(path)?;
+        let file = File {
+            path,
+            text: text.as_deref(),
+            renamed: &[],
+        };
+        Ok(shown.file("node", &config, file)?)
+    }
+
+    /// The text is `None` where there is no file.
+    fn read(path: &Path) -> Result<(Self, Option<String>), NodeConfigError> {
         let unreadable = |source| NodeConfigError::Io {
             path: path.to_owned(),
             source,
         };
         let metadata = match fs::symlink_metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((Self::default(), None));
+            }
             other => other.map_err(unreadable)?,
         };
         let uid = fs::metadata("/proc/self").map_err(unreadable)?.uid();
@@ -164,10 +184,11 @@ impl NodeConfig {
             return Err(NodeConfigError::Untrusted { path, uid });
         }
         let text = read_own(path).map_err(unreadable)?;
-        toml::from_str(&text).map_err(|source| NodeConfigError::Syntax {
+        let config = parse(&text).map_err(|source| NodeConfigError::Syntax {
             path: path.to_owned(),
-            source: Box::new(source),
-        })
+            source,
+        })?;
+        Ok((config, Some(text)))
     }
 
     /// Why a setting may not have this value; `None` if it may.
@@ -379,6 +400,59 @@ mod tests {
         assert_eq!(config.objection(&block), None);
         block.value = "bfq".into();
         assert!(config.objection(&block).is_some());
+    }
+
+    #[test]
+    fn what_is_shown_is_read_again_as_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("node.toml");
+        let sample = include_str!("../../../deploy/etc/node.toml");
+        let every: String = sample
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(rest) if rest.starts_with("[[") || rest.contains(" = ") => rest,
+                _ => line,
+            })
+            .filter(|line| {
+                line.is_empty()
+                    || line.starts_with('#')
+                    || toml::from_str::<toml::Table>(line).is_ok()
+            })
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let of = |text: Option<&str>| {
+            let _ = fs::remove_file(&path);
+            if let Some(text) = text {
+                fs::write(&path, text).unwrap();
+            }
+            let mut shown = Shown::default();
+            NodeConfig::show(&path, &mut shown).unwrap();
+            let shown = shown.text();
+            let read = toml::from_str::<toml::Table>(&shown).unwrap()["node"].clone();
+            let config = NodeConfig::load(&path).unwrap();
+            assert_eq!(read.try_into::<NodeConfig>().unwrap(), config, "{shown}");
+            (shown, config)
+        };
+        let (shown, config) = of(Some(&every));
+        assert_eq!((config.settings.allow.len(), config.commands.len()), (4, 1));
+        assert!(shown.contains("memory_mib = 4096 # /"), "{shown}");
+        assert!(of(Some(sample)).0.contains("period_ms = 10000 # default"));
+        assert!(!of(None).0.contains("node.toml"));
+    }
+
+    #[test]
+    fn a_typing_mistake_is_named() {
+        for (wrong, right) in [
+            ("[exclusive]\ncpu = 8\n", "cpus"),
+            ("[setings]\n", "settings"),
+            ("[[settings.allow]]\nkind = \"sysctrl\"\n", "sysctl"),
+            ("[[settings.allow]]\nkinds = \"sysctl\"\n", "kind"),
+            ("[[commands]]\nrunas = \"user\"\n", "run_as"),
+        ] {
+            let error = parse::<NodeConfig>(wrong).unwrap_err().to_string();
+            let expected = format!("did you mean `{right}`?");
+            assert!(error.ends_with(&expected), "{error}");
+        }
     }
 
     #[test]

@@ -228,6 +228,7 @@ async fn ask(arguments: &Complete, deadline: Deadline) -> Result<Option<Asked>, 
         request,
         limit_seconds: None,
         started_at: None,
+        node_state: None,
     };
     let client = arguments.service.client().map_err(ClientError::from)?;
     let answer = client

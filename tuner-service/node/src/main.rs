@@ -25,17 +25,19 @@ mod settings;
 mod spool;
 mod stamp;
 mod start;
+mod state;
 mod submission;
 #[cfg(test)]
 mod testing;
 mod told;
 mod within;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 use std::time::{Duration, Instant};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use io_autotune_configuration::{Origin, Shown};
 use io_autotune_protocol::{Client, ClientConfig, ConfigError, block_on, read_answer};
 
 use crate::config::{NodeConfig, NodeConfigError};
@@ -59,6 +61,17 @@ enum Command {
     Part(Part),
     /// As Slurm's Prolog= and Epilog= under PrologFlags=RunInJob: run start, finish or restore.
     Hook(Hook),
+    /// Print client.toml and node.toml as they are in force, and where each value is from.
+    #[command(long_flag = "print-config")]
+    PrintConfig {
+        /// How the service is reached; node.toml is beside it.
+        #[arg(
+            long,
+            env = "IO_AUTOTUNE_CONFIG",
+            default_value = "/etc/io-autotune/client.toml"
+        )]
+        config: PathBuf,
+    },
 }
 
 /// How the helper runs itself, without a runtime.
@@ -179,7 +192,7 @@ impl Deadline {
 
 impl ServiceArguments {
     fn node_config(&self) -> Result<NodeConfig, NodeConfigError> {
-        NodeConfig::load(&self.config.with_file_name("node.toml"))
+        NodeConfig::load(&node_toml(&self.config))
     }
 
     /// For sbatch, root's too: previews are given at the users' door alone.
@@ -200,12 +213,20 @@ impl ServiceArguments {
 
 fn main() -> ExitCode {
     let began = Instant::now();
-    let arguments = Arguments::parse();
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match &arguments.command {
         Command::Part(Part::ReadAnswer) => ended(read_answer()),
         Command::Part(Part::Agent) => ended(agent::run()),
         Command::Part(Part::Within(within)) => ended(Err(within.run())),
         Command::Hook(hook) => ended(hook.run()),
+        Command::PrintConfig { config } => {
+            let given = matches.subcommand_matches("print-config");
+            let origin = given.map_or(Origin::Default, |given| {
+                Origin::of(given, "config", "IO_AUTOTUNE_CONFIG")
+            });
+            ended(print_config(config, &origin))
+        }
         Command::Action(action) => block_on(run(action, began)).unwrap_or_else(|error| {
             say(&format!("cannot start: {error}"));
             ExitCode::FAILURE
@@ -249,6 +270,20 @@ async fn run(action: &Action, began: Instant) -> ExitCode {
             every,
         } => finish::flush(service, places, every.map(Duration::from_secs), began).await,
     }
+}
+
+/// The files, below `[client]` and `[node]`.
+fn print_config(path: &Path, origin: &Origin) -> Result<(), NodeConfigError> {
+    let mut shown = Shown::default();
+    shown.note(&path.to_string_lossy(), origin);
+    ClientConfig::show(path, &mut shown)?;
+    NodeConfig::show(&node_toml(path), &mut shown)?;
+    show(shown.text().trim_end());
+    Ok(())
+}
+
+fn node_toml(client_toml: &Path) -> PathBuf {
+    client_toml.with_file_name("node.toml")
 }
 
 fn ended<E: std::error::Error>(result: Result<(), E>) -> ExitCode {

@@ -17,7 +17,7 @@ use crate::job::{self, JobError};
 use crate::route::Route;
 use crate::settings::{self, Outcome};
 use crate::told::{Given, told};
-use crate::{Deadline, Places, ServiceArguments, in_force, restore, say};
+use crate::{Deadline, Places, ServiceArguments, in_force, restore, say, state};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
@@ -54,6 +54,7 @@ pub(crate) async fn start(
         request: node_job.request,
         limit_seconds,
         started_at: node_job.started_at,
+        node_state: Some(state::of(&places.spool_dir, Timestamp::now())),
     };
     // Tells apart launches with the same job id; nothing is measured with it.
     let prolog_at = Timestamp::now();

@@ -239,6 +239,7 @@ async fn life(
     let deadline = Duration::from_millis(arguments.deadline_ms);
     let start = StartRequest {
         started_at: None,
+        node_state: None,
         job: job(arguments, number),
         request: Request {
             app: Some(format!("{}-{}", arguments.app, number % arguments.studies)),

@@ -180,5 +180,6 @@ fn request(arguments: &Arguments, number: u32) -> StartRequest {
         },
         limit_seconds: None,
         started_at: None,
+        node_state: None,
     }
 }

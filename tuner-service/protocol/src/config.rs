@@ -5,13 +5,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Deserialize;
+use io_autotune_configuration::{File, Mistake, Shown, ShownError, parse};
+use serde::{Deserialize, Serialize};
 
 use crate::signer::{Audience, Auth, Signer};
 
 /// Where the service listens.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Endpoint {
     /// `unix:/path/of/the.sock`
     Unix(PathBuf),
@@ -47,6 +48,12 @@ impl TryFrom<String> for Endpoint {
     }
 }
 
+impl From<Endpoint> for String {
+    fn from(endpoint: Endpoint) -> Self {
+        endpoint.to_string()
+    }
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -57,7 +64,7 @@ impl fmt::Display for Endpoint {
 }
 
 /// The service's account, by name or number.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ServiceAccount {
     /// A uid.
@@ -67,7 +74,7 @@ pub enum ServiceAccount {
 }
 
 /// How to reach the service, and how to recognise it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientConfig {
     /// Asked in this order, within the caller's deadline.
@@ -105,7 +112,7 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
         /// The problem.
-        source: Box<toml::de::Error>,
+        source: Mistake,
     },
     /// Root refuses a file that others can write.
     #[error("{0} must be root's, and nobody else's to write, for root to use it")]
@@ -115,6 +122,9 @@ pub enum ConfigError {
         "{0}: endpoints is empty: name at least one, such as \"unix:/run/io-autotuned/io-autotuned.sock\""
     )]
     NoEndpoint(PathBuf),
+    /// It cannot be shown.
+    #[error(transparent)]
+    Shown(#[from] ShownError),
     /// The service's account does not exist on this machine.
     #[error("service_user = {0:?}: no such account on this machine")]
     NoAccount(String),
@@ -124,6 +134,21 @@ impl ClientConfig {
     /// Reads a configuration file. Errs, with the line, when it cannot be read or is wrong; for
     /// root also when others could have written it.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Ok(Self::read(path)?.0)
+    }
+
+    /// Adds what a file leaves in force, below a table `client`. Errs as [`ClientConfig::load`] does.
+    pub fn show(path: &Path, shown: &mut Shown) -> Result<(), ConfigError> {
+        let (config, text) = Self::read(path)?;
+        let file = File {
+            path,
+            text: Some(&text),
+            renamed: &[],
+        };
+        Ok(shown.file("client", &config, file)?)
+    }
+
+    fn read(path: &Path) -> Result<(Self, String), ConfigError> {
         let unreadable = |source| ConfigError::Io {
             path: path.to_owned(),
             source,
@@ -134,14 +159,14 @@ impl ClientConfig {
             return Err(ConfigError::Untrusted(path.to_owned()));
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        let config: Self = toml::from_str(&text).map_err(|source| ConfigError::Syntax {
+        let config: Self = parse(&text).map_err(|source| ConfigError::Syntax {
             path: path.to_owned(),
-            source: Box::new(source),
+            source,
         })?;
         if config.endpoints.is_empty() {
             return Err(ConfigError::NoEndpoint(path.to_owned()));
         }
-        Ok(config)
+        Ok((config, text))
     }
 
     /// The same, asked as root of a node.
@@ -236,6 +261,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shown_is_read_again_as_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("client.toml");
+        let sample = include_str!("../../../deploy/etc/client.toml");
+        let more = format!(
+            "{GOOD}audience = \"a\"\nmunge_socket = \"/m\"\nsack_sockets = [\"/s\"]\nauth = \"munge\"\n"
+        );
+        for text in [sample, GOOD, &more, &more.replace("\"root\"", "0")] {
+            std::fs::write(&path, text).unwrap();
+            let mut shown = Shown::default();
+            ClientConfig::show(&path, &mut shown).unwrap();
+            let shown = shown.text();
+            let read = toml::from_str::<toml::Table>(&shown).unwrap()["client"].clone();
+            assert_eq!(
+                read.try_into::<ClientConfig>().unwrap(),
+                ClientConfig::load(&path).unwrap(),
+                "{shown}"
+            );
+            assert!(shown.contains("client.toml:"), "{shown}");
+        }
+    }
+
+    #[test]
     fn a_configuration_is_read_and_mistakes_are_named() {
         let good = GOOD;
         let config: ClientConfig = toml::from_str(good).unwrap();
@@ -256,16 +304,14 @@ mod tests {
             ),
             (
                 good.replace("service_user", "servce_user"),
-                "unknown field `servce_user`",
+                "did you mean `service_user`?",
             ),
             (
                 format!("{good}auth = \"slrum\"\n"),
-                "expected `munge` or `slurm`",
+                "expected `munge` or `slurm`; did you mean `slurm`?",
             ),
         ] {
-            let message = toml::from_str::<ClientConfig>(&bad)
-                .unwrap_err()
-                .to_string();
+            let message = parse::<ClientConfig>(&bad).unwrap_err().to_string();
             assert!(message.contains(expected), "{message}");
         }
     }

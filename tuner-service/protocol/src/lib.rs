@@ -13,6 +13,7 @@ mod export;
 mod hostlist;
 mod munge;
 mod online;
+mod plugstack;
 mod request;
 mod runtime;
 mod sack;
@@ -34,6 +35,7 @@ pub use hostlist::{first_host, has_host, is_hostlist};
 pub use online::{
     DeliveredOnline, OnlineEntry, OnlineLever, OnlinePolicy, OnlineReason, OnlineRecord,
 };
+pub use plugstack::{PluginLine, plugin_line, plugstack_conf, slurm_conf};
 pub use request::{Mode, Note, Request, RequestError, TextError, is_name, is_name_byte};
 pub use runtime::block_on;
 pub use setting::SettingKind;

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::credentials::{Backend, CredentialError, Credentials, Decoded};
 use crate::munge::Munge;
 use crate::sack::Sack;
 
 /// `auth` of client.toml and service.toml: all hosts of a cluster have the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Auth {
     /// MUNGE credentials.
@@ -20,7 +20,7 @@ pub enum Auth {
 
 /// The name of a service among those that share a key and an account: `audience` of client.toml and
 /// service.toml. What is signed for one is no other's.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Audience(String);
 

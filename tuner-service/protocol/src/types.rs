@@ -120,6 +120,32 @@ pub struct StartRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub started_at: Option<Timestamp>,
+    /// What the node says of itself, for `doctor`. Nothing is decided by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_state: Option<NodeState>,
+}
+
+/// How a node is, as it says itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeState {
+    /// The helper's version.
+    pub version: String,
+    /// When it was told, by the node's clock.
+    #[schema(value_type = String)]
+    pub told_at: Timestamp,
+    /// The plugin's arguments in plugstack.conf, in alphabetical order, if the line is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<Vec<String>>,
+    /// The reports that wait in the spool.
+    pub waiting: u32,
+    /// The age of the oldest of them, in seconds.
+    pub oldest_seconds: u64,
+    /// The reports that the service has refused.
+    pub refused: u32,
+    /// Why the spool cannot be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spool_problem: Option<String>,
 }
 
 /// What a job gets. Every question about one launch of one job has the same answer.
@@ -1293,8 +1319,57 @@ pub struct Check {
     pub name: String,
     /// How it went.
     pub state: CheckState,
-    /// What was found, and what to do.
+    /// What was found.
     pub detail: String,
+    /// What to do, unless all is well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+impl Check {
+    /// All is well.
+    pub fn ok(name: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            state: CheckState::Ok,
+            detail: detail.into(),
+            fix: None,
+        }
+    }
+
+    /// Something needs attention, and what to do.
+    pub fn warning(
+        name: impl Into<String>,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: CheckState::Warning,
+            fix: Some(fix.into()),
+            ..Self::ok(name, detail)
+        }
+    }
+
+    /// Something is wrong, and what to do.
+    pub fn failed(
+        name: impl Into<String>,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: CheckState::Failed,
+            ..Self::warning(name, detail, fix)
+        }
+    }
+}
+
+/// The arguments of the plugin on some nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PluginOnNodes {
+    /// In alphabetical order: `key=value`.
+    pub arguments: Vec<String>,
+    /// The nodes that have told these last.
+    pub nodes: Vec<String>,
 }
 
 /// `GET /v1/doctor`: the service's own checks. For admins.
@@ -1304,6 +1379,13 @@ pub struct Diagnosis {
     pub version: String,
     /// The checks.
     pub checks: Vec<Check>,
+    /// When it was made, by the service's clock. Null from a service before 0.3.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub time: Option<Timestamp>,
+    /// What the nodes have told of their plugin.
+    #[serde(default)]
+    pub plugins: Vec<PluginOnNodes>,
 }
 
 /// `POST /v1/studies/{id}/unpin`, `/reset` and `/accept`.

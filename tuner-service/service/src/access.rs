@@ -8,13 +8,13 @@ use std::sync::Arc;
 use io_autotune_protocol::ServiceAccount;
 use io_autotune_store::Coordinated;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use self::table::{Endpoint, Grant, Role};
 use crate::reader::{Reader, Seen};
 use crate::slurm::associations::LiveAssociations;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AccessConfig {
     admin_uids: Vec<u32>,

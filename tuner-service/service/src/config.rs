@@ -3,21 +3,22 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use io_autotune_catalogue::{CatalogueError, LookupError, RulesFileError};
+use io_autotune_catalogue::{Catalogue, CatalogueError, LookupError, RulesFileError};
+use io_autotune_configuration::{File, Mistake, Origin, Shown, ShownError, parse, without_secrets};
 use io_autotune_engine::{Settings, SettingsError};
 use io_autotune_protocol::{Audience, Auth, Signer};
 use io_autotune_store::StoreError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::access::AccessConfig;
 use crate::api::ReportConfig;
 use crate::quota::QuotaConfig;
-use crate::reconcile::ReconcileConfig;
+use crate::reconcile::{ReconcileConfig, Reconciled};
 use crate::retention::RetentionConfig;
 use crate::sharing::SharingRule;
 use crate::slurm::SlurmConfig;
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
     /// What is found if absent.
@@ -50,7 +51,7 @@ pub(crate) struct Config {
     pub(crate) study: Settings,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListenConfig {
     /// A Unix socket open to every user: access is decided per request.
@@ -75,9 +76,11 @@ impl ListenConfig {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatabaseConfig {
+    /// Shown, and compared as shown, without secrets.
+    #[serde(serialize_with = "open")]
     pub(crate) url: String,
     /// For nodes and the service itself.
     #[serde(default = "DatabaseConfig::default_connections")]
@@ -96,21 +99,25 @@ impl DatabaseConfig {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+fn open<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&without_secrets(url))
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MungeConfig {
     /// munged's socket; libmunge's default if `None`.
     socket: Option<PathBuf>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct SackConfig {
     /// Asked in this order; Slurm's own if empty.
     sockets: Vec<PathBuf>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AcceleratorsConfig {
     pub(crate) directory: PathBuf,
@@ -121,7 +128,7 @@ pub(crate) struct AcceleratorsConfig {
     pub(crate) otherwise: Vec<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApplicationsConfig {
     /// The file of rules; the built-in ones if `None`.
@@ -136,10 +143,9 @@ pub(crate) enum StartupError {
         source: std::io::Error,
     },
     #[error("{path}: {source}")]
-    Syntax {
-        path: PathBuf,
-        source: Box<toml::de::Error>,
-    },
+    Syntax { path: PathBuf, source: Mistake },
+    #[error(transparent)]
+    Shown(#[from] ShownError),
     #[error(
         "[listen] names neither `unix` nor `tcp`, and systemd passes no socket: name at least one"
     )]
@@ -180,15 +186,39 @@ pub(crate) enum StartupError {
     },
 }
 
+/// What [`Settings`] reads by earlier names.
+const RENAMED: &[(&str, &str)] = &[
+    ("study.default", "study.surrogate-genetic"),
+    ("study.loss", "study.regret"),
+];
+
 impl Config {
     pub(crate) fn load(path: &Path) -> Result<Self, StartupError> {
+        Ok(Self::read(path)?.0)
+    }
+
+    /// What a file leaves in force, as TOML. `origin`: why it is this file.
+    pub(crate) fn shown(path: &Path, origin: &Origin) -> Result<String, StartupError> {
+        let (config, text) = Self::read(path)?;
+        let file = File {
+            path,
+            text: Some(&text),
+            renamed: RENAMED,
+        };
+        let mut shown = Shown::default();
+        shown.note(&path.to_string_lossy(), origin);
+        shown.file("", &config, file)?;
+        Ok(shown.text())
+    }
+
+    fn read(path: &Path) -> Result<(Self, String), StartupError> {
         let text = std::fs::read_to_string(path).map_err(|source| StartupError::Unreadable {
             path: path.to_owned(),
             source,
         })?;
-        let config: Self = toml::from_str(&text).map_err(|source| StartupError::Syntax {
+        let config: Self = parse(&text).map_err(|source| StartupError::Syntax {
             path: path.to_owned(),
-            source: Box::new(source),
+            source,
         })?;
         config
             .users
@@ -222,7 +252,57 @@ impl Config {
                 path: path.to_owned(),
                 source,
             })?;
-        Ok(config)
+        Ok((config, text))
+    }
+
+    /// Takes from another what no reload can change.
+    pub(crate) fn keep(&mut self, started: &Self) {
+        self.auth = started.auth;
+        self.audience.clone_from(&started.audience);
+        self.listen.clone_from(&started.listen);
+        self.database.clone_from(&started.database);
+        self.munge.clone_from(&started.munge);
+        self.sack.clone_from(&started.sack);
+        self.slurm.clone_from(&started.slurm);
+        self.access.check_origins = started.access.check_origins;
+    }
+
+    /// What reconciliation goes by.
+    pub(crate) fn reconciled(&self) -> Reconciled {
+        Reconciled {
+            settings: self.study.clone(),
+            config: self.reconcile,
+            retention: self.retention,
+        }
+    }
+
+    /// Errs if the catalogue lacks the default accelerator.
+    pub(crate) fn has_default(&self, catalogue: &Catalogue) -> Result<(), StartupError> {
+        let name = &self.accelerators.default;
+        catalogue
+            .find(name)
+            .map(drop)
+            .map_err(|problem| StartupError::DefaultAccelerator {
+                name: name.clone(),
+                problem,
+            })
+    }
+
+    /// Errs if an accelerator that is to be chosen is not there, or nothing shows that it is used.
+    pub(crate) fn can_be_chosen(&self, catalogue: &Catalogue) -> Result<(), StartupError> {
+        for name in &self.accelerators.otherwise {
+            let problem = match catalogue.find(name) {
+                Err(problem) => problem.to_string(),
+                Ok(accelerator) if accelerator.used_if.is_none() => {
+                    "no measure shows whether a job uses it: write one accelerator whose file has used_if"
+                        .to_owned()
+                }
+                Ok(_) => continue,
+            };
+            let name = name.clone();
+            return Err(StartupError::Otherwise { name, problem });
+        }
+        Ok(())
     }
 
     /// What reads requests and signs answers.
@@ -244,6 +324,58 @@ mod tests {
     fn the_shipped_sample_is_read() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/etc/service.toml");
         Config::load(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_shown_is_read_again_as_the_same() {
+        let sample = include_str!("../../../deploy/etc/service.toml");
+        let least = "[listen]\nunix = \"/s\"\n[database]\nurl = \"postgres:///x\"\n[accelerators]\ndirectory = \"/a\"\ndefault = \"romio\"\n[slurm]\ncluster = \"c\"\n";
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("service.toml");
+        let shown_again = directory.path().join("shown.toml");
+        let every = sample
+            .replace("# improvement", "improvement")
+            .replace("# days", "days");
+        let earlier =
+            format!("{least}[study.loss]\nshare = 0.2\n[study.default]\ndesign_points = 5\n");
+        for text in [sample, least, &every, &earlier] {
+            std::fs::write(&path, text).unwrap();
+            let shown = Config::shown(&path, &Origin::Default).unwrap();
+            std::fs::write(&shown_again, &shown).unwrap();
+            assert_eq!(
+                Config::load(&shown_again).unwrap(),
+                Config::load(&path).unwrap(),
+                "{shown}"
+            );
+        }
+        let shown = Config::shown(&path, &Origin::Default).unwrap();
+        let of_file = |line| format!("# {}:{line}\n", path.display());
+        assert!(
+            shown.contains(&format!("share = 0.2 {}", of_file(11))),
+            "{shown}"
+        );
+        assert!(shown.contains(&format!("design_points = 5 {}", of_file(13))));
+        assert!(shown.contains("poll_seconds = 5.0 # default\n"));
+        assert!(!shown.contains("days"));
+    }
+
+    #[test]
+    fn no_password_is_shown() {
+        let sample = include_str!("../../../deploy/etc/service.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("service.toml");
+        let text = sample.replace(
+            "postgres:///io_autotune?",
+            "postgres://me:s3cret@db/io_autotune?",
+        );
+        assert_ne!(text, sample);
+        std::fs::write(&path, text).unwrap();
+        let shown = Config::shown(&path, &Origin::Default).unwrap();
+        assert!(!shown.contains("s3cret"), "{shown}");
+        assert!(
+            shown.contains("postgres://me:***@db/io_autotune?host="),
+            "{shown}"
+        );
     }
 
     #[test]
@@ -273,7 +405,22 @@ mod tests {
     #[test]
     fn a_typing_mistake_is_named() {
         let text = "[listen]\ntcp = \"127.0.0.1:1\"\n[databse]\nurl = \"x\"\n";
-        let error = toml::from_str::<Config>(text).unwrap_err().to_string();
-        assert!(error.contains("databse"), "{error}");
+        let error = parse::<Config>(text).unwrap_err().to_string();
+        assert!(error.contains("unknown field `databse`"), "{error}");
+        assert!(error.ends_with("did you mean `database`?"), "{error}");
+        let sample = include_str!("../../../deploy/etc/service.toml");
+        for (right, wrong) in [
+            ("poll_seconds", "pol_seconds"),
+            ("admin_uids", "admins_uids"),
+            ("advantage", "advantages"),
+            ("mutation_rate", "mutatoin_rate"),
+            ("\"surrogate-genetic\"", "\"surogate-genetic\""),
+        ] {
+            let text = sample.replacen(right, wrong, 1);
+            let error = parse::<Config>(&text).unwrap_err().to_string();
+            let right = right.trim_matches('"');
+            let expected = format!("did you mean `{right}`?");
+            assert!(error.ends_with(&expected), "{error}");
+        }
     }
 }

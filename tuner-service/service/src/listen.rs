@@ -208,11 +208,11 @@ fn unix_listener(path: &Path, mode: u32) -> io::Result<std::os::unix::net::UnixL
     Ok(socket.into())
 }
 
-/// Serves a door until told to stop; requests under way are finished.
+/// Serves a door until told to stop, each request by the router of then; requests under way are finished.
 pub(crate) async fn serve(
     door: Door,
     listeners: Listeners,
-    router: Router,
+    router: watch::Receiver<Router>,
     stopping: watch::Receiver<bool>,
 ) {
     let mut serving = JoinSet::new();
@@ -290,7 +290,7 @@ struct Served {
     door: Door,
     any_port: bool,
     peers: Arc<Peers>,
-    router: Router,
+    router: watch::Receiver<Router>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -354,7 +354,7 @@ impl Served {
 async fn connection<I>(
     stream: I,
     came: Came,
-    router: Router,
+    router: watch::Receiver<Router>,
     mut stopping: watch::Receiver<bool>,
     _place: Place,
 ) where
@@ -368,7 +368,8 @@ async fn connection<I>(
         .max_buf_size(BUFFER);
     let service = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(came);
-        TowerToHyperService::new(router.clone()).call(request)
+        let router = router.borrow().clone();
+        TowerToHyperService::new(router).call(request)
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let life = tokio::time::sleep(LIFE);
@@ -422,7 +423,12 @@ mod tests {
         let mut listeners = listeners();
         listeners.unix.push(unix_listener(&path, 0o600).unwrap());
         let (stop, stopping) = watch::channel(false);
-        let server = tokio::spawn(serve(Door::Users, listeners, router(), stopping));
+        let server = tokio::spawn(serve(
+            Door::Users,
+            listeners,
+            watch::channel(router()).1,
+            stopping,
+        ));
 
         for said in [
             "",
@@ -449,7 +455,12 @@ mod tests {
         let address = listener.local_addr().unwrap();
         listeners.tcp.push(listener);
         let (_stop, stopping) = watch::channel(false);
-        tokio::spawn(serve(Door::Nodes, listeners, router(), stopping));
+        tokio::spawn(serve(
+            Door::Nodes,
+            listeners,
+            watch::channel(router()).1,
+            stopping,
+        ));
         assert_eq!(said(TcpStream::connect(address).await.unwrap()).await, "");
         for peer in [Peer::User(1), Peer::User(1000)] {
             let came = Came {

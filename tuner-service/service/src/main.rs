@@ -10,6 +10,7 @@ mod config;
 mod decide;
 mod door;
 mod heard;
+mod hosts;
 mod launches;
 mod limits;
 mod listen;
@@ -20,6 +21,7 @@ mod plain;
 mod quota;
 mod reader;
 mod reconcile;
+mod reload;
 mod replay;
 mod retention;
 mod retry;
@@ -36,11 +38,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
-use io_autotune_catalogue::{Catalogue, Change, LiveCatalogue, LiveRules, canonical_name};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use io_autotune_catalogue::{Catalogue, LiveCatalogue, LiveRules, canonical_name};
+use io_autotune_configuration::Origin;
 use io_autotune_store::{Store, StoreOptions};
 use sd_notify::NotifyState;
 use tokio::runtime::Handle;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tracing_subscriber::EnvFilter;
 
@@ -52,6 +56,7 @@ use crate::limits::Limits;
 use crate::listen::Listeners;
 use crate::metrics::Metrics;
 use crate::quota::Quotas;
+use crate::reload::{Doorway, Reloading};
 use crate::sharing::Sharing;
 
 /// Picks the next parametrization for each run of each application, and remembers how it went.
@@ -68,6 +73,9 @@ struct Arguments {
     /// Print the API's description (OpenAPI 3.1, JSON) and exit.
     #[arg(long)]
     print_openapi: bool,
+    /// Print the configuration in force, and where each value is from, and exit.
+    #[arg(long)]
+    print_config: bool,
     /// Check the configuration, the catalogue and the rules for applications, and exit.
     #[arg(long)]
     check: bool,
@@ -81,9 +89,13 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if arguments.print_openapi {
         return print_openapi();
+    }
+    if arguments.print_config {
+        return print_config(&arguments, &matches);
     }
     tracing_subscriber::fmt()
         .with_env_filter(
@@ -110,6 +122,20 @@ fn allow_open_files() {
         .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard));
     if let Err(error) = raised {
         tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}
+
+fn print_config(arguments: &Arguments, matches: &ArgMatches) -> ExitCode {
+    let origin = Origin::of(matches, "config", "IO_AUTOTUNED_CONFIG");
+    match Config::shown(&arguments.config, &origin) {
+        Ok(text) => {
+            let _ = write!(std::io::stdout(), "{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -151,20 +177,22 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     if let Some(url) = &arguments.migrate {
         return Ok(Store::open(url, StoreOptions::default())?.migrate().await?);
     }
+    // From the first moment on: without a handler it would end the service.
+    let hangup = signal(SignalKind::hangup()).map_err(StartupError::Runtime)?;
     let config = Config::load(&arguments.config)?;
     let rules = Arc::new(LiveRules::open(config.applications.rules.as_deref())?);
     if arguments.check {
         let catalogue = Catalogue::load(&config.accelerators.directory)?;
-        can_be_chosen(&catalogue, &config.accelerators.otherwise)?;
-        return has_default(&catalogue, &config.accelerators.default);
+        config.can_be_chosen(&catalogue)?;
+        return config.has_default(&catalogue);
     }
     let catalogue = Arc::new(LiveCatalogue::open(&config.accelerators.directory)?);
     for refused in catalogue.refused() {
         tracing::error!(path = %refused.path.display(), problem = refused.problem, "a catalogue file is refused");
     }
-    has_default(&catalogue.current(), &config.accelerators.default)?;
+    config.has_default(&catalogue.current())?;
     // Its file may be mended while the service runs, as any.
-    if let Err(error) = can_be_chosen(&catalogue.current(), &config.accelerators.otherwise) {
+    if let Err(error) = config.can_be_chosen(&catalogue.current()) {
         tracing::error!(%error, "an accelerator is never chosen");
     }
     let options = StoreOptions {
@@ -187,10 +215,9 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     let hooks = Arc::new(config.slurm.hooks());
     let associations = config.slurm.associations().map(Arc::new);
     let nodes = (config.access.check_origins).then(|| Arc::new(config.slurm.nodes()));
-    let sources = Arc::new(config.slurm.into_sources());
+    let sources = Arc::new(config.slurm.clone().into_sources());
     let limits = Arc::new(Limits::default());
-    let settings = config.study.clone();
-    let sharing = Arc::new(Sharing::new(config.sharing, associations.clone()));
+    let sharing = Arc::new(Sharing::new(config.sharing.clone(), associations.clone()));
     let nodes_service = Service {
         door: Door::Nodes,
         store: store.clone(),
@@ -202,11 +229,11 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         most_studies: config.users.studies,
         catalogue: Arc::clone(&catalogue),
         rules: Arc::clone(&rules),
-        report: config.report,
+        report: config.report.clone(),
         default_accelerator: canonical_name(&config.accelerators.default),
-        otherwise: config.accelerators.otherwise.into(),
-        settings: config.study,
-        access: Arc::new(Access::new(config.access, associations.clone())),
+        otherwise: config.accelerators.otherwise.clone().into(),
+        settings: config.study.clone(),
+        access: Arc::new(Access::new(config.access.clone(), associations.clone())),
         credentials,
         sources: Arc::clone(&sources),
         hooks: Arc::clone(&hooks),
@@ -218,6 +245,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         retention: config.retention,
         admissions: Arc::default(),
         launches: Arc::default(),
+        hosts: Arc::default(),
         metrics: Arc::clone(&metrics),
     };
     let users_store = Store::open(
@@ -237,7 +265,19 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         ..nodes_service.clone()
     };
     let (stop, stopping) = watch::channel(false);
-    let follower = tokio::spawn(follow(catalogue, rules, stopping.clone()));
+    let (nodes_doorway, nodes_router) = Doorway::new(nodes_service);
+    let (users_doorway, users_router) = Doorway::new(users_service);
+    let (reconciled, as_reconciled) = watch::channel(config.reconciled());
+    let reloading = Reloading {
+        path: arguments.config.clone(),
+        in_force: config,
+        catalogue,
+        rules,
+        doorways: [nodes_doorway, users_doorway],
+        reconciled,
+        metrics: Arc::clone(&metrics),
+    };
+    let follower = tokio::spawn(reloading.follow(hangup, stopping.clone()));
     let watcher = {
         let stopping = stopping.clone();
         tokio::spawn(async move { hooks.watch(stopping).await })
@@ -260,40 +300,38 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     };
     let sharer = {
         let (store, stopping) = (store.clone(), stopping.clone());
-        let period = config.reconcile.sweep();
-        tokio::spawn(async move { sharing.watch(store, period, stopping).await })
+        let reconciled = as_reconciled.clone();
+        tokio::spawn(async move { sharing.watch(store, reconciled, stopping).await })
     };
     let reconciler = tokio::spawn(reconcile::run(
         store.clone(),
         sources,
         limits,
-        settings,
-        config.reconcile,
-        config.retention,
+        as_reconciled,
         stopping.clone(),
     ));
     let nodes_door = tokio::spawn(listen::serve(
         Door::Nodes,
         nodes_listeners,
-        api::router(nodes_service),
+        nodes_router,
         stopping.clone(),
     ));
     let users_door = users.spawn(listen::serve(
         Door::Users,
         users_listeners,
-        api::router(users_service),
+        users_router,
         stopping.clone(),
     ));
     let metrics_door = users.spawn(listen::serve(
         Door::Users,
         metrics_listeners,
-        metrics::router(metrics, users_store.clone()),
+        watch::channel(metrics::router(metrics, users_store.clone())).1,
         stopping.clone(),
     ));
     let watched = tokio::spawn(supervisor::watched(users.clone(), stopping));
-    supervisor::tell(NotifyState::Ready);
+    supervisor::tell(&[NotifyState::Ready]);
     wait_for_signal().await;
-    supervisor::tell(NotifyState::Stopping);
+    supervisor::tell(&[NotifyState::Stopping]);
     tracing::info!("stopping: no new requests are taken, those under way are finished");
     // An error means that everything has stopped already.
     let _ = stop.send(true);
@@ -303,7 +341,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         (metrics_door, "the metrics' door"),
         (watched, "the watchdog"),
         (reconciler, "the reconciler"),
-        (follower, "the follower of catalogue and rules"),
+        (follower, "the follower of the site's files"),
         (watcher, "the watcher of Slurm's configuration"),
         (finder, "the watcher of the nodes' addresses"),
         (associator, "the watcher of Slurm's associations"),
@@ -321,70 +359,6 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
 /// Users' reads are bounded by pages; what takes longer is given up before its asker gives up.
 const USERS_STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn has_default(catalogue: &Catalogue, name: &str) -> Result<(), StartupError> {
-    catalogue
-        .find(name)
-        .map(drop)
-        .map_err(|problem| StartupError::DefaultAccelerator {
-            name: name.to_owned(),
-            problem,
-        })
-}
-
-fn can_be_chosen(catalogue: &Catalogue, otherwise: &[String]) -> Result<(), StartupError> {
-    for name in otherwise {
-        let problem = match catalogue.find(name) {
-            Err(problem) => problem.to_string(),
-            Ok(accelerator) if accelerator.used_if.is_none() => {
-                "no measure shows whether a job uses it: write one accelerator whose file has used_if"
-                    .to_owned()
-            }
-            Ok(_) => continue,
-        };
-        let name = name.clone();
-        return Err(StartupError::Otherwise { name, problem });
-    }
-    Ok(())
-}
-
-/// Polls names and times of the files, which works on network file systems too.
-async fn follow(
-    catalogue: Arc<LiveCatalogue>,
-    rules: Arc<LiveRules>,
-    mut stopping: watch::Receiver<bool>,
-) {
-    const EVERY: Duration = Duration::from_secs(1);
-    loop {
-        tokio::select! {
-            _ = stopping.changed() => return,
-            () = tokio::time::sleep(EVERY) => {}
-        }
-        let (catalogue, rules) = (Arc::clone(&catalogue), Arc::clone(&rules));
-        let looked = tokio::task::spawn_blocking(move || (catalogue.refresh(), rules.refresh()));
-        let Ok((changes, rules)) = looked.await else {
-            continue;
-        };
-        match rules {
-            None => {}
-            Some(Ok(rules)) => tracing::info!(rules, "rules for applications loaded"),
-            Some(Err(refused)) => tracing::error!(
-                path = %refused.path.display(), problem = refused.problem,
-                "the rules for applications are refused: the last valid ones stay"
-            ),
-        }
-        for change in changes {
-            match change {
-                Change::Loaded(accelerator) => tracing::info!(accelerator, "accelerator loaded"),
-                Change::Gone(accelerator) => tracing::info!(accelerator, "accelerator gone"),
-                Change::Refused(refused) => tracing::error!(
-                    path = %refused.path.display(), problem = refused.problem,
-                    "a catalogue file is refused: what it last described rightly stays"
-                ),
-            }
-        }
-    }
-}
-
 /// Migrates the schema once the database is up, or waits until its owner has; `false` if told to
 /// stop meanwhile. To end instead would be to start again every other second.
 async fn migrated(store: &Store) -> Result<bool, StartupError> {
@@ -397,7 +371,7 @@ async fn migrated(store: &Store) -> Result<bool, StartupError> {
                 let now = error.to_string();
                 if now != told {
                     tracing::warn!(%error, "waiting for the database");
-                    supervisor::tell(NotifyState::Status("waiting for the database"));
+                    supervisor::tell(&[NotifyState::Status("waiting for the database")]);
                 }
                 told = now;
             }
@@ -411,7 +385,6 @@ async fn migrated(store: &Store) -> Result<bool, StartupError> {
 }
 
 async fn wait_for_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
     match (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),

@@ -45,6 +45,11 @@ struct Kind {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Reloaded {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Started {
     phase: String,
     role: String,
@@ -68,6 +73,8 @@ pub(crate) struct Metrics {
     requests: Family<Asked, Counter>,
     seconds: Family<Kind, Histogram, fn() -> Histogram>,
     started: Family<Started, Counter>,
+    reloads: Family<Reloaded, Counter>,
+    reload_refused: Gauge,
     database_up: Gauge,
     studies: Family<Studies, Gauge>,
     findings: Family<Found, Gauge>,
@@ -92,6 +99,8 @@ impl Default for Metrics {
                 Histogram::new(exponential_buckets(0.001, 2.0, 14))
             }),
             started: Family::default(),
+            reloads: Family::default(),
+            reload_refused: Gauge::default(),
             database_up: Gauge::default(),
             studies: Family::default(),
             findings: Family::default(),
@@ -123,6 +132,16 @@ impl Metrics {
             "starts",
             "Runs started, by the phase of their study and their role",
             self.started.clone(),
+        );
+        all.register(
+            "reloads",
+            "Reloads of the configuration by outcome (ok, refused)",
+            self.reloads.clone(),
+        );
+        all.register(
+            "reload_refused",
+            "1 if the configuration was wrong when it was last reloaded",
+            self.reload_refused.clone(),
         );
         all.register(
             "database_up",
@@ -160,6 +179,13 @@ impl Metrics {
             role: run.role.to_string(),
         };
         self.started.get_or_create(&labels).inc();
+    }
+
+    /// Counts a reload of the configuration.
+    pub(crate) fn count_reload(&self, is_ok: bool) {
+        let outcome = if is_ok { "ok" } else { "refused" };
+        self.reloads.get_or_create(&Reloaded { outcome }).inc();
+        self.reload_refused.set(i64::from(!is_ok));
     }
 
     async fn text(&self, store: &Store) -> String {
@@ -298,6 +324,7 @@ mod tests {
             role: "control".into(),
         };
         metrics.started.get_or_create(&started).inc();
+        metrics.count_reload(false);
         metrics
     }
 
@@ -310,6 +337,8 @@ mod tests {
             r#"io_autotune_starts_total{phase="search",role="control"} 1"#,
             r#"io_autotune_studies{phase="settled",gain="faster"} 3"#,
             r#"io_autotune_findings{kind="drift"} 2"#,
+            r#"io_autotune_reloads_total{outcome="refused"} 1"#,
+            "io_autotune_reload_refused 1",
             "io_autotune_runs_in_flight 4",
             "io_autotune_longest_wait_for_a_verdict_seconds 1.5",
         ] {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const REMEMBERED: usize = 1024;
 
 /// `[users]` of service.toml: the quota of each user.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct QuotaConfig {
     /// Requests that are worked on at once; more wait.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use io_autotune_engine::{ENGINE_VERSION, Epoch, ObservedValue, Settings, drift};
 use io_autotune_store::{AwaitedRun, Inheritance, Judged, Judgement, Store, StoreError, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -20,7 +20,7 @@ use crate::retention::{Retention, RetentionConfig};
 use crate::slurm::{Answer, Launch, Sources, word};
 use crate::verdict::{Asked, Facts, Next, Timeouts, next};
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ReconcileConfig {
     /// How often Slurm is queried while a reported run waits for its outcome.
@@ -94,25 +94,38 @@ pub(crate) async fn run(
     store: Store,
     sources: Arc<Sources>,
     limits: Arc<Limits>,
-    settings: Settings,
-    config: ReconcileConfig,
-    retention: RetentionConfig,
+    mut reconciled: watch::Receiver<Reconciled>,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let poll = Duration::from_secs_f64(config.poll_seconds.clamp(0.1, 3600.0));
-    let sweep = config.sweep();
-    let reconciler = Arc::new(Reconciler {
+    let first = reconciled.borrow_and_update().clone();
+    let mut config = first.config;
+    let mut reconciler = Arc::new(Reconciler {
         store,
         sources,
         limits,
-        settings,
+        settings: first.settings,
         timeouts: config.timeouts(),
     });
-    let mut retention = Retention::new(retention);
+    let mut retention = Retention::new(first.retention);
     let mut next_sweep = Instant::now();
     loop {
+        let poll = Duration::from_secs_f64(config.poll_seconds.clamp(0.1, 3600.0));
+        let sweep = config.sweep();
         tokio::select! {
             _ = stopping.wait_for(|stop| *stop) => return,
+            Ok(()) = reconciled.changed() => {
+                let now = reconciled.borrow_and_update().clone();
+                config = now.config;
+                reconciler = Arc::new(Reconciler {
+                    store: reconciler.store.clone(),
+                    sources: Arc::clone(&reconciler.sources),
+                    limits: Arc::clone(&reconciler.limits),
+                    settings: now.settings,
+                    timeouts: config.timeouts(),
+                });
+                retention = Retention::new(now.retention);
+                next_sweep = Instant::now();
+            }
             () = tokio::time::sleep(poll) => {}
         }
         let sweeping = Instant::now() >= next_sweep;
@@ -127,6 +140,14 @@ pub(crate) async fn run(
             tracing::warn!(%error, "the removal of old runs has to wait");
         }
     }
+}
+
+/// What reconciliation goes by; a reload changes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Reconciled {
+    pub(crate) settings: Settings,
+    pub(crate) config: ReconcileConfig,
+    pub(crate) retention: RetentionConfig,
 }
 
 struct Reconciler {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use io_autotune_store::{Audit, LEAST_DAYS, Removed, Store, StoreError};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 /// How long runs are kept.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RetentionConfig {
     /// Runs are removed so many days after nothing more was heard of them; `None`: never.

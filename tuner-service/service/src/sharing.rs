@@ -3,19 +3,19 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use io_autotune_protocol::{is_account, is_name};
 use io_autotune_store::{Sharer, Store, StoreError};
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use crate::reconcile::Reconciled;
 use crate::slurm::associations::{Associations, LiveAssociations};
 
 /// Who shares which applications.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SharingRule {
     /// Names, or beginnings of names that end in `*`.
@@ -97,7 +97,8 @@ const PAGE: i64 = 1000;
 
 #[derive(Debug)]
 pub(crate) struct Sharing {
-    rules: Vec<SharingRule>,
+    /// A reload replaces them.
+    rules: Mutex<Arc<[SharingRule]>>,
     associations: Option<Arc<LiveAssociations>>,
 }
 
@@ -107,30 +108,42 @@ impl Sharing {
         associations: Option<Arc<LiveAssociations>>,
     ) -> Self {
         Self {
-            rules,
+            rules: Mutex::new(rules.into()),
             associations,
         }
     }
 
+    /// The next sweep follows these.
+    pub(crate) fn replace(&self, rules: Vec<SharingRule>) {
+        *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = rules.into();
+    }
+
+    fn rules(&self) -> Arc<[SharingRule]> {
+        Arc::clone(&self.rules.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Whether users see whose studies theirs hears.
     pub(crate) fn shows_members(&self, application: &str, share: &str) -> bool {
-        let mut rules = self.rules.iter();
+        let rules = self.rules();
+        let mut rules = rules.iter();
         rules.any(|rule| rule.show_members && rule.is_about(application) && rule.share() == share)
     }
 
-    /// Follows the rules now, and once in each period, until it is to stop.
+    /// Follows the rules now, and once in each sweep's time, until it is to stop.
     pub(crate) async fn watch(
         &self,
         store: Store,
-        period: Duration,
+        mut reconciled: watch::Receiver<Reconciled>,
         mut stopping: watch::Receiver<bool>,
     ) {
         loop {
             if let Err(error) = self.sweep(&store).await {
                 tracing::warn!(%error, "who shares studies has to wait");
             }
+            let period = reconciled.borrow_and_update().config.sweep();
             tokio::select! {
                 () = tokio::time::sleep(period) => {}
+                Ok(()) = reconciled.changed() => {}
                 _ = stopping.changed() => return,
             }
         }
@@ -139,7 +152,8 @@ impl Sharing {
     /// Writes what changed. A study that no rule makes share any more hears nobody, and is heard by
     /// nobody.
     async fn sweep(&self, store: &Store) -> Result<(), StoreError> {
-        let names = self.rules.iter().flat_map(|rule| &rule.applications);
+        let rules = self.rules();
+        let names = rules.iter().flat_map(|rule| &rule.applications);
         let names = names.map(|name| name.trim_end_matches('*').to_owned());
         let names: Vec<String> = names.collect();
         let mut after = 0;
@@ -149,9 +163,9 @@ impl Sharing {
                 return Ok(());
             };
             after = last.study_id;
-            let known = self.membership(&sharers).await;
+            let known = self.membership(&rules, &sharers).await;
             for sharer in &sharers {
-                let Some(share) = share(&self.rules, sharer, &known) else {
+                let Some(share) = share(&rules, sharer, &known) else {
                     continue;
                 };
                 if share == sharer.share {
@@ -169,9 +183,9 @@ impl Sharing {
         }
     }
 
-    async fn membership(&self, sharers: &[Sharer]) -> Membership {
+    async fn membership(&self, rules: &[SharingRule], sharers: &[Sharer]) -> Membership {
         let uids: BTreeSet<u32> = sharers.iter().map(|one| one.uid).collect();
-        let groups = self.rules.iter().filter_map(|rule| rule.group.clone());
+        let groups = rules.iter().filter_map(|rule| rule.group.clone());
         let groups: BTreeSet<String> = groups.collect();
         let associations = self.associations.as_ref();
         let associations = associations.and_then(|associations| associations.known());

@@ -6,9 +6,17 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 /// Says it. A supervisor that does not listen changes nothing here.
-pub(crate) fn tell(state: NotifyState<'_>) {
-    if let Err(error) = sd_notify::notify(&[state]) {
+pub(crate) fn tell(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
         tracing::warn!(%error, "systemd is not told");
+    }
+}
+
+/// Says that a reload has begun: `Ready` ends it (sd_notify(3), `RELOADING=1`).
+pub(crate) fn tell_reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::warn!(%error, "systemd is not told"),
     }
 }
 
@@ -24,7 +32,7 @@ pub(crate) async fn watched(users: Handle, mut stopping: watch::Receiver<bool>) 
             () = tokio::time::sleep(within / 2) => {}
         }
         if users.spawn(async {}).await.is_ok() {
-            tell(NotifyState::Watchdog);
+            tell(&[NotifyState::Watchdog]);
         }
     }
 }

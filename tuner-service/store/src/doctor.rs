@@ -36,7 +36,38 @@ pub struct StuckRun {
     pub outcome: Option<String>,
 }
 
+/// The database, as the service's role finds it.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct DatabaseFacts {
+    /// PostgreSQL's version, such as 150018.
+    pub version: i32,
+    /// The role.
+    pub role: String,
+    /// Whether the role is a superuser.
+    pub is_superuser: bool,
+    /// Tables that it cannot read, or not add to, though its work needs that.
+    pub closed: Vec<String>,
+}
+
 impl Store {
+    /// What the database is, and what the role may not do.
+    pub async fn database_facts(&self) -> Result<DatabaseFacts, StoreError> {
+        // The tables that only the owner writes are those of `narrow_rights` (migration 14).
+        sqlx::query_as(
+            "select current_setting('server_version_num')::int as version, current_user::text as role,
+                    coalesce((select rolsuper from pg_roles where rolname = current_user), false) as is_superuser,
+                    array(select c.relname::text from pg_class c
+                          where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+                            and not (has_table_privilege(c.oid, 'select')
+                                     and (c.relname in ('schema_needs', '_sqlx_migrations')
+                                          or has_table_privilege(c.oid, 'insert')))
+                          order by c.relname) as closed",
+        )
+        .fetch_one(&self.pool)
+        .await
+        .named("database_facts")
+    }
+
     /// Epochs whose cache differs in any bit from the sum of their judgements, of those whose runs are
     /// all there. Reads page by page.
     pub async fn check_caches(&self) -> Result<Vec<CacheFault>, StoreError> {

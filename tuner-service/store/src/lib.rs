@@ -43,7 +43,7 @@ pub use admin::{Opened, Undone, WarmStart};
 pub use assess::{Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
 pub use audit::{Audit, AuditEntry, AuditFilter};
 pub use awaited::AwaitedRun;
-pub use doctor::{CacheFault, StuckRun};
+pub use doctor::{CacheFault, DatabaseFacts, StuckRun};
 pub use drift::Inheritance;
 pub use error::{Scarce, StoreError};
 pub use finish::{Finish, Finished, Merged};

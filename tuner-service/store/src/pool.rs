@@ -74,6 +74,15 @@ impl Store {
         })
     }
 
+    /// The same store, by another limit of studies.
+    #[must_use]
+    pub fn with_most_studies(&self, most_studies: u32) -> Self {
+        Self {
+            pool: self.pool.clone(),
+            most_studies,
+        }
+    }
+
     /// Applies missing migrations. Of several programs that start together one applies them; the
     /// others wait without a limit. Errs when a newer version's schema needs a newer program, and
     /// when there are missing ones that the role may not apply.

@@ -2,144 +2,164 @@
 //! series of Slurm that it was built for. Slurm's loader takes no other (`src/common/plugstack.c`).
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use io_autotune_protocol::Check;
+use io_autotune_protocol::{
+    Check, PluginLine, PluginOnNodes, plugin_line, plugstack_conf, slurm_conf,
+};
 use object::{Object, ObjectSection, ObjectSymbol};
 
-use super::{failed, ok, warning};
-
 const NAME: &str = "plugin";
-const PLUGIN: &str = "io_autotune.so";
-const STUB: &str = "io_autotune_stub.so";
 /// What a plugin says it was built for: Slurm's SLURM_VERSION_NUMBER (`slurm/spank.h`).
 const SYMBOL: &str = "plugin_version";
-/// A cycle of includes ends here.
-const DEEPEST: usize = 8;
 
-/// `None` where there is no Slurm.
-pub(super) fn check() -> Option<Check> {
-    let conf = std::env::var_os("SLURM_CONF")
-        .map_or_else(|| "/etc/slurm/slurm.conf".into(), PathBuf::from);
-    // slurmd's copy on a configless node.
-    let conf = [conf, "/run/slurm/conf/slurm.conf".into()]
-        .into_iter()
-        .find(|path| path.exists())?;
-    let plugstack = plugstack(&conf);
-    let shown = Command::new("sinfo").arg("--version").output().ok()?;
-    let here = series_of_text(&String::from_utf8_lossy(&shown.stdout))?;
-    Some(judge(&plugstack, line_of(&plugstack, DEEPEST), here))
+/// The least that is said of what a plugin costs that is not loaded.
+const COSTS: &str = "jobs run untuned, and sbatch refuses --io-autotune";
+
+/// Of nodes that are named.
+const NAMED: usize = 5;
+
+/// None where there is no Slurm. `on_nodes`: what nodes have told of theirs.
+pub(super) fn checks(on_nodes: &[PluginOnNodes]) -> Vec<Check> {
+    let Some(conf) = slurm_conf() else {
+        return Vec::new();
+    };
+    let Some(here) = asked("sinfo", &["--version"]).and_then(|shown| series_of_text(&shown)) else {
+        return Vec::new();
+    };
+    let plugstack = plugstack_conf(&conf);
+    let line = plugin_line(&plugstack);
+    let mut checks = vec![judge(&plugstack, line.as_ref(), here)];
+    if let Some(line) = line.filter(|line| !line.is_stub()) {
+        checks.extend(against_nodes(&line, on_nodes));
+        let running = asked("sinfo", &["--noheader", "--Node", "--format=%N %v"]);
+        checks.extend(running.and_then(|shown| running_series(&shown, here)));
+    }
+    checks
+}
+
+fn asked(program: &str, arguments: &[&str]) -> Option<String> {
+    let done = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    done.status.success().then_some(text)
 }
 
 /// The major and minor number of a version, such as 24 and 11.
 type Series = (u32, u32);
 
-#[derive(Debug, PartialEq)]
-struct Line {
-    required: bool,
-    path: PathBuf,
-}
-
-fn judge(plugstack: &Path, line: Option<Line>, here: Series) -> Check {
-    let Some(Line { required, path }) = line else {
-        return ok(
+fn judge(plugstack: &Path, line: Option<&PluginLine>, here: Series) -> Check {
+    let Some(line) = line else {
+        return Check::ok(
             NAME,
             format!("{} has no line for it on this host", plugstack.display()),
         );
     };
-    let shown = path.display();
-    let costs = "jobs run untuned, and sbatch refuses --io-autotune";
+    let (path, shown) = (&line.path, line.path.display());
     if path.is_relative() {
-        return ok(NAME, format!("{shown}, in Slurm's PluginDir"));
+        return Check::ok(NAME, format!("{shown}, in Slurm's PluginDir"));
     }
-    if path.file_name().is_some_and(|name| name == STUB) {
-        return ok(NAME, "the stub: --io-autotune is taken and ignored");
+    if line.is_stub() {
+        return Check::ok(NAME, "the stub: --io-autotune is taken and ignored");
     }
-    match fs::read(&path).map(|data| built_for(&data)) {
-        Err(error) => failed(NAME, format!("{shown}: {error}: {costs}")),
-        Ok(None) => failed(NAME, format!("{shown} is no plugin of Slurm: {costs}")),
-        Ok(Some((major, minor))) if (major, minor) != here => failed(
+    let install = format!(
+        "install the plugin, or correct the path in {}",
+        line.found_in.display()
+    );
+    match fs::read(path).map(|data| built_for(&data)) {
+        Err(error) => Check::failed(NAME, format!("{shown}: {error}: {COSTS}"), install),
+        Ok(None) => Check::failed(
+            NAME,
+            format!("{shown} is no plugin of Slurm: {COSTS}"),
+            install,
+        ),
+        Ok(Some((major, minor))) if (major, minor) != here => Check::failed(
             NAME,
             format!(
-                "{shown} was built for Slurm {major}.{minor:02}, and this host has {}.{:02}: \
-                 {costs}; build it against this Slurm's headers",
+                "{shown} was built for Slurm {major}.{minor:02}, and this host has {}.{:02}: {COSTS}",
                 here.0, here.1
             ),
+            "build it against this Slurm's headers: `make -C spank-plugin`",
         ),
-        Ok(Some((major, minor))) if required => warning(
+        Ok(Some((major, minor))) if line.required => Check::warning(
             NAME,
             format!(
-                "{shown} for Slurm {major}.{minor:02} is `required` in {}: write `optional`, so \
-                 that no mistake of it stops a job",
-                plugstack.display()
+                "{shown} for Slurm {major}.{minor:02} is `required` in {}",
+                line.found_in.display()
             ),
+            "write `optional` there, so that no mistake of it stops a job",
         ),
-        Ok(Some((major, minor))) => ok(NAME, format!("{shown} for Slurm {major}.{minor:02}")),
-    }
-}
-
-fn plugstack(conf: &Path) -> PathBuf {
-    let text = fs::read_to_string(conf).unwrap_or_default();
-    let named = text.lines().find_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        key.trim()
-            .eq_ignore_ascii_case("PlugStackConfig")
-            .then(|| PathBuf::from(value.trim()))
-    });
-    named.unwrap_or_else(|| conf.with_file_name("plugstack.conf"))
-}
-
-/// The last line of ours in plugstack.conf and what it includes (spank(8)).
-fn line_of(plugstack: &Path, deepest: usize) -> Option<Line> {
-    let text = fs::read_to_string(plugstack).ok()?;
-    let mut found = None;
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        match (words.next(), words.next()) {
-            (Some("include"), Some(pattern)) if deepest > 0 => {
-                let parent = plugstack.parent().unwrap_or(Path::new("/"));
-                for file in matching(&parent.join(pattern)) {
-                    found = line_of(&file, deepest - 1).or(found);
-                }
-            }
-            (Some(word @ ("optional" | "required")), Some(path)) => {
-                let path = PathBuf::from(path);
-                if path
-                    .file_name()
-                    .is_some_and(|name| name == PLUGIN || name == STUB)
-                {
-                    let required = word == "required";
-                    found = Some(Line { required, path });
-                }
-            }
-            _ => {}
+        Ok(Some((major, minor))) => {
+            Check::ok(NAME, format!("{shown} for Slurm {major}.{minor:02}"))
         }
     }
-    found
 }
 
-/// The files of a pattern whose last part may have one `*`, in order.
-fn matching(pattern: &Path) -> Vec<PathBuf> {
-    let name = pattern.file_name().unwrap_or_default().to_string_lossy();
-    let Some((before, after)) = name.split_once('*') else {
-        return vec![pattern.to_owned()];
-    };
-    let parent = pattern.parent().unwrap_or(Path::new("/"));
-    let mut files: Vec<PathBuf> = fs::read_dir(parent)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.len() >= before.len() + after.len()
-                && name.starts_with(before)
-                && name.ends_with(after)
-        })
+/// Whether nodes have the arguments of this host; `None` if no node has told its own.
+fn against_nodes(line: &PluginLine, on_nodes: &[PluginOnNodes]) -> Option<Check> {
+    const NAME: &str = "plugin here and on nodes";
+    let others: Vec<&PluginOnNodes> = on_nodes
+        .iter()
+        .filter(|plugin| plugin.arguments != line.arguments)
         .collect();
-    files.sort();
-    files
+    let Some(other) = others.first() else {
+        return on_nodes
+            .first()
+            .map(|_| Check::ok(NAME, "the same arguments"));
+    };
+    let differing = |one: &[String], other: &[String]| {
+        let only: Vec<&str> = one
+            .iter()
+            .filter(|argument| !other.contains(argument))
+            .map(String::as_str)
+            .collect();
+        match only.is_empty() {
+            true => "nothing more".to_owned(),
+            false => only.join(" "),
+        }
+    };
+    let nodes: Vec<&str> = others
+        .iter()
+        .flat_map(|plugin| plugin.nodes.iter().map(String::as_str))
+        .collect();
+    let shown = nodes.len().min(NAMED);
+    Some(Check::failed(
+        NAME,
+        format!(
+            "{} here has {}; {}, of {} that differ, has {}",
+            line.found_in.display(),
+            differing(&line.arguments, &other.arguments),
+            nodes[..shown].join(", "),
+            nodes.len(),
+            differing(&other.arguments, &line.arguments),
+        ),
+        "write the same line in plugstack.conf on all hosts, then run a job on these nodes",
+    ))
+}
+
+/// Whether slurmd runs this series, on each node that `sinfo` lists as `NODE VERSION`.
+fn running_series(shown: &str, here: Series) -> Option<Check> {
+    const NAME: &str = "Slurm on nodes";
+    let rows = shown.lines().filter_map(|line| line.split_once(' '));
+    let known: Vec<(&str, &str, Series)> = rows
+        .filter_map(|(node, version)| Some((node, version.trim(), series_of_text(version)?)))
+        .collect();
+    let (node, version, _) = match known.iter().find(|(_, _, series)| *series != here) {
+        Some(other) => other,
+        None if known.is_empty() => return None,
+        None => {
+            let detail = format!("slurmd is {}.{:02} as here", here.0, here.1);
+            return Some(Check::ok(NAME, detail));
+        }
+    };
+    Some(Check::warning(
+        NAME,
+        format!(
+            "slurmd of {node} is {version}, and this host has {}.{:02}",
+            here.0, here.1
+        ),
+        "each host needs a plugin that was built for its own series; run `io-autotune doctor` on that node",
+    ))
 }
 
 fn built_for(data: &[u8]) -> Option<Series> {
@@ -166,49 +186,56 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_last_line_of_ours_is_found_through_includes() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        fs::create_dir(path("plugstack.d")).unwrap();
-        let main =
-            "# optional /x/io_autotune.so\noptional /x/other.so\ninclude plugstack.d/*.conf\n";
-        fs::write(path("plugstack.conf"), main).unwrap();
-        assert_eq!(line_of(&path("plugstack.conf"), DEEPEST), None);
-        fs::write(
-            path("plugstack.d/b.conf"),
-            "required /b/io_autotune.so a=b\n",
-        )
-        .unwrap();
-        fs::write(path("plugstack.d/a.conf"), "optional /a/io_autotune.so\n").unwrap();
-        fs::write(path("plugstack.d/c.off"), "optional /c/io_autotune.so\n").unwrap();
-        let found = line_of(&path("plugstack.conf"), DEEPEST).unwrap();
-        assert_eq!(
-            (found.required, found.path),
-            (true, "/b/io_autotune.so".into())
-        );
-        // A file that includes itself.
-        fs::write(path("plugstack.conf"), "include plugstack.conf\n").unwrap();
-        assert_eq!(line_of(&path("plugstack.conf"), DEEPEST), None);
+    fn line(path: &Path, arguments: &[&str]) -> PluginLine {
+        PluginLine {
+            required: false,
+            path: path.to_owned(),
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            found_in: "/etc/slurm/plugstack.conf".into(),
+        }
+    }
 
-        let conf = path("slurm.conf");
-        fs::write(&conf, "ClusterName=c\n").unwrap();
-        assert_eq!(plugstack(&conf), path("plugstack.conf"));
-        fs::write(&conf, "plugstackconfig = /etc/p.conf\n").unwrap();
-        assert_eq!(plugstack(&conf), Path::new("/etc/p.conf"));
+    #[test]
+    fn nodes_with_other_arguments_are_named() {
+        let here = line(Path::new("/x/io_autotune.so"), &["a=1", "default=off"]);
+        let on = |nodes: &[&str], arguments: &[&str]| PluginOnNodes {
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            nodes: nodes.iter().map(ToString::to_string).collect(),
+        };
+        assert_eq!(against_nodes(&here, &[]), None);
+        let same = on(&["n1"], &["a=1", "default=off"]);
+        let check = against_nodes(&here, std::slice::from_ref(&same)).unwrap();
+        assert_eq!(check.state, CheckState::Ok);
+        let other = on(&["n2", "n3"], &["a=2", "default=off"]);
+        let check = against_nodes(&here, &[same, other]).unwrap();
+        assert_eq!(
+            check.detail,
+            "/etc/slurm/plugstack.conf here has a=1; n2, n3, of 2 that differ, has a=2"
+        );
+        assert!(check.fix.unwrap().contains("plugstack.conf on all hosts"));
+    }
+
+    #[test]
+    fn a_slurmd_of_another_series_is_named() {
+        let of = |shown| running_series(shown, (24, 11));
+        assert_eq!(of("n1 unknown\n"), None);
+        assert_eq!(
+            of("n1 24.11.5\nn2 24.11.1\n").unwrap().state,
+            CheckState::Ok
+        );
+        let check = of("n1 24.11.5\nn2 23.02.7\n").unwrap();
+        assert_eq!(
+            check.detail,
+            "slurmd of n2 is 23.02.7, and this host has 24.11"
+        );
     }
 
     #[test]
     fn what_slurm_would_not_load_is_named() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(PLUGIN);
-        let check = |here| {
-            let line = Line {
-                required: false,
-                path: path.clone(),
-            };
-            judge(Path::new("/etc/slurm/plugstack.conf"), Some(line), here)
-        };
+        let path = directory.path().join("io_autotune.so");
+        let line = line(&path, &[]);
+        let check = |here| judge(Path::new("/etc/slurm/plugstack.conf"), Some(&line), here);
         assert!(check((22, 5)).detail.contains("No such file"));
         fs::write(&path, "no library").unwrap();
         let found = check((22, 5));

@@ -7,8 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use io_autotune_protocol::Check;
 
-use super::{failed, ok, warning};
-
 const NAME: &str = "spool";
 /// A timer delivers once a minute; an older report is stuck.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
@@ -37,9 +35,10 @@ pub(super) fn check(directory: &Path) -> Option<Check> {
         Ok(spool) => Some(judge(directory, &spool)),
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => None,
-            _ => Some(failed(
+            _ => Some(Check::failed(
                 NAME,
                 format!("{} cannot be read: {error}", directory.display()),
+                "make it a directory of root's, mode 0700, or name the right one by --spool-dir",
             )),
         },
     }
@@ -78,32 +77,35 @@ fn judge(directory: &Path, spool: &Spool) -> Check {
         1 => format!("1 report has waited for {}", age(spool.oldest)),
         more => format!("{more} reports wait, the oldest for {}", age(spool.oldest)),
     };
-    let mut lost = Vec::new();
+    let (mut lost, mut fixes) = (Vec::new(), Vec::new());
     if !spool.refused.is_empty() {
         lost.push(format!(
-            "the service has refused {} for good, and its log says why: after the cure rename them to .json, or remove them",
+            "the service has refused {} for good",
             named(&spool.refused)
         ));
+        fixes.push("the service's log says why: after the cure rename what was refused to .json, or remove it");
     }
     if !spool.unstopped.is_empty() {
         lost.push(format!(
-            "commands of the site's have not stopped: see in {} what was started, end it, and remove the files",
+            "commands of the site's have not stopped: {}",
             named(&spool.unstopped)
         ));
+        fixes.push("see in the .unstopped files what was started, end it, and remove the files");
     }
     if !lost.is_empty() {
         let lost = lost.join("; ");
-        return failed(NAME, format!("{directory}: {lost}; {waiting}"));
+        let detail = format!("{directory}: {lost}; {waiting}");
+        return Check::failed(NAME, detail, fixes.join("; "));
     }
     if spool.oldest > PATIENCE {
-        return warning(
+        return Check::warning(
             NAME,
-            format!(
-                "{directory}: {waiting}; `io-autotune-node flush` delivers them or says what is in the way, and io-autotune-flush.timer should do so every minute"
-            ),
+            format!("{directory}: {waiting}"),
+            "`systemctl enable --now io-autotune-flush.timer` delivers every minute; `io-autotune-node flush` says \
+             what is in the way",
         );
     }
-    ok(NAME, format!("{directory}: {waiting}"))
+    Check::ok(NAME, format!("{directory}: {waiting}"))
 }
 
 fn named(names: &[String]) -> String {
@@ -116,7 +118,7 @@ fn named(names: &[String]) -> String {
 }
 
 /// In its largest unit, rounded down.
-fn age(duration: Duration) -> String {
+pub(super) fn age(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
         seconds @ ..7200 => format!("{} min", seconds / 60),
@@ -152,7 +154,7 @@ mod tests {
         assert!(super::check(&path.join("c.3.0.n1.json")).is_some());
         std::fs::write(path.join("c.n1.7.99.unstopped"), "{}").unwrap();
         let check = judge(path, &look(path, later).unwrap());
-        assert!(check.detail.contains("see in c.n1.7.99.unstopped"));
+        assert!(check.detail.contains("not stopped: c.n1.7.99.unstopped"));
     }
 
     #[test]
@@ -171,7 +173,7 @@ mod tests {
                 .detail
                 .contains("2 reports wait, the oldest for 10 min")
         );
-        assert!(stuck.detail.contains("io-autotune-node flush"));
+        assert!(stuck.fix.unwrap().contains("io-autotune-node flush"));
     }
 
     #[test]

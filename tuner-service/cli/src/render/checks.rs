@@ -14,6 +14,9 @@ pub(crate) fn checks(checks: &[Check]) -> String {
             "{state:<7}  {:<width$}  {}\n",
             check.name, check.detail
         ));
+        if let Some(fix) = &check.fix {
+            text.push_str(&format!("{:<9}{:<width$}  -> {fix}\n", "", ""));
+        }
     }
     text
 }
@@ -24,18 +27,15 @@ mod tests {
 
     #[test]
     fn checks_are_aligned() {
-        let check = |name: &str, state| Check {
-            name: name.to_owned(),
-            state,
-            detail: "words".to_owned(),
-        };
         assert_eq!(
             checks(&[
-                check("munge", CheckState::Ok),
-                check("caches", CheckState::Failed),
-                check("spool", CheckState::Warning),
+                Check::ok("munge", "words"),
+                Check::failed("caches", "words", "mend it"),
+                Check::warning("spool", "words", "look"),
             ]),
-            "ok       munge   words\nFAILED   caches  words\nwarning  spool   words\n"
+            "ok       munge   words\n\
+             FAILED   caches  words\n                 -> mend it\n\
+             warning  spool   words\n                 -> look\n"
         );
     }
 }

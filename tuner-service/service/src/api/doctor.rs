@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use io_autotune_protocol::credentials::round_trip;
-use io_autotune_protocol::{Check, CheckState, Diagnosis, ErrorBody};
-use io_autotune_store::{Source, StoreError};
+use io_autotune_protocol::credentials::{Backend, round_trip};
+use io_autotune_protocol::{Check, Diagnosis, ErrorBody};
+use io_autotune_store::{DatabaseFacts, Source, StoreError};
 use jiff::Timestamp;
 
 use super::{ApiError, Service};
@@ -27,6 +27,7 @@ pub(super) async fn doctor(
 ) -> Result<Json<Diagnosis>, ApiError> {
     let mut checks = vec![
         schema(&service).await,
+        database(&service).await,
         clock(&service).await,
         caches(&service).await,
         stuck(&service).await,
@@ -41,34 +42,80 @@ pub(super) async fn doctor(
     checks.push(accelerators(&service));
     checks.push(rules(&service));
     checks.push(signing(&service).await);
+    let now = Timestamp::now();
+    checks.extend(service.hosts.checks(now));
     Ok(Json(Diagnosis {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         checks,
+        time: Some(now),
+        plugins: service.hosts.plugins(now),
     }))
-}
-
-fn check(name: &str, state: CheckState, detail: impl Into<String>) -> Check {
-    Check {
-        name: name.to_owned(),
-        state,
-        detail: detail.into(),
-    }
 }
 
 fn stored<T>(name: &str, found: Result<T, StoreError>, judge: impl FnOnce(T) -> Check) -> Check {
     match found {
         Ok(found) => judge(found),
-        Err(error) => check(name, CheckState::Failed, error.to_string()),
+        Err(error) => Check::failed(name, error.to_string(), DATABASE),
     }
 }
+
+/// What to do about a database that does not answer well.
+const DATABASE: &str = "see whether PostgreSQL runs and [database] url of service.toml is right; the service's log says more";
 
 async fn schema(service: &Service) -> Check {
     const NAME: &str = "schema";
     match service.store.ready().await {
         Ok(()) => stored(NAME, service.store.schema_version().await, |version| {
-            check(NAME, CheckState::Ok, format!("version {version}"))
+            Check::ok(NAME, format!("version {version}"))
         }),
-        Err(error) => check(NAME, CheckState::Failed, error.to_string()),
+        Err(error) => Check::failed(
+            NAME,
+            error.to_string(),
+            "`io-autotuned --migrate URL` as the schema's owner (docs/install.md), and the newest service on all hosts",
+        ),
+    }
+}
+
+/// The major versions of PostgreSQL that the tests have run on.
+const TESTED: &[i32] = &[15, 17, 18];
+
+async fn database(service: &Service) -> Check {
+    let found = service.store.database_facts().await;
+    stored("database", found, |facts| judge_database(&facts))
+}
+
+fn judge_database(facts: &DatabaseFacts) -> Check {
+    const NAME: &str = "database";
+    let DatabaseFacts {
+        version,
+        role,
+        is_superuser,
+        closed,
+    } = facts;
+    let (major, minor) = (version / 10_000, version % 10_000);
+    let shown = format!("PostgreSQL {major}.{minor}, as {role}");
+    if !closed.is_empty() {
+        let tables = some_of(closed.len(), closed.iter().take(SHOWN).cloned());
+        Check::failed(
+            NAME,
+            format!("{shown}, which may not work with {tables}"),
+            "run deploy/sql/roles.sql as a superuser in the service's database; it may be run again at will",
+        )
+    } else if *is_superuser {
+        Check::warning(
+            NAME,
+            format!("{shown}, a superuser: a mistake of the service could change history"),
+            "run deploy/sql/roles.sql, and let [database] url name its role io-autotune",
+        )
+    } else if !TESTED.contains(&major) {
+        let tested: Vec<String> = TESTED.iter().map(ToString::to_string).collect();
+        Check::warning(
+            NAME,
+            format!("{shown}: untested"),
+            format!("use one of {}, with which the tests run", tested.join(", ")),
+        )
+    } else {
+        Check::ok(NAME, shown)
     }
 }
 
@@ -78,12 +125,13 @@ async fn clock(service: &Service) -> Check {
     stored(NAME, service.store.now().await, |database| {
         let after = Timestamp::now();
         let off = skew(before, database, after);
-        let state = if off > CLOCK_SKEW_SECONDS {
-            CheckState::Warning
+        let detail = format!("{off:.1} s off the service's host's");
+        if off > CLOCK_SKEW_SECONDS {
+            let fix = "let chrony or ntpd set the clocks of both hosts: `chronyc tracking`";
+            Check::warning(NAME, detail, fix)
         } else {
-            CheckState::Ok
-        };
-        check(NAME, state, format!("{off:.1} s off this host's"))
+            Check::ok(NAME, detail)
+        }
     })
 }
 
@@ -98,11 +146,7 @@ async fn caches(service: &Service) -> Check {
     const NAME: &str = "caches";
     stored(NAME, service.store.check_caches().await, |faults| {
         if faults.is_empty() {
-            return check(
-                NAME,
-                CheckState::Ok,
-                "every epoch's is what its judgements add up to",
-            );
+            return Check::ok(NAME, "every epoch's is what its judgements add up to");
         }
         let shown = faults.iter().take(SHOWN).map(|fault| {
             format!(
@@ -110,7 +154,11 @@ async fn caches(service: &Service) -> Check {
                 fault.study_id, fault.epoch, fault.problem
             )
         });
-        check(NAME, CheckState::Failed, some_of(faults.len(), shown))
+        Check::failed(
+            NAME,
+            some_of(faults.len(), shown),
+            "`io-autotune reset` lets such a study begin anew; please report it with the service's log",
+        )
     })
 }
 
@@ -121,11 +169,7 @@ async fn stuck(service: &Service) -> Check {
     let found = service.store.stuck_runs(after, MOST).await;
     stored(NAME, found, |runs| {
         if runs.is_empty() {
-            return check(
-                NAME,
-                CheckState::Ok,
-                format!("none is older than {}", days(after)),
-            );
+            return Check::ok(NAME, format!("none is older than {}", days(after)));
         }
         let shown = runs.iter().take(SHOWN).map(|run| {
             let observed_values = match (&run.outcome, run.reported) {
@@ -141,7 +185,11 @@ async fn stuck(service: &Service) -> Check {
                 run.age / 86_400.0
             )
         });
-        check(NAME, CheckState::Warning, some_of(runs.len(), shown))
+        Check::warning(
+            NAME,
+            some_of(runs.len(), shown),
+            "let a source of [slurm] sources tell of these jobs: `sacct`, or the job-completion script",
+        )
     })
 }
 
@@ -160,9 +208,8 @@ fn some_of(all: usize, shown: impl Iterator<Item = String>) -> String {
 async fn unclaimed(service: &Service) -> Check {
     const NAME: &str = "outcomes without a run";
     stored(NAME, service.store.unclaimed_outcomes().await, |count| {
-        check(
+        Check::ok(
             NAME,
-            CheckState::Ok,
             format!("{count}: jobs that are not tuned, or whose report is still to come"),
         )
     })
@@ -170,8 +217,10 @@ async fn unclaimed(service: &Service) -> Check {
 
 async fn sources(sources: &Sources) -> Vec<Check> {
     if sources.names.is_empty() {
-        let detail = "there is none: only what its node alone vouches for counts; name some in [slurm] sources";
-        return vec![check("outcome sources", CheckState::Warning, detail)];
+        let detail = "there is none: only what its node alone vouches for counts";
+        let fix =
+            "name some in [slurm] sources of service.toml: \"jobcomp\", \"sacct\" or \"squeue\"";
+        return vec![Check::warning("outcome sources", detail, fix)];
     }
     let mut checks = Vec::new();
     for name in &sources.names {
@@ -181,14 +230,18 @@ async fn sources(sources: &Sources) -> Vec<Check> {
             restart_count: 0,
             age: Duration::ZERO,
         }];
-        let (state, detail) = match asked {
-            None => (CheckState::Ok, "tells by itself".to_owned()),
+        let what = format!("outcome source {name}");
+        checks.push(match asked {
+            None => Check::ok(what, "tells by itself"),
             Some(source) => match source.ask(&any).await {
-                Ok(_) => (CheckState::Ok, "answers".to_owned()),
-                Err(error) => (CheckState::Failed, error.to_string()),
+                Ok(_) => Check::ok(what, "answers"),
+                Err(error) => Check::failed(
+                    what,
+                    error.to_string(),
+                    format!("run {name} on the service's host as its account; [slurm] of service.toml says where the program and slurm.conf are"),
+                ),
             },
-        };
-        checks.push(check(&format!("outcome source {name}"), state, detail));
+        });
     }
     checks
 }
@@ -196,14 +249,17 @@ async fn sources(sources: &Sources) -> Vec<Check> {
 fn suspension(sources: &Sources) -> Check {
     const NAME: &str = "suspended jobs";
     if sources.tell_suspension() {
-        check(NAME, CheckState::Ok, "a source tells of them")
+        Check::ok(NAME, "a source tells of them")
     } else {
-        let detail = format!(
-            "no source tells of them, so that their runs count as if they had been slow: add {} or {} to [slurm] sources",
-            Source::Squeue,
-            Source::Sacct
-        );
-        check(NAME, CheckState::Warning, detail)
+        Check::warning(
+            NAME,
+            "no source tells of them, so that their runs count as if they had been slow",
+            format!(
+                "add {} or {} to [slurm] sources",
+                Source::Squeue,
+                Source::Sacct
+            ),
+        )
     }
 }
 
@@ -214,30 +270,46 @@ fn accelerators(service: &Service) -> Check {
     let refused = service.catalogue.refused();
     if let Err(problem) = catalogue.find(default) {
         let detail = format!("the default, {default}, is not in the catalogue: {problem}");
-        check(NAME, CheckState::Failed, detail)
+        let fix = "name one that is there in [accelerators] default of service.toml, and reload";
+        Check::failed(NAME, detail, fix)
     } else if let Some(missing) = otherwise.iter().find(|name| catalogue.find(name).is_err()) {
-        let detail = format!("otherwise = {missing:?} is not in the catalogue, and never chosen");
-        check(NAME, CheckState::Warning, detail)
+        Check::warning(
+            NAME,
+            format!("otherwise = {missing:?} is not in the catalogue, and never chosen"),
+            "name one that is there in [accelerators] otherwise of service.toml, and reload",
+        )
     } else if !refused.is_empty() {
         let shown = refused.iter().take(SHOWN).map(ToString::to_string);
-        check(NAME, CheckState::Failed, some_of(refused.len(), shown))
+        Check::failed(
+            NAME,
+            some_of(refused.len(), shown),
+            "correct the file: `io-autotune accelerators check FILE` says when it is right",
+        )
     } else {
         let count = catalogue.iter().count();
-        check(
-            NAME,
-            CheckState::Ok,
-            format!("{count}; the default is {default}"),
-        )
+        Check::ok(NAME, format!("{count}; the default is {default}"))
     }
 }
 
 async fn hooks(hooks: &Hooks) -> Check {
     const NAME: &str = "prolog and epilog";
     match hooks.ask().await {
-        Ok(Runs::Nothing) => check(NAME, CheckState::Failed, MISSING),
-        Ok(Runs::Scripts) => check(NAME, CheckState::Warning, SCRIPTS),
-        Ok(Runs::Plugin) => check(NAME, CheckState::Ok, "slurmd runs the plugin's"),
-        Err(error) => check(NAME, CheckState::Warning, error.to_string()),
+        Ok(Runs::Nothing) => Check::failed(
+            NAME,
+            MISSING,
+            "set Prolog= and Epilog= of slurm.conf to io-autotune's run-in-job (docs/install.md), and `scontrol reconfigure`",
+        ),
+        Ok(Runs::Scripts) => Check::warning(
+            NAME,
+            SCRIPTS,
+            "`io-autotune doctor --job` shows whether they do",
+        ),
+        Ok(Runs::Plugin) => Check::ok(NAME, "slurmd runs the plugin's"),
+        Err(error) => Check::warning(
+            NAME,
+            error.to_string(),
+            "run `scontrol show config` on the service's host as its account; [slurm] of service.toml says where the program and slurm.conf are",
+        ),
     }
 }
 
@@ -249,29 +321,31 @@ async fn accounts(associations: &LiveAssociations) -> Check {
     let known = match associations.ask().await {
         Ok(known) => known,
         Err(error) => {
-            let detail =
-                format!("{error}; nobody is a coordinator meanwhile: is slurmdbd there? {RIGHT}");
-            return check(NAME, CheckState::Failed, detail);
+            let detail = format!("{error}; nobody is a coordinator meanwhile");
+            return Check::failed(NAME, detail, format!("see whether slurmdbd runs; {RIGHT}"));
         }
     };
     let (users, accounts, coordinators) = known.counts();
     let wide = known.too_wide();
     if users == 0 {
         let cluster = &associations.cluster;
-        let detail = format!(
-            "Slurm tells of no user's association with an account of cluster {cluster}: {RIGHT}"
-        );
-        check(NAME, CheckState::Warning, detail)
+        let detail =
+            format!("Slurm tells of no user's association with an account of cluster {cluster}");
+        Check::warning(NAME, detail, RIGHT)
     } else if wide.is_empty() {
         let detail = format!("{users} users in {accounts} accounts, {coordinators} coordinate");
-        check(NAME, CheckState::Ok, detail)
+        Check::ok(NAME, detail)
     } else {
         let shown = wide.iter().take(SHOWN).map(|uid| format!("uid {uid}"));
         let detail = format!(
-            "these coordinate more than can be asked about, and so nothing: make them operators ([access]): {}",
+            "these coordinate more than can be asked about, and so nothing: {}",
             some_of(wide.len(), shown)
         );
-        check(NAME, CheckState::Warning, detail)
+        Check::warning(
+            NAME,
+            detail,
+            "make them operators ([access] of service.toml)",
+        )
     }
 }
 
@@ -282,11 +356,12 @@ fn rules(service: &Service) -> Check {
     match service.rules.refused() {
         Some(refused) => {
             let detail = format!("{refused}; the last valid ones stay in use");
-            check(NAME, CheckState::Failed, detail)
+            let fix = "correct the file: `io-autotune rules check --file FILE NAME` says when it is right";
+            Check::failed(NAME, detail, fix)
         }
         None => {
             let count = service.rules.current().count();
-            check(NAME, CheckState::Ok, format!("{count}, {from}"))
+            Check::ok(NAME, format!("{count}, {from}"))
         }
     }
 }
@@ -299,16 +374,47 @@ async fn signing(service: &Service) -> Check {
     match tried {
         Ok(Ok(())) => {
             let detail = format!("{backend}: a credential is made and read");
-            check(&name, CheckState::Ok, detail)
+            Check::ok(name, detail)
         }
-        Ok(Err(problem)) => check(&name, CheckState::Failed, problem),
-        Err(error) => check(&name, CheckState::Failed, error.to_string()),
+        Ok(Err(problem)) => Check::failed(name, problem, unsigned(backend)),
+        Err(error) => Check::failed(name, error.to_string(), unsigned(backend)),
     }
+}
+
+fn unsigned(backend: Backend) -> String {
+    format!(
+        "start what answers for {backend} there; its socket may be read and written by the service's account ([munge] or [sack] socket of service.toml)"
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_protocol::CheckState;
+
     use super::*;
+
+    #[test]
+    fn a_database_is_judged_by_version_and_role() {
+        let facts = |version, is_superuser, closed: &[&str]| DatabaseFacts {
+            version,
+            role: "io-autotune".into(),
+            is_superuser,
+            closed: closed.iter().map(ToString::to_string).collect(),
+        };
+        for version in [150_008, 170_000, 180_001] {
+            let check = judge_database(&facts(version, false, &[]));
+            assert_eq!(check.state, CheckState::Ok, "{check:?}");
+        }
+        let check = judge_database(&facts(140_005, false, &[]));
+        assert_eq!(check.detail, "PostgreSQL 14.5, as io-autotune: untested");
+        assert!(check.fix.unwrap().contains("15, 17, 18"));
+        let check = judge_database(&facts(150_008, true, &[]));
+        assert_eq!(check.state, CheckState::Warning);
+        let check = judge_database(&facts(150_008, true, &["runs", "audit"]));
+        assert_eq!(check.state, CheckState::Failed);
+        assert!(check.detail.ends_with("may not work with runs; audit"));
+        assert!(check.fix.unwrap().contains("roles.sql"));
+    }
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

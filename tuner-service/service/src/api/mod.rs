@@ -43,6 +43,7 @@ use crate::access::Access;
 use crate::admission::Admissions;
 use crate::decide::Snapshot;
 use crate::door::Door;
+use crate::hosts::Hosts;
 use crate::launches::Launches;
 use crate::limits::{Limits, TimeLimit};
 use crate::metrics::{self, Metrics};
@@ -92,6 +93,8 @@ pub(crate) struct Service {
     pub(crate) stuck_after: Duration,
     pub(crate) retention: RetentionConfig,
     pub(crate) admissions: Arc<Admissions<Snapshot>>,
+    /// What nodes have said of themselves.
+    pub(crate) hosts: Arc<Hosts>,
     pub(crate) launches: Arc<Launches<StartAnswer>>,
     pub(crate) metrics: Arc<Metrics>,
 }

@@ -8,14 +8,14 @@ use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{self, State};
 use io_autotune_protocol::{ErrorBody, ReportFile, ReportFileName};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{ApiError, Service};
 
 /// Bytes. The answer is held in memory and signed.
 const MOST_BYTES: u64 = 32 << 20;
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ReportConfig {
     /// Directory of the nights, where `latest` links to the latest; `None`: no report.

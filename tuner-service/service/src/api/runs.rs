@@ -55,6 +55,7 @@ pub(super) async fn start(
         request,
         limit_seconds,
         started_at,
+        node_state,
     }) = body?;
     // slurmctld's host speaks for no node: it asks before the job's nodes do.
     let before_nodes = !caller.is_root();
@@ -63,6 +64,11 @@ pub(super) async fn start(
     }
     request.validate()?;
     validate(&job)?;
+    if let Some(state) = node_state
+        && !before_nodes
+    {
+        service.hosts.hear(&job.node, state, Timestamp::now());
+    }
     let request = service.resolved(request);
     let (accelerator, choice) = accelerator(&service, &job, &request).await?;
     if before_nodes && !accelerator.delivers_directives() {

@@ -17,7 +17,7 @@ use std::time::Duration;
 use io_autotune_protocol::Outcome;
 use io_autotune_store::{OutcomeReport, Source};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use self::associations::LiveAssociations;
 use self::command::Program;
@@ -28,13 +28,17 @@ use self::sacct::Sacct;
 use self::squeue::Squeue;
 use crate::limits::TimeLimit;
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SlurmConfig {
     /// ClusterName: only runs of this cluster are queried.
     cluster: String,
     /// Sources of outcomes, queried in this order; without any, the fallback rule judges.
-    #[serde(default = "SlurmConfig::default_sources", deserialize_with = "sources")]
+    #[serde(
+        default = "SlurmConfig::default_sources",
+        deserialize_with = "sources",
+        serialize_with = "names"
+    )]
     sources: Vec<Source>,
     #[serde(default = "SlurmConfig::default_squeue")]
     squeue: PathBuf,
@@ -119,6 +123,10 @@ impl SlurmConfig {
             asked,
         }
     }
+}
+
+fn names<S: Serializer>(sources: &[Source], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(sources.iter().map(|source| source.as_str()))
 }
 
 fn sources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Source>, D::Error> {

@@ -1,0 +1,13 @@
+//! The site's TOML files: read, with mistakes named, and shown again with where each value is from.
+
+#![forbid(unsafe_code)]
+
+mod difference;
+mod mistake;
+mod secret;
+mod shown;
+
+pub use difference::differences;
+pub use mistake::{Mistake, explained, parse};
+pub use secret::without_secrets;
+pub use shown::{File, Origin, Shown, ShownError};

@@ -1,0 +1,96 @@
+//! What a node says of itself when it starts a run, for the service's `doctor`.
+
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use io_autotune_protocol::{NodeState, plugin_line, plugstack_conf, slurm_conf};
+use jiff::Timestamp;
+
+use crate::spool::Spool;
+
+/// Files of the spool that are looked at: a prolog waits for it.
+const MOST: usize = 1000;
+
+/// Of the plugin's arguments, and bytes of each.
+const ARGUMENTS: usize = 16;
+const ARGUMENT: usize = 512;
+
+pub(crate) fn of(spool_dir: &Path, now: Timestamp) -> NodeState {
+    let mut state = NodeState {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        told_at: now,
+        plugin: plugin(),
+        waiting: 0,
+        oldest_seconds: 0,
+        refused: 0,
+        spool_problem: None,
+    };
+    let looked = Spool::open(spool_dir)
+        .map_err(|error| error.to_string())
+        .and_then(|_| look(&mut state, spool_dir, now.into()).map_err(|error| error.to_string()));
+    state.spool_problem = looked.err();
+    state
+}
+
+fn look(state: &mut NodeState, spool_dir: &Path, now: SystemTime) -> io::Result<()> {
+    for entry in std::fs::read_dir(spool_dir)?.take(MOST) {
+        let entry = entry?;
+        let path = entry.path();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("refused") => state.refused += 1,
+            Some("json") => {
+                // It may just have been delivered.
+                let Ok(written) = entry.metadata().and_then(|found| found.modified()) else {
+                    continue;
+                };
+                let age = now.duration_since(written).unwrap_or_default();
+                state.waiting += 1;
+                state.oldest_seconds = state.oldest_seconds.max(age.as_secs());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn plugin() -> Option<Vec<String>> {
+    let line = plugin_line(&plugstack_conf(&slurm_conf()?))?;
+    let arguments = line.arguments.into_iter().take(ARGUMENTS);
+    let shortened = arguments.map(|argument| argument.chars().take(ARGUMENT).collect());
+    Some(shortened.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_in_the_spool_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = directory.path().join("spool");
+        let now = Timestamp::now() + Duration::from_secs(100);
+        let told = of(&spool, now);
+        assert_eq!(
+            (told.waiting, told.refused, told.spool_problem),
+            (0, 0, None)
+        );
+        for name in ["a.json", "b.json", "c.refused", "d.new"] {
+            std::fs::write(spool.join(name), "{}").unwrap();
+        }
+        let told = of(&spool, now);
+        assert_eq!((told.waiting, told.refused), (2, 1));
+        assert!((99..110).contains(&told.oldest_seconds), "{told:?}");
+    }
+
+    #[test]
+    fn a_spool_that_cannot_be_used_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = directory.path().join("spool");
+        std::fs::write(&spool, "a file").unwrap();
+        let told = of(&spool, Timestamp::now());
+        assert!(told.spool_problem.unwrap().contains("spool"));
+    }
+}
