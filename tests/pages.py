@@ -14,6 +14,8 @@ class Step:
 
     section: str
     """The heading above it."""
+    block: int
+    """The line at which its block begins."""
     line: int
     prompt: str
     command: str
@@ -28,11 +30,12 @@ def steps(page: Path, prompts: Sequence[str]) -> Iterator[Step]:
 
     """
     text = page.read_text(encoding="utf-8")
-    for block in re.finditer(r"^```console\n(.*?)^```$", text, re.M | re.S):
+    for block in re.finditer(r"^( *)```console\n(.*?)^ *```$", text, re.M | re.S):
         section = re.findall(r"^#+ (.*)$", text[: block.start()], re.M)[-1]
         lines: list[tuple[int, str, list[str], list[str]]] = []
         first = text[: block.start()].count("\n") + 2
-        for number, line in enumerate(block[1].splitlines(), start=first):
+        for number, indented in enumerate(block[2].splitlines(), start=first):
+            line = indented.removeprefix(block[1])
             prompt = next((each for each in prompts if line.startswith(f"{each} ")), None)
             if prompt is not None:
                 lines.append((number, prompt, [line[len(prompt) + 1 :]], []))
@@ -44,4 +47,4 @@ def steps(page: Path, prompts: Sequence[str]) -> Iterator[Step]:
             else:
                 prints.append(line)
         for number, prompt, command, prints in lines:
-            yield Step(section, number, prompt, "\n".join(command), "\n".join(prints))
+            yield Step(section, first, number, prompt, "\n".join(command), "\n".join(prints))

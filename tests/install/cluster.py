@@ -6,21 +6,25 @@ import base64
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from packages.rooms import DIRECTORY, ROOTS, TREE
 from packages.suites import Suite
 from series import roots
 
-from install.hosts import Host, Network, until
+from install.hosts import NETWORK, Host, Network, until
 
 CLUSTER = "atlas"
 SERVICE, LOGIN, NODES = "service", "login", ("n1", "n2")
 """The host of slurmctld, the service and its database; the submit host; compute nodes."""
-ALICE, ADMIN = "alice", "root"
-UIDS = {"alice": 1001, "bob": 1002}
+ALICE, BOB = "alice", "bob"
+UIDS = {ALICE: 1001, BOB: 1002}
+"""A user, and an admin of io-autotune's."""
+ADMINS = "hpc-admins"
+"""Bob's group."""
 SLURM = 64030
 """Debian's uid of the account slurm."""
 PACKAGES = (
@@ -65,6 +69,8 @@ PartitionName=second Nodes=n[1-2] MaxTime=60 State=UP
 CGROUP_CONF = {"bookworm": "CgroupPlugin=cgroup/v1\n"}
 NO_CGROUP = "CgroupPlugin=disabled\n"
 
+Run = dict[str, Any]
+
 
 @dataclass
 class Site:
@@ -84,16 +90,20 @@ class Site:
         for name in names:
             self[name].run(script)
 
-    def submit(self, *arguments: str, user: str = ALICE, cwd: str | None = None) -> str:
+    def submit(self, *arguments: str, user: str = ALICE) -> str:
         """Submit a job from the submit host, and return its number."""
-        script = f"sbatch --parsable {' '.join(arguments)}"
-        said = self[LOGIN].run(script, user=user, cwd=cwd or f"/home/{user}")
+        said = self[LOGIN].run(f"sbatch --parsable {' '.join(arguments)}", user=user)
         return said.strip().splitlines()[-1].split(";")[0]
 
     def states(self) -> dict[str, str]:
         """Return each job's state, as slurmctld has them."""
         said = self[SERVICE].run("squeue --states=all --noheader --format='%i %T'")
         return dict(line.split() for line in said.splitlines())
+
+    def names(self) -> dict[str, str]:
+        """Return each job's name."""
+        said = self[SERVICE].run("squeue --states=all --noheader --format='%i %j'")
+        return dict(line.split(maxsplit=1) for line in said.splitlines())
 
     def ended(self, jobs: Iterable[str], seconds: float = 120.0) -> dict[str, str]:
         """Wait until jobs have ended, and return how."""
@@ -108,14 +118,27 @@ class Site:
 
     def sql(self, query: str) -> list[list[str]]:
         """Return what the service's database answers."""
-        script = f"runuser -u postgres -- psql --dbname io_autotune --csv --tuples-only -c '{query}'"
-        return [line.split(",") for line in self[SERVICE].run(script, cwd="/").splitlines() if line]
+        script = f"cd /; runuser -u postgres -- psql --dbname io_autotune --csv -t -c '{query}'"
+        return [line.split(",") for line in self[SERVICE].run(script).splitlines() if line]
 
-    def runs(self) -> list[dict[str, object]]:
-        """Return all runs that the service knows, newest first, as an admin sees them."""
-        said = self[LOGIN].run("io-autotune history --all-users --json || true", cwd="/root")
-        read: list[dict[str, object]] = json.loads(said)
-        return read
+    def runs(self, application: str, user: str = ALICE) -> dict[str, Run]:
+        """Return the runs of a user's application, by the numbers of their jobs."""
+        said = self[LOGIN].run(f"io-autotune history {application} --json || true", user=user)
+        if not said.startswith("["):
+            return {}
+        return {str(run["job_id"]): run for run in json.loads(said)}
+
+    def judged(self, application: str, jobs: Iterable[str], seconds: float = 90.0) -> list[Run]:
+        """Wait until the runs of jobs have a verdict, and return them in this order."""
+        wanted = list(jobs)
+
+        def ask() -> list[Run] | None:
+            runs = self.runs(application)
+            found = [runs[job] for job in wanted if job in runs]
+            decided = all(run["state"] != "in_flight" for run in found)
+            return found if decided and len(found) == len(wanted) else None
+
+        return until(f"the verdicts of {application}, jobs {wanted}", ask, seconds)
 
     def close(self) -> None:
         """End all hosts, and remove what they have written."""
@@ -126,8 +149,11 @@ class Site:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def site(suite: Suite) -> Site:
-    """Return a site that runs jobs and knows nothing of io-autotune."""
+def prepared(suite: Suite, packages: Mapping[Path, str]) -> Site:
+    """Return a site that runs jobs and knows nothing of io-autotune.
+
+    Its hosts see directories of packages, each at its place.
+    """
     root = roots.made(f"{suite.name}.install", suite.name, sorted(PACKAGES), ROOTS, roots.SKIPPED)
     directory = DIRECTORY / f"sites/{suite.name}.{os.getpid()}"
     shutil.rmtree(directory, ignore_errors=True)
@@ -139,18 +165,19 @@ def site(suite: Suite) -> Site:
     key = base64.b64encode(os.urandom(96)).decode()
     names = (SERVICE, LOGIN, *NODES)
     for number, name in enumerate(names, start=1):
-        host = Host(name, number, root, directory / name, {home: "/home"})
+        host = Host(name, number, root, directory / name, {**packages, home: "/home"})
         made.hosts[name] = host
         runs = {SERVICE: {"slurmctld", "postgresql", "prometheus"}, LOGIN: set[str]()}
         started = runs.get(name, {"slurmd"})
         host.mask(*(f"{unit}.service" for unit in DAEMONS if unit not in started))
-        lines = "".join(f"{NETWORK_OF(n)} {each}\n" for n, each in enumerate(names, start=1))
+        lines = "".join(f"{NETWORK}.{n} {each}\n" for n, each in enumerate(names, start=1))
         host.write("/etc/hosts", f"127.0.0.1 localhost\n{lines}")
         host.write("/etc/machine-id", os.urandom(16).hex() + "\n", 0o444)
         host.write("/etc/slurm/slurm.conf", SLURM_CONF)
         host.write("/etc/slurm/cgroup.conf", CGROUP_CONF.get(suite.name, NO_CGROUP))
         host.write("/etc/munge/munge.key.base64", key, 0o600)
         host.write("/etc/apt/apt.conf.d/90answers", 'APT::Get::Assume-Yes "true";\n')
+        host.put(WORKLOAD, "/usr/local/bin/strided")
         host.boot(made.network)
         _prepare(host)
     service = made[SERVICE]
@@ -168,12 +195,6 @@ def site(suite: Suite) -> Site:
     return made
 
 
-def NETWORK_OF(number: int) -> str:
-    from install.hosts import NETWORK
-
-    return f"{NETWORK}.{number}"
-
-
 def _prepare(host: Host) -> None:
     """Make users, munge's key, and the program that jobs run."""
     users = "".join(
@@ -181,7 +202,7 @@ def _prepare(host: Host) -> None:
         for user, uid in UIDS.items()
     )
     host.run(
-        f"{users}"
+        f"{users}groupadd --gid 1100 {ADMINS}\nusermod --append --groups {ADMINS} {BOB}\n"
         "base64 --decode /etc/munge/munge.key.base64 >/etc/munge/munge.key\n"
         "rm /etc/munge/munge.key.base64\n"
         "chown munge:munge /etc/munge/munge.key\nchmod 0400 /etc/munge/munge.key\n"

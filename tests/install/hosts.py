@@ -111,6 +111,12 @@ class Host:
         file.write_text(text, encoding="utf-8")
         file.chmod(mode)
 
+    def put(self, source: Path, path: str) -> None:
+        """Copy a program to it before it is booted."""
+        file = self.scratch / "upper" / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, file)
+
     def mask(self, *units: str) -> None:
         """Keep units from being started, before the host is booted."""
         directory = self.scratch / "upper/etc/systemd/system"
@@ -161,21 +167,23 @@ class Host:
         said = self.run("systemctl is-system-running || true")
         return said.strip() in ("running", "degraded")
 
-    def run(self, script: str, user: str = "root", check: bool = True, cwd: str = "/root") -> str:
-        """Run a script of bash on it, and return what it prints on both streams.
+    def run(self, script: str, user: str = "root", check: bool = True) -> str:
+        """Run a script of bash in a user's home, and return what it prints on both streams.
 
         Raises:
             AssertionError: it failed; with what it printed.
 
         """
+        home = "/root" if user == "root" else f"/home/{user}"
         argv = ["nsenter", f"--target={self._pid}", *_NAMESPACES, "--wd"]
         argv += ["env", "--ignore-environment", f"PATH={_PATH}", "LANG=C.UTF-8", "TERM=dumb"]
-        argv += ["DEBIAN_FRONTEND=noninteractive", f"HOME={cwd}", f"USER={user}"]
-        script = f"cd {shlex.quote(cwd)}\n{script}"
+        argv += ["DEBIAN_FRONTEND=noninteractive", f"HOME={home}", f"USER={user}"]
+        script = f"cd {home}\n{script}"
         if user == "root":
             argv += ["bash", "-euc", script]
         else:
-            argv += ["runuser", f"--user={user}", "--", "bash", "-euc", script]
+            # As after a login: with what /etc/profile.d has.
+            argv += ["runuser", f"--user={user}", "--", "bash", "-elc", script]
         done = subprocess.run(
             argv,
             check=False,

@@ -1,0 +1,67 @@
+"""Packages of each suite, of this tree and of an older commit, and sites that install them.
+
+IO_AUTOTUNE_TEST_SUITES names other suites. What the tests see is kept, suite by suite, for
+docs/measurements/install.md; --write-install writes it there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from packages import site
+from packages.rooms import TREE
+from packages.suites import SUITES, Suite, named
+
+from install import page, previous
+from install.cluster import Site, prepared
+from install.guide import NOW, PREVIOUS
+
+OUT = TREE / "build/test-packages"
+CHOSEN = os.environ.get("IO_AUTOTUNE_TEST_SUITES", " ".join(suite.name for suite in SUITES)).split()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the page be renewed."""
+    parser.addoption("--write-install", action="store_true", help="renew the page")
+
+
+@pytest.fixture(scope="session", params=CHOSEN)
+def suite(request: pytest.FixtureRequest) -> Suite:
+    """A suite, whose packages are built."""
+    chosen = named(request.param)
+    if "IO_AUTOTUNE_TEST_PACKAGES" not in os.environ:
+        site.build([f"--out={OUT}", f"--suite={chosen.name}"])
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def here(suite: Suite) -> Iterator[Site]:
+    """A site of the suite, that runs jobs and has never heard of io-autotune."""
+    built = Path(os.environ.get("IO_AUTOTUNE_TEST_PACKAGES", OUT)) / suite.name
+    places = {built: NOW, previous.built(suite): PREVIOUS, TREE / "deploy": "/packages/deploy"}
+    made = prepared(suite, places)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep what a test gave."""
+    report = yield
+    chosen = getattr(item, "callspec", None)
+    if chosen is not None and (report.when == "call" or report.failed):
+        page.keep(chosen.params["suite"], item, report)
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Renew the page where that is asked."""
+    if session.config.getoption("--write-install"):
+        page.write()
