@@ -376,7 +376,7 @@ test-packages: $(CYCLONEDX) $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Bu
 INSTALL_ARGS ?=
 test-install: $(CYCLONEDX) build $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Follow the installation guide on hosts of each suite, or of SUITE; renews docs/measurements/install.md
 	@deploy/install-deps packages cluster
-	$(if $(SUITE),IO_AUTOTUNE_TEST_SUITES="$(SUITE)") $(PYTEST) tests/install --exitfirst --write-install $(INSTALL_ARGS)
+	$(if $(SUITE),IO_AUTOTUNE_TEST_SUITES="$(SUITE)") $(PYTEST) tests/install --write-install $(INSTALL_ARGS)
 
 # Renews what is generated, so that a stale file makes the tree unclean.
 release-check: sqlx openapi report-schema ## Check that VERSION can be released: docs/releasing.md

@@ -49,15 +49,33 @@ def here(suite: Suite) -> Iterator[Site]:
         made.close()
 
 
+_failed: dict[tuple[str, str], str] = {}
+"""By module and suite, the step that failed."""
+
+
+def _site_of(item: pytest.Item) -> tuple[str, str] | None:
+    chosen = getattr(item, "callspec", None)
+    return None if chosen is None else (str(item.path), chosen.params["suite"])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what follows a step that failed on the same site."""
+    site = _site_of(item)
+    if site in _failed:
+        pytest.skip(f"{_failed[site]} failed before")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Keep what a test gave."""
     report = yield
-    chosen = getattr(item, "callspec", None)
-    if chosen is not None and (report.when == "call" or report.failed):
-        page.keep(chosen.params["suite"], item, report)
+    site = _site_of(item)
+    if site is not None and (report.when == "call" or not report.passed):
+        page.keep(site[1], item, report)
+        if report.failed:
+            _failed[site] = item.name
     return report
 
 
