@@ -158,6 +158,17 @@ def prepared(suite: Suite, packages: Mapping[Path, str]) -> Site:
     directory = DIRECTORY / f"sites/{suite.name}.{os.getpid()}"
     shutil.rmtree(directory, ignore_errors=True)
     made = Site(suite, directory, Network(f"io-autotune-install-{os.getpid()}"))
+    try:
+        _build(made, root, packages)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _build(made: Site, root: Path, packages: Mapping[Path, str]) -> None:
+    """Boot the hosts of a site, and start Slurm on them."""
+    suite, directory = made.suite, made.directory
     home = directory / "home"
     for user, uid in UIDS.items():
         (home / user).mkdir(parents=True)
@@ -192,7 +203,6 @@ def prepared(suite: Suite, packages: Mapping[Path, str]) -> Site:
         "both nodes to be idle",
         lambda: service.run("sinfo --noheader --format=%T%D || true").count("idle2") or None,
     )
-    return made
 
 
 def _prepare(host: Host) -> None:

@@ -38,10 +38,12 @@ def suite(request: pytest.FixtureRequest) -> Suite:
 
 
 @pytest.fixture(scope="module")
-def here(suite: Suite) -> Iterator[Site]:
+def here(request: pytest.FixtureRequest, suite: Suite) -> Iterator[Site]:
     """A site of the suite, that runs jobs and has never heard of io-autotune."""
     built = Path(os.environ.get("IO_AUTOTUNE_TEST_PACKAGES", OUT)) / suite.name
-    places = {built: NOW, previous.built(suite): PREVIOUS, TREE / "deploy": "/packages/deploy"}
+    places = {built: NOW, TREE / "deploy": "/packages/deploy"}
+    if getattr(request.module, "UPGRADES", False):
+        places[previous.built(suite)] = PREVIOUS
     made = prepared(suite, places)
     try:
         yield made

@@ -133,6 +133,8 @@ class Host:
         argv += [sys.executable, "-m", "install.boot", f"--root={self.root}"]
         argv += [f"--scratch={self.scratch}", f"--name={self.name}"]
         argv += [f"--bind={source}:{place}" for source, place in self.binds.items()]
+        # It ends with this process, however that ends.
+        argv = ["setpriv", "--pdeathsig=KILL", *argv]
         joining = f"echo $$ >{shlex.quote(str(group))}/cgroup.procs; exec {shlex.join(argv)}"
         with (self.scratch / "console").open("wb") as console:
             self._unshare = subprocess.Popen(

@@ -12,6 +12,8 @@ from install.following import Record, green, hold, install, let_go, running, uni
 from install.hosts import until
 
 UPGRADING = ["Upgrading"]
+UPGRADES = True
+"""The site has packages of the older commit too."""
 
 
 def schema(site: Site) -> int:
