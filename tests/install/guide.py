@@ -48,7 +48,7 @@ def follow(
     """Execute blocks of some sections, on some hosts, and return how many commands ran.
 
     What a block assigns, and where it has gone, lasts until its end; it begins in the directory
-    of the packages.
+    of the packages, or in the user's home.
 
     Raises:
         AssertionError: a command failed, or printed something else than the page says.
@@ -63,7 +63,8 @@ def follow(
         for host in PROMPTS[step.prompt]:
             if host in hosts:
                 state = (step.block, f"{host} {step.prompt}")
-                before = kept.get(state, f"cd {directory}")
+                begins = "cd" if step.prompt.endswith("$") else f"cd {directory}"
+                before = kept.get(state, begins)
                 kept[state] = _execute(site, page, step, host, before, words)
                 executed += 1
         after(step)
