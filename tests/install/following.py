@@ -19,10 +19,12 @@ AFTER_FILES = (
 CHECK = "7. Does it work?"
 """Sections of the guide."""
 OCEAN = """#!/bin/bash
-#SBATCH --nodes=2 --ntasks=4
-srun --mpi=pmi2 strided --file shared.$SLURM_JOB_ID --block-size 512 --blocks 4096 --collective
+#SBATCH --nodes=2 --ntasks-per-node=2
+# The kernel is one: MPICH would take shared memory between the hosts, and they share none.
+srun --nodes=1 --ntasks=2 --mpi=pmi2 strided --file shared.$SLURM_JOB_ID \\
+    --block-size 512 --blocks 4096 --collective
 """
-"""A small application of a user's: four ranks on two nodes write and read a file by MPI-IO."""
+"""A small application of a user's on two nodes: ranks on one write and read a file by MPI-IO."""
 HELD = """#!/bin/bash
 #SBATCH --nodes=1 --ntasks=4
 srun --mpi=pmi2 strided --file held.$SLURM_JOB_ID --block-size 512 --blocks 1024 --collective
