@@ -35,7 +35,7 @@ Record = Callable[[str, object], None]
 """pytest's record_property."""
 
 
-def install(site: Site, directory: str = guide.NOW) -> int:
+def install(site: Site) -> int:
     """Follow the guide, and return how many of its commands ran."""
 
     def judged(step: Step) -> None:
@@ -45,7 +45,7 @@ def install(site: Site, directory: str = guide.NOW) -> int:
             site.judged("check", jobs)
 
     sections = (*FILES, *AFTER_FILES, CHECK)
-    executed = guide.follow(site, guide.INSTALL, sections, directory, after=judged)
+    executed = guide.follow(site, guide.INSTALL, sections, after=judged)
     write_applications(site)
     return executed
 
