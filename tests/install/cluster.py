@@ -34,6 +34,8 @@ PACKAGES = (
 )
 """What the site has, and what io-autotune's packages depend on: nothing is fetched later."""
 DAEMONS = ("slurmctld", "slurmd", "postgresql", "prometheus")
+KERNEL = ("systemd-modules-load",)
+"""Units about the kernel, which is the machine's."""
 WORKLOAD = TREE / "build/workloads/strided"
 
 SLURM_CONF = f"""ClusterName={CLUSTER}
@@ -180,7 +182,8 @@ def _build(made: Site, root: Path, packages: Mapping[Path, str]) -> None:
         made.hosts[name] = host
         runs = {SERVICE: {"slurmctld", "postgresql", "prometheus"}, LOGIN: set[str]()}
         started = runs.get(name, {"slurmd"})
-        host.mask(*(f"{unit}.service" for unit in DAEMONS if unit not in started))
+        idle = [unit for unit in DAEMONS if unit not in started]
+        host.mask(*(f"{unit}.service" for unit in (*idle, *KERNEL)))
         lines = "".join(f"{NETWORK}.{n} {each}\n" for n, each in enumerate(names, start=1))
         host.write("/etc/hosts", f"127.0.0.1 localhost\n{lines}")
         host.write("/etc/machine-id", os.urandom(16).hex() + "\n", 0o444)
