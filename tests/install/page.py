@@ -21,8 +21,14 @@ HEAD = """# A site that installs packages
 `make test-install` writes this page: on hosts of each suite, booted by its systemd, with its Slurm,
 munge, PostgreSQL and Prometheus, a test executes the blocks of [install](../install.md),
 [packages](../packages.md) and [monitoring](../monitoring.md). Four hosts are one site: the
-service's with slurmctld and the database, a submit host, two compute nodes. Control groups limit
-nothing there, and hosts share a kernel and a clock.
+service's with slurmctld and the database, a submit host, two compute nodes.
+
+- Control groups limit nothing there. Hosts share a kernel, a clock and users' homes.
+- Outcomes come from `squeue`; slurmdbd, the collector and auth/slurm are not installed.
+- The upgrade is from the newest release that has packages and an older schema; while there is none,
+  from the newest such commit.
+- The installation by hand is laid by the guide's table, with the bytes of the packages.
+- Alerts fire after a second, and not after minutes.
 """
 
 

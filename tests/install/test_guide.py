@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from install import guide
-from install.cluster import ALICE, BOB, LOGIN, NODES, SERVICE, Site
+from install.cluster import ALICE, BOB, CLUSTER, LOGIN, NODES, SERVICE, Site
 from install.following import Record, green, install, units_of
 from install.hosts import until
 
@@ -61,6 +61,18 @@ def test_3_an_application_is_tuned(here: Site, record_property: Record) -> None:
     assert "ocean.sh" in status, status
     record_property("runs counted", len(runs))
     record_property("of them exploring", len(exploring))
+
+
+def test_3_the_night_is_reported(here: Site, record_property: Record) -> None:
+    """The nightly report is installed by the guide, and makes its first night."""
+    guide.follow(here, guide.INSTALL, ["The nightly report"])
+    service = here[SERVICE]
+    nights = "/var/lib/io-autotune-report/nights/latest"
+    # It is of yesterday, when there was no run.
+    assert f'"site":"{CLUSTER}"' in service.run(f"cat {nights}/*.json")
+    timers = service.run("systemctl list-timers --no-legend io-autotune-report.timer")
+    assert "io-autotune-report.timer" in timers
+    record_property("files of a night", service.run(f"ls {nights} | wc -l").strip())
 
 
 def test_3_it_is_rolled_out_and_back(here: Site, record_property: Record) -> None:
