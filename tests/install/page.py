@@ -1,6 +1,6 @@
 """Writes docs/measurements/install.md from what the tests saw on each suite.
 
-What each suite gave last is kept beside the page, in install.json: a run on one leaves the others.
+What each test gave last is kept beside the page, in install.json: a run of some leaves the others.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def write() -> None:
     """Write the page anew, with what was seen now and what was kept."""
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     for suite, tests in _seen.items():
-        kept[suite] = {test: asdict(seen) for test, seen in tests.items()}
+        kept.setdefault(suite, {}).update({test: asdict(seen) for test, seen in tests.items()})
     KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     rows = {suite: [Seen(**seen) for _, seen in sorted(kept[suite].items())] for suite in kept}
     PAGE.write_text(text(rows), encoding="utf-8")
