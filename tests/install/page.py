@@ -39,7 +39,7 @@ class Seen:
     what: str
     """What it shows."""
     outcome: str
-    """pytest's: passed, failed, skipped."""
+    """pytest's: passed, failed, skipped; or not run."""
     seconds: float
     at: str
     """The day."""
@@ -68,7 +68,14 @@ def write() -> None:
     for suite, tests in _seen.items():
         kept.setdefault(suite, {}).update({test: asdict(seen) for test, seen in tests.items()})
     KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    rows = {suite: [Seen(**seen) for _, seen in sorted(kept[suite].items())] for suite in kept}
+    known = {test: seen["what"] for tests in kept.values() for test, seen in tests.items()}
+    rows = {
+        suite: [
+            Seen(**tests[test]) if test in tests else Seen(what, "not run", 0.0, "")
+            for test, what in sorted(known.items())
+        ]
+        for suite, tests in kept.items()
+    }
     PAGE.write_text(text(rows), encoding="utf-8")
 
 
