@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof shared-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof shared-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -372,6 +372,11 @@ packages: $(CYCLONEDX) $(VENV_PACKAGES)/.installed ## What a site installs, in b
 test-packages: $(CYCLONEDX) $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Build the packages; install, upgrade, remove and purge them in clean roots: half an hour
 	@deploy/install-deps packages
 	$(PYTEST) tests/packages -m "slow or not slow" $(PACKAGES_TEST_ARGS)
+
+INSTALL_ARGS ?=
+test-install: $(CYCLONEDX) build $(VENV)/.installed $(VENV_PACKAGES)/.installed ## Follow the installation guide on hosts of each suite, or of SUITE; renews docs/measurements/install.md
+	@deploy/install-deps packages cluster
+	$(if $(SUITE),IO_AUTOTUNE_TEST_SUITES="$(SUITE)") $(PYTEST) tests/install --write-install $(INSTALL_ARGS)
 
 # Renews what is generated, so that a stale file makes the tree unclean.
 release-check: sqlx openapi report-schema ## Check that VERSION can be released: docs/releasing.md

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import doctest
 import json
-import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from clusters import cluster_of_its_own
 from harness import ALICE, ROOT, Site, await_true
+from pages import steps
 
 DOCS = Path(__file__).parents[2] / "docs"
 CHECKER = doctest.OutputChecker()
@@ -27,36 +26,6 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         yield site
 
 
-@dataclass(frozen=True)
-class Step:
-    """A command of a page, and what the page says that it prints."""
-
-    line: int
-    command: str
-    prints: str
-
-
-def steps(page: Path, prompt: str) -> Iterator[Step]:
-    """Yield the commands of a page's console blocks; ``> `` goes on with one."""
-    blocks = re.finditer(r"^```console\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
-    for block in blocks:
-        first = page.read_text("utf-8")[: block.start()].count("\n") + 2
-        command: list[str] = []
-        prints: list[str] = []
-        begins = first
-        for number, line in enumerate(block[1].splitlines(), start=first):
-            if line.startswith(f"{prompt} "):
-                if command:
-                    yield Step(begins, "\n".join(command), "\n".join(prints))
-                command, prints, begins = [line[len(prompt) + 1 :]], [], number
-            elif line.startswith("> ") and not prints:
-                command.append(line[2:])
-            else:
-                prints.append(line)
-        assert command, f"{page.name}: a block without a command at line {first}"
-        yield Step(begins, "\n".join(command), "\n".join(prints))
-
-
 def follow(site: Site, user: str, page: Path, prompt: str) -> None:
     """Execute a page, one command after the other, in the user's home directory.
 
@@ -66,7 +35,7 @@ def follow(site: Site, user: str, page: Path, prompt: str) -> None:
     executed = 0
     line = "LINE"
     wrong = []
-    for step in steps(page, prompt):
+    for step in steps(page, [prompt]):
         kept = shlex.quote(str(state))
         script = (
             f"[ ! -e {kept} ] || . {kept}\n{{ {step.command.replace('LINE', line)}\n}} 2>&1\n"

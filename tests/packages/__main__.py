@@ -24,13 +24,15 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, default=OUT, help="gets a directory for each suite")
     parser.add_argument("--anew", action="store_true", help="compile, whatever is kept")
+    parser.add_argument("--commit", help="of an older commit than the tree as it is")
     parser.add_argument("--key", help="gpg's secret key that signs the checksums")
     options = parser.parse_args()
     if os.geteuid() != 0:
         parser.error("clean roots are made and entered by root only: run it as root")
     try:
         every = [*(suite.name for suite in SUITES), rpms.NAME]
-        build(options.suite or every, options.out, options.anew)
+        source = tree.at(options.commit) if options.commit else tree.current()
+        build(source, options.suite or every, options.out, options.anew)
         written = sums.write(options.out)
         if options.key:
             sums.sign(written, options.key)
@@ -42,8 +44,8 @@ def main() -> int:
     return 0
 
 
-def build(names: list[str], out: Path, anew: bool = False) -> None:
-    """Build the packages of suites, each named.
+def build(source: tree.Source, names: list[str], out: Path, anew: bool = False) -> None:
+    """Build the packages of a tree for suites, each named.
 
     Raises:
         ValueError: there is no such suite, a program needs a later C library than EL's, or a
@@ -52,7 +54,6 @@ def build(names: list[str], out: Path, anew: bool = False) -> None:
 
     """
     suites = [named(name) for name in names if name != rpms.NAME]
-    source = tree.current()
     print(f"packages: {source.version}", flush=True)
     work = DIRECTORY / f"work.{os.getpid()}"
     try:

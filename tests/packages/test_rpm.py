@@ -11,7 +11,7 @@ from packages import rpms
 from packages.rooms import TREE
 from packages.site import PACKAGES
 from packages.suites import OLDEST
-from packages.test_install import COPIED, PLUGINS, table
+from packages.table import COPIED, PLUGINS, table
 
 EL_PLUGINS = "/usr/lib64/slurm"
 FIELDS = "%{=NAME}|%{FILENAMES}|%{FILEUSERNAME}:%{FILEGROUPNAME}|%{FILEMODES:octal}|"

@@ -86,12 +86,26 @@ class Source:
         )
 
 
+def at(commit: str) -> Source:
+    """Return the tree of a commit."""
+    whole = _git("rev-parse", f"{commit}^{{commit}}")
+    count = _git("rev-list", "--count", whole)
+    time = int(_git("show", "--no-patch", "--format=%ct", whole))
+    released = _released(_git("show", f"{whole}:Cargo.toml"))
+    return Source(whole, f"{released}+git{count}.{whole[:7]}", time)
+
+
+def _released(cargo: str) -> str:
+    """Return the version that a tree's Cargo.toml names."""
+    version: str = tomllib.loads(cargo)["workspace"]["package"]["version"]
+    return version
+
+
 def current() -> Source:
     """Return the tree as it is: tracked files, with changes that are not committed yet."""
     head = _git("rev-parse", "HEAD")
     changed = _git("stash", "create")
-    workspace = tomllib.loads((TREE / "Cargo.toml").read_text(encoding="utf-8"))
-    version: str = workspace["workspace"]["package"]["version"]
+    version = _released((TREE / "Cargo.toml").read_text(encoding="utf-8"))
     tagged = version in _git("tag", "--points-at", "HEAD").splitlines()
     if changed or not tagged:
         count = _git("rev-list", "--count", "HEAD")

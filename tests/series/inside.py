@@ -57,34 +57,61 @@ def mount(*arguments: str) -> None:
 
 def enter(root: Path, scratch: Path, binds: list[str]) -> None:
     """Make the overlay of the root this process's root directory."""
-    shutil.rmtree(scratch, ignore_errors=True)
-    upper, work, merged = (scratch / name for name in ("upper", "work", "merged"))
-    for directory in (upper, work, merged):
-        directory.mkdir(parents=True)
-    mount("--make-rprivate", "/")
-    layers = f"lowerdir={root},upperdir={upper},workdir={work}"
-    mount("-t", "overlay", "overlay", "-o", layers, str(merged))
+    merged = overlay(root, scratch)
     mount("-t", "proc", "proc", f"{merged}/proc")
     for device in DEVICES:
         mount("--rbind", device, f"{merged}{device}")
-    for fresh, mode in FRESH.items():
-        mount("-t", "tmpfs", "-o", f"mode={mode}", "tmpfs", f"{merged}{fresh}")
+    fill(merged)
     # The host's: tests that change the kernel's settings take turns, in whatever root.
     Path(f"{merged}/run/lock").mkdir()
     mount("--bind", "/run/lock", f"{merged}/run/lock")
+    bind_all(binds, merged)
+    pivot(merged)
+    socket.sethostname("localhost")
+    up("lo")
+
+
+def overlay(root: Path, scratch: Path) -> Path:
+    """Mount an overlay of the root, which takes what is written, and return where."""
+    upper, work, merged = (scratch / name for name in ("upper", "work", "merged"))
+    for directory in (work, merged):
+        shutil.rmtree(directory, ignore_errors=True)
+    for directory in (upper, work, merged):
+        directory.mkdir(parents=True, exist_ok=True)
+    mount("--make-rprivate", "/")
+    layers = f"lowerdir={root},upperdir={upper},workdir={work}"
+    mount("-t", "overlay", "overlay", "-o", layers, str(merged))
+    return merged
+
+
+def fill(merged: Path) -> None:
+    """Mount what is fresh in each root."""
+    for fresh, mode in FRESH.items():
+        mount("-t", "tmpfs", "-o", f"mode={mode}", "tmpfs", f"{merged}{fresh}")
+
+
+def bind_all(binds: list[str], merged: Path) -> None:
+    """Mount directories of the host, each DIRECTORY or FROM:TO."""
     for bind in binds:
         source, _, target = bind.partition(":")
         place = Path(f"{merged}{target or source}")
         place.mkdir(parents=True, exist_ok=True)
         mount("--bind", source, str(place))
+
+
+def pivot(merged: Path) -> None:
+    """Make a mounted root this process's root directory.
+
+    Raises:
+        OSError: the kernel refuses it.
+
+    """
     old = merged / "mnt"
     if _libc.syscall(_SYS_PIVOT_ROOT, str(merged).encode(), str(old).encode()) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"pivot_root: {os.strerror(number)}")
     os.chdir("/")
     subprocess.run(["umount", "--lazy", "/mnt"], check=True)
-    socket.sethostname("localhost")
-    up("lo")
 
 
 def up(interface: str) -> None:
