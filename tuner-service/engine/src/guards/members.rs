@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use io_autotune_model::{History, Parametrization, RecentRun, Tally, Tested};
+use io_autotune_model::{History, Moments, Parametrization, RecentRun, Tally, Tested};
 use io_autotune_search::history::by_point::MIN_RUNS;
 use io_autotune_search::math::Portable;
 
@@ -262,12 +262,34 @@ impl<'a> Members<'a> {
                 let bound = run.elapsed * moved.exponential();
                 let _ = pooled.record_censored(run.ordinal, bound);
             }
-            if is_own {
-                pooled.measures.clone_from(&one.measures);
-            }
         }
+        pooled.measures = measures(point, of, pooled.elapsed.count);
         pooled
     }
+}
+
+/// What one's own runs of a point did, or where there are none the others': of so many runs in all the
+/// share that it was of these, because rules ask whether each run did it.
+fn measures(point: &BTreeMap<Member, &Tested>, of: Member, runs: u64) -> BTreeMap<String, Moments> {
+    let counted = |member: &Member| point.get(member).filter(|one| one.elapsed.count > 0);
+    let whose: Vec<&&Tested> = match counted(&of) {
+        Some(own) => vec![own],
+        None => point.keys().filter_map(counted).collect(),
+    };
+    let measured: u64 = whose.iter().map(|one| one.elapsed.count).sum();
+    let mut all: BTreeMap<String, Moments> = BTreeMap::new();
+    for one in &whose {
+        for (name, moments) in &one.measures {
+            all.entry(name.clone()).or_default().merge(moments);
+        }
+    }
+    for moments in all.values_mut() {
+        let share = moments.count as f64 / measured.max(1) as f64;
+        let count = ((runs as f64 * share).round() as u64).max(1);
+        moments.m2 *= count as f64 / moments.count.max(1) as f64;
+        moments.count = count;
+    }
+    all
 }
 
 /// Of each other user at most so many runs of a point, beside one's own: a third of all, half if only

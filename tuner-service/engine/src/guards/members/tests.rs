@@ -190,6 +190,36 @@ fn what_fails_for_one_other_user_alone_has_failed_once_and_for_oneself_each_time
     assert_eq!(lost(&histories, 0), (5, 5, 5));
 }
 
+#[test]
+fn what_ones_own_runs_did_all_runs_did_and_of_others_points_what_they_did() {
+    let space = grid(&[6]);
+    let mut histories = five(&space, &[(1, &[(2, &[90.0])]), (2, &[(2, &[90.0])])]);
+    for (member, own) in &mut histories {
+        for tested in &mut own.tested {
+            for run in 0..tested.elapsed.count {
+                let calls = if *member == 0 { 10.0 } else { 1000.0 };
+                let mut measures = BTreeMap::from([("steps".to_owned(), 1.0)]);
+                if run > 0 {
+                    measures.insert("calls".to_owned(), calls);
+                }
+                tested.record_measures(&measures);
+            }
+        }
+    }
+    let known = of(&histories, &space, 0);
+    let default = found(&known, &space, 0);
+    assert_eq!(default.elapsed.count, 15);
+    assert_eq!(default.measures["steps"].count, 15, "each run was measured");
+    let calls = default.measures["calls"];
+    assert_eq!(calls.count, 10, "in two runs of three");
+    assert!(
+        (calls.mean - 10.0.logarithm()).abs() < 1e-12,
+        "as one's own"
+    );
+    let theirs = found(&known, &space, 2);
+    assert_eq!(theirs.measures["steps"].count, theirs.elapsed.count);
+}
+
 proptest! {
     /// Of a point that three others have run, one of them moves what is believed no further than the
     /// other two said, and weighs no more than a third.
