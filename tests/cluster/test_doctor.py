@@ -121,8 +121,7 @@ def test_a_clock_that_is_off_is_noticed_from_everywhere(site: Site) -> None:
         files.write(clock_file(site.paths), "+0\n", mode=0o644)
     failed(checks["clock"], " s off the service's", "chronyc")
     failed(checks["nodes' clocks"], "n1 (-", "chronyc")
-    assert checks["database clock"]["state"] == "warning"
-    assert "chronyc" in checks["database clock"]["fix"]
+    assert checks["database clock"]["state"] == "ok", "it jumps with the service's"
     await_true(
         "the service's clock to be right", lambda: "fix" not in examined_anyhow(site)["clock"]
     )
@@ -147,7 +146,8 @@ def test_a_spool_that_is_not_roots_is_named_by_its_node(site: Site) -> None:
     finally:
         shutil.chown(spool, "root")
     failed(check, "n1: ", "root's, mode 0700")
-    site.judged(job)
+    # Its epilog found no spool to report into; the timer would report it once it is overdue.
+    site.remove_job_directories()
     site.introduce_nodes()
     examined(site, healthy=True)
 

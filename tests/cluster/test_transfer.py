@@ -60,11 +60,18 @@ def directory(site: Site) -> Iterator[Path]:
     shutil.rmtree(path)
 
 
+NUMBERS = {"run_id", "study_id", "study"}
+
+
 def without_numbers(value: Json) -> Json:
     """Return an answer without what numbers rows of one database, and without when it was asked."""
     if isinstance(value, dict):
         kept = {key: without_numbers(part) for key, part in value.items()}
-        return {key: part for key, part in kept.items() if key not in {"run_id", "study_id"}}
+        return {
+            key: part
+            for key, part in kept.items()
+            if not (key in NUMBERS and isinstance(part, int))
+        }
     if isinstance(value, list):
         return [without_numbers(part) for part in value]
     return value

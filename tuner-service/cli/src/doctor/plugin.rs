@@ -1,6 +1,7 @@
 //! The SPANK plugin as this host's Slurm would load it: the file that plugstack.conf names, and the
 //! series of Slurm that it was built for. Slurm's loader takes no other (`src/common/plugstack.c`).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -118,10 +119,12 @@ fn against_nodes(line: &PluginLine, on_nodes: &[PluginOnNodes]) -> Option<Check>
             false => only.join(" "),
         }
     };
-    let nodes: Vec<&str> = others
+    // Each endpoint tells of the nodes that it knows.
+    let nodes: BTreeSet<&str> = others
         .iter()
         .flat_map(|plugin| plugin.nodes.iter().map(String::as_str))
         .collect();
+    let nodes: Vec<&str> = nodes.into_iter().collect();
     let shown = nodes.len().min(NAMED);
     Some(Check::failed(
         NAME,
@@ -207,7 +210,7 @@ mod tests {
         let check = against_nodes(&here, std::slice::from_ref(&same)).unwrap();
         assert_eq!(check.state, CheckState::Ok);
         let other = on(&["n2", "n3"], &["a=2", "default=off"]);
-        let check = against_nodes(&here, &[same, other]).unwrap();
+        let check = against_nodes(&here, &[same, other.clone(), other]).unwrap();
         assert_eq!(
             check.detail,
             "/etc/slurm/plugstack.conf here has a=1; n2, n3, of 2 that differ, has a=2"
