@@ -216,6 +216,9 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
         let age = screen.now.duration_since(study.opened.at);
         units::runs_to_go(runs, study.lately, age.as_secs_f64())
     };
+    if study.nameless {
+        return "observed: its job name says nothing of the program; submit with --io-autotune=app=NAME".to_owned();
+    }
     if has(study, FindingKind::Mixed) {
         return "observed: different work".to_owned();
     }
@@ -416,6 +419,14 @@ mod tests {
             "more control runs, for a proof"
         );
         assert_eq!(next_of("faster", None), "watches for drift");
+    }
+
+    #[test]
+    fn a_study_of_nameless_jobs_says_what_to_submit_with() {
+        let nameless = settled(json!({ "phase": "baseline", "nameless": true }));
+        let text = study(&nameless, &Screen::plain());
+        let said = "next         observed: its job name says nothing of the program; submit with --io-autotune=app=NAME\n";
+        assert!(text.contains(said), "{text}");
     }
 
     #[test]
