@@ -256,7 +256,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "TIME", value_parser = moment)]
         until: Option<Timestamp>,
         /// Why, for the audit table.
-        #[arg(long, default_value = "the owner wants it so")]
+        #[arg(long, default_value = "no reason was given")]
         why: String,
         #[command(flatten)]
         sure: Sure,
@@ -271,7 +271,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         scope: ScopeOf,
         /// Why, for the audit table.
-        #[arg(long, default_value = "the owner wants it so")]
+        #[arg(long, default_value = "no reason was given")]
         why: String,
         #[command(flatten)]
         sure: Sure,
