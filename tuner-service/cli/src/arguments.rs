@@ -368,7 +368,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Start a study afresh in a new epoch, and remove its pin. Its history is kept; undo goes back.
+    /// Start a study afresh in a new epoch, and remove its pin. Its history is kept: undo goes on with it,
+    /// and the gain is proved anew.
     #[command(after_help = "Example:\n  io-autotune reset ocean --why \"new file system\"")]
     Reset {
         /// A study's number, or the name of an application that has one study.

@@ -271,7 +271,7 @@ mod tests {
             json!({
                 "parametrization": { "cb_nodes": nodes },
                 "differs": if nodes == 1 { json!({}) } else { json!({ "cb_nodes": nodes }) },
-                "elapsed": { "n": runs, "mean": 10.0 }, "censored": 0, "failed": 0, "quarantined": null
+                "elapsed": { "n": runs, "mean": 123_456.7, "interval": [123_456.6, 123_456.8] }, "censored": 0, "failed": 0, "quarantined": null
             })
         };
         let mut all: Vec<_> = (2..40).map(|nodes| tested(nodes, 2)).collect();

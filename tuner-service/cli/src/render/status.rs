@@ -409,7 +409,7 @@ mod tests {
                 "low": -0.1, "high": 0.2, "level": 0.95, "tuned_runs": 90, "control_runs": 10,
                 "detectable": 0.1, "runs_needed": needed, "evidence": 1.0
             });
-            let assessment = json!({ "gain": gain, "findings": [] });
+            let assessment = json!({ "epoch": 1, "gain": gain, "effects": [], "findings": [] });
             let study = settled(json!({ "assessment": assessment }));
             next(&study, &Screen::plain())
         };
