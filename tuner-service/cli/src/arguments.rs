@@ -256,7 +256,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "TIME", value_parser = moment)]
         until: Option<Timestamp>,
         /// Why, for the audit table.
-        #[arg(long, default_value = "the owner wants it so")]
+        #[arg(long, default_value = "no reason was given")]
         why: String,
         #[command(flatten)]
         sure: Sure,
@@ -271,7 +271,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         scope: ScopeOf,
         /// Why, for the audit table.
-        #[arg(long, default_value = "the owner wants it so")]
+        #[arg(long, default_value = "no reason was given")]
         why: String,
         #[command(flatten)]
         sure: Sure,
@@ -368,7 +368,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Start a study afresh in a new epoch, and remove its pin. Its history is kept; undo goes back.
+    /// Start a study afresh in a new epoch, and remove its pin. Its history is kept: undo goes on with it,
+    /// and the gain is proved anew.
     #[command(after_help = "Example:\n  io-autotune reset ocean --why \"new file system\"")]
     Reset {
         /// A study's number, or the name of an application that has one study.

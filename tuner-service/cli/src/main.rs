@@ -97,7 +97,15 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
                 uid: *user,
                 account: account.as_deref(),
             };
-            let studies = service()?.studies(&wanted).await?;
+            let service = service()?;
+            let studies = service.studies(&wanted).await?;
+            // For programs an empty list is an answer.
+            if studies.is_empty()
+                && !(output.json || output.csv)
+                && let Some(error) = service.none_of(&wanted).await?
+            {
+                return Err(error);
+            }
             listed(output, &studies, render::status::table(&studies), || {
                 render::status::studies(&studies, &screen)
             })
@@ -461,7 +469,23 @@ async fn history(
         until: asked.endtime,
         limit: asked.limit,
     };
-    let runs = service()?.runs(&wanted).await?;
+    let service = service()?;
+    let runs = service.runs(&wanted).await?;
+    let is_for_programs = asked.output.parsable2 || asked.output.list.json || asked.output.list.csv;
+    let mut some_elsewhere = false;
+    if runs.is_empty() && !is_for_programs {
+        let of_studies = StudiesOf {
+            application: asked.application.as_deref(),
+            study: asked.study,
+            accelerator: asked.accelerator.as_deref(),
+            uid: asked.user,
+            account: asked.account.as_deref(),
+        };
+        some_elsewhere = !service.studies(&of_studies).await?.is_empty();
+        if !some_elsewhere && let Some(error) = service.none_of(&of_studies).await? {
+            return Err(error);
+        }
+    }
     let format = asked.format.as_deref();
     let all = Wanted::all(&RUN_FIELDS);
     let table = |exact| {
@@ -472,7 +496,10 @@ async fn history(
         render::history::columns(&runs, wanted, How { screen, exact })
     };
     let usual = format.is_none() && !asked.output.noheader;
-    let text = usual.then(|| render::history::runs(&runs, screen));
+    let text = usual.then(|| match some_elsewhere {
+        true => "no run is of that time and state; there are others\n".to_owned(),
+        false => render::history::runs(&runs, screen),
+    });
     listed_in(&asked.output, &runs, table, text, screen)
 }
 

@@ -510,6 +510,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_run_changed_can_be_read_on_eighty_columns() {
+        let mut changed = run(RunState::Counted);
+        changed.application = "an-application-of-a-long-name".to_owned();
+        changed.differs = Some(Parametrization(
+            [("cb_nodes".to_owned(), 1234.into())].into(),
+        ));
+        let how = history::How {
+            screen: &Screen::wide(80),
+            exact: false,
+        };
+        let text = history::columns(&[changed], None, how).text(how.screen);
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        assert!(text.contains("cb_nodes=1234"), "{text}");
+        assert!(!text.contains("Start"), "{text}");
+    }
+
+    #[test]
     fn what_is_quarantined_is_said_once_below_the_runs() {
         let failed = || RunSummary {
             quarantined: Some("2 of 2 jobs failed under it".to_owned()),

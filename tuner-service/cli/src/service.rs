@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::arguments::Target;
+use crate::people::name_of;
 use crate::report::ReportError;
 use crate::simulate::SimulateError;
 
@@ -66,6 +67,8 @@ pub(crate) enum CliError {
         "nothing was changed: {unknown}; add --yes to give the order, {what}, for studies that begin later"
     )]
     NoneYet { what: String, unknown: String },
+    #[error("{0}")]
+    NotOrdered(String),
     #[error("{unknown}; `io-autotune status` lists them")]
     NoStudy { name: String, unknown: String },
     #[error("there is no study {0} that you may see; `io-autotune status` lists them")]
@@ -122,6 +125,7 @@ impl CliError {
             Self::Client(ClientError::Refused { status, .. }) if *status < 500 => 4,
             Self::Client(_) => 3,
             Self::NoStudy { .. }
+            | Self::NotOrdered(_)
             | Self::NoStudyOfNumber(_)
             | Self::NotBegun(_)
             | Self::SeveralStudies { .. } => 4,
@@ -416,6 +420,15 @@ impl Service {
         }
     }
 
+    /// Why a list is empty although somebody has studies; `None`: there is no study at all.
+    pub(crate) async fn none_of(
+        &self,
+        wanted: &StudiesOf<'_>,
+    ) -> Result<Option<CliError>, CliError> {
+        let known = self.studies(&StudiesOf::default()).await?;
+        Ok(none_of(wanted, &known))
+    }
+
     /// That an application has no study, and the known ones whose names are like its.
     pub(crate) async fn unknown(&self, name: &str) -> String {
         // It only helps: without an answer there are none.
@@ -456,8 +469,49 @@ impl Service {
     }
 }
 
+/// That nothing is of what was asked for, with the nearest known names.
+fn none_of(wanted: &StudiesOf<'_>, known: &[StudySummary]) -> Option<CliError> {
+    if known.is_empty() {
+        return None;
+    }
+    let mut words = Vec::new();
+    let mut mean = Vec::new();
+    let mut named = |what: &str, name: Option<&str>, of: fn(&StudySummary) -> Option<&String>| {
+        let Some(name) = name else { return };
+        words.push(format!("{what} {name:?}"));
+        let names = || known.iter().filter_map(of).cloned();
+        if !names().any(|one| one == name) {
+            mean.extend(nearest(name, names()));
+        }
+    };
+    named("application", wanted.application, |one| {
+        Some(&one.application)
+    });
+    named("accelerator", wanted.accelerator, |one| {
+        Some(&one.accelerator)
+    });
+    named("account", wanted.account, |one| one.account.as_ref());
+    words.extend(wanted.uid.map(|uid| format!("user {}", name_of(uid))));
+    match (wanted.study, words.is_empty()) {
+        (Some(study), true) => return Some(CliError::NoStudyOfNumber(study)),
+        (Some(study), false) => words.push(format!("number {study}")),
+        (None, true) => return None,
+        (None, false) => {}
+    }
+    let name = wanted.application.unwrap_or_default().to_owned();
+    let mean = match mean.is_empty() {
+        true => String::new(),
+        false => format!(" (there is {})", mean.join(", ")),
+    };
+    let unknown = format!(
+        "there is no study of {} that you may see{mean}",
+        words.join(", ")
+    );
+    Some(CliError::NoStudy { name, unknown })
+}
+
 /// Names that are as like as what clap suggests for a mistyped option, the likest first.
-fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
+pub(crate) fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     const LIKE: f64 = 0.7;
     const MOST: usize = 3;
     let known: BTreeSet<String> = known.collect();
@@ -516,6 +570,43 @@ mod tests {
         let like = |name| nearest(name, known.into_iter().map(str::to_owned));
         assert_eq!(like("ocaen.sh"), ["ocean.sh", "oceans"]);
         assert_eq!(like("xyz"), [""; 0]);
+    }
+
+    #[test]
+    fn what_nothing_is_of_is_said_with_the_nearest_names_to_whoever_has_studies() {
+        let study: StudySummary = serde_json::from_value(serde_json::json!({
+            "study_id": 7, "application": "ocean.sh", "uid": 1000, "user": "io-alice",
+            "accelerator": "romio", "context": {}, "epoch": 1,
+            "opened": { "at": "1970-01-01T00:00:00Z", "why": "first run", "takes": "nothing", "drift": null },
+            "phase": "baseline", "counted": 1, "not_counted": 0, "in_flight": 0, "explored": [0, 50],
+            "default": null, "control": null, "tuned": null, "gain": null, "recommended": null,
+            "differs": {}, "why": "", "pin": null, "warnings": []
+        }))
+        .unwrap();
+        let known = [study];
+        let typo = StudiesOf {
+            application: Some("ocaen.sh"),
+            ..StudiesOf::default()
+        };
+        let error = none_of(&typo, &known).unwrap();
+        assert_eq!(error.status(), 4);
+        assert_eq!(
+            error.to_string(),
+            "there is no study of application \"ocaen.sh\" that you may see (there is ocean.sh); \
+             `io-autotune status` lists them"
+        );
+        assert!(none_of(&typo, &[]).is_none());
+        let account = StudiesOf {
+            application: Some("ocean.sh"),
+            account: Some("physics"),
+            ..StudiesOf::default()
+        };
+        let said = none_of(&account, &known).unwrap().to_string();
+        assert!(
+            said.contains("\"ocean.sh\", account \"physics\" that you may see;"),
+            "{said}"
+        );
+        assert!(none_of(&StudiesOf::default(), &known).is_none());
     }
 
     #[test]

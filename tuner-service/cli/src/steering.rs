@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use io_autotune_protocol::{
-    OrderKind, OrderRequest, OrderScope, PinRequest, StudySummary, WarmStartAnswer,
-    WarmStartRequest, WhyRequest,
+    ClientError, OrderKind, OrderRequest, OrderScope, OrderSummary, PinRequest, StudySummary,
+    WarmStartAnswer, WarmStartRequest, WhyRequest,
 };
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ use crate::question::ask;
 use crate::render::order::{scope as shown_scope, undoing, words_of};
 use crate::render::{status, steering as render};
 use crate::screen::Screen;
-use crate::service::{CliError, Service};
+use crate::service::{CliError, Service, nearest};
 use crate::{Answer, output_of};
 
 /// What the words of a `pin` say.
@@ -54,6 +54,11 @@ fn words(words: &[String], has_scope: bool) -> Result<Words, CliError> {
         [] => PinTo::Best,
         [word] if word == "best" => PinTo::Best,
         [word] if word == "default" => PinTo::Values(BTreeMap::new()),
+        [_, _, ..] if rest.iter().any(|word| word == "best" || word == "default") => {
+            return Err(usage(
+                "best and default stand alone: write one of them, or name=value, such as cb_nodes=2",
+            ));
+        }
         values => {
             let pairs = values.iter().map(|text| match text.split_once('=') {
                 Some((name, value)) if !name.is_empty() && !value.is_empty() => {
@@ -106,19 +111,20 @@ pub(crate) async fn pin(
         }
         // Each study's best is its own, and is known as it is made: nothing is explored meanwhile.
         (None, Some(scope), PinTo::Best) => {
-            many(service, OrderKind::Freeze, scope, None, until, false, asked).await
+            let order = Order {
+                until,
+                called: "pin to the best known",
+                ..Order::to(OrderKind::Freeze, scope)
+            };
+            many(service, order, asked).await
         }
         (None, Some(scope), PinTo::Values(values)) => {
-            many(
-                service,
-                OrderKind::Pin,
-                scope,
-                Some(values),
+            let order = Order {
+                values: Some(values),
                 until,
-                false,
-                asked,
-            )
-            .await
+                ..Order::to(OrderKind::Pin, scope)
+            };
+            many(service, order, asked).await
         }
         (None, None, _) => Err(usage(
             "name a study, an application, or a scope such as --all",
@@ -145,7 +151,12 @@ pub(crate) async fn end(
         }
         (target, scope, kind) => {
             let scope = scope_of(target, scope)?;
-            many(service, kind, scope, None, None, true, asked).await
+            let order = Order {
+                ends: true,
+                called: words_of(kind, true),
+                ..Order::to(kind, scope)
+            };
+            many(service, order, asked).await
         }
     }
 }
@@ -160,7 +171,35 @@ pub(crate) async fn order(
     asked: Asked<'_>,
 ) -> Result<Answer, CliError> {
     let scope = scope_of(target, scope.of())?;
-    many(service, kind, scope, None, until, false, asked).await
+    let order = Order {
+        until,
+        ..Order::to(kind, scope)
+    };
+    many(service, order, asked).await
+}
+
+/// What is ordered of many studies, or ended.
+struct Order {
+    kind: OrderKind,
+    scope: OrderScope,
+    values: Option<BTreeMap<String, String>>,
+    until: Option<Timestamp>,
+    ends: bool,
+    /// As whoever orders it calls it.
+    called: &'static str,
+}
+
+impl Order {
+    fn to(kind: OrderKind, scope: OrderScope) -> Self {
+        Self {
+            kind,
+            scope,
+            values: None,
+            until: None,
+            ends: false,
+            called: words_of(kind, false),
+        }
+    }
 }
 
 /// One study, or all of an application's.
@@ -195,16 +234,24 @@ pub(crate) async fn one<B: serde::Serialize>(
 ) -> Result<Answer, CliError> {
     let (study, said): (StudySummary, String) = if asked.sure.dry_run {
         let study = service.study(study_id).await?.study;
-        (study, format!("dry run: study {study_id} would be {done}"))
+        let said = match action {
+            "reset" => render::would_reset(&study),
+            _ => format!("dry run: study {study_id} would be {done}"),
+        };
+        (study, said)
     } else {
         let study = service.steer(study_id, action, body).await?;
         (study, format!("study {study_id}: {done}"))
     };
     // What was accepted stays so.
     let line = study.line.filter(|_| action != "accept");
+    let undo_is = match (action, line) {
+        ("reset", Some(_)) => render::UNDO_OF_RESET,
+        _ => "",
+    };
     output_of(asked.output.json, &study, |study| {
         format!(
-            "{said}\n{}\n{}",
+            "{said}\n{}{undo_is}\n{}",
             undoing(line),
             status::study(study, asked.screen)
         )
@@ -233,15 +280,15 @@ pub(crate) async fn warm_start(
     })
 }
 
-async fn many(
-    service: &Service,
-    kind: OrderKind,
-    scope: OrderScope,
-    values: Option<BTreeMap<String, String>>,
-    until: Option<Timestamp>,
-    ends: bool,
-    asked: Asked<'_>,
-) -> Result<Answer, CliError> {
+async fn many(service: &Service, order: Order, asked: Asked<'_>) -> Result<Answer, CliError> {
+    let Order {
+        kind,
+        scope,
+        values,
+        until,
+        ends,
+        called,
+    } = order;
     let request = OrderRequest {
         kind,
         scope,
@@ -250,12 +297,19 @@ async fn many(
         dry_run: true,
         why: asked.why.to_owned(),
     };
-    let would = service.order(&request, ends).await?;
-    let what = format!(
-        "{} of {}",
-        words_of(kind, ends),
-        shown_scope(&request.scope)
-    );
+    let would = match service.order(&request, ends).await {
+        Err(CliError::Client(ClientError::Refused { status: 409, .. })) if ends => {
+            return Err(not_ordered(kind, &request.scope, &service.orders().await?));
+        }
+        other => other?,
+    };
+    // A study of what the catalogue had once is still to be steered.
+    if let (false, true, Some(name)) = (ends, would.studies.is_empty(), &request.scope.accelerator)
+    {
+        let known = service.accelerators().await?;
+        is_known(name, known.into_iter().map(|one| one.name))?;
+    }
+    let what = format!("{called} of {}", shown_scope(&request.scope));
     if asked.sure.dry_run {
         return output_of(asked.output.json, &would, |would| {
             format!(
@@ -294,6 +348,51 @@ async fn many(
             render::affected(answer, asked.screen)
         )
     })
+}
+
+/// Errs unless the catalogue has each accelerator of a name such as `a+b`.
+fn is_known(name: &str, known: impl Iterator<Item = String>) -> Result<(), CliError> {
+    let known: Vec<String> = known.collect();
+    if known.iter().any(|one| one == name) {
+        return Ok(());
+    }
+    let Some(unknown) = name
+        .split('+')
+        .find(|part| !known.iter().any(|one| one == part))
+    else {
+        return Ok(());
+    };
+    let near = nearest(unknown, known.into_iter());
+    let mean = match near.is_empty() {
+        true => String::new(),
+        false => format!(" (there is {})", near.join(", ")),
+    };
+    Err(usage(&format!(
+        "nothing was changed: the catalogue has no accelerator {unknown:?}{mean}; `io-autotune accelerators list` lists them"
+    )))
+}
+
+/// That nothing of a scope is ordered, and the nearest applications that have such an order.
+fn not_ordered(kind: OrderKind, of: &OrderScope, orders: &[OrderSummary]) -> CliError {
+    let is = match kind {
+        OrderKind::Pin => "pinned",
+        OrderKind::Freeze => "frozen",
+        OrderKind::Off => "off",
+    };
+    let those = orders.iter().filter(|order| order.kind == kind);
+    let names = those.filter_map(|order| order.scope.application.clone());
+    let near = match &of.application {
+        Some(name) => nearest(name, names),
+        None => Vec::new(),
+    };
+    let mean = match near.is_empty() {
+        true => String::new(),
+        false => format!(" (there is {})", near.join(", ")),
+    };
+    CliError::NotOrdered(format!(
+        "nothing of this scope is {is}: {}{mean}; `io-autotune orders` lists what is ordered",
+        shown_scope(of)
+    ))
 }
 
 /// Whether a scope is one study's or one application's, which is what a user names.
@@ -337,11 +436,66 @@ mod tests {
         for (text, has_scope) in [
             ("", false),
             ("ocean worst", false),
+            ("ocean best cb_nodes=2", false),
+            ("cb_nodes=2 default", true),
             ("ocean", true),
             ("o a= b=1", false),
         ] {
             let error = said(text, has_scope).unwrap_err();
             assert_eq!(error.status(), 2, "{text}: {error}");
         }
+        let error = said("ocean best cb_nodes=2", false)
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("best and default stand alone"), "{error}");
+    }
+
+    #[test]
+    fn an_accelerator_that_the_catalogue_lacks_is_refused_with_the_nearest_ones() {
+        let known = || {
+            ["romio", "lustre-client", "lustre-online"]
+                .map(str::to_owned)
+                .into_iter()
+        };
+        assert!(is_known("romio", known()).is_ok());
+        assert!(is_known("lustre-client+lustre-online", known()).is_ok());
+        let error = is_known("romoi", known()).unwrap_err();
+        assert_eq!(error.status(), 2);
+        let said = error.to_string();
+        assert!(
+            said.contains("no accelerator \"romoi\" (there is romio);"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_off_is_named_with_the_nearest_that_is() {
+        let of = |name: &str| OrderScope {
+            application: Some(name.to_owned()),
+            ..OrderScope::default()
+        };
+        let order = |kind, name: &str| OrderSummary {
+            order_id: Some(1),
+            kind,
+            scope: of(name),
+            values: None,
+            uid: 0,
+            user: None,
+            why: "a test".to_owned(),
+            at: Timestamp::UNIX_EPOCH,
+            until: None,
+            is_over: false,
+            may_end: true,
+        };
+        let orders = [
+            order(OrderKind::Off, "ocean"),
+            order(OrderKind::Freeze, "oceans"),
+        ];
+        let error = not_ordered(OrderKind::Off, &of("ocaen"), &orders);
+        assert_eq!(error.status(), 4);
+        assert_eq!(
+            error.to_string(),
+            "nothing of this scope is off: application ocaen (there is ocean); `io-autotune orders` lists what is ordered"
+        );
     }
 }

@@ -915,6 +915,9 @@ pub struct StudySummary {
     /// In the answer to a change of the study: the change's line of the audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<i64>,
+    /// Its jobs are only observed: their name says nothing of the program, and none counts.
+    #[serde(default)]
+    pub nameless: bool,
     /// What exploring has cost in the epoch. Null from a service before 0.3.
     #[serde(default)]
     pub regret: Option<RegretSummary>,

@@ -9,6 +9,8 @@ use crate::format::Wanted;
 use crate::screen::Screen;
 
 const GAP: &str = "  ";
+/// So much of a cell tells what it is: a parameter and its value, for one.
+const READABLE: usize = 20;
 
 /// What a cell means; it has its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub(crate) struct Column {
     width: Option<usize>,
     /// It may be cut down to so many columns; `None`: never.
     least: Option<usize>,
+    /// Where there is no room it is left out, the lowest number first; `None`: never.
+    spare: Option<u8>,
 }
 
 impl Column {
@@ -61,6 +65,7 @@ impl Column {
             right: false,
             width: None,
             least: None,
+            spare: None,
         }
     }
 
@@ -89,6 +94,14 @@ impl Column {
     pub(crate) fn least(self, least: usize) -> Self {
         Self {
             least: Some(least),
+            ..self
+        }
+    }
+
+    /// May be left out where there is no room, the lowest number first.
+    pub(crate) fn spare(self, order: u8) -> Self {
+        Self {
+            spare: Some(order),
             ..self
         }
     }
@@ -139,6 +152,36 @@ impl Columns {
 
     /// Header, a rule below it, a line a row. What is cut ends in `+`, as sacct has it.
     pub(crate) fn text(&self, screen: &Screen) -> String {
+        match self.without_spare(screen.width) {
+            Some(narrower) => narrower.text(screen),
+            None => self.fitted(screen),
+        }
+    }
+
+    /// Without the least useful column, if there is no room for it.
+    fn without_spare(&self, most: Option<usize>) -> Option<Self> {
+        // As much of what may be cut as can be read.
+        let readable = |(column, width): (&Column, usize)| {
+            let cut = column.least.map(|least| least.max(READABLE));
+            cut.map_or(width, |cut| cut.min(width))
+        };
+        let all = self.columns.iter().zip(self.widths(None));
+        let gaps = GAP.len() * self.columns.len().saturating_sub(1);
+        if all.map(readable).sum::<usize>() + gaps <= most? {
+            return None;
+        }
+        let spare = self.columns.iter().enumerate();
+        let spare = spare.filter_map(|(place, column)| Some((column.spare?, place)));
+        let (_, place) = spare.min()?;
+        let mut narrower = self.clone();
+        narrower.columns.remove(place);
+        for row in &mut narrower.rows {
+            row.remove(place);
+        }
+        Some(narrower)
+    }
+
+    fn fitted(&self, screen: &Screen) -> String {
         let widths = self.widths(screen.width);
         let mut text = String::new();
         if self.header {
@@ -346,6 +389,25 @@ mod tests {
         assert!(narrow.contains("cb_nodes=8 cb_b"), "{narrow}");
         assert!(narrow.contains('+'), "{narrow}");
         assert_eq!(cut("\u{4e2d}\u{4e2d}\u{4e2d}", 4), "\u{4e2d}+");
+    }
+
+    #[test]
+    fn where_there_is_no_room_what_is_spare_is_left_out_before_the_rest_is_cut() {
+        let mut list = Columns::new(vec![
+            Column::right("Runs"),
+            Column::right("Failed").spare(2),
+            Column::right("Cut").spare(1),
+            Column::left("Change").least(6),
+        ]);
+        list.row(["9", "0", "0", "cb_nodes=8 cb_buffer_size=67108864"]);
+        let header = |width| {
+            let text = list.text(&Screen::wide(width));
+            text.lines().next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(header(80), "Runs  Failed  Cut  Change");
+        assert_eq!(header(35), "Runs  Failed  Change");
+        assert_eq!(header(30), "Runs  Change");
+        assert!(list.parsable().starts_with("Runs|Failed|Cut|Change"));
     }
 
     #[test]

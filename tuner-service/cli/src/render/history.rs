@@ -23,8 +23,15 @@ pub(crate) struct How<'a> {
 pub(crate) fn columns(runs: &[RunSummary], wanted: Option<&[Wanted]>, how: How<'_>) -> Columns {
     let first = runs.first().map(|run| run.uid);
     let usual = usual(runs.iter().any(|run| Some(run.uid) != first));
+    let is_usual = wanted.is_none();
     let wanted = wanted.unwrap_or(&usual);
-    let mut list = Columns::new(wanted.iter().map(Column::of).collect());
+    // What was asked for is shown however narrow the terminal is.
+    let column = |one: &Wanted| match (one.field.name, is_usual) {
+        ("Start", true) => Column::of(one).spare(1),
+        ("State", true) => Column::of(one).spare(2),
+        _ => Column::of(one),
+    };
+    let mut list = Columns::new(wanted.iter().map(column).collect());
     let spreads = spreads(runs);
     for run in runs {
         let spread = spreads.get(&run.study_id).copied().flatten();

@@ -148,10 +148,10 @@ pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
     };
     let mut list = Columns::new(vec![
         Column::right("Runs"),
-        Column::right("Failed"),
-        Column::right("Cut"),
+        Column::right("Failed").spare(2),
+        Column::right("Cut").spare(1),
         Column::right("Elapsed (s)"),
-        Column::right("95 % interval"),
+        Column::right("95 % interval").spare(3),
         Column::right("Against"),
         Column::left("Is"),
         Column::left("Change").least(12),
@@ -271,7 +271,7 @@ mod tests {
             json!({
                 "parametrization": { "cb_nodes": nodes },
                 "differs": if nodes == 1 { json!({}) } else { json!({ "cb_nodes": nodes }) },
-                "elapsed": { "n": runs, "mean": 10.0 }, "censored": 0, "failed": 0, "quarantined": null
+                "elapsed": { "n": runs, "mean": 123_456.7, "interval": [123_456.6, 123_456.8] }, "censored": 0, "failed": 0, "quarantined": null
             })
         };
         let mut all: Vec<_> = (2..40).map(|nodes| tested(nodes, 2)).collect();
@@ -291,6 +291,7 @@ mod tests {
         }))
         .unwrap();
         let text = show(&detail, &[], &Screen::plain());
+        let tested_list = super::tested(&detail, LISTED);
         let row = |mark: &str| {
             text.lines()
                 .find(|line| line.contains(&format!("  {mark}  ")))
@@ -303,6 +304,9 @@ mod tests {
             row("default").is_some_and(|line| line.ends_with("the default")),
             "{text}"
         );
+        let narrow = tested_list.text(&Screen::wide(80));
+        assert!(narrow.lines().all(|line| line.len() <= 80), "{narrow}");
+        assert!(narrow.contains("cb_nodes=33"), "{narrow}");
         assert!(
             text.ends_with("and 17 more: --csv or --json has all\n"),
             "{text}"

@@ -216,6 +216,9 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
         let age = screen.now.duration_since(study.opened.at);
         units::runs_to_go(runs, study.lately, age.as_secs_f64())
     };
+    if study.nameless {
+        return "observed: its job name says nothing of the program; submit with --io-autotune=app=NAME".to_owned();
+    }
     if has(study, FindingKind::Mixed) {
         return "observed: different work".to_owned();
     }
@@ -228,8 +231,10 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
         Phase::Design | Phase::Search => {
             format!("{} to a choice{}", units::runs(left), to_go(left))
         }
-        Phase::Settled => match gain.and_then(|gain| gain.runs_needed) {
-            Some(more) if gain.is_some_and(|gain| !gain.verdict.is_resolved()) => {
+        Phase::Settled => match gain.map(|gain| (gain.verdict.is_resolved(), gain.runs_needed)) {
+            // So many were enough by the estimate: which run proves it is chance.
+            Some((false, Some(0))) => "more control runs, for a proof".to_owned(),
+            Some((false, Some(more))) => {
                 format!("{} to a proof{}", units::runs(more), to_go(more))
             }
             _ => "watches for drift".to_owned(),
@@ -394,6 +399,34 @@ mod tests {
         let text = study(&tuned, &Screen::plain());
         assert!(text.contains("default     1"), "{text}");
         assert!(text.contains("tuned       3"), "{text}");
+    }
+
+    #[test]
+    fn a_proof_is_so_many_runs_away_but_never_none() {
+        let next_of = |verdict: &str, needed: Option<u64>| {
+            let gain = json!({
+                "verdict": verdict, "reason": "The interval includes no effect.", "share": 0.1,
+                "low": -0.1, "high": 0.2, "level": 0.95, "tuned_runs": 90, "control_runs": 10,
+                "detectable": 0.1, "runs_needed": needed, "evidence": 1.0
+            });
+            let assessment = json!({ "epoch": 1, "gain": gain, "effects": [], "findings": [] });
+            let study = settled(json!({ "assessment": assessment }));
+            next(&study, &Screen::plain())
+        };
+        assert_eq!(next_of("not_yet", Some(12)), "12 runs to a proof");
+        assert_eq!(
+            next_of("not_yet", Some(0)),
+            "more control runs, for a proof"
+        );
+        assert_eq!(next_of("faster", None), "watches for drift");
+    }
+
+    #[test]
+    fn a_study_of_nameless_jobs_says_what_to_submit_with() {
+        let nameless = settled(json!({ "phase": "baseline", "nameless": true }));
+        let text = study(&nameless, &Screen::plain());
+        let said = "next         observed: its job name says nothing of the program; submit with --io-autotune=app=NAME\n";
+        assert!(text.contains(said), "{text}");
     }
 
     #[test]

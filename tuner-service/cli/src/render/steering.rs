@@ -1,13 +1,14 @@
 //! Orders, the audit, and what an order changes.
 
 use io_autotune_protocol::{
-    Affected, AuditLine, OrderAnswer, OrderScope, OrderSummary, WarmStartAnswer, shown_lines,
+    Affected, AuditLine, OrderAnswer, OrderScope, OrderSummary, StudySummary, WarmStartAnswer,
+    shown_lines,
 };
 use jiff::Timestamp;
 
 use super::columns::{Cell, Column, Columns, Tone};
 use super::order::{ordered, scope, undoing};
-use super::{differing, status};
+use super::{differing, gain, status};
 use crate::format::{LINE_FIELDS, Wanted};
 use crate::people::called;
 use crate::screen::Screen;
@@ -39,6 +40,29 @@ pub(crate) fn warm_start(answer: &WarmStartAnswer, screen: &Screen) -> String {
     text.push_str(&undoing(answer.study.line));
     let status = status::study(&answer.study, screen);
     format!("{}\n{status}", shown_lines(&text))
+}
+
+/// What an undo of a reset does, and does not.
+pub(crate) const UNDO_OF_RESET: &str = "that opens a further epoch, with the pin and what the parametrizations took; the gain is proved anew\n";
+
+/// What a reset would open, and drop.
+pub(crate) fn would_reset(study: &StudySummary) -> String {
+    let mut text = format!(
+        "dry run: study {} would be reset: epoch {} would open\n",
+        study.study_id,
+        study.epoch + 1
+    );
+    let mut drop = |what: &str| text.push_str(&format!("would be dropped: {what}\n"));
+    if let Some(known) = &study.assessment {
+        drop(&format!("the gain: {}", gain::sentence(&known.gain)));
+    }
+    if study.recommended.is_some() {
+        drop(&format!("the choice: {}", differing(&study.differs)));
+    }
+    if let Some(pin) = &study.pin {
+        drop(&format!("the pin: {}", pin.why));
+    }
+    shown_lines(&text)
 }
 
 pub(crate) fn changes(studies: &[Affected]) -> Columns {
@@ -203,6 +227,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_reset_that_is_tried_tells_what_would_be_dropped() {
+        let study: StudySummary = serde_json::from_value(json!({
+            "study_id": 7, "application": "ocean", "uid": 1000, "user": "io-alice",
+            "accelerator": "romio", "context": {}, "epoch": 1,
+            "opened": { "at": "1970-01-01T00:00:00Z", "why": "first run", "takes": "nothing", "drift": null },
+            "phase": "settled", "counted": 9, "not_counted": 0, "in_flight": 0, "explored": [50, 50],
+            "default": null, "control": null, "tuned": null, "gain": null,
+            "recommended": { "cb_nodes": 2 }, "differs": { "cb_nodes": 2 },
+            "why": "", "pin": null, "warnings": []
+        }))
+        .unwrap();
+        assert_eq!(
+            would_reset(&study),
+            "dry run: study 7 would be reset: epoch 2 would open\nwould be dropped: the choice: cb_nodes=2\n"
+        );
+    }
 
     #[test]
     fn the_audit_has_the_columns_that_are_asked_for_and_until_when_it_was_ordered() {

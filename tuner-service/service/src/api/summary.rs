@@ -99,7 +99,16 @@ pub(crate) async fn study(
     let regret = regret(default, &epoch, history, &row.context);
     let decided_by = deciding(service, asker, &row, &state).await?;
     let sharing = sharing(service, &row.application, &state);
+    // What a user names so counts all the same.
+    let nameless = row.counted == 0
+        && row.not_counted > 0
+        && service
+            .rules
+            .current()
+            .named(Some(&row.application), None)
+            .meaningless;
     Ok(StudySummary {
+        nameless,
         study_id: row.study_id,
         application: row.application,
         uid: row.owner_uid,

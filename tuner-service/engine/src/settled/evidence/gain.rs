@@ -40,8 +40,6 @@ pub(super) fn of_default(tuned_runs: u64) -> Gain {
     Gain {
         verdict: GainVerdict::NoEffect,
         share: Some(0.0),
-        low: Some(0.0),
-        high: Some(0.0),
         ..unknown(reason, tuned_runs)
     }
 }

@@ -245,6 +245,7 @@ fn runs_that_were_not_drawn_are_no_evidence() {
 fn where_the_default_is_chosen_there_is_nothing_to_gain() {
     let said = gain(&settled(100, 1.0, DEFAULT, noise(17, 0.1)));
     assert_eq!((said.verdict, said.share), (NoEffect, Some(0.0)));
+    assert_eq!((said.low, said.high), (None, None), "nothing was compared");
 }
 
 #[test]
