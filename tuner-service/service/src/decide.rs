@@ -164,8 +164,11 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     } = *inputs;
     let ineffective = &overrides.ineffective;
     let known = heard(history, others.iter().copied(), &space.default());
-    let own = RestrictedSpace::new(space, Cow::Borrowed(history), inherited, ineffective);
-    let restricted = RestrictedSpace::new(space, known.history, inherited, ineffective);
+    let restrict = |history| RestrictedSpace::new(space, history, inherited, ineffective);
+    // Without others it is the same.
+    let own = known.hearing.map(|_| restrict(Cow::Borrowed(history)));
+    let restricted = restrict(known.history);
+    let own = own.as_ref().unwrap_or(&restricted);
     let mut epoch = Epoch::restricted(&restricted, settings, seed)
         .with_cache(surrogates)
         .with_outlook(outlook);
