@@ -35,10 +35,10 @@ _HALF = 0.5
 class _World:
     """A random space with a smooth response, the logarithm of time over the default's."""
 
-    def __init__(self, draw: random.Random) -> None:
+    def __init__(self, draw: random.Random, parameters: list[Parameter] | None = None) -> None:
         ordered = draw.randint(3, 4)
-        self.parameters = [Parameter(draw.choice([4, 5, 6, 8]), True) for _ in range(ordered)]
-        self.parameters.append(Parameter(draw.choice([2, 3, 4]), False))
+        sizes = [Parameter(draw.choice([4, 5, 6, 8]), True) for _ in range(ordered)]
+        self.parameters = parameters or [*sizes, Parameter(draw.choice([2, 3, 4]), False)]
         self.default = tuple((one.levels - 1) // 2 if one.ordered else 0 for one in self.parameters)
         self._effects = [self._effect(one, draw) for one in self.parameters]
         self._pair = draw.sample(range(ordered), 2)
@@ -137,6 +137,37 @@ def _unstable(world: _World, draw: random.Random) -> Runs:
     return runs
 
 
+def _switched(world: _World, draw: random.Random) -> Runs:
+    """The category decides which of two parameters matters, and where its best is."""
+    categories = world.parameters[-1].levels
+    decides = [(draw.randrange(2), draw.random()) for _ in range(categories)]
+    strength = draw.uniform(1.0, 2.5)
+
+    def runs(point: Point) -> list[Run]:
+        index, best = decides[point[-1]]
+        off = strength * (world.share(point, index) - best) ** 2
+        return [Run(world.seconds(0.5 * world.smooth(point) + off), 0.07)]
+
+    return runs
+
+
+def _flags(world: _World, draw: random.Random) -> Runs:
+    """Ten switches: few matter, and some pairs of these do only together."""
+    weights = [draw.gauss(0.0, 1.0) ** 3 * 0.12 for _ in world.parameters]
+    together = [
+        (*draw.sample(range(len(world.parameters)), 2), draw.gauss(0.0, 0.25)) for _ in range(4)
+    ]
+
+    def runs(point: Point) -> list[Run]:
+        alone = sum(weight * level for weight, level in zip(weights, point, strict=True))
+        pairs = sum(weight * point[one] * point[other] for one, other, weight in together)
+        return [Run(_DEFAULT_S * math.exp(alone + pairs), 0.06)]
+
+    return runs
+
+
+_SWITCHES = [Parameter(2, False) for _ in range(10)]
+
 FAMILIES: dict[str, Callable[[_World, random.Random], Runs]] = {
     "rugged": _rugged,
     "ridged": _ridged,
@@ -144,11 +175,13 @@ FAMILIES: dict[str, Callable[[_World, random.Random], Runs]] = {
     "tails": _tails,
     "heteroscedastic": _heteroscedastic,
     "unstable": _unstable,
+    "switched": _switched,
+    "flags": _flags,
 }
 
 
 def table(family: str, number: int) -> tuple[_World, Runs]:
     """The space and the rows of one table of a family."""
     draw = random.Random(f"{family}-{number}")
-    world = _World(draw)
+    world = _World(draw, _SWITCHES if family == "flags" else None)
     return world, FAMILIES[family](world, draw)

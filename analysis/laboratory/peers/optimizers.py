@@ -126,8 +126,8 @@ class OptunaGp(_Optuna):
 class Smac:
     """SMAC3, facade for hyperparameter optimisation, told that the objective is noisy.
 
-    It runs incumbents and their challengers again, up to 3 times. Its forest learns of every run:
-    shipped, it is fitted anew after eight new parametrizations, which suits larger budgets than 50.
+    It runs incumbents and their challengers again, up to 3 times. Its forest is fitted anew after
+    eight new parametrizations.
     """
 
     packages = ("smac", "ConfigSpace", "numpy", "scipy", "scikit-learn")
@@ -173,9 +173,6 @@ class Smac:
         self._smac = HyperparameterOptimizationFacade(
             scenario,
             self._never,
-            config_selector=HyperparameterOptimizationFacade.get_config_selector(
-                scenario, retrain_after=1
-            ),
             overwrite=True,
             logging_level=False,
         )
