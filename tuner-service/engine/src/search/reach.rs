@@ -24,7 +24,8 @@ pub(crate) struct Reach<'a> {
 }
 
 impl<'a> Reach<'a> {
-    /// A point is harmless if its mean elapsed is at most `exp(most)` seconds. The default is.
+    /// A point is terrible if its mean elapsed exceeds `exp(most)` seconds, else harmless. The
+    /// default is harmless.
     pub(crate) fn new(view: &View<'a>, most: f64) -> Self {
         let mut reach = Reach {
             space: view.space,

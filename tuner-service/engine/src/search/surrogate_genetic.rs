@@ -5,13 +5,15 @@
 //! with the known ones for the highest
 //!
 //! ```text
-//! value = ok * improvement * (runs left + HORIZON) - excess - LOST * (1 - ok)
+//! value = ok * improvement * (runs left + later runs) - excess - LOST * (1 - ok)
 //! ```
 //!
 //! `ok` is the probability that the run is not lost (`surrogate/failures.rs`); `improvement` is the
 //! augmented expected improvement of log elapsed (D. Huang, T. T. Allen, W. I. Notz, N. Zeng,
 //! "Global optimization of stochastic black-box systems via sequential kriging meta-models", 2006,
-//! equation 11), which every later run gains; `excess` is this run's expected time above the best
+//! equation 11), which every later run gains (`later_runs`: an application lives longer than its
+//! search; with few, a rugged response has the best known repeated, since each new point looks
+//! slow); `excess` is this run's expected time above the best
 //! known, since every run is a user's job.
 //!
 //! Where the best has run often, its small remaining improvement may still exceed that of all
@@ -50,18 +52,18 @@ use crate::search::reach::Reach;
 const CHILDREN: usize = 300;
 /// The best points whose single changes are candidates too.
 const CLIMBED: usize = 3;
-/// The runs that profit from a better parametrization after the budget.
-const HORIZON: f64 = 250.0;
-
 /// The price of a lost run, in runs: its time is spent, and its job has to run once more, after
 /// somebody has noticed.
-const LOST: f64 = 3.0;
+const LOST: f64 = 30.0;
 
 /// So many runs of the best tell its time well enough to look elsewhere.
 const WELL_KNOWN: u64 = 3;
 
 /// The upper bound of a prediction lies so many standard deviations above its mean.
 const DOUBT: f64 = 1.0;
+
+/// A run that takes so many times what an exploring one may is terrible.
+const TERRIBLE: f64 = 2.0;
 
 /// The minimum share of the best improvement that makes a cheaper candidate informative.
 const INFORMATIVE: f64 = 0.25;
@@ -84,6 +86,8 @@ pub struct SurrogateGenetic {
     /// Whether a study with a regret budget explores outwards (`reach.rs`), and the upper
     /// bound of a prediction decides what is too slow.
     pub explores_outwards: bool,
+    /// The runs that profit from a better parametrization after the search.
+    pub later_runs: u32,
 }
 
 impl Default for SurrogateGenetic {
@@ -92,7 +96,8 @@ impl Default for SurrogateGenetic {
             design_points: 3,
             models_failures: true,
             new_point_every: 0,
-            explores_outwards: false,
+            explores_outwards: true,
+            later_runs: 3000,
         }
     }
 }
@@ -181,7 +186,7 @@ impl Method for SurrogateGenetic {
             .zip(successes)
             .map(|(((point, origin), prediction), ok)| {
                 let improvement = ok * model.improvement(prediction);
-                let value = improvement * (runs_left + HORIZON)
+                let value = improvement * (runs_left + f64::from(self.later_runs))
                     - model.excess(prediction)
                     - LOST * (1.0 - ok);
                 Candidate {
@@ -225,7 +230,7 @@ impl SurrogateGenetic {
             posterior,
             most,
             doubt: if careful { DOUBT } else { 0.0 },
-            reach: careful.then(|| Reach::new(context.view, most)),
+            reach: careful.then(|| Reach::new(context.view, most + TERRIBLE.logarithm())),
         })
     }
 

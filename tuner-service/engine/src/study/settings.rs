@@ -218,7 +218,7 @@ mod tests {
             // A setting that is added to a table comes after its others.
             .replacen(
                 "\"design_points\": 3\n  }",
-                "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 0,\n    \"explores_outwards\": false\n  }",
+                "\"design_points\": 3,\n    \"models_failures\": true,\n    \"new_point_every\": 0,\n    \"explores_outwards\": true,\n    \"later_runs\": 3000\n  }",
                 1,
             )
             .replacen(
