@@ -50,7 +50,7 @@ def main() -> int:
             order.shuffle(points)
             kept = arguments.kept / f"{program.name}-{arguments.seed}-{number}.json"
             if not kept.exists():
-                times = _block(program, points, arguments.output)
+                times = _block(program, points, arguments.kept)
                 kept.write_text(json.dumps(times), "utf-8")
                 load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
                 words = f"block {number} of {program.name}: {len(times)} runs; the load is {load}"
@@ -63,10 +63,10 @@ def main() -> int:
     return 0
 
 
-def _block(program: Program, points: list[list[Any]], output: Path) -> Times:
+def _block(program: Program, points: list[list[Any]], work: Path) -> Times:
     """Each point once, in this order; without those that fail."""
     times = []
-    with tempfile.TemporaryDirectory(dir=output) as folder:
+    with tempfile.TemporaryDirectory(dir=work) as folder:
         for point in points:
             chosen = dict(zip(program.levels, point, strict=True))
             try:
