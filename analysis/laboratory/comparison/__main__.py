@@ -63,7 +63,9 @@ def main() -> int:
             lines += ["", f"## {part.title}", *part.missing()]
             if part.title in compared:
                 of = compared[part.title]
-                lines += ["", *_described(part.tables), "", *of.summary(), "", *of.section()]
+                if of.left_out:
+                    lines += ["", f"Left out, without other optimisers: {', '.join(of.left_out)}."]
+                lines += ["", *_described(of.tables), "", *of.summary(), "", *of.section()]
         papers = [by_name[name] for name in PAPERS if name in by_name]
         quiet = [without_noise(on, arguments.work / "without-noise") for on in papers]
         lines += [

@@ -103,8 +103,17 @@ class Baselines:
         progress: Callable[[int, int], None],
     ) -> None:
         """Replays what is not kept; raises ReplayError if a replay fails."""
-        tables = self._tables = part.tables
         self._title = part.title
+        peers = list(PEERS)
+        run = run_peers(
+            part.tables, peers, range(peer_seeds), BUDGET, kept, program.threads, progress
+        )
+        of_all = [on for on in part.tables if all(run[on.name, peer] for peer in peers)]
+        self.peers = peers if of_all else []
+        self.tables = of_all or part.tables
+        """Those that each peer has studies on, or all, without peers, where there are none."""
+        self.left_out = [on.name for on in part.tables if on not in self.tables]
+        tables = self.tables
         methods = [*METHODS, *_others(program.methods(tables[0].path))]
         studies: dict[tuple[str, str], list[Timed]] = {}
         for some, of in (([OURS], seeds), (methods[1:], method_seeds), (OF_A_SITE, method_seeds)):
@@ -113,12 +122,7 @@ class Baselines:
             found = run_methods(tables, texts, range(of), BUDGET, program, of_a_site=site)
             by_text = {method.text: method.name for method in some}
             studies |= {(table, by_text[text]): one for (table, text), one in found.items()}
-        run = run_peers(
-            tables, list(PEERS), range(peer_seeds), BUDGET, kept, program.threads, progress
-        )
         studies |= run
-        self.peers = [peer for peer in PEERS if all(run[on.name, peer] for on in tables)]
-        """Those that have studies on each table."""
         self.seconds = {
             peer: sum(timed.computing for on in tables for timed in run[on.name, peer])
             for peer in self.peers
@@ -131,6 +135,8 @@ class Baselines:
     def summary(self) -> list[str]:
         """What to read first."""
         lines = [f"### {self._title}: in short", ""]
+        if not self.peers:
+            return [*lines, "There are no studies of other optimisers."]
         ratios_ = self._result["ratios"]
         for figure, aim in AIMS.items():
             verdicts: dict[str, list[str]] = {}
@@ -153,7 +159,7 @@ class Baselines:
         """The figures."""
         result, title = self._result, self._title
         baselines = [one for one in [*self.peers, BEST_PEER] if one in result["ratios"]]
-        return [
+        lines = [
             f"### {title}: all methods",
             "",
             *overall(result, [*self._methods, *self.peers]),
@@ -161,9 +167,11 @@ class Baselines:
             f"### {title}: default divided by",
             "",
             *ratios(result, [*baselines, *self._methods[1:]]),
-            *ratios_by_table(result, baselines, f"### {title}: default divided by", self._marked),
-            *self._failures(),
         ]
+        if baselines:
+            heading = f"### {title}: default divided by"
+            lines += ratios_by_table(result, baselines, heading, self._marked)
+        return [*lines, *self._failures()]
 
     def _failures(self) -> list[str]:
         names = [OURS.name, *self.peers]
@@ -182,7 +190,7 @@ class Baselines:
         return ["", title, "", *table(["", *names], rows)]
 
     def _marked(self, name: str) -> str:
-        on = next(on for on in self._tables if on.name == name)
+        on = next(on for on in self.tables if on.name == name)
         return name if is_of_the_tree(on) else f"{name} \\*"
 
 

@@ -92,3 +92,31 @@ def test_nothing_is_divided_by_no_failures(tmp_path: Path, monkeypatch: pytest.M
     )
     assert of.summary()[-1].endswith("random's runs do not fail.")
     assert not any("failed runs of 50" in line for line in of.section())
+
+
+def test_a_table_without_peers_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "io-autotune"
+    program.write_text(_PROGRAM.format(python=sys.executable), "utf-8")
+    program.chmod(0o755)
+    tables = [failing(tmp_path, "one"), failing(tmp_path, "two")]
+    monkeypatch.setattr(baselines, "PEERS", {"random": PEERS["random"]})
+
+    def compared(tables: list[Table], peer_seeds: int) -> Baselines:
+        return Baselines(
+            Program(program, 1),
+            Part("Development", tables, []),
+            seeds=2,
+            method_seeds=2,
+            peer_seeds=peer_seeds,
+            kept=tmp_path / "kept",
+            progress=lambda _done, _of: None,
+        )
+
+    none = compared(tables, 0)
+    assert (none.peers, none.left_out) == ([], [])
+    assert none.summary()[-1] == "There are no studies of other optimisers."
+    assert none.section()[0] == "### Development: all methods"
+    compared(tables[:1], 2)
+    some = compared(tables, 0)
+    assert (some.peers, some.left_out) == (["random"], ["two"])
+    assert [on.name for on in some.tables] == ["one"]
