@@ -248,16 +248,17 @@ $(VENV_PEERS)/.installed: $(LABORATORY)/requirements.txt
 
 TABLES ?= $(wildcard analysis/data/*.json)
 SEEDS  ?= 100
-PEER_SEEDS ?= $(SEEDS)
+PEER_SEEDS ?= 20
 KEPT   ?= build/bench-peers/studies
+GENERATED ?= build/generated-tables
 PEERS_ARGS ?=
 COMPARISON_ARGS ?=
 bench-peers: build $(VENV_PEERS)/.installed ## Other optimisers beside ours, on the same tables and noise
 	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m peers --seeds $(SEEDS) --kept $(KEPT) $(PEERS_ARGS) -- $(TABLES)
 
-comparison-report: build $(VENV_PEERS)/.installed ## Renew docs/measurements/comparison.md: the methods, the papers' tables, other optimisers
+comparison-report: build generated-tables $(VENV_PEERS)/.installed ## Renew docs/measurements/comparison.md: the methods, the papers' tables, other optimisers
 	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
-		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data $(TABLES)
+		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data analysis/data/held-out $(GENERATED) $(TABLES)
 
 GAINS_ROOT ?= /var/lib/io-autotune-gains
 GAINS_ARGS ?=
@@ -321,10 +322,11 @@ measure-romio: build ## Measure the ROMIO accelerator's table on a private clust
 	@deploy/install-deps cluster
 	PYTHONPATH=$(LABORATORY):tests python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
 
+MEASURE_LOCAL_ARGS ?=
 measure-local: ## Measure the tables in analysis/data/held-out on this machine: leave it alone meanwhile
-	PYTHONPATH=$(LABORATORY) python3 -m measure_local analysis/data/held-out
+	@deploy/install-deps build measure
+	PYTHONPATH=$(LABORATORY) python3 -m measure_local $(MEASURE_LOCAL_ARGS) analysis/data/held-out
 
-GENERATED ?= build/generated-tables
 generated-tables: ## Write the tables of the generated families
 	PYTHONPATH=$(LABORATORY) python3 -m generated_tables $(GENERATED)
 

@@ -5,19 +5,33 @@ import os
 import sys
 from pathlib import Path
 
-from peers.optimizers import PEERS
+from peers.optimizers import PEERS, versions
 from peers.program import Program, ReplayError
 from peers.progress import progress
+from peers.report import ENOUGH_SEEDS
 from peers.tables import Table, TableError, named
 
 from comparison import cao2018, robert2019, robert2020
-from comparison.baselines import Baselines
+from comparison.baselines import BUDGET, Baselines
 from comparison.markdown import number, table
 from comparison.prose import prose
 from comparison.simulate import without_noise
+from comparison.split import is_of_the_tree, split
 
 STAND_IN = "burst-buffer"
 """The table of the 2020 paper's comparison."""
+PAPERS = [
+    STAND_IN,
+    "romio",
+    "ccpe_randwrite",
+    "fio_m1015_randwrite",
+    "forge_mn4_shared_contig",
+    "lrzip",
+    "mysql57",
+]
+"""Those of all papers' comparisons."""
+CORES, MOST_HOURS = 2, 8.0
+"""What the peers may take."""
 
 
 def main() -> int:
@@ -27,29 +41,42 @@ def main() -> int:
     program = Program(arguments.io_autotune, arguments.jobs, arguments.work / "kept")
     try:
         tables = named(arguments.tables)
-        quiet = [without_noise(on, arguments.work / "without-noise") for on in tables]
-        baselines = Baselines(
-            program,
-            tables,
-            seeds=arguments.seeds,
-            method_seeds=arguments.method_seeds,
-            peer_seeds=arguments.peer_seeds,
-            kept=arguments.kept,
-            progress=progress("comparison-report"),
-        )
-        stand_in = next((on for on in tables if on.name == STAND_IN), tables[0])
-        lines = [
-            *_head(tables),
+        parts = split(tables)
+        by_name = {on.name: on for on in tables}
+        if STAND_IN not in by_name:
+            raise TableError(f"the papers' comparisons need {STAND_IN}: give analysis/data too")
+        compared = {
+            part.title: Baselines(
+                program,
+                part,
+                seeds=arguments.seeds,
+                method_seeds=arguments.method_seeds,
+                peer_seeds=arguments.peer_seeds,
+                kept=arguments.kept,
+                progress=progress("comparison-report"),
+            )
+            for part in parts
+            if part.tables
+        }
+        lines = [*prose("head", enough=str(ENOUGH_SEEDS), budget=str(BUDGET))]
+        for part in parts:
+            lines += ["", f"## {part.title}", *part.missing()]
+            if part.title in compared:
+                of = compared[part.title]
+                if of.left_out:
+                    lines += ["", f"Left out, without other optimisers: {', '.join(of.left_out)}."]
+                lines += ["", *_described(of.tables), "", *of.summary(), "", *of.section()]
+        papers = [by_name[name] for name in PAPERS if name in by_name]
+        quiet = [without_noise(on, arguments.work / "without-noise") for on in papers]
+        lines += [
             "",
-            *baselines.summary(),
+            *_time_of_peers(compared),
             "",
-            *baselines.section(),
+            *robert2020.section(program, by_name[STAND_IN], arguments.paper_seeds[0]),
             "",
-            *robert2020.section(program, stand_in, arguments.paper_seeds[0]),
+            *robert2019.section(program, papers, quiet, arguments.paper_seeds[1]),
             "",
-            *robert2019.section(program, tables, quiet, arguments.paper_seeds[1]),
-            "",
-            *cao2018.section(program, tables, quiet, arguments.paper_seeds[2], output),
+            *cao2018.section(program, papers, quiet, arguments.paper_seeds[2], output),
         ]
     except (TableError, ReplayError) as error:
         print(f"comparison-report: {error}", file=sys.stderr)
@@ -60,11 +87,11 @@ def main() -> int:
     return 0
 
 
-def _head(tables: list[Table]) -> list[str]:
+def _described(tables: list[Table]) -> list[str]:
     rows = [
         [
             on.name,
-            on.words,
+            on.words if is_of_the_tree(on) else f"{on.words}; not reproducible from the tree",
             str(len(on.points)),
             str(len(on.parameters)),
             f"{100.0 * on.scatter:.0f} %",
@@ -73,24 +100,30 @@ def _head(tables: list[Table]) -> list[str]:
         ]
         for on in tables
     ]
+    head = ["table", "what was measured", "parametrizations", "parameters"]
+    return table([*head, "noise", "default", "within 5 %"], rows, left=2)
+
+
+def _time_of_peers(compared: dict[str, Baselines]) -> list[str]:
+    peers = list(dict.fromkeys(peer for of in compared.values() for peer in of.peers))
+    hours = {
+        peer: [of.seconds.get(peer, 0.0) / 3600.0 for of in compared.values()] for peer in peers
+    }
+    total = sum(map(sum, hours.values())) / CORES
     return [
-        *prose("head"),
-        "",
-        *table(
-            [
-                "table",
-                "what was measured",
-                "parametrizations",
-                "parameters",
-                "noise",
-                "default",
-                "within 5 %",
-            ],
-            rows,
-            left=2,
+        *prose(
+            "peers",
+            packages=", ".join(sorted({f"{k} {v}" for p in peers for k, v in versions(p).items()})),
+            cores=str(CORES),
+            total=f"{total:.1f}",
+            most=f"{MOST_HOURS:.0f}",
+            kept="kept" if total <= MOST_HOURS else "not kept",
         ),
         "",
-        *prose("tables"),
+        *table(
+            ["hours of one core", *(title.lower() for title in compared)],
+            [[peer, *(f"{one:.2f}" for one in of)] for peer, of in hours.items()],
+        ),
     ]
 
 
@@ -104,8 +137,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--peer-seeds",
         type=int,
-        default=100,
-        help="studies of each peer (100); what is missing is run, what is kept beyond is used",
+        default=20,
+        help="studies of each peer (20); what is missing is run, what is kept beyond is used",
     )
     parser.add_argument(
         "--paper-seeds",

@@ -5,7 +5,6 @@ import math
 import os
 import random
 import sys
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from peers.tables import Table, TableError, named
 from comparison.markdown import table
 from comparison.prose import prose
 from comparison.simulate import Method
+from comparison.split import split
 
 _PARTS = {
     "models_failures": ("false", "true"),
@@ -58,8 +58,6 @@ class Figures:
     """What one study came to: its score, and what harm it did."""
 
     score: Score
-    failed: int
-    """Runs outside the table."""
     worst: float
     """The slowest run's parametrization over the default."""
 
@@ -69,7 +67,6 @@ def figures(on: Table, study: Study) -> Figures:
     times = [on.truths[place] for place in study.runs if place is not None]
     return Figures(
         score=score(on, study),
-        failed=len(study.runs) - len(times),
         worst=max(times) / on.truths[on.default],
     )
 
@@ -130,7 +127,7 @@ def _overall(by_method: dict[str, list[list[Figures]]]) -> list[str]:
             _ratio(ours, base, _recommended),
             f"{_geometric(ours, _average):.3f}",
             _ratio(ours, base, _average),
-            f"{_mean([float(one.failed) for some in ours for one in some]):.1f}",
+            f"{_mean([one.score.failed for some in ours for one in some]):.1f}",
             f"{_quantile(ours, lambda one: one.score.loss, 0.95):.1f}",
             _share(ours, lambda one: one.score.loss > MOST),
             _share(ours, lambda one: one.worst > MOST),
@@ -148,7 +145,7 @@ def _by_table(names: list[str], by_method: dict[str, list[list[Figures]]]) -> li
             name,
             *(f"{_mean([one.score.recommended for one in by_method[m][at]]):.3f}" for m in of),
             *(f"{_mean([one.score.average for one in by_method[m][at]]):.2f}" for m in of),
-            *(f"{_mean([float(one.failed) for one in by_method[m][at]]):.1f}" for m in of),
+            *(f"{_mean([one.score.failed for one in by_method[m][at]]):.1f}" for m in of),
             *(f"{_quantile([by_method[m][at]], lambda one: one.worst, 0.99):.1f}" for m in of),
         ]
         for at, name in enumerate(names)
@@ -169,16 +166,13 @@ def main() -> int:
     parser.add_argument("--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"))
     arguments = parser.parse_args()
     program = Program(arguments.io_autotune, arguments.jobs, arguments.work / "kept")
-    parts = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
     lines = prose("ablation", outside=str(arguments.seeds[0]), site=str(arguments.seeds[1]))
     try:
-        tables = {one.name: one for one in named(arguments.tables)}
-        for part, names in parts.items():
-            some = [tables[name] for name in names if name in tables]
-            missing = [name for name in names if name not in tables]
-            lines += ["", f"## {part.replace('_', ' ').capitalize()}"]
-            if missing:
-                lines += ["", f"Not given: {', '.join(missing)}."]
+        for part in split(named(arguments.tables)):
+            some = part.tables
+            lines += ["", f"## {part.title}", *part.missing()]
+            if not some:
+                continue
             for title, budget, seeds, of_a_site in (
                 ("50 runs outside Slurm", 50, arguments.seeds[0], False),
                 ("A site's study of 150 runs", 150, arguments.seeds[1], True),
@@ -195,7 +189,7 @@ def main() -> int:
                     ]
                     for method in methods
                 }
-                lines += ["", f"### {part.replace('_', ' ').capitalize()}: {title}", ""]
+                lines += ["", f"### {part.title}: {title}", ""]
                 lines += _overall(by_method)
                 lines += ["", *_by_table([on.name for on in some], by_method)]
     except (TableError, ReplayError) as error:

@@ -2,31 +2,34 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from peers.optimizers import PEERS, versions
+from peers.optimizers import PEERS
 from peers.program import Program
-from peers.replay import run_methods, run_peers
+from peers.replay import Timed, run_methods, run_peers
 from peers.report import (
     BEST_PEER,
-    ENOUGH_SEEDS,
     FIGURES,
     Comparison,
     Estimate,
-    on_table,
     overall,
     ratios,
+    ratios_by_table,
 )
-from peers.tables import Table
 
-from comparison.prose import prose
+from comparison.markdown import table
 from comparison.simulate import Method
+from comparison.split import Part, is_of_the_tree
 
 BUDGET = 50
 """Runs of a study."""
 AIMS = {"recommended": 0.97, "common": 0.97, "average": 0.90}
 """What our default aims at, against the best peer of each table."""
+FAILED_AIM = 1.0 / 3.0
+"""The same of failed runs, against random's."""
+RANDOM = "random"
 OURS = Method("default", "default")
+_ALIAS = "surrogate-genetic"
+"""Another name of it."""
 OF_A_SITE = [
     Method("default, a site's study", "default"),
     Method("robert2020, a site's study", "robert2020"),
@@ -86,12 +89,12 @@ METHODS = [
 
 
 class Baselines:
-    """The comparison, and its parts of the report."""
+    """The comparison on one part's tables, and its sections of the report."""
 
     def __init__(
         self,
         program: Program,
-        tables: list[Table],
+        part: Part,
         *,
         seeds: int,
         method_seeds: int,
@@ -100,30 +103,44 @@ class Baselines:
         progress: Callable[[int, int], None],
     ) -> None:
         """Replays what is not kept; raises ReplayError if a replay fails."""
+        self._title = part.title
+        peers = list(PEERS)
+        run = run_peers(
+            part.tables, peers, range(peer_seeds), BUDGET, kept, program.threads, progress
+        )
+        of_all = [on for on in part.tables if all(run[on.name, peer] for peer in peers)]
+        self.peers = peers if of_all else []
+        self.tables = of_all or part.tables
+        """Those that each peer has studies on, or all, without peers, where there are none."""
+        self.left_out = [on.name for on in part.tables if on not in self.tables]
+        tables = self.tables
         methods = [*METHODS, *_others(program.methods(tables[0].path))]
-        studies: dict[tuple[str, str], Any] = {}
+        studies: dict[tuple[str, str], list[Timed]] = {}
         for some, of in (([OURS], seeds), (methods[1:], method_seeds), (OF_A_SITE, method_seeds)):
             texts = [method.text for method in some]
             site = some is OF_A_SITE
             found = run_methods(tables, texts, range(of), BUDGET, program, of_a_site=site)
             by_text = {method.text: method.name for method in some}
             studies |= {(table, by_text[text]): one for (table, text), one in found.items()}
-        run = run_peers(
-            tables, list(PEERS), range(peer_seeds), BUDGET, kept, program.threads, progress
-        )
         studies |= run
-        self._peers = [peer for peer in PEERS if all(run[table.name, peer] for table in tables)]
+        self.seconds = {
+            peer: sum(timed.computing for on in tables for timed in run[on.name, peer])
+            for peer in self.peers
+        }
+        """What all studies of each took."""
         self._methods = [method.name for method in (*methods, *OF_A_SITE)]
-        comparison = Comparison(tables, self._methods, self._peers, studies, BUDGET)
-        self._result = comparison.as_json()
+        self._comparison = Comparison(tables, self._methods, self.peers, studies, BUDGET)
+        self._result = self._comparison.as_json()
 
     def summary(self) -> list[str]:
-        """The summary."""
-        lines = ["## In short", ""]
+        """What to read first."""
+        lines = [f"### {self._title}: in short", ""]
+        if not self.peers:
+            return [*lines, "There are no studies of other optimisers."]
         ratios_ = self._result["ratios"]
         for figure, aim in AIMS.items():
             verdicts: dict[str, list[str]] = {}
-            for peer in self._peers:
+            for peer in self.peers:
                 estimate = Estimate(**ratios_[peer][figure]["all"])
                 words = estimate.verdict() or f"too few seeds ({estimate.seeds}) to say"
                 verdicts.setdefault(words, []).append(f"{peer} {estimate.value:.3f}")
@@ -131,37 +148,60 @@ class Baselines:
             lines.append(f"- *{FIGURES[figure]}*, `default` divided by each peer: {said}.")
             if BEST_PEER in ratios_:
                 best = Estimate(**ratios_[BEST_PEER][figure]["all"])
-                reached = "reached" if best.value <= aim else "not reached"
                 among = ", ".join(self._result["best_of"])
-                lines[-1] += (
-                    f" By {BEST_PEER} (of {among}): "
-                    f"{best.value:.3f} ({best.low:.3f}-{best.high:.3f}) "
-                    f"{best.verdict() or 'of too few seeds'}; the aim, {aim:.2f}, is {reached}."
-                )
+                lines[-1] += f" By {BEST_PEER} (of {among}): {_aimed(best, aim)}."
+        failures = self._comparison.failures(OURS.name, RANDOM)
+        said = "random's runs do not fail" if failures is None else _aimed(failures, FAILED_AIM)
+        lines.append(f"- *failed runs*, those of `default` divided by random's: {said}.")
         return lines
 
     def section(self) -> list[str]:
-        """The sections of the report."""
-        result = self._result
-        packages = {k: v for peer in self._peers for k, v in versions(peer).items()}
-        made_with = ", ".join(f"{name} {number}" for name, number in sorted(packages.items()))
+        """The figures."""
+        result, title = self._result, self._title
+        baselines = [one for one in [*self.peers, BEST_PEER] if one in result["ratios"]]
         lines = [
-            *prose("methods", budget=str(BUDGET)),
+            f"### {title}: all methods",
             "",
-            *overall(result, self._methods),
-            *ratios(result, self._methods[1:], "###", ("common", "average")),
+            *overall(result, [*self._methods, *self.peers]),
             "",
-            *prose("peers", packages=made_with, enough=str(ENOUGH_SEEDS)),
+            f"### {title}: default divided by",
             "",
-            *overall(result, [OURS.name, *self._peers]),
-            *ratios(result, [r for r in [*self._peers, BEST_PEER] if r in result["ratios"]], "###"),
+            *ratios(result, [*baselines, *self._methods[1:]]),
         ]
-        for table in result["tables"]:
-            names = [*self._methods, *self._peers]
-            lines += ["", f"### {table['name']}", "", *on_table(result, table, names)]
-        return lines
+        if baselines:
+            heading = f"### {title}: default divided by"
+            lines += ratios_by_table(result, baselines, heading, self._marked)
+        return [*lines, *self._failures()]
+
+    def _failures(self) -> list[str]:
+        names = [OURS.name, *self.peers]
+        by_table = [
+            (of["name"], [of["figures"][name]["failed"]["value"] for name in names])
+            for of in self._result["tables"]
+        ]
+        rows = [
+            [self._marked(on), *(f"{one:.1f}" for one in failed)]
+            for on, failed in by_table
+            if any(failed)
+        ]
+        if not rows:
+            return []
+        title = f"### {self._title}: failed runs of {BUDGET}, where runs fail"
+        return ["", title, "", *table(["", *names], rows)]
+
+    def _marked(self, name: str) -> str:
+        on = next(on for on in self.tables if on.name == name)
+        return name if is_of_the_tree(on) else f"{name} \\*"
+
+
+def _aimed(estimate: Estimate, aim: float) -> str:
+    reached = "reached" if estimate.value <= aim else "not reached"
+    return (
+        f"{estimate.value:.3f} ({estimate.low:.3f}-{estimate.high:.3f}) "
+        f"{estimate.verdict() or 'of too few seeds'}; the aim, {aim:.2f}, is {reached}"
+    )
 
 
 def _others(known: list[str]) -> list[Method]:
-    covered = {method.text.split(":")[0] for method in METHODS}
+    covered = {method.text.split(":")[0] for method in METHODS} | {_ALIAS}
     return [Method(name, name) for name in known if name not in covered]

@@ -154,9 +154,10 @@ def _switched(world: _World, draw: random.Random) -> Runs:
 def _flags(world: _World, draw: random.Random) -> Runs:
     """Ten switches: few matter, and some pairs of these do only together."""
     weights = [draw.gauss(0.0, 1.0) ** 3 * 0.12 for _ in world.parameters]
-    together = [
-        (*draw.sample(range(len(world.parameters)), 2), draw.gauss(0.0, 0.25)) for _ in range(4)
-    ]
+    together = []
+    for _ in range(4):
+        one, other = draw.sample(range(len(world.parameters)), 2)
+        together.append((one, other, draw.gauss(0.0, 0.25)))
 
     def runs(point: Point) -> list[Run]:
         alone = sum(weight * level for weight, level in zip(weights, point, strict=True))

@@ -4,15 +4,20 @@ import argparse
 import csv
 import itertools
 import json
-import lzma
+import os
 import random
+import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from measure_local.programs import PROGRAMS, Program
+from measure_local.programs import PROGRAMS, Program, RunFailed
 
 _SOURCE = "measured by the project: make measure-local"
+
+Times = list[tuple[list[Any], float]]
+"""Points and what their runs took."""
 
 
 def main() -> int:
@@ -22,29 +27,56 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=4, help="runs of each parametrization (4)")
     parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
     parser.add_argument("--only", choices=[program.name for program in PROGRAMS])
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        default=Path("build/measure-local"),
+        help="whole blocks are kept here, and not measured again: remove it to measure anew",
+    )
     arguments = parser.parse_args()
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    for program in PROGRAMS:
-        if arguments.only in (None, program.name):
-            _measure(program, arguments.output, arguments.blocks, arguments.seed)
-            print(f"measure-local: {program.name} is measured", file=sys.stderr)
+    some = [program for program in PROGRAMS if arguments.only in (None, program.name)]
+    missing = [need for program in some for need in program.needs if shutil.which(need) is None]
+    if missing:
+        words = f"there is no {', '.join(missing)}: run deploy/install-deps measure"
+        print(f"measure-local: {words}", file=sys.stderr)
+        return 1
+    for folder in (arguments.output, arguments.kept):
+        folder.mkdir(parents=True, exist_ok=True)
+    for program in some:
+        order = random.Random(arguments.seed)
+        points = [list(point) for point in itertools.product(*program.levels.values())]
+        blocks = []
+        for number in range(arguments.blocks):
+            order.shuffle(points)
+            kept = arguments.kept / f"{program.name}-{arguments.seed}-{number}.json"
+            if not kept.exists():
+                times = _block(program, points, arguments.kept)
+                kept.write_text(json.dumps(times), "utf-8")
+                load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+                words = f"block {number} of {program.name}: {len(times)} runs; the load is {load}"
+                print(f"measure-local: {words}", file=sys.stderr, flush=True)
+            blocks.append(json.loads(kept.read_text("utf-8")))
+        if not any(point == list(program.default.values()) for point, _ in blocks[0]):
+            print(f"measure-local: {program.name}: its default fails", file=sys.stderr)
+            return 1
+        _write(program, blocks, arguments.output / f"{program.name}.json")
     return 0
 
 
-def _measure(program: Program, output: Path, blocks: int, seed: int) -> None:
-    names = list(program.levels)
-    points = list(itertools.product(*program.levels.values()))
-    order = random.Random(seed)
-    rows: list[tuple[tuple[object, ...], int, float]] = []
-    with tempfile.TemporaryDirectory(dir=output) as folder:
-        for block in range(blocks):
-            order.shuffle(points)
-            for point in points:
-                chosen = dict(zip(names, point, strict=True))
-                try:
-                    rows.append((point, block, program.run(Path(folder), chosen)))
-                except (OSError, lzma.LZMAError):
-                    continue  # A table lacks what fails.
+def _block(program: Program, points: list[list[Any]], work: Path) -> Times:
+    """Each point once, in this order; without those that fail."""
+    times = []
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        for point in points:
+            chosen = dict(zip(program.levels, point, strict=True))
+            try:
+                times.append((point, program.run(Path(folder), chosen)))
+            except RunFailed:
+                continue  # A table lacks what fails.
+    return times
+
+
+def _write(program: Program, blocks: list[Times], path: Path) -> None:
     table = {
         "name": program.name,
         "domain": program.domain,
@@ -59,13 +91,13 @@ def _measure(program: Program, output: Path, blocks: int, seed: int) -> None:
         ],
         "default": program.default,
     }
-    path = output / f"{program.name}.json"
     path.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
+    rows = [(point, rep, time) for rep, times in enumerate(blocks) for point, time in times]
     rows.sort(key=lambda row: (*map(str, row[0]), row[1]))
     with path.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*names, "rep", "time"])
-        writer.writerows([*point, block, f"{elapsed:.6f}"] for point, block, elapsed in rows)
+        writer.writerow([*program.levels, "rep", "time"])
+        writer.writerows([*point, rep, f"{time:.6f}"] for point, rep, time in rows)
 
 
 if __name__ == "__main__":

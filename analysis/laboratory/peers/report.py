@@ -1,7 +1,7 @@
 """The report on the studies: figures with intervals, and ratios."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
 from statistics import fmean, geometric_mean
@@ -22,7 +22,11 @@ FIGURES = {
     "average": "average run",
 }
 """Times over the true best, which are compared: name and words."""
-HARM = {"slower": "slower than the default", "loss": "loss, runs of the default"}
+HARM = {
+    "slower": "slower than the default",
+    "loss": "loss, runs of the default",
+    "failed": "failed runs",
+}
 """Means, beside them."""
 
 
@@ -139,6 +143,21 @@ class Comparison:
         fewest = min(len(self._common(name, other)) for other in others)
         return Estimate.of([geometric_mean(row) for row in zip(*rows, strict=True)], fewest)
 
+    def failures(self, name: str, other: str) -> Estimate | None:
+        """A method's failed runs over another's, of all tables; None if the other has none."""
+        seeds = self._common(name, other)
+        own, theirs = (
+            [sum(row) for row in zip(*columns, strict=True)]
+            for columns in (
+                [self._resampled(table, one, "failed", seeds) for table in self.names]
+                for one in (name, other)
+            )
+        )
+        if not all(theirs):
+            return None
+        quotients = [one / another for one, another in zip(own, theirs, strict=True)]
+        return Estimate.of(quotients, len(seeds))
+
     def _quotients(self, table: str, name: str, other: str, figure: str) -> list[float]:
         seeds = self._common(name, other)
         own = self._resampled(table, name, figure, seeds)
@@ -225,7 +244,11 @@ def render(result: dict[str, Any], packages: dict[str, str], command: str) -> st
         "## All tables: time over the true best",
         "",
         *overall(result, names),
+        "",
+        f"## {result['methods'][0]} divided by",
+        "",
         *ratios(result, list(result["ratios"])),
+        *ratios_by_table(result, list(result["ratios"]), f"## {result['methods'][0]} divided by"),
     ]
     for table in result["tables"]:
         size, default = table["parametrizations"], table["default"] / table["best"]
@@ -235,7 +258,7 @@ def render(result: dict[str, Any], packages: dict[str, str], command: str) -> st
             "",
             f"{size} parametrizations; best {table['best']:.4g} s, default {default:.3f} of it.",
             "",
-            *on_table(result, table, names),
+            *_on_table(result, table, names),
         ]
     return "\n".join(lines) + "\n"
 
@@ -243,10 +266,10 @@ def render(result: dict[str, Any], packages: dict[str, str], command: str) -> st
 def overall(result: dict[str, Any], names: list[str]) -> list[str]:
     """The figures of methods over all tables."""
     lines = [
-        "Times: means over seeds, geometric means over tables. Slower runs, loss: means over both.",
+        "Times: means over seeds, geometric means over tables. All else: means over both.",
         "",
         row(["", "seeds", *FIGURES.values(), *HARM.values(), "ms per suggestion"]),
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name in names:
         cells = _figures(result["overall"][name])
@@ -255,43 +278,40 @@ def overall(result: dict[str, Any], names: list[str]) -> list[str]:
     return lines
 
 
-def ratios(
-    result: dict[str, Any],
-    baselines: list[str],
-    level: str = "##",
-    figures: Sequence[str] = tuple(FIGURES),
-) -> list[str]:
-    """The first method divided by others: over all tables, then table by table."""
-    first = result["methods"][0]
+def ratios(result: dict[str, Any], baselines: list[str]) -> list[str]:
+    """The first method divided by others, over all tables."""
     lines = [
-        "",
-        f"{level} {first} divided by",
-        "",
         "Below 1 it is the faster one. Ahead, behind: the interval excludes 1. Nothing is claimed",
         f"from fewer than {ENOUGH_SEEDS} seeds: their intervals are too narrow.",
         "",
-        row(["", "seeds", *(FIGURES[figure] for figure in figures)]),
-        row(["---", "---:", *("---" for _ in figures)]),
+        row(["", "seeds", *FIGURES.values()]),
+        row(["---", "---:", *("---" for _ in FIGURES)]),
     ]
     for baseline in baselines:
         of = result["ratios"][baseline]
         seeds = str(of["average"]["all"]["seeds"])
-        lines.append(row([baseline, seeds, *(_judged(of[figure]["all"]) for figure in figures)]))
-    for figure in figures:
-        lines += ["", f"{level} {first} divided by, table by table: {FIGURES[figure]}", ""]
-        lines += [row(["", *(t["name"] for t in result["tables"])])]
-        lines += [row(["---"] * (1 + len(result["tables"])))]
-        for baseline in baselines:
-            of = result["ratios"][baseline][figure]["tables"]
-            lines.append(row([baseline, *(_judged(e) for e in of.values())]))
+        lines.append(row([baseline, seeds, *(_judged(of[figure]["all"]) for figure in FIGURES)]))
     return lines
 
 
-def on_table(result: dict[str, Any], table: dict[str, Any], names: list[str]) -> list[str]:
-    """The figures of methods on one table."""
+def ratios_by_table(
+    result: dict[str, Any], baselines: list[str], title: str, name: Callable[[str], str] = str
+) -> list[str]:
+    """The first method divided by others, a row per table under what `name` makes of its name."""
+    lines = []
+    for figure, words in FIGURES.items():
+        lines += ["", f"{title}: {words}", "", row(["", *baselines])]
+        lines += [row(["---"] * (1 + len(baselines)))]
+        for table in (table["name"] for table in result["tables"]):
+            of = (result["ratios"][baseline][figure]["tables"][table] for baseline in baselines)
+            lines.append(row([name(table), *(_judged(one) for one in of)]))
+    return lines
+
+
+def _on_table(result: dict[str, Any], table: dict[str, Any], names: list[str]) -> list[str]:
     lines = [
         row(["", "seeds", *FIGURES.values(), *HARM.values()]),
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name in names:
         cells = _figures(table["figures"][name])
@@ -301,7 +321,8 @@ def on_table(result: dict[str, Any], table: dict[str, Any], names: list[str]) ->
 
 def _figures(of: dict[str, Any]) -> list[str]:
     cells = [_interval(of[figure]) for figure in FIGURES]
-    return [*cells, f"{100 * of['slower']['value']:.0f} %", f"{of['loss']['value']:.1f}"]
+    slower, loss, failed = (of[figure]["value"] for figure in HARM)
+    return [*cells, f"{100 * slower:.0f} %", f"{loss:.1f}", f"{failed:.1f}"]
 
 
 def row(cells: list[str]) -> str:

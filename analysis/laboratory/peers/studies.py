@@ -66,6 +66,8 @@ class Score:
     """The share of runs that are slower than the default."""
     loss: float
     """What runs take beyond the default, in runs of the default, summed."""
+    failed: float
+    """The number of runs outside the table."""
 
 
 def score(table: Table, study: Study) -> Score:
@@ -79,4 +81,5 @@ def score(table: Table, study: Study) -> Score:
         average=sum(truths) / len(truths) / best,
         slower=sum(truth > default for truth in truths) / len(truths),
         loss=sum(max(0.0, truth / default - 1.0) for truth in truths),
+        failed=float(sum(place is None for place in study.runs)),
     )

@@ -42,7 +42,7 @@ def test_a_study_is_scored_by_hand(tmp_path: Path) -> None:
     assert figures.recommended == pytest.approx(1.3)
     assert figures.common == 1.0
     assert figures.average == pytest.approx((21 + 10 + 13 + 13) / 4 / 10)
-    assert (figures.slower, figures.loss) == (0.0, 0.0)
+    assert (figures.slower, figures.loss, figures.failed) == (0.0, 0.0, 1.0)
     assert study.times(table) == {11: [21.0], 0: [10.0], 3: [13.0, 13.0]}
     # A default in the middle: one run of four is slower, by 8/13.
     table.default = 3
@@ -138,6 +138,21 @@ def test_planted_differences_are_found_with_their_sizes(tmp_path: Path) -> None:
     report = render(json.loads(json.dumps(result)), {"optuna": "5.0.0"}, "make bench-peers")
     assert "| the best peer of each table | 24 | 0.769 (0.769-0.769) ahead |" in report
     assert "## second" in report
+
+
+def test_failed_runs_are_counted_together(tmp_path: Path) -> None:
+    tables = [small(tmp_path), small(tmp_path, "second")]
+    failing = {"good": (0, None), "bad": (None, None), "worse": (0, 0)}
+    studies = {
+        (table.name, name): [Timed(Study(seed, runs, 0), 1.0) for seed in range(20)]
+        for table in tables
+        for name, runs in failing.items()
+    }
+    comparison = Comparison(tables, ["good"], ["bad", "worse"], studies, 2)
+    ratio = comparison.failures("good", "bad")
+    assert ratio is not None
+    assert (ratio.value, ratio.low, ratio.high, ratio.seeds) == (0.5, 0.5, 0.5, 20)
+    assert comparison.failures("good", "worse") is None
 
 
 def test_few_seeds_claim_nothing(tmp_path: Path) -> None:

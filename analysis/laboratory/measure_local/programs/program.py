@@ -1,0 +1,28 @@
+"""What a program that is measured is made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Chosen = dict[str, Any]
+"""A value for each parameter."""
+
+
+class RunFailed(Exception):
+    """A parametrization that the program refuses or does not survive, in its own words."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A space and a function that measures one point of it."""
+
+    name: str
+    domain: str
+    levels: dict[str, list[Any]]
+    categories: frozenset[str]
+    default: Chosen
+    run: Callable[[Path, Chosen], float]
+    """The seconds of one run in a folder of its own; raises RunFailed."""
+    needs: tuple[str, ...] = ()
+    """Commands that have to be installed."""
