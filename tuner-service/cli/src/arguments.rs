@@ -243,6 +243,24 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// In a job: an I/O phase begins or ends. It is written to a local file; nothing waits.
+    #[command(
+        after_help = "Example, in a job script:\n  io-autotune mark begin\n  srun ./write-checkpoint\n  io-autotune mark end\n\nThe seconds in which a phase was open are the run's marked_seconds. Outside a job that is tuned or\nobserved it says so on stderr. The exit status is 0 whatever happens."
+    )]
+    Mark {
+        /// begin or end.
+        #[arg(value_name = "begin|end")]
+        what: String,
+    },
+    /// In a job: report a measure of its own.
+    #[command(
+        after_help = "Example:\n  io-autotune objective rate=812.5        in a job: it was so fast"
+    )]
+    Objective {
+        /// In a job NAME=VALUE, a positive number.
+        #[arg(value_name = "NAME=VALUE", required = true)]
+        words: Vec<String>,
+    },
     /// Measure the jobs of an application, and apply nothing.
     #[command(
         after_help = "Example:\n  io-autotune off ocean --why \"a deadline\" --until now+7days"

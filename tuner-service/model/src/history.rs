@@ -116,7 +116,7 @@ impl RecentRun {
 pub const RECENT_RUNS: usize = 32;
 
 /// How many measures a [`Tested`] keeps moments of.
-pub const MOST_MEASURES: usize = 24;
+pub const MOST_MEASURES: usize = 32;
 
 /// What is known of one parametrization in one epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
