@@ -200,6 +200,8 @@ FindingKind = Literal[
     "mixed",
     "ineffective",
     "nothing_to_win",
+    "elapsed_worse",
+    "unreported",
     "waste",
     "already_best",
     "quiet",

@@ -174,9 +174,20 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             })
         }
         // Done before anything is asked.
-        Command::Mark { .. } | Command::Objective { .. } => Err(CliError::Usage(
-            "in a job: io-autotune objective NAME=VALUE".to_owned(),
-        )),
+        Command::Mark { .. } => Ok(Answer {
+            text: String::new(),
+            good: true,
+        }),
+        Command::Objective {
+            words,
+            maximise,
+            why,
+            sure,
+            output,
+        } => {
+            let asked = asked(why, sure, output, &screen);
+            steering::objective(&service()?, words, *maximise, asked).await
+        }
         Command::Pin {
             words,
             scope,

@@ -21,7 +21,7 @@ pub mod text;
 pub mod words;
 
 pub use assessment::{
-    Assessment, Effect, Finding, FindingKind, Gain, GainVerdict, Outlook, SharedGain,
+    Assessment, Effect, ElapsedBeside, Finding, FindingKind, Gain, GainVerdict, Outlook, SharedGain,
 };
 pub use choice::{Candidate, Choice, Chosen, UsedIf};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};

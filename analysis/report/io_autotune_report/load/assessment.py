@@ -42,7 +42,15 @@ class Effect(msgspec.Struct, frozen=True):
 class Found(msgspec.Struct, frozen=True):
     """What a person should know of a study."""
 
-    kind: Literal["mixed", "quarantine", "drift", "ineffective", "nothing_to_win"]
+    kind: Literal[
+        "mixed",
+        "quarantine",
+        "drift",
+        "ineffective",
+        "nothing_to_win",
+        "elapsed_worse",
+        "unreported",
+    ]
     what: str
     action: str = msgspec.field(name="do")
     parametrization: dict[str, str | int | float] | None = None

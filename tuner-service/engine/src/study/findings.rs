@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use io_autotune_model::{
-    Finding, FindingKind, History, IneffectiveParameter, ParameterEffect, ParameterEffects, Reason,
+    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, MARKED, Objective,
+    ParameterEffect, ParameterEffects, Reason,
 };
 use io_autotune_search::history::by_point::View;
 
@@ -24,6 +25,8 @@ pub struct StudyFacts<'a> {
     pub observed: &'a ParameterEffects,
     /// The sentence on the change that opened the epoch, if any.
     pub drift: Option<&'a str>,
+    /// What the study makes small or large.
+    pub objective: &'a Objective,
 }
 
 impl Epoch<'_> {
@@ -55,14 +58,59 @@ impl Epoch<'_> {
         let view = View::new(self.space(), history, &[]);
         let nothing = stopping::nothing_to_win(&view, &self.settings().stop)
             .map(|stopped| nothing_to_win(&stopped.to_string()));
+        let worse = self.elapsed_beside(history).filter(|one| one.vetoed);
+        let worse = worse.map(|one| elapsed_worse(one, facts.objective));
+        let unreported = self.is_unreported(history, facts.objective);
+        let unreported = unreported.then(|| unreported_objective(history, facts));
         mixed
             .into_iter()
             .chain(quarantined)
             .chain(drift)
             .chain(ineffective)
             .chain(nothing)
+            .chain(worse)
+            .chain(unreported)
             .collect()
     }
+
+    /// Whether the baseline would be over, had its runs told the objective.
+    fn is_unreported(&self, history: &History, objective: &Objective) -> bool {
+        let counted = history.tested.iter().any(|one| one.elapsed.count > 0);
+        let baseline = u64::from(self.settings().baseline_runs);
+        !objective.is_elapsed() && !counted && history.tally.total >= baseline.max(1)
+    }
+}
+
+fn elapsed_worse(one: ElapsedBeside, objective: &Objective) -> Finding {
+    let what = format!(
+        "{} is best by {}, and not recommended: {one}.",
+        one.parametrization,
+        objective.words()
+    );
+    let action = "Nothing: what is recommended is the best that does not make elapsed worse.";
+    Finding {
+        parametrization: Some(one.parametrization),
+        ..finding(FindingKind::ElapsedWorse, what, action.to_owned())
+    }
+}
+
+fn unreported_objective(history: &History, facts: StudyFacts<'_>) -> Finding {
+    let objective = facts.objective.words();
+    let what = format!(
+        "The study's objective is {objective}, and none of its {} runs since then has told it: none counts.",
+        history.tally.total
+    );
+    let in_job = match facts.objective.measure() {
+        Some(MARKED) | None => {
+            "`io-autotune mark begin` and `io-autotune mark end` around its I/O".to_owned()
+        }
+        Some(_) => format!("`io-autotune objective {objective}=VALUE`"),
+    };
+    let action = format!(
+        "Have the job say {in_job}, or `io-autotune objective {} elapsed --why \"...\"`.",
+        facts.study_id
+    );
+    finding(FindingKind::Unreported, what, action)
 }
 
 fn finding(kind: FindingKind, what: String, action: String) -> Finding {
@@ -153,6 +201,7 @@ mod tests {
                 pinned: false,
                 observed,
                 drift: None,
+                objective: &Objective::Elapsed,
             };
             epoch.findings(&History::default(), facts)
         };
@@ -189,6 +238,7 @@ mod tests {
                 pinned: false,
                 observed: &ParameterEffects::default(),
                 drift: Some("drift: tuned runs took 10 s and take 20 s since"),
+                objective: &Objective::Elapsed,
             };
             let findings = epoch.findings(&history, facts);
             findings.into_iter().map(|one| one.kind).collect::<Vec<_>>()

@@ -519,7 +519,7 @@ impl<'a> Importer<'a> {
             takes.as_str().unwrap_or_default(),
             epoch.taken_judgements,
             Json(&epoch.space) as _,
-            epoch.objective,
+            epoch.objective.to_string(),
             epoch.seed,
             epoch.opened_at.as_microsecond() as f64,
             epoch.opened_why,

@@ -33,6 +33,8 @@ KINDS: dict[FindingKind, str] = {
     "mixed": "Mixed work",
     "ineffective": "Parameter without effect",
     "nothing_to_win": "Nothing to win",
+    "elapsed_worse": "Elapsed gets worse",
+    "unreported": "Objective not reported",
     "waste": "Budget without gain",
     "already_best": "Default is best",
     "quiet": "Quiet",
