@@ -640,6 +640,42 @@ mod tests {
     }
 
     #[test]
+    fn a_run_counts_by_its_studys_objective_or_not_at_all() {
+        let objective = Objective::named("rate", true).unwrap();
+        let judged = |reported: MergedRun| {
+            let facts = Facts {
+                objective: &objective,
+                ..completed_with(reported)
+            };
+            match next(&facts, TIMEOUTS) {
+                Next::Judge(verdict) => verdict,
+                other => panic!("it is judged: {other:?}"),
+            }
+        };
+        let untold = judged(merged());
+        let Verdict::NotCounted { why, failed: None } = untold else {
+            panic!("it does not count: {untold:?}")
+        };
+        assert!(why.contains("objective is rate"), "{why}");
+        let mut told = merged();
+        told.measures.insert("objective.rate".to_owned(), 812.5);
+        let Verdict::Counted { why, .. } = judged(told.clone()) else {
+            panic!("it counts")
+        };
+        assert!(why.contains("in 2.000 s, rate 812.5"), "{why}");
+        // How much it would have done is not known.
+        let cut = Facts {
+            objective: &objective,
+            ..facts(Some("TIMEOUT"), Some(told))
+        };
+        let next = next(&cut, TIMEOUTS);
+        assert!(
+            matches!(next, Next::Judge(Verdict::NotCounted { failed: None, .. })),
+            "{next:?}"
+        );
+    }
+
+    #[test]
     fn a_run_that_was_suspended_does_not_count() {
         let suspended = Facts {
             suspended: true,

@@ -59,7 +59,7 @@ impl Epoch<'_> {
         let nothing = stopping::nothing_to_win(&view, &self.settings().stop)
             .map(|stopped| nothing_to_win(&stopped.to_string()));
         let worse = self.elapsed_beside(history).filter(|one| one.vetoed);
-        let worse = worse.map(|one| elapsed_worse(one, facts.objective));
+        let worse = worse.map(|one| elapsed_worse(&one, facts.objective));
         let unreported = self.is_unreported(history, facts.objective);
         let unreported = unreported.then(|| unreported_objective(history, facts));
         mixed
@@ -81,17 +81,14 @@ impl Epoch<'_> {
     }
 }
 
-fn elapsed_worse(one: ElapsedBeside, objective: &Objective) -> Finding {
+fn elapsed_worse(one: &ElapsedBeside, objective: &Objective) -> Finding {
     let what = format!(
         "{} is best by {}, and not recommended: {one}.",
         one.parametrization,
         objective.words()
     );
     let action = "Nothing: what is recommended is the best that does not make elapsed worse.";
-    Finding {
-        parametrization: Some(one.parametrization),
-        ..finding(FindingKind::ElapsedWorse, what, action.to_owned())
-    }
+    finding(FindingKind::ElapsedWorse, what, action.to_owned())
 }
 
 fn unreported_objective(history: &History, facts: StudyFacts<'_>) -> Finding {
@@ -245,5 +242,34 @@ mod tests {
         };
         assert_eq!(found(false), [FindingKind::Mixed, FindingKind::Drift]);
         assert_eq!(found(true), [FindingKind::Drift]);
+    }
+
+    #[test]
+    fn an_objective_that_no_run_has_told_by_the_end_of_a_baseline_is_found() {
+        let (space, settings) = (grid(&[6, 6]), Settings::default());
+        let epoch = Epoch::new(&space, &settings, 1);
+        let objective = Objective::named("rate", true).unwrap();
+        let found = |history: &History, objective: &Objective| {
+            let facts = StudyFacts {
+                study_id: 7,
+                accepts_mixed: false,
+                pinned: false,
+                observed: &ParameterEffects::default(),
+                drift: None,
+                objective,
+            };
+            epoch.findings(history, facts).pop()
+        };
+        let mut history = History::default();
+        history.tally.total = 3;
+        assert_eq!(found(&history, &objective), None, "it is early");
+        history.tally.total = 4;
+        let only = found(&history, &objective).unwrap();
+        assert_eq!(only.kind, FindingKind::Unreported);
+        assert!(only.what.contains("none of its 4 runs"), "{only:?}");
+        assert!(only.action.contains("objective rate=VALUE"), "{only:?}");
+        assert_eq!(found(&history, &Objective::Elapsed), None);
+        history.tested.push(tested(&space, &[0, 0], &[1.0], 0));
+        assert_eq!(found(&history, &objective), None, "one has");
     }
 }
