@@ -1,4 +1,4 @@
-"""Another objective than elapsed: a job says it itself, a study is tuned by it, elapsed vetoes it."""
+"""Another objective than elapsed: the job says it, a study is tuned by it, elapsed vetoes it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 //! A settled epoch: its control runs, what was gained, and whether the application has changed.
 
-pub(crate) mod beside;
 pub(crate) mod control_runs;
 pub(crate) mod drift;
 pub mod evidence;

@@ -19,7 +19,7 @@
 use io_autotune_search::math::Portable;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::settled::beside;
+use crate::guards::beside;
 use io_autotune_model::reason::NoHeadroom;
 use io_autotune_search::history::by_point::View;
 use io_autotune_search::regret::settings::RegretSettings;

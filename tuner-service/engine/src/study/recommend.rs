@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::settled::{beside, incumbent};
+use crate::guards::beside;
+use crate::settled::incumbent;
 use crate::study::settings::Settings;
 use crate::study::{stopping, warm_start};
 use io_autotune_model::ElapsedBeside;

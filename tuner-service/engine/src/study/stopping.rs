@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::settled::beside;
+use crate::guards::beside;
 use crate::study::stopping::settings::{
     Distance, Distinct, Improvement, LittleIo, NothingLeft, Stop,
 };
