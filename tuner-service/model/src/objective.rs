@@ -106,6 +106,15 @@ impl Objective {
         }
     }
 
+    /// A gain, the share by which what is in a history is less, as the share by which the objective
+    /// is less: negative where more is better.
+    pub fn less(&self, gain: f64) -> f64 {
+        match self.is_maximised() {
+            true => -gain / (1.0 - gain),
+            false => gain,
+        }
+    }
+
     /// In words: `elapsed`, `marked I/O seconds`, `rate`.
     pub fn words(&self) -> &str {
         match self {

@@ -25,13 +25,13 @@ pub(super) fn of(known: &Assessment) -> String {
 
 /// A share of the default's is one of its reciprocal where more is better.
 fn shares(gain: &Gain, objective: &Objective) -> (Option<f64>, Option<(f64, f64)>) {
+    let less = |share| objective.less(share);
     let ends = gain.low.zip(gain.high);
-    if !objective.is_maximised() {
-        return (gain.share, ends);
-    }
-    let more = |share: f64| -share / (1.0 - share);
-    let ends = ends.map(|(low, high)| (more(high), more(low)));
-    (gain.share.map(more), ends)
+    let ends = ends.map(|(low, high)| match objective.is_maximised() {
+        true => (less(high), less(low)),
+        false => (low, high),
+    });
+    (gain.share.map(less), ends)
 }
 
 pub(super) fn sentence(gain: &Gain, objective: &Objective) -> String {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::{ELAPSED_BESIDE, MARKED, Objective};
-use io_autotune_store::{Audit, Store, StoreError, StudyState, Undone, Verdict};
+use io_autotune_store::{Audit, ImportError, Store, StoreError, StudyState, Undone, Verdict};
+use serde_json::Value;
 use sqlx::AssertSqlSafe;
 
 use crate::support::{Database, Report, Start, in_database, point, say, space, study};
+use crate::transfer::{exported, imported};
 
 const BY: Audit<'static> = Audit {
     uid: 1000,
@@ -231,6 +233,55 @@ async fn the_schema_takes_no_other_text_for_an_objective() {
             assert_eq!(taken, is_taken, "{text}");
             assert_eq!(text.parse::<Objective>().is_ok(), is_taken, "{text}");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_export_carries_the_objective_and_an_import_checks_what_counts_by_it() {
+    in_database(|database| async move {
+        let store = database.store(2);
+        run(&database, &store, (1, 1), (2, 50.0), &[(MARKED, 5.0)])
+            .await
+            .unwrap();
+        objective(&store, 1, "marked", false).await.unwrap();
+        run(&database, &store, (1, 2), (2, 60.0), &[(MARKED, 7.0)])
+            .await
+            .unwrap();
+        let before = state(&store, 1).await;
+        let text = exported(&store, &[before.study_id]).await;
+        in_database(|elsewhere| async move {
+            let other = elsewhere.store(2);
+            // The judgement of the second run loses what it counts by.
+            let lost: String = text
+                .lines()
+                .map(|line| {
+                    let mut record: Value = serde_json::from_str(line).unwrap();
+                    if let Some(judgements) = record.pointer_mut("/run/judgements") {
+                        for judgement in judgements.as_array_mut().unwrap() {
+                            judgement["measures"]
+                                .as_object_mut()
+                                .unwrap()
+                                .remove(MARKED);
+                        }
+                    }
+                    format!("{record}\n")
+                })
+                .collect();
+            match imported(&other, &lost, |one| one).await {
+                Err(ImportError::Refused(refusal)) => {
+                    let said = refusal.to_string();
+                    assert!(said.contains("no marked_seconds"), "{said}");
+                }
+                other => panic!("{other:?}"),
+            }
+            imported(&other, &text, |one| one).await.unwrap();
+            let after = state(&other, 1).await;
+            assert_eq!(after.objective, before.objective);
+            let mean = |state: &StudyState| state.history.tested[0].elapsed.mean;
+            assert_eq!(mean(&after), mean(&before));
+        })
+        .await;
     })
     .await;
 }
