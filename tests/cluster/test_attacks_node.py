@@ -20,7 +20,7 @@ from devcluster import files, render
 from harness import ALICE, BOB, ROOT, Site, asked, await_true, await_value, command_lines, lines
 from mounting import NODE_TOML, RCLONE, fuse_for_users, rclone
 
-ROOM = 81920
+ROOM = 147456
 """What a job can write of observed values, in bytes."""
 ON_N1 = ("--exclusive", "--nodelist=n1")
 """On one node after another job of it."""

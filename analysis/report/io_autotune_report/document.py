@@ -31,7 +31,7 @@ which.
 class Gain:
     """The gain of what ran under a chosen parametrization against control runs near in time.
 
-    Of elapsed, as a share of the default's: 0.2 is a run that takes a fifth less.
+    As a share of the default's: 0.2 is a run that takes a fifth less.
     """
 
     verdict: Verdict
@@ -51,6 +51,8 @@ class Gain:
     evidence: float = 1.0
     """An e-value against no effect, the study's looks included: 20 is what a 5 % error rate asks of
     one study alone; of many at once the false discovery rate asks for more."""
+    objective: str = "elapsed"
+    """What it is of: elapsed, or a measure, with `` maximised`` of whose reciprocal it is."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,8 @@ FindingKind = Literal[
     "mixed",
     "ineffective",
     "nothing_to_win",
+    "elapsed_worse",
+    "unreported",
     "waste",
     "already_best",
     "quiet",

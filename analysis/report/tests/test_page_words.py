@@ -106,6 +106,17 @@ def test_the_page_says_what_the_terminal_says() -> None:
         assert words.node_time(hours).replace(SPACE, " ").replace(words.MINUS, "-") == said
 
 
+def test_a_gain_is_told_in_its_objectives_words() -> None:
+    """As the terminal tells it."""
+    gain = replace(FASTER, share=0.5, low=0.2, high=0.6, objective="marked_seconds")
+    said = words.gain_sentence(gain).replace(SPACE, " ")
+    expected = "Tuned runs have 50.0 % less marked I/O seconds than the default (20.0 to"
+    assert said.startswith(f"{expected} 60.0 % less;")
+    said = words.gain_sentence(replace(gain, objective="objective.rate maximised"))
+    expected = "Tuned runs have 100.0 % more rate than the default (25.0 to 150.0 % more;"
+    assert said.replace(SPACE, " ").startswith(expected)
+
+
 def test_unclear_says_why() -> None:
     gain = replace(FASTER, verdict="unclear", reason="Signs differ")
     assert words.gain_sentence(gain) == "Unclear: Signs differ."

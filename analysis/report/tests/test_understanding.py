@@ -289,8 +289,18 @@ def test_what_the_service_finds_is_rendered_in_its_words() -> None:
         Found("drift", "It changed.", "Nothing."),
         Found("ineffective", "a has no effect here.", "Leave it out."),
         Found("nothing_to_win", "There is nothing to win.", "Nothing."),
+        Found("elapsed_worse", "a=2 makes elapsed worse.", "Nothing.", {"a": 2}),
+        Found("unreported", "No run has told it.", "Have the job say it."),
     )
-    assert list(said) == ["mixed", "quarantine", "drift", "ineffective", "nothing_to_win"]
+    assert list(said) == [
+        "mixed",
+        "quarantine",
+        "drift",
+        "ineffective",
+        "nothing_to_win",
+        "elapsed_worse",
+        "unreported",
+    ]
     assert (said["mixed"].what, said["mixed"].do) == (
         "The runs differ.",
         "`io-autotune accept 12`.",

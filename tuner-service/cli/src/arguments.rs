@@ -243,6 +243,35 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// In a job: an I/O phase begins or ends. It is written to a local file; nothing waits.
+    #[command(
+        after_help = "Example, in a job script:\n  io-autotune mark begin\n  srun ./write-checkpoint\n  io-autotune mark end\n\nThe seconds in which a phase was open are the run's marked_seconds. Outside a job that is tuned or\nobserved it says so on stderr. The exit status is 0 whatever happens."
+    )]
+    Mark {
+        /// begin or end.
+        #[arg(value_name = "begin|end")]
+        what: String,
+    },
+    /// What a study makes small or large from now on, in a new epoch; or in a job, a measure of its own.
+    #[command(
+        after_help = "Examples:\n  io-autotune objective ocean marked --why \"I/O is a tenth of it\"     what mark begin|end marks\n  io-autotune objective ocean rate --maximise --why \"it says it itself\"\n  io-autotune objective ocean elapsed --why \"back\"\n  io-autotune objective rate=812.5     in a job: written to a local file; exit status 0 whatever happens\n\nA change opens a new epoch; undo takes it back. What makes elapsed worse is not recommended."
+    )]
+    Objective {
+        /// A study's number, or the name of an application that has one study, and elapsed, marked or a
+        /// NAME; in a job NAME=VALUE, a positive number.
+        #[arg(value_name = "TARGET OBJECTIVE|NAME=VALUE", required = true)]
+        words: Vec<String>,
+        /// More is better.
+        #[arg(long)]
+        maximise: bool,
+        /// Why, for the audit table.
+        #[arg(long, default_value = "no reason was given")]
+        why: String,
+        #[command(flatten)]
+        sure: Sure,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Measure the jobs of an application, and apply nothing.
     #[command(
         after_help = "Example:\n  io-autotune off ocean --why \"a deadline\" --until now+7days"

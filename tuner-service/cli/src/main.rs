@@ -7,6 +7,7 @@ mod arguments;
 mod doctor;
 mod format;
 mod manual;
+mod marking;
 mod mine;
 mod optimize;
 mod people;
@@ -42,6 +43,17 @@ use crate::service::{CliError, RunsOf, Service, StudiesOf};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    // In a job: no runtime, no service.
+    let marks = match &arguments.command {
+        Command::Mark { what } => Some(marking::phase(what)),
+        Command::Objective { words, .. } if words.iter().all(|word| word.contains('=')) => {
+            Some(marking::reported(words))
+        }
+        _ => None,
+    };
+    if let Some(marks) = marks {
+        return marked(marks);
+    }
     match block_on(run(&arguments)) {
         Ok(Ok(answer)) => print(&answer),
         Ok(Err(error)) => failed(&error.to_string(), error.status()),
@@ -53,6 +65,15 @@ fn main() -> ExitCode {
 fn failed(message: &str, status: u8) -> ExitCode {
     eprintln!("io-autotune: {}", shown_lines(message));
     ExitCode::from(status)
+}
+
+/// A job is never harmed: what could not be marked is said, and no more.
+#[expect(clippy::print_stderr, reason = "the program's way to say so")]
+fn marked(marks: Result<(), marking::NotMarked>) -> ExitCode {
+    if let Err(why) = marks {
+        eprintln!("io-autotune: {}", shown_lines(&why.to_string()));
+    }
+    ExitCode::SUCCESS
 }
 
 /// The output, cleaned of what acts on a terminal, and whether the exit status is 0.
@@ -151,6 +172,21 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
             output_of(output.json, &details, |details| {
                 render::explain(details, &screen)
             })
+        }
+        // Done before anything is asked.
+        Command::Mark { .. } => Ok(Answer {
+            text: String::new(),
+            good: true,
+        }),
+        Command::Objective {
+            words,
+            maximise,
+            why,
+            sure,
+            output,
+        } => {
+            let asked = asked(why, sure, output, &screen);
+            steering::objective(&service()?, words, *maximise, asked).await
         }
         Command::Pin {
             words,

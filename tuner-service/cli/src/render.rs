@@ -140,7 +140,9 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         }
         Some(Applied::Incomplete { detail }) => format!("not everywhere: {detail}"),
     };
-    let spread = detail.expected.and_then(|expected| spread(&expected));
+    let is_elapsed = run.objective.is_elapsed();
+    let spread = detail.expected.filter(|_| is_elapsed);
+    let spread = spread.and_then(|expected| spread_of(&expected));
     let elapsed = elapsed(run, spread);
     let elapsed = elapsed.map_or_else(|| "unknown".into(), |seconds| format!("{seconds} s"));
     let verdict = run
@@ -175,6 +177,9 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         expected(detail).map_or_else(String::new, |line| format!("expected     {line}\n")),
         counts(run),
     );
+    if !is_elapsed {
+        text.push_str(&format!("objective    {}\n", objective(run)));
+    }
     let did = measures::measures(&run.measures, run.elapsed);
     for (number, line) in did.iter().enumerate() {
         let label = if number == 0 { "I/O" } else { "" };
@@ -208,9 +213,19 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
     text
 }
 
+/// What its study makes small or large, and what the run came to by it.
+fn objective(run: &RunSummary) -> String {
+    let (objective, elapsed) = (&run.objective, run.elapsed.unwrap_or_default());
+    let value = objective.value(elapsed, &run.measures).map_or_else(
+        || "the run has not told it".to_owned(),
+        |value| format!("{}{}", objective.told(value), objective.unit()),
+    );
+    format!("{}: {value}", gain::named(objective))
+}
+
 /// The standard deviation of the runs behind a mean, as its interval tells it.
 #[expect(clippy::cast_precision_loss, reason = "a number of runs")]
-fn spread(elapsed: &Elapsed) -> Option<f64> {
+fn spread_of(elapsed: &Elapsed) -> Option<f64> {
     let (low, high) = elapsed.interval?;
     // Student's t is near 2 but for few runs; the decimals need no more.
     Some((high - low) / 4.0 * (elapsed.n as f64).sqrt())
@@ -218,20 +233,31 @@ fn spread(elapsed: &Elapsed) -> Option<f64> {
 
 /// What was expected of a run against what it took, if anything was.
 fn expected(detail: &RunDetail) -> Option<String> {
+    let objective = &detail.run.objective;
     let of = |one: &Elapsed| {
         let runs = if one.n == 1 { "run" } else { "runs" };
-        format!("{} s ({} {runs} before it)", status::mean(one), one.n)
+        let (mean, unit) = (status::mean(one), objective.unit());
+        format!("{mean}{unit} ({} {runs} before it)", one.n)
     };
+    let came_to = detail.run.elapsed.and_then(|elapsed| {
+        let value = objective.value(elapsed, &detail.run.measures)?;
+        Some(objective.told(value))
+    });
     let is_default = detail.run.differs.as_ref()?.0.is_empty();
     let mut line = match &detail.expected {
         Some(expected) => of(expected),
         None => "nothing: no run of it had counted before".to_owned(),
     };
-    if let (Some(expected), Some(took)) = (&detail.expected, detail.run.elapsed)
+    if let (Some(expected), Some(took)) = (&detail.expected, came_to)
         && detail.run.state != RunState::Censored
     {
         let percent = 100.0 * (took / expected.mean - 1.0);
-        line.push_str(&format!("; it took {percent:+.1} %"));
+        let took = if objective.is_elapsed() {
+            "took"
+        } else {
+            "has"
+        };
+        line.push_str(&format!("; it {took} {percent:+.1} %"));
     }
     if let (Some(default), false) = (&detail.default_then, is_default) {
         line.push_str(&format!("; the default {}", of(default)));
@@ -335,6 +361,7 @@ mod tests {
             epoch: 1,
             epoch_opened_at: jiff::Timestamp::UNIX_EPOCH,
             epoch_opened_why: "first run".to_owned(),
+            objective: Default::default(),
             cluster: "c".to_owned(),
             job_id: 4711,
             restart_count: 1,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use io_autotune_model::Objective;
 use io_autotune_protocol::{
-    ClientError, OrderKind, OrderRequest, OrderScope, OrderSummary, PinRequest, StudySummary,
-    WarmStartAnswer, WarmStartRequest, WhyRequest,
+    ClientError, ObjectiveRequest, OrderKind, OrderRequest, OrderScope, OrderSummary, PinRequest,
+    StudySummary, WarmStartAnswer, WarmStartRequest, WhyRequest,
 };
 use jiff::Timestamp;
 
@@ -256,6 +257,30 @@ pub(crate) async fn one<B: serde::Serialize>(
             status::study(study, asked.screen)
         )
     })
+}
+
+/// Gives a study another objective.
+pub(crate) async fn objective(
+    service: &Service,
+    words: &[String],
+    maximise: bool,
+    asked: Asked<'_>,
+) -> Result<Answer, CliError> {
+    let [target, word] = words else {
+        return Err(usage(
+            "name a study and its objective, such as `io-autotune objective ocean marked`; in a job NAME=VALUE",
+        ));
+    };
+    let objective = Objective::named(word, maximise).map_err(|error| usage(&error.to_string()))?;
+    let target: Target = target.parse().map_err(|error| usage(&format!("{error}")))?;
+    let study_id = service.resolve(&target).await?;
+    let body = ObjectiveRequest {
+        objective: word.clone(),
+        maximise,
+        why: asked.why.to_owned(),
+    };
+    let done = format!("made to have the objective {objective}: a new epoch");
+    one(service, study_id, "objective", &body, &done, asked).await
 }
 
 /// Lets a study begin with what another has learnt.

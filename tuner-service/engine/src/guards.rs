@@ -1,5 +1,6 @@
 //! Guards: limits on a study's cost, and signs that its runs are not comparable.
 
+pub(crate) mod beside;
 pub(crate) mod members;
 pub(crate) mod mixture;
 pub(crate) mod restriction;

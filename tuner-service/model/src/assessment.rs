@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::objective::Objective;
 use crate::space::Parametrization;
 
 /// The assessment of a study.
@@ -17,9 +18,37 @@ pub struct Assessment {
     pub effects: Vec<Effect>,
     /// The findings of the epoch.
     pub findings: Vec<Finding>,
+    /// What the gain is of.
+    #[serde(default, skip_serializing_if = "Objective::is_elapsed")]
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub objective: Objective,
+    /// Elapsed beside it: of what is best by the objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed: Option<ElapsedBeside>,
     /// What its runs show together with those of studies that it hears, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedGain>,
+}
+
+/// How elapsed of what is best by another objective compares with the default's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ElapsedBeside {
+    /// What is best by the objective.
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::BTreeMap<String, Object>))]
+    pub parametrization: Parametrization,
+    /// The share by which its runs take longer: 0.1 is a tenth more time.
+    pub longer: f64,
+    /// The lower end of its interval, which holds for all looks together.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Its runs.
+    pub runs: u64,
+    /// The default's.
+    pub default_runs: u64,
+    /// They surely take longer: it is not recommended.
+    pub vetoed: bool,
 }
 
 /// The gain of several users together.
@@ -192,6 +221,10 @@ pub enum FindingKind {
     Ineffective,
     /// No parametrization can make the runs faster.
     NothingToWin,
+    /// What is best by the study's objective makes elapsed worse: it is not recommended.
+    ElapsedWorse,
+    /// No run of the epoch has reported the study's objective.
+    Unreported,
 }
 
 /// A finding: what a person should know of a study.
@@ -209,4 +242,25 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::BTreeMap<String, Object>>))]
     pub parametrization: Option<Parametrization>,
+}
+
+impl std::fmt::Display for ElapsedBeside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let percent = |share: f64| 100.0 * share;
+        let ends = format!("({:.1} .. {:.1} %)", percent(self.low), percent(self.high));
+        let runs = format!("{} and {} runs", self.runs, self.default_runs);
+        if self.vetoed {
+            let longer = percent(self.longer);
+            write!(f, "elapsed would be {longer:.1} % longer {ends} by {runs}")
+        } else if self.high < 0.0 {
+            let shorter = percent(-self.longer);
+            write!(f, "elapsed is {shorter:.1} % shorter {ends} by {runs}")
+        } else {
+            let longer = percent(self.longer);
+            write!(
+                f,
+                "elapsed is not surely longer: {longer:.1} % {ends} by {runs}"
+            )
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+use crate::objective::ELAPSED_BESIDE;
 use crate::run::{Phase, Role};
 use crate::space::Parametrization;
 
@@ -116,7 +117,7 @@ impl RecentRun {
 pub const RECENT_RUNS: usize = 32;
 
 /// How many measures a [`Tested`] keeps moments of.
-pub const MOST_MEASURES: usize = 24;
+pub const MOST_MEASURES: usize = 32;
 
 /// What is known of one parametrization in one epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -217,6 +218,14 @@ impl Tested {
     pub fn record_failure(&mut self, ordinal: i64) {
         self.failed = self.failed.saturating_add(1);
         self.first_ordinal = self.first_ordinal.min(ordinal);
+    }
+
+    /// Elapsed seconds of a typical counted run, whatever the objective is.
+    pub fn elapsed_seconds(&self) -> f64 {
+        match self.measures.get(ELAPSED_BESIDE) {
+            Some(logs) => libm::exp(logs.mean),
+            None => self.elapsed.mean,
+        }
     }
 
     /// Adds all that is known of the other, which must be the same parametrization.

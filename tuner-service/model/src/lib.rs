@@ -9,6 +9,7 @@ pub mod drift;
 pub mod history;
 pub mod measure;
 pub mod mixture;
+pub mod objective;
 pub mod overridden;
 pub mod reason;
 pub mod run;
@@ -20,7 +21,7 @@ pub mod text;
 pub mod words;
 
 pub use assessment::{
-    Assessment, Effect, Finding, FindingKind, Gain, GainVerdict, Outlook, SharedGain,
+    Assessment, Effect, ElapsedBeside, Finding, FindingKind, Gain, GainVerdict, Outlook, SharedGain,
 };
 pub use choice::{Candidate, Choice, Chosen, UsedIf};
 pub use drift::{Changed, DRIFT_RUNS, Drift, SettledRun};
@@ -28,6 +29,9 @@ pub use history::{History, Moments, Pending, RecentRun, Tally, Tested};
 pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_parametrization};
 pub use measure::{LARGEST_MEASURE, Measure};
 pub use mixture::Mixture;
+pub use objective::{
+    ELAPSED_BESIDE, MARKED, Objective, ObjectiveError, REPORTED, is_reported_name,
+};
 pub use overridden::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
 pub use reason::{Acquisition, BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
 pub use run::{Phase, Role};

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::assessment::ElapsedBeside;
 use crate::choice::Chosen;
 use crate::run::{Phase, Role};
 use crate::space::Parametrization;
@@ -260,6 +261,9 @@ pub enum Reason {
         /// What ended the search before its budget was spent, if anything.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stopped: Option<Stopped>,
+        /// What is better by the study's objective, and makes elapsed worse.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vetoed: Option<ElapsedBeside>,
     },
     /// The best known parametrization, because this run may not explore.
     BestKnown {
@@ -707,10 +711,14 @@ impl fmt::Display for Reason {
                 default_mean,
                 is_default,
                 stopped,
+                vetoed,
             } => {
                 settled(f, *mean, *n, *default_mean, *is_default)?;
-                match stopped {
-                    Some(stopped) => write!(f, "; the search ended early, because {stopped}"),
+                if let Some(stopped) = stopped {
+                    write!(f, "; the search ended early, because {stopped}")?;
+                }
+                match vetoed {
+                    Some(vetoed) => write!(f, "; not {}: {vetoed}", vetoed.parametrization),
                     None => Ok(()),
                 }
             }
@@ -974,6 +982,7 @@ mod tests {
                         regret: budget.0,
                         bound: budget.1,
                     }),
+                    vetoed: None,
                 },
                 r#"{"kind":"settled","mean":1.0,"n":2,"default_mean":null,"is_default":false,"stopped":{"kind":"regret_budget","regret":3.5,"bound":3.0}}"#,
             ),

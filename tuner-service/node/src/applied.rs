@@ -1,8 +1,11 @@
 use std::collections::BTreeSet;
 
-use io_autotune_protocol::{Applied, StartAnswer, Step, VariableState};
+use io_autotune_protocol::{Applied, MARKS_VARIABLE, StartAnswer, Step, VariableState};
 
 use crate::in_force;
+
+/// Variables that carry nothing of a parametrization.
+const OURS: [&str; 2] = [in_force::VARIABLE, MARKS_VARIABLE];
 
 /// What was really applied, by the stamps. Without an answer the job ran as without us.
 pub(crate) fn applied(
@@ -13,7 +16,7 @@ pub(crate) fn applied(
     let users: BTreeSet<&str> = steps
         .iter()
         .flat_map(|step| &step.variables)
-        .filter(|(name, state)| **state == VariableState::User && *name != in_force::VARIABLE)
+        .filter(|(name, state)| **state == VariableState::User && !OURS.contains(&name.as_str()))
         .map(|(name, _)| name.as_str())
         .collect();
     if !users.is_empty() {

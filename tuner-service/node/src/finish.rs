@@ -14,7 +14,7 @@ use crate::job::{self, NodeJob};
 use crate::report::{ReportError, keep, report};
 use crate::route::Route;
 use crate::spool::{Delivery, Spool};
-use crate::{Deadline, Places, ServiceArguments, in_force, overdue, restore, say, settings};
+use crate::{Deadline, Places, ServiceArguments, overdue, restore, say, settings, written};
 
 /// How long an epilog, for which a job waits, starts deliveries of others' reports.
 const FOR_OTHERS: Duration = Duration::from_millis(100);
@@ -47,15 +47,12 @@ pub(crate) async fn finish(
     {
         return Ok(());
     }
-    let values = in_force::take(&places.spool_dir, &node_job.job).unwrap_or_else(|error| {
-        say(&format!("nothing is read back: {error}"));
-        in_force::Values::new()
-    });
+    let left = written::take(&places.spool_dir, &node_job.job);
     if directory.is_none() && !speaks_without_start(&node_job) {
         return Ok(());
     }
     let config = config.unwrap_or_default();
-    let report = report(node_job, directory.as_ref(), &config, changed, &values)?;
+    let report = report(node_job, directory.as_ref(), &config, changed, &left)?;
     let spool = Spool::open(&places.spool_dir)?;
     let breaker = Breaker::of(&places.run_dir);
     let path = keep(&spool, directory, &report, places)?;

@@ -31,6 +31,7 @@ mod submission;
 mod testing;
 mod told;
 mod within;
+mod written;
 
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};

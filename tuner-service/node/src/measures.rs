@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use io_autotune_model::{LARGEST_MEASURE, Measure};
-use io_autotune_protocol::{Delivery, Job, Step, VariableState};
+use io_autotune_protocol::{Delivery, Job, Marked, Step, VariableState, marked};
+use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
 
 use crate::config::NodeConfig;
 use crate::directory::JobDirectory;
@@ -152,6 +154,24 @@ pub(crate) fn of_node(
     .filter(|(_, number)| *number > 0.0)
     .map(|(measure, number)| (measure.name().to_owned(), number))
     .collect()
+}
+
+/// What the job has marked and reported itself.
+pub(crate) fn of_marks(text: &[u8]) -> BTreeMap<String, f64> {
+    let now = match clock_gettime(ClockId::CLOCK_MONOTONIC) {
+        Ok(now) => u64::try_from(now.num_nanoseconds()).unwrap_or_default(),
+        Err(error) => {
+            say(&format!("marks are not read: {error}"));
+            return BTreeMap::new();
+        }
+    };
+    let Marked { measures, dropped } = marked(text, now);
+    for why in dropped {
+        say(&format!(
+            "of what the job marked something is left out: {why}"
+        ));
+    }
+    measures
 }
 
 /// The file system's type of a line of proc_pid_mountinfo(5): it comes after " - ".

@@ -23,7 +23,7 @@ use crate::files::DirectoryError;
 use crate::job::NodeJob;
 use crate::report::{self, ReportError};
 use crate::spool::Spool;
-use crate::{Deadline, Places, ServiceArguments, in_force, restore, say, settings, stamp};
+use crate::{Deadline, Places, ServiceArguments, restore, say, settings, stamp, written};
 
 /// Longer than KillWait and UnkillableStepTimeout (30 s, 60 s by default), for which epilogs wait.
 const QUIET: Duration = Duration::from_secs(120);
@@ -187,11 +187,8 @@ impl Overdue {
         };
         // The next prolog on this node would do it too, but may be far away.
         settings::restore_after(&start.job, &config, &places.spool_dir);
-        let values = in_force::take(&places.spool_dir, &start.job).unwrap_or_else(|error| {
-            say(&format!("nothing is read back: {error}"));
-            in_force::Values::new()
-        });
-        let report = report::report(node_job, Some(&directory), &config, changed, &values)?;
+        let left = written::take(&places.spool_dir, &start.job);
+        let report = report::report(node_job, Some(&directory), &config, changed, &left)?;
         report::keep(spool, Some(directory), &report, places)?;
         Ok(true)
     }

@@ -11,6 +11,7 @@ use crate::files::DirectoryError;
 use crate::job::{JobError, NodeJob};
 use crate::settings::Outcome;
 use crate::spool::Spool;
+use crate::written::Left;
 use crate::{Places, in_force, measures, say, stamp};
 
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +75,7 @@ pub(crate) fn report(
     directory: Option<&JobDirectory>,
     config: &NodeConfig,
     changed: Option<String>,
-    values: &in_force::Values,
+    left: &Left,
 ) -> Result<FinishRequest, ReportError> {
     let unknown = |failure: String| StartRecord::without_answer(node_job.job.clone(), failure);
     let (start, stamps) = match directory {
@@ -101,7 +102,7 @@ pub(crate) fn report(
             stamp::parse(&text).map_err(|error| refused(&error)).ok()
         })
         .collect();
-    let measures = directory.map_or_else(BTreeMap::new, |directory| {
+    let mut measures = directory.map_or_else(BTreeMap::new, |directory| {
         let delivery = start.answer.as_ref().map(|answer| &answer.delivery);
         let mut measures = measures::of(directory, &steps);
         measures.extend(delivery.map_or_else(BTreeMap::new, |delivery| {
@@ -110,6 +111,7 @@ pub(crate) fn report(
         measures.extend(measures::of_node(config, &start.job, start.moved_on_lustre));
         measures
     });
+    measures.extend(measures::of_marks(&left.marks));
     let epilog = node_job.epilog.map(|outcome| EpilogOutcome {
         limit_seconds: start.limit_seconds,
         ..outcome
@@ -122,8 +124,9 @@ pub(crate) fn report(
         None => (BTreeMap::new(), changed),
     };
     let answer = start.answer.as_ref();
+    let values = in_force::parse(&String::from_utf8_lossy(&left.values));
     let observed = answer.map_or_else(Vec::new, |answer| {
-        in_force::observed(&answer.delivery.read_back, values)
+        in_force::observed(&answer.delivery.read_back, &values)
     });
     let obstacle = obstacle.or_else(|| in_force::obstacle(&observed));
     let obstacle = obstacle.or(unwatched).or(left_out);

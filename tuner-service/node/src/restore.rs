@@ -3,7 +3,7 @@ use crate::config::{NodeConfig, NodeConfigError};
 use crate::directory::JobDirectory;
 use crate::job::{self, NodeJob};
 use crate::settings::{self, Outcome};
-use crate::{Places, ServiceArguments, in_force, say};
+use crate::{Places, ServiceArguments, say, written};
 
 /// Restores all changes: a job that changes settings has the node to itself, so at another's hook
 /// nothing needs to stay.
@@ -34,7 +34,7 @@ pub(crate) fn restore(
 ) -> Result<(), NodeConfigError> {
     let config = service.node_config();
     if all {
-        if let Err(error) = in_force::forget_all(&places.spool_dir) {
+        if let Err(error) = written::forget_all(&places.spool_dir) {
             say(&format!("what jobs have told is not removed: {error}"));
         }
         let config = config?;

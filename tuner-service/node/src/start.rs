@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use io_autotune_protocol::{
-    Call, Client, ClientError, ConfigError, Job, Method, StartAnswer, StartRequest,
+    Call, Client, ClientError, ConfigError, Job, MARKS_VARIABLE, Method, StartAnswer, StartRequest,
     is_deliverable_variable,
 };
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use crate::job::{self, JobError};
 use crate::route::Route;
 use crate::settings::{self, Outcome};
 use crate::told::{Given, told};
-use crate::{Deadline, Places, ServiceArguments, in_force, restore, say, state};
+use crate::{Deadline, Places, ServiceArguments, in_force, restore, say, state, written};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
@@ -86,9 +86,21 @@ pub(crate) async fn start(
         }
     };
 
-    // Written first in case this process is killed: steps are stamped and nothing is set.
+    let written = written::make(&places.spool_dir, &request.job)
+        .inspect_err(|error| {
+            say(&format!(
+                "nothing that the job writes will be read: {error}"
+            ))
+        })
+        .ok();
+    let named = |variable: &str, path: &Path| (variable.to_owned(), path.display().to_string());
+    let marks = written
+        .as_ref()
+        .map(|written| named(MARKS_VARIABLE, &written.marks));
+    // Written first in case this process is killed: steps are stamped and nothing is delivered.
     let mut nothing = JobEnvironment {
         watch,
+        set: marks.iter().cloned().collect(),
         ..JobEnvironment::default()
     };
     directory.write_environment(&request.job, &nothing)?;
@@ -113,14 +125,13 @@ pub(crate) async fn start(
             if let Some(Outcome::InForce { provided, .. }) = &settings {
                 environment.set.extend(provided.clone());
             }
-            if !refused && !answer.delivery.read_back.is_empty() {
-                match in_force::make(places.0, &request.job) {
-                    Ok(path) => {
-                        let path = path.display().to_string();
-                        environment.set.push((in_force::VARIABLE.to_owned(), path));
-                    }
-                    Err(error) => say(&format!("nothing will be read back: {error}")),
-                }
+            environment.set.extend(marks);
+            if let Some(written) = &written
+                && !refused
+                && !answer.delivery.read_back.is_empty()
+            {
+                let values = named(in_force::VARIABLE, &written.values);
+                environment.set.push(values);
             }
             let given = match refused {
                 true => Given::Refused,

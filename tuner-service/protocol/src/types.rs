@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use io_autotune_model::{Assessment, Finding, Gain, Parametrization, Phase, Role, Sluid, Space};
+use io_autotune_model::{
+    Assessment, Finding, Gain, Objective, Parametrization, Phase, Role, Sluid, Space,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -869,6 +871,11 @@ pub struct StudySummary {
     pub account: Option<String>,
     /// The study's context: the facets that make runs incomparable, by name.
     pub context: BTreeMap<String, String>,
+    /// What the epoch makes small, or large with ` maximised` after it: `elapsed`, `marked_seconds` or
+    /// `objective.NAME`. Means and gains are of it.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub objective: Objective,
     /// The epoch, from 1.
     pub epoch: i32,
     /// How the epoch was opened.
@@ -1024,6 +1031,10 @@ pub struct RunSummary {
     pub epoch_opened_at: Timestamp,
     /// Why the epoch was opened, in one sentence.
     pub epoch_opened_why: String,
+    /// What the epoch makes small or large, as in a study.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub objective: Objective,
     /// Slurm's ClusterName.
     pub cluster: String,
     /// Slurm's job id.
@@ -1395,6 +1406,19 @@ pub struct Diagnosis {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhyRequest {
+    /// Why, for the audit table.
+    pub why: String,
+}
+
+/// `POST /v1/studies/{study_id}/objective`: what the study makes small or large from now on.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectiveRequest {
+    /// `elapsed`, `marked`, or the NAME of a measure that jobs report themselves.
+    pub objective: String,
+    /// More is better: only of a measure of the application's own.
+    #[serde(default)]
+    pub maximise: bool,
     /// Why, for the audit table.
     pub why: String,
 }

@@ -166,10 +166,11 @@ fn judged<'a>(run: &'a EvidenceRow, default: &'a str) -> JudgedRun<'a> {
         control_chance: run.control_chance,
         given: &run.given,
         default,
-        counts: run.counts.as_ref().map(|(key, elapsed, cut_short)| Counts {
-            key,
-            elapsed: *elapsed,
-            cut_short: *cut_short,
+        counts: run.counts.as_ref().map(|counts| Counts {
+            key: &counts.key,
+            elapsed: counts.value,
+            beside: counts.beside,
+            cut_short: counts.cut_short,
         }),
         nodes: run.nodes,
     }
@@ -190,12 +191,15 @@ fn assessment(
         pinned: state.pin.is_some(),
         observed: &state.effects,
         drift: drift.map(|_| state.opened.why.as_str()),
+        objective: &state.objective,
     };
     Assessment {
         epoch: state.epoch,
         gain,
         effects,
         findings: epoch.findings(restricted.history(), facts),
+        objective: state.objective.clone(),
+        elapsed: epoch.elapsed_beside(restricted.history()),
         shared: None,
     }
 }
@@ -220,7 +224,7 @@ async fn shared(
         }
         None => 1,
     };
-    let kept = assessing.evidence_of(&studies).await?;
+    let kept = assessing.evidence_of(&studies, &state.objective).await?;
     let all = (0..).zip(kept.values());
     let all = all.fold(SharedEvidence::new(number), |all, (member, epochs)| {
         // Of an epoch from before 0.3 the draws are not known: it says nothing.
@@ -265,6 +269,7 @@ mod tests {
                 counts: Some(Counts {
                     key: if is_control { "{}" } else { r#"{"a":2}"# },
                     elapsed: if is_control { 100.0 } else { 70.0 } + ordinal as f64 % 5.0,
+                    beside: None,
                     cut_short: false,
                 }),
                 nodes: 1,

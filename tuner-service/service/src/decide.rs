@@ -9,6 +9,7 @@ use io_autotune_engine::{
     Outlook, Parametrization, Pending, Reason, Recommendation, RestrictedSpace, Role, Settings,
     Space, Suggestion, SurrogateCache, is_observed, mixture,
 };
+use io_autotune_model::Objective;
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
 use serde::{Deserialize, Serialize};
@@ -321,7 +322,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
     Decision {
         phase: suggestion.phase,
         role: suggestion.role,
-        reason: suggestion.reason.to_string(),
+        reason: in_words(&suggestion.reason, &state.objective),
         suggestion: with_others(
             state,
             json!({
@@ -365,6 +366,18 @@ fn others_of(state: &StudyState) -> Vec<Other> {
         judged: one.judged,
     });
     others.collect()
+}
+
+/// A reason for a person. Its numbers are the objective's, of which it knows nothing.
+pub(crate) fn in_words(reason: &Reason, objective: &Objective) -> String {
+    match objective {
+        Objective::Elapsed => reason.to_string(),
+        other if other.is_maximised() => format!(
+            "{reason} [by {0}: what is called seconds is 1 / {0}]",
+            other.words()
+        ),
+        other => format!("{reason} [by {}, not elapsed]", other.words()),
+    }
 }
 
 #[cfg(test)]
@@ -417,6 +430,7 @@ mod tests {
             epoch: 1,
             seed: 7,
             space: accelerator().space,
+            objective: io_autotune_model::Objective::Elapsed,
             opened: io_autotune_store::EpochOpening {
                 at: jiff::Timestamp::UNIX_EPOCH,
                 why: "first run".to_owned(),
@@ -818,6 +832,7 @@ mod tests {
             seed: state.seed,
             inherited: state.inherited.clone(),
             is_warm_started: state.is_warm_started(),
+            objective: state.objective.clone(),
         };
         assert_eq!(kept.others, others_of(state));
         let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();

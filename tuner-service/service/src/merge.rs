@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use io_autotune_model::{Measure, ObservedValue};
+use io_autotune_model::{MARKED, Measure, ObservedValue};
 use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Job, has_host};
 use io_autotune_store::Merged;
 use serde::Deserialize;
@@ -128,12 +128,14 @@ impl Reports {
 
     /// What nodes collect is added up, if every step was measured on each node that reports it: a
     /// part would look like a run that did less. Of any other measure the first node by name has
-    /// the say.
+    /// the say, but for marked seconds: the longest of its nodes has.
     fn measures(&self) -> BTreeMap<String, f64> {
         let complete = self.of.values().all(Report::is_measured);
         let mut merged: BTreeMap<String, f64> = BTreeMap::new();
         for (name, value) in self.bodies().flat_map(|report| &report.measures) {
             match (Measure::named(name), merged.get_mut(name)) {
+                // Nodes mark at the same time.
+                (None, Some(longest)) if name == MARKED => *longest = longest.max(*value),
                 (Some(_), _) if !complete => {}
                 (Some(_), Some(sum)) => *sum = (*sum + value).min(f64::MAX),
                 (None, Some(_)) => {}
@@ -581,6 +583,17 @@ mod tests {
             .map(|(name, value)| ((*name).to_owned(), *value));
         report.measures = owned.collect();
         report
+    }
+
+    #[test]
+    fn of_marked_seconds_the_longest_node_counts_though_not_all_was_measured() {
+        let of = |node, seconds, rate| {
+            let report = report(node, 2, given(4), &[step(0, 2, 3)]);
+            measured(report, &[(MARKED, seconds), ("objective.rate", rate)])
+        };
+        let (first, second) = (of("n1", 1.5, 7.0), of("n2", 2.5, 8.0));
+        let merged = merge(&[second, first]).measures;
+        assert_eq!((merged[MARKED], merged["objective.rate"]), (2.5, 7.0));
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(crate) fn choice(
         nodes,
         epoch_id: state.epoch_id,
         runs: tested.elapsed.count,
-        elapsed: tested.elapsed.mean,
+        elapsed: tested.elapsed_seconds(),
         measures: tested.measures.clone(),
     })
 }

@@ -432,6 +432,7 @@ fn facts(run: &AwaitedRun, reported: Option<MergedRun>, asked: Asked) -> Facts<'
     Facts {
         launched: &run.launched,
         default: &run.default,
+        objective: &run.objective,
         request: serde_json::from_value(run.request.clone()).ok(),
         reported,
         directed: run.directed,

@@ -10,7 +10,7 @@ use io_autotune_protocol::{Replay, Suggested};
 use io_autotune_store::{EpochInputs, RunRow, Store, StoreError};
 use serde::Deserialize;
 
-use crate::decide::{Inputs, Other, Overrides, choose};
+use crate::decide::{Inputs, Other, Overrides, choose, in_words};
 use crate::heard::{Heard, heard};
 
 #[derive(Debug, Deserialize)]
@@ -154,7 +154,7 @@ pub(crate) fn replay(
                 phase: suggestion.phase,
                 role: suggestion.role,
                 parametrization: suggestion.parametrization,
-                reason: suggestion.reason.to_string(),
+                reason: in_words(&suggestion.reason, &epoch.objective),
             };
             (Some(recomputed), kept.note(&epoch))
         }

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use io_autotune_engine::Parametrization;
+use io_autotune_model::{MARKED, Objective};
 use io_autotune_protocol::{Applied, Note, Request, has_host};
 use io_autotune_store::{Failure, Verdict};
 
@@ -41,6 +42,8 @@ pub(crate) enum Asked {
 pub(crate) struct Facts<'a> {
     pub(crate) launched: &'a Parametrization,
     pub(crate) default: &'a Parametrization,
+    /// What its study makes small or large.
+    pub(crate) objective: &'a Objective,
     /// The user's request, if readable.
     pub(crate) request: Option<Request>,
     pub(crate) reported: Option<MergedRun>,
@@ -176,6 +179,11 @@ fn cut_short(facts: &Facts<'_>, reported: Option<&MergedRun>) -> Verdict {
     let Some(elapsed) = run.elapsed else {
         return not_counted(format!("{WORD}; no step was seen to start and end"));
     };
+    if let Some(measure) = facts.objective.measure() {
+        return not_counted(format!(
+            "{WORD}; of {measure}, the study's objective, nothing is known then"
+        ));
+    }
     match had(facts, &run.applied) {
         Ok(parametrization) => Verdict::Censored {
             parametrization,
@@ -320,13 +328,50 @@ fn sample(facts: &Facts<'_>, run: &MergedRun, remark: &str) -> Verdict {
         Applied::Default => "; our answer came too late, so it counts for the default",
         _ => "",
     };
+    let Some(value) = facts.objective.value(elapsed, &run.measures) else {
+        return not_counted(unreported(facts.objective));
+    };
+    let objective = match facts.objective {
+        Objective::Elapsed => String::new(),
+        other => format!(
+            ", {} {}{}",
+            other.words(),
+            shown(other.told(value)),
+            other.unit()
+        ),
+    };
     match had(facts, &run.applied) {
         Ok(parametrization) => Verdict::Counted {
             parametrization,
-            why: format!("completed in {elapsed:.3} s{manner}{remark}"),
+            why: format!("completed in {elapsed:.3} s{objective}{manner}{remark}"),
         },
         Err(why) => not_counted(why),
     }
+}
+
+/// A number of any size to four digits.
+fn shown(value: f64) -> String {
+    let exponent = value.abs().log10().floor();
+    match (-3.0..6.0).contains(&exponent) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "0 to 6"
+        )]
+        true => format!("{value:.*}", (3.0 - exponent).max(0.0) as usize),
+        false => format!("{value:.3e}"),
+    }
+}
+
+fn unreported(objective: &Objective) -> String {
+    let how = match objective.measure() {
+        Some(MARKED) | None => "io-autotune mark begin ... io-autotune mark end",
+        Some(_) => "io-autotune objective NAME=VALUE",
+    };
+    format!(
+        "the study's objective is {}, and the job has not told it ({how})",
+        objective.words()
+    )
 }
 
 fn not_counted(why: String) -> Verdict {
@@ -382,6 +427,7 @@ mod tests {
         Facts {
             launched: &LAUNCHED,
             default: &DEFAULT,
+            objective: &Objective::Elapsed,
             request: Some("app=ocean".parse().unwrap()),
             reported,
             directed: false,
@@ -591,6 +637,42 @@ mod tests {
             ..run
         };
         assert!(!is_bound(&suspended));
+    }
+
+    #[test]
+    fn a_run_counts_by_its_studys_objective_or_not_at_all() {
+        let objective = Objective::named("rate", true).unwrap();
+        let judged = |reported: MergedRun| {
+            let facts = Facts {
+                objective: &objective,
+                ..completed_with(reported)
+            };
+            match next(&facts, TIMEOUTS) {
+                Next::Judge(verdict) => verdict,
+                other => panic!("it is judged: {other:?}"),
+            }
+        };
+        let untold = judged(merged());
+        let Verdict::NotCounted { why, failed: None } = untold else {
+            panic!("it does not count: {untold:?}")
+        };
+        assert!(why.contains("objective is rate"), "{why}");
+        let mut told = merged();
+        told.measures.insert("objective.rate".to_owned(), 812.5);
+        let Verdict::Counted { why, .. } = judged(told.clone()) else {
+            panic!("it counts")
+        };
+        assert!(why.contains("in 2.000 s, rate 812.5"), "{why}");
+        // How much it would have done is not known.
+        let cut = Facts {
+            objective: &objective,
+            ..facts(Some("TIMEOUT"), Some(told))
+        };
+        let next = next(&cut, TIMEOUTS);
+        assert!(
+            matches!(next, Next::Judge(Verdict::NotCounted { failed: None, .. })),
+            "{next:?}"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use io_autotune_model::Parametrization;
+use io_autotune_model::{Objective, Parametrization};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use crate::retention::refuse_removed;
 use crate::state::{self, StudyState};
 use crate::studies::lock_study;
 
-/// An epoch that a reset or a warm start has opened.
+/// An epoch that a reset, a warm start or another objective has opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// Its number.
@@ -172,6 +172,36 @@ impl Store {
         Ok(Ok(Opened { epoch, line }))
     }
 
+    /// Gives a study another objective, which opens a new epoch that takes nothing: ranks by one
+    /// objective are none by another. A pin stays. `None`: it is the study's objective already.
+    pub async fn set_objective(
+        &self,
+        study_id: i64,
+        objective: &Objective,
+        audit: Audit<'_>,
+    ) -> Result<Option<Opened>, StoreError> {
+        const NAME: &str = "objective";
+        let mut transaction = self.begin(NAME, Duration::from_secs(5)).await?;
+        lock_study(&mut transaction, NAME, study_id).await?;
+        let parent = state::load(&mut transaction, NAME, study_id).await?;
+        if parent.objective == *objective {
+            return Ok(None);
+        }
+        let why = format!("the objective is {objective} now: {}", audit.why);
+        let opening = Opening {
+            objective,
+            ..Opening::afresh(Some(&parent), &parent.space, &why)
+        };
+        let epoch = open_epoch(&mut transaction, NAME, study_id, opening).await?;
+        let detail = json!({
+            "opened_epoch": epoch, "objective": objective, "before": parent.objective,
+        });
+        let entry = Entry::of_study(NAME, study_id, detail);
+        let line = write(&mut transaction, NAME, entry, audit).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(Some(Opened { epoch, line }))
+    }
+
     /// Accepts mixed work: the study's runs count as one application's, however much they differ.
     pub async fn accept_mixed(&self, study_id: i64, audit: Audit<'_>) -> Result<i64, StoreError> {
         const NAME: &str = "accept";
@@ -227,6 +257,13 @@ impl Store {
             ("unpin" | "resume" | "on", _, Some(order_id)) => {
                 put_back(&mut transaction, NAME, order_id).await?
             }
+            ("objective", Some(study_id), None) => {
+                let why = "a change of the objective was undone";
+                match reopen(&mut transaction, NAME, study_id, &line.detail, why).await {
+                    Err(StoreError::Removed { .. }) => return Ok(Undone::Cannot(REMOVED)),
+                    reopened => reopened?,
+                }
+            }
             ("pin" | "unpin" | "reset" | "warm-start", Some(study_id), None) => {
                 let Some(before) = line.detail.get("before") else {
                     return Ok(Undone::Cannot(
@@ -247,11 +284,7 @@ impl Store {
                             _ => "a warm start was undone",
                         };
                         match reopen(&mut transaction, NAME, study_id, &line.detail, why).await {
-                            Err(StoreError::Removed { .. }) => {
-                                return Ok(Undone::Cannot(
-                                    "the runs of the epoch before were removed by retention",
-                                ));
-                            }
+                            Err(StoreError::Removed { .. }) => return Ok(Undone::Cannot(REMOVED)),
                             reopened => now.is_none() && reopened?,
                         }
                     }
@@ -266,7 +299,7 @@ impl Store {
             }
             _ => {
                 return Ok(Undone::Cannot(
-                    "only a pin, a reset, a warm start, a freeze, an off, and what has ended one, can be undone",
+                    "only a pin, a reset, a warm start, another objective, a freeze, an off, and what has ended one, can be undone",
                 ));
             }
         };
@@ -287,6 +320,8 @@ impl Store {
         Ok(Undone::Done)
     }
 }
+
+const REMOVED: &str = "the runs of the epoch before were removed by retention";
 
 fn kept(name: &'static str, before: &Value) -> Result<Option<KeptPin>, StoreError> {
     Option::deserialize(before).map_err(|error| StoreError::Invariant {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_model::{Assessment, Phase, Role, Space};
+use io_autotune_model::{Assessment, Objective, Phase, Role, Space};
 use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{PgConnection, Postgres, Transaction};
@@ -11,7 +11,7 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use crate::error::{Named, StoreError};
 use crate::judgements;
 use crate::pool::{Store, one_row};
-use crate::records::{number, word};
+use crate::records::{number, objective, value, word};
 use crate::sharing;
 use crate::state::{self, StudyState};
 use crate::studies::lock_study;
@@ -68,8 +68,21 @@ pub struct EvidenceRow {
     pub nodes: u32,
     /// The key of what it was given.
     pub given: String,
-    /// If counted or censored: the key, seconds, and whether they are a lower bound.
-    pub counts: Option<(String, f64, bool)>,
+    /// If counted or censored.
+    pub counts: Option<CountsRow>,
+}
+
+/// What a run counts for.
+#[derive(Clone, Debug)]
+pub struct CountsRow {
+    /// The key of what was applied.
+    pub key: String,
+    /// The objective's value.
+    pub value: f64,
+    /// Elapsed seconds, where the objective is another.
+    pub beside: Option<f64>,
+    /// They are lower bounds.
+    pub cut_short: bool,
 }
 
 impl Store {
@@ -177,12 +190,13 @@ impl Assessing {
         runs_after(&mut self.transaction, epoch_id, run_id).await
     }
 
-    /// The evidence of all epochs of studies, in order; none where none was kept.
+    /// The evidence of all epochs of studies with this objective, in order; none where none was kept.
     pub async fn evidence_of(
         &mut self,
         studies: &[i64],
+        objective: &Objective,
     ) -> Result<BTreeMap<i64, Vec<Option<Value>>>, StoreError> {
-        sharing::evidence(&mut self.transaction, NAME, studies).await
+        sharing::evidence(&mut self.transaction, NAME, studies, objective).await
     }
 
     /// Writes an epoch's evidence.
@@ -244,11 +258,13 @@ async fn runs_after(
         r#"select r.id, (extract(epoch from r.started_at) * 1000000)::bigint as "started!", r.phase, r.role, r.nodes,
                   (r.suggestion->>'control_chance')::double precision as control_chance,
                   r.parametrization as "given: Json<io_autotune_model::Parametrization>", j.effect as "effect?", j.elapsed as "elapsed?",
+                  e.objective, j.measures as "measures?: Json<BTreeMap<String, f64>>",
                   j.parametrization as "parametrization?: Json<io_autotune_model::Parametrization>",
                   (select s.slowness from surroundings s
                    where s.cluster = r.cluster and s.at <= r.started_at and s.at > r.started_at - interval '5 minutes'
                    order by s.at desc limit 1) as slowness
-           from runs r left join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
+           from runs r join epochs e on e.id = r.epoch_id
+           left join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
            where r.epoch_id = $1 and r.id > $2
              and r.id < coalesce((select min(flying.id) from runs flying
                                   where flying.epoch_id = $1 and flying.state = 'in_flight' and not flying.released),
@@ -278,7 +294,17 @@ async fn runs_after(
                 counts: key
                     .zip(row.elapsed)
                     .filter(|_| counts)
-                    .map(|(key, elapsed)| (key, elapsed, cut_short)),
+                    .map(|(key, elapsed)| {
+                        let objective = objective(NAME, &row.objective)?;
+                        let measures = row.measures.map(|json| json.0).unwrap_or_default();
+                        Ok::<_, StoreError>(CountsRow {
+                            key,
+                            value: value(NAME, &objective, elapsed, &measures)?,
+                            beside: (!objective.is_elapsed()).then_some(elapsed),
+                            cut_short,
+                        })
+                    })
+                    .transpose()?,
             })
         })
         .collect()

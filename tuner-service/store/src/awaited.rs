@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use io_autotune_model::Parametrization;
+use io_autotune_model::{Objective, Parametrization};
 use serde_json::Value;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::outcome::Source;
 use crate::pool::{Store, one_row};
-use crate::records::{JobKey, number, word};
+use crate::records::{JobKey, number, objective, word};
 
 /// A run and what is known of its end.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct AwaitedRun {
     pub node: String,
     /// What it was launched with.
     pub launched: Parametrization,
+    /// Its epoch's objective.
+    pub objective: Objective,
     /// The default of its epoch's space.
     pub default: Parametrization,
     /// Whether a source has listed the job, or told its end.
@@ -89,6 +91,7 @@ impl Store {
             r#"select id, epoch_id, cluster, job_id, restart_count, uid, node, request, state, released, changes, dirty, missing,
                       elapsed, wait_status, applied, epilog, outcome, outcome_source, suspended, limit_seconds,
                       parametrization as "parametrization: Json<Parametrization>",
+                      (select e.objective from epochs e where e.id = runs.epoch_id) as "objective!",
                       finished_at is not null as "reported!",
                       (listed_at is not null or outcome is not null) as "listed!",
                       (jsonb_path_exists(delivery, '$.watch_directives[*]')
@@ -126,6 +129,7 @@ impl Store {
                     uid: number(NAME, row.uid)?,
                     node: row.node,
                     launched: row.parametrization.0,
+                    objective: objective(NAME, &row.objective)?,
                     default: defaults.get(&row.epoch_id).cloned().unwrap_or_default(),
                     listed: row.listed,
                     request: row.request,

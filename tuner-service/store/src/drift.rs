@@ -1,15 +1,17 @@
 //! Drift: a new epoch follows a settled one that no longer holds, and keeps its ranks.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use io_autotune_model::{DRIFT_RUNS, Drift, Parametrization, Role, SettledRun};
 use serde_json::Value;
 use sqlx::PgConnection;
+use sqlx::types::Json;
 
 use crate::epochs::{Opening, open_epoch};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
-use crate::records::word;
+use crate::records::{objective, value, word};
 use crate::state::{self, StudyState};
 use crate::studies::lock_study;
 
@@ -77,6 +79,7 @@ impl Store {
             why: &inheritance.why,
             inherited: &inheritance.inherited,
             drift: Some(&inheritance.drift),
+            objective: &state.objective,
         };
         let epoch = open_epoch(&mut transaction, NAME, watched.study_id, opening).await?;
         transaction.commit().await.named(NAME)?;
@@ -93,8 +96,10 @@ async fn settled_runs(
 ) -> Result<Vec<SettledRun>, StoreError> {
     let most = i64::try_from(DRIFT_RUNS).unwrap_or(i64::MAX);
     let rows = sqlx::query!(
-        r#"select r.id, r.role, j.elapsed as "elapsed!"
+        r#"select r.id, r.role, j.elapsed as "elapsed!", e.objective,
+                  j.measures as "measures: Json<BTreeMap<String, f64>>"
            from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
+           join epochs e on e.id = r.epoch_id
            where r.epoch_id = $1 and r.phase = 'settled' and r.state = 'counted' and r.role in ('settled', 'control')
              and not (r.applied ->> 'kind' = 'default'
                       and jsonb_path_exists(r.delivery - '{watch,watch_directives,read_back}'::text[], '$.*[*]'))
@@ -108,10 +113,11 @@ async fn settled_runs(
     rows.into_iter()
         .rev()
         .map(|row| {
+            let objective = objective(name, &row.objective)?;
             Ok(SettledRun {
                 ordinal: row.id,
                 control: word::<Role>(name, &row.role)? == Role::Control,
-                elapsed: row.elapsed,
+                elapsed: value(name, &objective, row.elapsed, &row.measures.0)?,
             })
         })
         .collect()

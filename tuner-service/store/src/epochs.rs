@@ -1,6 +1,8 @@
 //! Opens epochs.
 
-use io_autotune_model::{History, Parametrization, Space, carried, carried_parametrization};
+use io_autotune_model::{
+    History, Objective, Parametrization, Space, carried, carried_parametrization,
+};
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -19,7 +21,11 @@ pub(crate) struct Opening<'a> {
     /// Ranked parametrizations from the parent or another study, the best first.
     pub(crate) inherited: &'a [Parametrization],
     pub(crate) drift: Option<&'a Value>,
+    pub(crate) objective: &'a Objective,
 }
+
+/// A study's until somebody names another.
+static FIRST: Objective = Objective::Elapsed;
 
 impl<'a> Opening<'a> {
     pub(crate) fn afresh(parent: Option<&'a StudyState>, space: &'a Space, why: &'a str) -> Self {
@@ -29,6 +35,7 @@ impl<'a> Opening<'a> {
             why,
             inherited: &[],
             drift: None,
+            objective: parent.map_or(&FIRST, |parent| &parent.objective),
         }
     }
 
@@ -49,8 +56,8 @@ pub(crate) async fn open_epoch(
 ) -> Result<i32, StoreError> {
     let ordinal = opening.parent.map_or(0, |parent| parent.epoch) + 1;
     let result = sqlx::query!(
-        "insert into epochs (study_id, ordinal, parent_id, takes, space, seed, opened_why, inherited, drift)
-         values ($1, $2::int, $3, $4, $5, hashint8extended($1, $2::int::bigint), $6, $7, $8)",
+        "insert into epochs (study_id, ordinal, parent_id, takes, space, seed, opened_why, inherited, drift, objective)
+         values ($1, $2::int, $3, $4, $5, hashint8extended($1, $2::int::bigint), $6, $7, $8, $9)",
         study_id,
         ordinal,
         opening.parent.map(|parent| parent.epoch_id),
@@ -58,7 +65,8 @@ pub(crate) async fn open_epoch(
         Json(opening.space) as _,
         opening.why,
         Json(opening.inherited) as _,
-        opening.drift
+        opening.drift,
+        opening.objective.to_string()
     )
     .execute(connection)
     .await
@@ -103,15 +111,16 @@ pub(crate) async fn open_following_epoch(
     let History { tested, tally } = carried(&parent.history, &parent.space, space);
     let epoch_id = sqlx::query_scalar!(
         "insert into epochs (study_id, ordinal, parent_id, takes, taken_judgements, space, seed, opened_why,
-                             baseline, explored, controls, settled, settled_controls, total)
+                             objective, baseline, explored, controls, settled, settled_controls, total)
          values ($1, $2::int, $3, 'runs', $4, $5, hashint8extended($1, $2::int::bigint), $6,
-                 $7, $8, $9, $10, $11, $12) returning id",
+                 $7, $8, $9, $10, $11, $12, $13) returning id",
         parent.study_id,
         ordinal,
         parent.epoch_id,
         parent.judged,
         Json(space) as _,
         why,
+        parent.objective.to_string(),
         number::<u64, i64>(name, tally.baseline)?,
         number::<u64, i64>(name, tally.explored)?,
         number::<u64, i64>(name, tally.controls)?,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use io_autotune_model::{
-    ObservedValue, ParameterEffects, Parametrization, Phase, Role, Tally, Tested,
+    Objective, ObservedValue, ParameterEffects, Parametrization, Phase, Role, Tally, Tested,
 };
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -14,7 +14,7 @@ use crate::assess::Assessing;
 use crate::error::{Named, StoreError};
 use crate::judgements::{Effect, fold};
 use crate::pool::{Store, one_row};
-use crate::records::{number, word};
+use crate::records::{number, objective, word};
 use crate::retention::refuse_removed;
 use crate::studies::lock_study;
 use crate::tested;
@@ -180,7 +180,11 @@ impl Store {
             return Ok((Vec::new(), None));
         }
         let mut transaction = self.begin(NAME, Duration::from_secs(2)).await?;
-        let (epoch_id, study_id) = lock_epoch(&mut transaction, &run_ids).await?;
+        let Locked {
+            epoch_id,
+            study_id,
+            objective,
+        } = lock_epoch(&mut transaction, &run_ids).await?;
         let mut runs = lock_runs(&mut transaction, &run_ids).await?;
         let mut standings = standings(&mut transaction, &run_ids).await?;
         let (mut judged, mut added) = (Vec::new(), Vec::new());
@@ -260,7 +264,7 @@ impl Store {
                 let fold = fold(&mut transaction, NAME, epoch_id, last).await?;
                 tested::replace(&mut transaction, NAME, epoch_id, &fold.tested).await?;
             } else {
-                enter(&mut transaction, epoch_id, &added).await?;
+                enter(&mut transaction, epoch_id, &objective, &added).await?;
             }
         }
         first_heard.retain(|observed_values| !observed_values.is_empty());
@@ -278,13 +282,16 @@ impl Store {
 
 const NAME: &str = "judge_run";
 
-/// Locks the study of runs that must be of one epoch. Returns the ids of the epoch and the study.
-async fn lock_epoch(
-    connection: &mut PgConnection,
-    run_ids: &[i64],
-) -> Result<(i64, i64), StoreError> {
+struct Locked {
+    epoch_id: i64,
+    study_id: i64,
+    objective: Objective,
+}
+
+/// Locks the study of runs that must be of one epoch.
+async fn lock_epoch(connection: &mut PgConnection, run_ids: &[i64]) -> Result<Locked, StoreError> {
     let epochs = sqlx::query!(
-        "select distinct e.id, e.study_id from runs r join epochs e on e.id = r.epoch_id where r.id = any($1)",
+        "select distinct e.id, e.study_id, e.objective from runs r join epochs e on e.id = r.epoch_id where r.id = any($1)",
         run_ids
     )
     .fetch_all(&mut *connection)
@@ -301,7 +308,11 @@ async fn lock_epoch(
     };
     lock_study(&mut *connection, NAME, epoch.study_id).await?;
     refuse_removed(connection, NAME, epoch.id).await?;
-    Ok((epoch.id, epoch.study_id))
+    Ok(Locked {
+        epoch_id: epoch.id,
+        study_id: epoch.study_id,
+        objective: objective(NAME, &epoch.objective)?,
+    })
 }
 
 async fn lock_runs(
@@ -476,6 +487,7 @@ async fn add(
 async fn enter(
     connection: &mut PgConnection,
     epoch_id: i64,
+    objective: &Objective,
     added: &[Added],
 ) -> Result<(), StoreError> {
     let keys: BTreeSet<String> = added
@@ -495,7 +507,7 @@ async fn enter(
             let entry = entries
                 .entry(parametrization.key())
                 .or_insert_with(|| Tested::new(parametrization.clone(), one.run_id));
-            effect.enter(NAME, entry, one.run_id, one.started)?;
+            effect.enter(NAME, entry, one.run_id, one.started, objective)?;
         }
     }
     for entry in entries.values() {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_model::{History, Parametrization, RecentRun, Space, Tally, Tested, carried};
+use io_autotune_model::{
+    History, Objective, Parametrization, RecentRun, Space, Tally, Tested, carried,
+};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
-use crate::records::word;
+use crate::records::{objective, value, word};
 use crate::retention::refuse_removed;
 
 /// Rows per query: an epoch has as many judgements as runs.
@@ -94,11 +96,13 @@ impl Effect {
         tested: &mut Tested,
         run_id: i64,
         started: i64,
+        objective: &Objective,
     ) -> Result<(), StoreError> {
         let entered = match self {
             Self::Sample(_, elapsed, measures) => {
-                tested.record_measures(measures);
-                tested.record_run(RecentRun::new(run_id, *elapsed).started_at(started))
+                let value = value(name, objective, *elapsed, measures)?;
+                tested.record_measures(&objective.beside(*elapsed, measures));
+                tested.record_run(RecentRun::new(run_id, value).started_at(started))
             }
             Self::Censored(_, elapsed) => tested.record_censored(run_id, *elapsed),
             Self::Failure(_) => {
@@ -165,7 +169,7 @@ pub(crate) async fn fold(
         if let Some(from) = space {
             fold = Fold::of(carried(&fold.history(), &from, &link.space));
         }
-        add(connection, name, &mut fold, link.epoch_id, link.up_to).await?;
+        add(connection, name, &mut fold, &link).await?;
         space = Some(link.space);
     }
     Ok(fold)
@@ -174,6 +178,7 @@ pub(crate) async fn fold(
 struct Link {
     epoch_id: i64,
     space: Space,
+    objective: Objective,
     /// How many of its judgements count.
     up_to: i64,
     /// The parent, and how many of its judgements were taken.
@@ -188,7 +193,7 @@ async fn link(
 ) -> Result<Link, StoreError> {
     refuse_removed(&mut *connection, name, epoch_id).await?;
     let row = sqlx::query!(
-        r#"select parent_id, taken_judgements, space as "space: Json<Space>" from epochs where id = $1"#,
+        r#"select parent_id, taken_judgements, objective, space as "space: Json<Space>" from epochs where id = $1"#,
         epoch_id
     )
     .fetch_one(connection)
@@ -197,6 +202,7 @@ async fn link(
     Ok(Link {
         epoch_id,
         space: row.space.0,
+        objective: objective(name, &row.objective)?,
         up_to,
         takes: row.parent_id.zip(row.taken_judgements),
     })
@@ -207,8 +213,7 @@ async fn add(
     connection: &mut PgConnection,
     name: &'static str,
     fold: &mut Fold,
-    epoch_id: i64,
-    up_to: i64,
+    link: &Link,
 ) -> Result<(), StoreError> {
     let mut last = 0;
     loop {
@@ -222,9 +227,9 @@ async fn add(
                  and not exists (select from judgements later where later.run_id = j.run_id
                                  and later.ordinal > j.ordinal and later.ordinal <= $3)
                order by j.ordinal limit $4"#,
-            epoch_id,
+            link.epoch_id,
             last,
-            up_to,
+            link.up_to,
             PAGE
         )
         .fetch_all(&mut *connection)
@@ -249,7 +254,7 @@ async fn add(
                     .tested
                     .entry(parametrization.key())
                     .or_insert_with(|| Tested::new(parametrization.clone(), row.run_id));
-                effect.enter(name, tested, row.run_id, row.started)?;
+                effect.enter(name, tested, row.run_id, row.started, &link.objective)?;
             }
         }
     }

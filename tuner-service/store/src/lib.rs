@@ -40,7 +40,7 @@ mod views;
 
 pub use accounts::Coordinated;
 pub use admin::{Opened, Undone, WarmStart};
-pub use assess::{Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
+pub use assess::{Assessing, CountsRow, EVIDENCE_PAGE, EvidenceRow, KeptEvidence};
 pub use audit::{Audit, AuditEntry, AuditFilter};
 pub use awaited::AwaitedRun;
 pub use doctor::{CacheFault, DatabaseFacts, StuckRun};

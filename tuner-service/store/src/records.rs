@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use io_autotune_model::{Objective, ObjectiveError};
 use jiff::Timestamp;
 
 use crate::error::StoreError;
@@ -63,4 +64,28 @@ pub(crate) fn timestamp(transaction: &'static str, micros: i64) -> Result<Timest
         transaction,
         problem: error.to_string(),
     })
+}
+
+/// A stored objective.
+pub(crate) fn objective(name: &'static str, text: &str) -> Result<Objective, StoreError> {
+    text.parse()
+        .map_err(|error: ObjectiveError| StoreError::Invariant {
+            transaction: name,
+            problem: error.to_string(),
+        })
+}
+
+/// What a counted run is in its epoch's history in the place of elapsed.
+pub(crate) fn value(
+    name: &'static str,
+    objective: &Objective,
+    elapsed: f64,
+    measures: &BTreeMap<String, f64>,
+) -> Result<f64, StoreError> {
+    objective
+        .value(elapsed, measures)
+        .ok_or_else(|| StoreError::Invariant {
+            transaction: name,
+            problem: format!("a run without {objective} counts in an epoch of it"),
+        })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_model::{History, Moments, Parametrization, RecentRun, Space, Tally};
+use io_autotune_model::{History, Moments, Objective, Parametrization, RecentRun, Space, Tally};
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -53,6 +53,7 @@ pub(crate) async fn siblings(
     name: &'static str,
     study_id: i64,
     space: &Space,
+    objective: &Objective,
 ) -> Result<Vec<Sibling>, StoreError> {
     let rows = sqlx::query!(
         r#"with others as (
@@ -65,7 +66,7 @@ pub(crate) async fn siblings(
                join applications a on a.id = s.application_id and a.name = own.name
                join study_beginnings since on since.study_id = s.id
                where mine.id = $1
-                 and (not began.drifted and (began.takes <> 'nothing' or began.ordinal = 1)
+                 and (not began.drifted and (began.takes <> 'nothing' or began.ordinal = 1 or began.has_turned)
                       or since.opened_at > began.opened_at
                       or began.drifted and since.drifted and since.opened_at > began.opened_at - interval '30 days')
                order by s.id limit $2
@@ -82,9 +83,11 @@ pub(crate) async fn siblings(
            from others
            join lateral (select * from epochs where epochs.study_id = others.id order by ordinal desc limit 1) e on true
            join tested t on t.epoch_id = e.id
+           where e.objective = $3
            order by others.id, t.first_run, t.key"#,
         study_id,
-        MOST_SIBLINGS
+        MOST_SIBLINGS,
+        objective.to_string()
     )
     .fetch_all(connection)
     .await
@@ -136,15 +139,18 @@ pub(crate) async fn siblings(
     Ok(siblings)
 }
 
-/// The evidence of all epochs of these studies, each study's in order; none where none was kept.
+/// The evidence of all epochs of these studies with this objective, each study's in order; none where
+/// none was kept.
 pub(crate) async fn evidence(
     connection: &mut PgConnection,
     name: &'static str,
     studies: &[i64],
+    objective: &Objective,
 ) -> Result<BTreeMap<i64, Vec<Option<Value>>>, StoreError> {
     let rows = sqlx::query!(
-        "select study_id, evidence from epochs where study_id = any($1) order by study_id, ordinal",
-        studies
+        "select study_id, evidence from epochs where study_id = any($1) and objective = $2 order by study_id, ordinal",
+        studies,
+        objective.to_string()
     )
     .fetch_all(connection)
     .await

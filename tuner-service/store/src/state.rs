@@ -1,7 +1,7 @@
 //! A study's state, from which suggestions are made: epoch, history, runs in flight.
 
 use io_autotune_model::{
-    Gain, History, Outlook, ParameterEffects, Parametrization, Pending, Space, Tally,
+    Gain, History, Objective, Outlook, ParameterEffects, Parametrization, Pending, Space, Tally,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use sqlx::types::Json;
 use crate::error::{Named, StoreError};
 use crate::orders::{InForce, Ordered};
 use crate::pool::Store;
-use crate::records::{StudyKey, number, timestamp};
+use crate::records::{StudyKey, number, objective, timestamp};
 use crate::sharing::{self, Sibling};
 use crate::tested;
 
@@ -28,6 +28,8 @@ pub struct StudyState {
     pub seed: u64,
     /// The epoch's space.
     pub space: Space,
+    /// What the epoch makes small or large.
+    pub objective: Objective,
     /// Why and when the epoch was opened.
     pub opened: EpochOpening,
     /// The parametrizations that were best in the parent epoch or another study, the best first.
@@ -96,6 +98,8 @@ pub struct EpochInputs {
     pub inherited: Vec<Parametrization>,
     /// They are another study's.
     pub is_warm_started: bool,
+    /// What it makes small or large.
+    pub objective: Objective,
 }
 
 impl Store {
@@ -120,7 +124,7 @@ impl Store {
     pub async fn epoch_inputs(&self, run_id: i64) -> Result<Option<EpochInputs>, StoreError> {
         const NAME: &str = "epoch_inputs";
         let row = sqlx::query!(
-            r#"select e.id, e.seed, e.space as "space: Json<Space>",
+            r#"select e.id, e.seed, e.objective, e.space as "space: Json<Space>",
                       e.inherited as "inherited: Json<Vec<Parametrization>>",
                       e.takes = 'ranks' and e.drift is null as "is_warm_started!"
                from runs r join epochs e on e.id = r.epoch_id where r.id = $1"#,
@@ -129,13 +133,17 @@ impl Store {
         .fetch_optional(&self.pool)
         .await
         .named(NAME)?;
-        Ok(row.map(|row| EpochInputs {
-            epoch_id: row.id,
-            space: row.space.0,
-            seed: row.seed.cast_unsigned(),
-            inherited: row.inherited.0,
-            is_warm_started: row.is_warm_started,
-        }))
+        row.map(|row| {
+            Ok(EpochInputs {
+                epoch_id: row.id,
+                space: row.space.0,
+                seed: row.seed.cast_unsigned(),
+                inherited: row.inherited.0,
+                is_warm_started: row.is_warm_started,
+                objective: objective(NAME, &row.objective)?,
+            })
+        })
+        .transpose()
     }
 }
 
@@ -156,7 +164,7 @@ pub(crate) async fn load_before(
     before: i32,
 ) -> Result<StudyState, StoreError> {
     let epoch = sqlx::query!(
-        r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements,
+        r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements, e.objective,
                   (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why, e.takes,
                   e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>", e.parameter_effects as "parameter_effects: Json<ParameterEffects>",
                   e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
@@ -188,8 +196,11 @@ pub(crate) async fn load_before(
     .await
     .named(name)?;
     let tested = tested::all(connection, name, epoch.id).await?;
+    let objective = objective(name, &epoch.objective)?;
     let siblings = match epoch.share {
-        Some(_) => sharing::siblings(connection, name, study_id, &epoch.space.0).await?,
+        Some(_) => {
+            sharing::siblings(connection, name, study_id, &epoch.space.0, &objective).await?
+        }
         None => Vec::new(),
     };
     let limit_seconds = epoch
@@ -212,6 +223,7 @@ pub(crate) async fn load_before(
         epoch: epoch.ordinal,
         seed: epoch.seed.cast_unsigned(),
         space: epoch.space.0,
+        objective,
         opened: EpochOpening {
             at: timestamp(name, epoch.opened_at)?,
             why: epoch.opened_why,

@@ -15,7 +15,8 @@ impl Store {
         sqlx::query!(
             "insert into surroundings (cluster, slowness, runs)
              select r.cluster,
-                    percentile_cont(0.5) within group (order by ln(r.elapsed) - t.log_mean)
+                    percentile_cont(0.5) within group (order by ln(r.elapsed)
+                        - coalesce((t.measures #>> '{elapsed_seconds,mean}')::double precision, t.log_mean))
                         * count(*) / (count(*) + 3.0),
                     count(*)
              from runs r

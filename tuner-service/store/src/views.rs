@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use io_autotune_model::{Parametrization, Phase, Role, Space};
+use io_autotune_model::{Objective, Parametrization, Phase, Role, Space};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::types::Json;
@@ -13,7 +13,7 @@ use sqlx::types::Json;
 use crate::accounts::{Coordinated, Visible};
 use crate::error::{Named, StoreError};
 use crate::pool::Store;
-use crate::records::{JobKey, number, timestamp, word};
+use crate::records::{JobKey, number, objective, timestamp, value, word};
 
 /// Selects studies. `None` selects all.
 #[derive(Clone, Debug, Default)]
@@ -142,6 +142,8 @@ pub struct RunRow {
     pub epoch_opened_at: Timestamp,
     /// Why it was opened, in one sentence.
     pub epoch_opened_why: String,
+    /// What the epoch makes small or large.
+    pub objective: Objective,
     /// The epoch's space, shared by its runs.
     pub space: Arc<Space>,
     /// The job.
@@ -307,8 +309,10 @@ impl Store {
     ) -> Result<Vec<ComparedRun>, StoreError> {
         const NAME: &str = "compared_runs";
         let rows = sqlx::query!(
-            r#"select r.phase, r.role, j.elapsed as "elapsed!"
+            r#"select r.phase, r.role, j.elapsed as "elapsed!", e.objective,
+                      j.measures as "measures: Json<BTreeMap<String, f64>>"
                from runs r join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
+               join epochs e on e.id = r.epoch_id
                where r.epoch_id = $1 and r.state = 'counted'
                  and r.role in ('baseline', 'control', 'observe', 'settled')
                  and not (r.applied ->> 'kind' = 'default' and jsonb_path_exists(r.delivery - '{watch,watch_directives,read_back}'::text[], '$.*[*]'))
@@ -324,7 +328,12 @@ impl Store {
                 Ok(ComparedRun {
                     phase: word(NAME, &row.phase)?,
                     role: word(NAME, &row.role)?,
-                    elapsed: row.elapsed,
+                    elapsed: value(
+                        NAME,
+                        &objective(NAME, &row.objective)?,
+                        row.elapsed,
+                        &row.measures.0,
+                    )?,
                 })
             })
             .collect()
@@ -338,7 +347,7 @@ impl Store {
             r#"select r.id, r.epoch_id, e.study_id, a.name, a.owner_uid, a.owner_name, s.accelerator, r.nodes,
                       e.ordinal as epoch,
                       (extract(epoch from e.opened_at) * 1000000)::bigint as "epoch_opened_at!",
-                      e.opened_why as epoch_opened_why,
+                      e.opened_why as epoch_opened_why, e.objective,
                       r.cluster, r.job_id, r.restart_count, r.node, r.phase, r.role,
                       r.state = 'in_flight' and r.phase = 'settled' and r.role in ('settled', 'control') as "label_pends!",
                       exists (select from runs f
@@ -408,6 +417,7 @@ impl Store {
                     epoch: row.epoch,
                     epoch_opened_at: timestamp(NAME, row.epoch_opened_at)?,
                     epoch_opened_why: row.epoch_opened_why,
+                    objective: objective(NAME, &row.objective)?,
                     space: space_of(row.epoch_id)?,
                     job: JobKey {
                         cluster: row.cluster,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import msgspec
@@ -13,7 +13,8 @@ from io_autotune_report.document import Gain
 class Effect(msgspec.Struct, frozen=True):
     """What the runs of an epoch's recommendations show against its control runs.
 
-    Logarithms are of the default's elapsed over the recommended parametrization's.
+    Logarithms are of the default's elapsed, or other objective, over the recommended
+    parametrization's; node-hours are of elapsed.
     """
 
     epoch: int
@@ -42,7 +43,15 @@ class Effect(msgspec.Struct, frozen=True):
 class Found(msgspec.Struct, frozen=True):
     """What a person should know of a study."""
 
-    kind: Literal["mixed", "quarantine", "drift", "ineffective", "nothing_to_win"]
+    kind: Literal[
+        "mixed",
+        "quarantine",
+        "drift",
+        "ineffective",
+        "nothing_to_win",
+        "elapsed_worse",
+        "unreported",
+    ]
     what: str
     action: str = msgspec.field(name="do")
     parametrization: dict[str, str | int | float] | None = None
@@ -71,6 +80,7 @@ class Assessment:
     gain: Gain = UNKNOWN
     effects: tuple[Effect, ...] = ()
     findings: tuple[Found, ...] = field(default=())
+    objective: str = "elapsed"
 
     @property
     def current(self) -> Effect | None:
@@ -86,4 +96,7 @@ _DECODER = msgspec.json.Decoder(Assessment)
 
 def decode(text: str | None) -> Assessment:
     """An assessment from the JSON that the service keeps; nothing known where it keeps none."""
-    return Assessment() if text is None else _DECODER.decode(text)
+    if text is None:
+        return Assessment()
+    kept = _DECODER.decode(text)
+    return replace(kept, gain=replace(kept.gain, objective=kept.objective))

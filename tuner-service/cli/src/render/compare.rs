@@ -138,7 +138,7 @@ pub(crate) fn studies(a: &StudySummary, b: &StudySummary) -> Columns {
     };
     row("gain", &|study| {
         let known = study.assessment.as_ref();
-        known.map_or_else(|| "-".to_owned(), |known| gain::sentence(&known.gain))
+        known.map_or_else(|| "-".to_owned(), |known| gain::of(known))
     });
     row("chosen", &|study| match &study.recommended {
         None => "nothing yet".to_owned(),

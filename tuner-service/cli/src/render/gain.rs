@@ -1,26 +1,61 @@
 //! A gain in one or two sentences: the nightly report's, word by word.
 
-use io_autotune_model::{Gain, GainVerdict};
+use io_autotune_model::{Assessment, Gain, GainVerdict, Objective};
 
 use super::units::{grouped, percent};
 
-pub(super) fn sentence(gain: &Gain) -> String {
+/// What a study makes small or large, by name: `marked I/O seconds`, `rate (maximised)`.
+pub(super) fn named(objective: &Objective) -> String {
+    let more = if objective.is_maximised() {
+        " (maximised)"
+    } else {
+        ""
+    };
+    format!("{}{more}", objective.words())
+}
+
+/// The gain of an assessment, and elapsed where the objective is another.
+pub(super) fn of(known: &Assessment) -> String {
+    let gain = sentence(&known.gain, &known.objective);
+    match &known.elapsed {
+        Some(beside) => format!("{gain} Of {}: {beside}.", beside.parametrization),
+        None => gain,
+    }
+}
+
+/// A share of the default's is one of its reciprocal where more is better.
+fn shares(gain: &Gain, objective: &Objective) -> (Option<f64>, Option<(f64, f64)>) {
+    let less = |share| objective.less(share);
+    let ends = gain.low.zip(gain.high);
+    let ends = ends.map(|(low, high)| match objective.is_maximised() {
+        true => (less(high), less(low)),
+        false => (low, high),
+    });
+    (gain.share.map(less), ends)
+}
+
+pub(super) fn sentence(gain: &Gain, objective: &Objective) -> String {
+    let (what, does) = match objective {
+        Objective::Elapsed => ("time", "take"),
+        other => (other.words(), "have"),
+    };
+    let (share, ends) = shares(gain, objective);
     let runs = format!(
         "{} tuned and {} control runs",
         grouped(&gain.tuned_runs.to_string()),
         grouped(&gain.control_runs.to_string())
     );
     let level = level(gain.level);
-    match (gain.verdict, gain.share, gain.low.zip(gain.high)) {
+    match (gain.verdict, share, ends) {
         (GainVerdict::Faster | GainVerdict::Slower, Some(share), Some(ends)) => format!(
-            "Tuned runs take {} % {} time than the default ({}; {level} sure, however often one looks; {runs}).",
+            "Tuned runs {does} {} % {} {what} than the default ({}; {level} sure, however often one looks; {runs}).",
             percent(share.abs()),
             if share >= 0.0 { "less" } else { "more" },
             less_or_more(ends)
         ),
         (GainVerdict::NotYet, ..) => not_yet(gain, &runs),
         (GainVerdict::NoEffect, _, Some(ends)) => format!(
-            "No effect that is worth telling apart: {} time ({level} sure; {runs}).",
+            "No effect that is worth telling apart: {} {what} ({level} sure; {runs}).",
             less_or_more(ends)
         ),
         (verdict, ..) => {
@@ -111,7 +146,7 @@ mod tests {
         let said = include_str!("../../../../analysis/report/tests/said.json");
         let said: Said = serde_json::from_str(said).unwrap();
         for case in said.gains {
-            assert_eq!(sentence(&case.gain), case.said);
+            assert_eq!(sentence(&case.gain, &Objective::Elapsed), case.said);
         }
         for (hours, said) in said.node_hours {
             assert_eq!(node_time(hours * 3600.0), said);
@@ -125,8 +160,32 @@ mod tests {
         let mut gain = said.gains.remove(0).gain;
         gain.low = None;
         assert_eq!(
-            sentence(&gain),
+            sentence(&gain, &Objective::Elapsed),
             "Faster: Typical runs and node-hours disagree."
         );
+    }
+
+    #[test]
+    fn a_gain_is_told_in_the_objectives_words_and_elapsed_after_it() {
+        let said = include_str!("../../../../analysis/report/tests/said.json");
+        let mut said: Said = serde_json::from_str(said).unwrap();
+        let gain = Gain {
+            verdict: GainVerdict::Faster,
+            share: Some(0.5),
+            low: Some(0.2),
+            high: Some(0.6),
+            ..said.gains.remove(0).gain
+        };
+        let of = |word, maximised| {
+            let objective = Objective::named(word, maximised).unwrap();
+            sentence(&gain, &objective)
+        };
+        let marked = of("marked", false);
+        let expected =
+            "Tuned runs have 50.0 % less marked I/O seconds than the default (20.0 to 60.0 % less;";
+        assert!(marked.starts_with(expected), "{marked}");
+        let rate = of("rate", true);
+        let expected = "Tuned runs have 100.0 % more rate than the default (25.0 to 150.0 % more;";
+        assert!(rate.starts_with(expected), "{rate}");
     }
 }

@@ -2,10 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_model::Measure;
+use io_autotune_model::{MARKED, Measure, REPORTED};
 
 /// A line each; none of a run that was not measured.
 pub(super) fn measures(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String> {
+    let counted = counted(measures, elapsed);
+    counted.into_iter().chain(own(measures)).collect()
+}
+
+/// What the application has marked and reported itself.
+fn own(measures: &BTreeMap<String, f64>) -> Vec<String> {
+    let marked = measures.get(MARKED);
+    let marked = marked.map(|seconds| format!("marked as I/O by the job: {seconds:.3} s"));
+    let reported: Vec<String> = measures
+        .iter()
+        .filter_map(|(name, value)| Some(format!("{}={value}", name.strip_prefix(REPORTED)?)))
+        .collect();
+    let reported =
+        (!reported.is_empty()).then(|| format!("reported by the job: {}", reported.join(" ")));
+    marked.into_iter().chain(reported).collect()
+}
+
+fn counted(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String> {
     let of = |measure: Measure| measure.of(measures);
     if of(Measure::Steps) == 0.0 {
         return Vec::new();
@@ -125,6 +143,22 @@ mod tests {
         assert_eq!(
             unended[2],
             "processors: 0.188 s in programs, 0.062 s in the kernel"
+        );
+    }
+
+    #[test]
+    fn what_the_job_says_of_itself_is_said() {
+        let run = BTreeMap::from([
+            (MARKED.to_owned(), 1.25),
+            ("objective.rate".to_owned(), 812.5),
+            ("merit".to_owned(), 3.0),
+        ]);
+        assert_eq!(
+            measures(&run, None),
+            [
+                "marked as I/O by the job: 1.250 s",
+                "reported by the job: rate=812.5"
+            ]
         );
     }
 

@@ -24,7 +24,10 @@ pub(super) fn lines(study: &StudySummary) -> String {
         .as_ref()
         .and_then(|known| known.shared.as_ref());
     if let Some(shared) = shared.filter(|_| sharing.together) {
-        text.push_str(&format!("together     {}\n", gain::sentence(&shared.gain)));
+        text.push_str(&format!(
+            "together     {}\n",
+            gain::sentence(&shared.gain, &study.objective)
+        ));
     }
     text
 }

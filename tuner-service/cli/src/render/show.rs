@@ -5,7 +5,7 @@ use io_autotune_protocol::{
 };
 
 use super::columns::{Cell, Column, Columns, Tone};
-use super::status::{interval, mean};
+use super::status::{self, interval, mean};
 use super::{context, differing, gain, opening, phase, sharing, units, user};
 use crate::screen::Screen;
 
@@ -19,7 +19,7 @@ const LISTED: usize = 20;
 pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -> String {
     let study = &detail.study;
     let mut text = shown_lines(&format!(
-        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}gain         {}\nbest         {}\n{}\nspace, {} parametrizations\n",
+        "application  {} (user {})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}, {}: {}\n{}{}gain         {}\nbest         {}\n{}\nspace, {} parametrizations\n",
         study.application,
         user(study),
         study.accelerator,
@@ -29,10 +29,11 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
         phase(study),
         study.progress(),
         opening(study, screen),
+        status::objective_line(study),
         study
             .assessment
             .as_ref()
-            .map_or_else(|| "-".to_owned(), |known| gain::sentence(&known.gain)),
+            .map_or_else(|| "-".to_owned(), |known| gain::of(known)),
         match &study.recommended {
             None => "nothing yet".to_owned(),
             Some(_) => differing(&study.differs),
@@ -150,7 +151,7 @@ pub(crate) fn tested(detail: &StudyDetail, most: usize) -> Columns {
         Column::right("Runs"),
         Column::right("Failed").spare(2),
         Column::right("Cut").spare(1),
-        Column::right("Elapsed (s)"),
+        Column::right(&status::header(&detail.study)),
         Column::right("95 % interval").spare(3),
         Column::right("Against"),
         Column::left("Is"),
@@ -191,8 +192,11 @@ pub(crate) fn plot(detail: &StudyDetail, runs: &[RunSummary], width: usize) -> O
     reason = "places in a plot of a terminal's size"
 )]
 fn convergence(runs: &[&RunSummary], width: usize) -> Option<String> {
-    let times: Vec<f64> = runs.iter().filter_map(|run| run.elapsed).collect();
-    if times.len() < 2 || times.len() != runs.len() {
+    let objective = &runs.first()?.objective;
+    let value = |run: &&RunSummary| objective.value(run.elapsed?, &run.measures);
+    let times: Vec<f64> = runs.iter().filter_map(value).collect();
+    // Of what is maximised a history has reciprocals, which nobody wants to see.
+    if times.len() < 2 || times.len() != runs.len() || objective.is_maximised() {
         return None;
     }
     let low = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -238,7 +242,11 @@ fn convergence(runs: &[&RunSummary], width: usize) -> Option<String> {
             .is_some_and(|differs| differs.0.is_empty());
         plot[line(*seconds).min(HEIGHT - 1)][column] = if is_default { '.' } else { '*' };
     }
-    let mut text = String::from("elapsed (s) by run: . default, * other, _ least mean so far\n");
+    let of = match objective.is_elapsed() {
+        true => "elapsed (s)",
+        false => objective.words(),
+    };
+    let mut text = format!("{of} by run: . default, * other, _ least mean so far\n");
     for (number, row) in plot.iter().enumerate() {
         let label = match number {
             0 => labels[0].as_str(),

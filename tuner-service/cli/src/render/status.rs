@@ -1,5 +1,6 @@
 //! Where studies stand: a line each, or one in full.
 
+use io_autotune_model::Objective;
 use io_autotune_model::{FindingKind, Gain, GainVerdict, Phase};
 use io_autotune_protocol::{Elapsed, RegretSummary, StudySummary, shown_lines};
 
@@ -70,7 +71,7 @@ pub(crate) fn columns(studies: &[StudySummary], screen: &Screen) -> Columns {
 
 /// All there is of studies, for `--csv`.
 pub(crate) fn table(studies: &[StudySummary]) -> Columns {
-    const NAMES: [&str; 26] = [
+    const NAMES: [&str; 27] = [
         "Study",
         "Application",
         "User",
@@ -97,6 +98,7 @@ pub(crate) fn table(studies: &[StudySummary]) -> Columns {
         "RegretNodeSeconds",
         "Chosen",
         "Account",
+        "Objective",
     ];
     let mut list = Columns::new(NAMES.map(Column::left).to_vec());
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
@@ -137,6 +139,7 @@ pub(crate) fn table(studies: &[StudySummary]) -> Columns {
                 .map(|_| differing(&study.differs))
                 .unwrap_or_default(),
             study.account.clone().unwrap_or_default(),
+            study.objective.to_string(),
         ]);
     }
     list
@@ -164,12 +167,20 @@ fn phase_cell(study: &StudySummary) -> Cell {
 
 fn gain_cell(study: &StudySummary) -> Cell {
     if let Some(shared) = sharing::claimed(study) {
-        return claim(&shared.gain, ", shared");
+        return claim(&shared.gain, &format!(", shared{}", of_objective(study)));
     }
     let Some(gain) = study.assessment.as_ref().map(|known| &known.gain) else {
         return Cell::new("-");
     };
-    claim(gain, "")
+    claim(gain, &of_objective(study))
+}
+
+/// What a gain is of, if not of elapsed.
+fn of_objective(study: &StudySummary) -> String {
+    match study.objective.is_elapsed() {
+        true => String::new(),
+        false => format!(", {}", study.objective.words()),
+    }
 }
 
 /// `whose`: is added to what is claimed.
@@ -225,6 +236,9 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
     if has(study, FindingKind::NothingToWin) {
         return "nothing to win".to_owned();
     }
+    if has(study, FindingKind::Unreported) {
+        return "waits: no run has told its objective".to_owned();
+    }
     match study.phase {
         Phase::Baseline => "measures the default".to_owned(),
         Phase::Design | Phase::Search if left == 0 => "confirms the best".to_owned(),
@@ -249,10 +263,18 @@ fn spent(regret: &RegretSummary) -> String {
     }
 }
 
+/// What a study makes small or large, if not elapsed.
+pub(crate) fn objective_line(study: &StudySummary) -> String {
+    match study.objective.is_elapsed() {
+        true => String::new(),
+        false => format!("objective    {}\n", gain::named(&study.objective)),
+    }
+}
+
 /// One study in full.
 pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
     let text = format!(
-        "application  {} (user {}{})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\nnext         {}\n\n",
+        "application  {} (user {}{})\naccelerator  {}\ncontext      {}\nstudy        {}, epoch {}\n{}{}phase        {}: {}; runs: {} counted, {} not counted, {} in flight\nnext         {}\n\n",
         study.application,
         user(study),
         match &study.account {
@@ -264,6 +286,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
         study.study_id,
         study.epoch,
         opening(study, screen),
+        objective_line(study),
         phase(study),
         study.progress(),
         study.counted,
@@ -277,7 +300,7 @@ pub(crate) fn study(study: &StudySummary, screen: &Screen) -> String {
         "gain         {}\nchosen       {}\nwhy          {}\n",
         study.assessment.as_ref().map_or_else(
             || "not said: the service is older than this command".to_owned(),
-            |assessment| gain::sentence(&assessment.gain)
+            gain::of
         ),
         match &study.recommended {
             None if has(study, FindingKind::NothingToWin) => "the default".to_owned(),
@@ -318,7 +341,7 @@ pub(crate) fn comparison(study: &StudySummary) -> Columns {
     let mut list = Columns::new(vec![
         Column::left(""),
         Column::right("Runs"),
-        Column::right("Elapsed (s)"),
+        Column::right(&header(study)),
         Column::right("95 % interval"),
         Column::left("Which runs").least(10),
     ]);
@@ -344,6 +367,14 @@ pub(crate) fn comparison(study: &StudySummary) -> Columns {
         row("default", &study.default, "all runs of the default so far");
     }
     list
+}
+
+/// What the means of a study are of.
+pub(crate) fn header(study: &StudySummary) -> String {
+    match &study.objective {
+        Objective::Elapsed => "Elapsed (s)".to_owned(),
+        other => gain::named(other),
+    }
 }
 
 fn half(elapsed: &Elapsed) -> Option<f64> {

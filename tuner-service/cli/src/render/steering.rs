@@ -54,7 +54,7 @@ pub(crate) fn would_reset(study: &StudySummary) -> String {
     );
     let mut drop = |what: &str| text.push_str(&format!("would be dropped: {what}\n"));
     if let Some(known) = &study.assessment {
-        drop(&format!("the gain: {}", gain::sentence(&known.gain)));
+        drop(&format!("the gain: {}", gain::of(known)));
     }
     if study.recommended.is_some() {
         drop(&format!("the choice: {}", differing(&study.differs)));

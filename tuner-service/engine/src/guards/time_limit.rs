@@ -7,7 +7,8 @@
 //! limit >= design_most * U,    U = exp(m + t(0.95, f) * s * sqrt(1 + 1 / n))
 //! ```
 //!
-//! with the mean m and spread s of log elapsed of the default's n latest runs. U is the one-sided
+//! with the mean m and spread s of log elapsed of the default's n latest runs; of all its runs where
+//! elapsed is beside another objective. U is the one-sided
 //! 95 % prediction limit of one log-normal run (G. J. Hahn, Journal of the American Statistical
 //! Association 64 (1969), 878-888). s^2 is shrunk with a scaled inverse chi-squared prior (2
 //! degrees of freedom, scale 0.1), since few runs may be alike by chance.
@@ -18,6 +19,7 @@
 use io_autotune_search::math::Portable;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::guards::beside;
 use io_autotune_model::reason::NoHeadroom;
 use io_autotune_search::history::by_point::View;
 use io_autotune_search::regret::settings::RegretSettings;
@@ -46,10 +48,14 @@ fn default_at_most(view: &View<'_>) -> Option<f64> {
         return None;
     }
     let mut scatter = Scatter::default();
-    let mean = scatter.add(default.logs()) + default.raised();
+    let mut mean = scatter.add(default.logs()) + default.raised();
+    let mut runs = default.logs().len() as f64;
+    if let Some(elapsed) = beside::elapsed(&default) {
+        (mean, runs) = (elapsed.mean, elapsed.count as f64);
+        (scatter.degrees, scatter.squares) = (runs - 1.0, elapsed.m2.max(0.0));
+    }
     let degrees = scatter.degrees + PRIOR_DEGREES;
     let variance = (scatter.squares + PRIOR_DEGREES * PRIOR_VARIANCE) / degrees;
-    let runs = default.logs().len() as f64;
     let reach = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(SHARE);
     Some((mean + reach * (variance * (1.0 + 1.0 / runs)).sqrt()).exponential())
 }

@@ -51,8 +51,10 @@ pub struct JudgedRun<'a> {
 pub struct Counts<'a> {
     /// The key of what was really applied.
     pub key: &'a str,
-    /// Seconds.
+    /// What the study makes small: seconds, or another objective's value.
     pub elapsed: f64,
+    /// Elapsed seconds, where the objective is another: node-hours are of them.
+    pub beside: Option<f64>,
     /// Whether its time limit ended it: `elapsed` is a lower bound.
     pub cut_short: bool,
 }
@@ -69,6 +71,9 @@ pub struct Evidence {
     /// What an earlier version claimed.
     former: Option<Former>,
     places: u64,
+    /// The objective is another than elapsed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_beside: bool,
     chosen: Option<Chosen>,
     labels: Labels,
     hours: Hours,
@@ -143,10 +148,11 @@ impl Evidence {
             return;
         };
         self.places += 1;
+        self.is_beside |= counts.beside.is_some();
         let timed = Timed {
             place: self.places,
             started: run.started,
-            seconds: counts.elapsed,
+            seconds: counts.beside.unwrap_or(counts.elapsed),
             nodes: f64::from(run.nodes),
         };
         let log = (!counts.cut_short).then(|| counts.elapsed.logarithm());
@@ -202,7 +208,7 @@ impl Evidence {
                     "No control run was made near the runs of the chosen parametrization yet.";
                 gain::unknown(reason, self.hours.runs())
             },
-            |effect| gain::of(&effect, self.labels.explained()),
+            |effect| gain::of(&effect, self.is_beside, self.labels.explained()),
         );
         match self.former_claim(Some(&chosen.key)) {
             Some(former) if !own.verdict.is_resolved() => former,

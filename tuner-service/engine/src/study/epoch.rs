@@ -6,7 +6,7 @@ mod tests;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use io_autotune_model::{Drift, Outlook};
+use io_autotune_model::{Drift, ElapsedBeside, Outlook};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -162,10 +162,18 @@ impl<'a> Epoch<'a> {
     /// papers' methods take the lowest mean elapsed, because the optimum is the best on average
     /// (robert2020, section IV), the main method the lowest prediction; once settled, that choice
     /// stays until another is surely faster (`incumbent.rs`). Censored runs only raise the mean;
-    /// quarantined parametrizations are not recommended. None before any has two runs, and where
+    /// quarantined parametrizations are not recommended, nor those that make
+    /// [elapsed](Epoch::elapsed_beside) worse. None before any has two runs, and where
     /// there is nothing to win.
     pub fn recommend(&self, history: &History) -> Option<Recommendation> {
         recommend::recommend(&self.view(history), &self.settings)
+    }
+
+    /// Elapsed of the best by the study's objective beside the default's; none where elapsed is the
+    /// objective, where the best is the default, and before each has two runs. A vetoed one is not
+    /// [recommended](Epoch::recommend).
+    pub fn elapsed_beside(&self, history: &History) -> Option<ElapsedBeside> {
+        recommend::elapsed_beside(&self.view(history), &self.settings)
     }
 
     /// The method's best by any number of counted runs, as the papers rate it; none before one.
@@ -664,6 +672,8 @@ impl Chooser<'_> {
                 default_mean: default.mean(),
                 is_default,
                 stopped: self.stopped(),
+                vetoed: recommend::elapsed_beside(&self.view, &self.epoch.settings)
+                    .filter(|beside| beside.vetoed),
             },
             control_chance,
         }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use io_autotune_model::{
-    Finding, FindingKind, History, IneffectiveParameter, ParameterEffect, ParameterEffects, Reason,
+    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, MARKED, Objective,
+    ParameterEffect, ParameterEffects, Reason,
 };
 use io_autotune_search::history::by_point::View;
 
@@ -24,6 +25,8 @@ pub struct StudyFacts<'a> {
     pub observed: &'a ParameterEffects,
     /// The sentence on the change that opened the epoch, if any.
     pub drift: Option<&'a str>,
+    /// What the study makes small or large.
+    pub objective: &'a Objective,
 }
 
 impl Epoch<'_> {
@@ -55,14 +58,56 @@ impl Epoch<'_> {
         let view = View::new(self.space(), history, &[]);
         let nothing = stopping::nothing_to_win(&view, &self.settings().stop)
             .map(|stopped| nothing_to_win(&stopped.to_string()));
+        let worse = self.elapsed_beside(history).filter(|one| one.vetoed);
+        let worse = worse.map(|one| elapsed_worse(&one, facts.objective));
+        let unreported = self.is_unreported(history, facts.objective);
+        let unreported = unreported.then(|| unreported_objective(history, facts));
         mixed
             .into_iter()
             .chain(quarantined)
             .chain(drift)
             .chain(ineffective)
             .chain(nothing)
+            .chain(worse)
+            .chain(unreported)
             .collect()
     }
+
+    /// Whether the baseline would be over, had its runs told the objective.
+    fn is_unreported(&self, history: &History, objective: &Objective) -> bool {
+        let counted = history.tested.iter().any(|one| one.elapsed.count > 0);
+        let baseline = u64::from(self.settings().baseline_runs);
+        !objective.is_elapsed() && !counted && history.tally.total >= baseline.max(1)
+    }
+}
+
+fn elapsed_worse(one: &ElapsedBeside, objective: &Objective) -> Finding {
+    let what = format!(
+        "{} is best by {}, and not recommended: {one}.",
+        one.parametrization,
+        objective.words()
+    );
+    let action = "Nothing: what is recommended is the best that does not make elapsed worse.";
+    finding(FindingKind::ElapsedWorse, what, action.to_owned())
+}
+
+fn unreported_objective(history: &History, facts: StudyFacts<'_>) -> Finding {
+    let objective = facts.objective.words();
+    let what = format!(
+        "The study's objective is {objective}, and none of its {} runs since then has told it: none counts.",
+        history.tally.total
+    );
+    let in_job = match facts.objective.measure() {
+        Some(MARKED) | None => {
+            "`io-autotune mark begin` and `io-autotune mark end` around its I/O".to_owned()
+        }
+        Some(_) => format!("`io-autotune objective {objective}=VALUE`"),
+    };
+    let action = format!(
+        "Have the job say {in_job}, or `io-autotune objective {} elapsed --why \"...\"`.",
+        facts.study_id
+    );
+    finding(FindingKind::Unreported, what, action)
 }
 
 fn finding(kind: FindingKind, what: String, action: String) -> Finding {
@@ -153,6 +198,7 @@ mod tests {
                 pinned: false,
                 observed,
                 drift: None,
+                objective: &Objective::Elapsed,
             };
             epoch.findings(&History::default(), facts)
         };
@@ -189,11 +235,41 @@ mod tests {
                 pinned: false,
                 observed: &ParameterEffects::default(),
                 drift: Some("drift: tuned runs took 10 s and take 20 s since"),
+                objective: &Objective::Elapsed,
             };
             let findings = epoch.findings(&history, facts);
             findings.into_iter().map(|one| one.kind).collect::<Vec<_>>()
         };
         assert_eq!(found(false), [FindingKind::Mixed, FindingKind::Drift]);
         assert_eq!(found(true), [FindingKind::Drift]);
+    }
+
+    #[test]
+    fn an_objective_that_no_run_has_told_by_the_end_of_a_baseline_is_found() {
+        let (space, settings) = (grid(&[6, 6]), Settings::default());
+        let epoch = Epoch::new(&space, &settings, 1);
+        let objective = Objective::named("rate", true).unwrap();
+        let found = |history: &History, objective: &Objective| {
+            let facts = StudyFacts {
+                study_id: 7,
+                accepts_mixed: false,
+                pinned: false,
+                observed: &ParameterEffects::default(),
+                drift: None,
+                objective,
+            };
+            epoch.findings(history, facts).pop()
+        };
+        let mut history = History::default();
+        history.tally.total = 3;
+        assert_eq!(found(&history, &objective), None, "it is early");
+        history.tally.total = 4;
+        let only = found(&history, &objective).unwrap();
+        assert_eq!(only.kind, FindingKind::Unreported);
+        assert!(only.what.contains("none of its 4 runs"), "{only:?}");
+        assert!(only.action.contains("objective rate=VALUE"), "{only:?}");
+        assert_eq!(found(&history, &Objective::Elapsed), None);
+        history.tested.push(tested(&space, &[0, 0], &[1.0], 0));
+        assert_eq!(found(&history, &objective), None, "one has");
     }
 }

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::guards::beside;
 use crate::settled::incumbent;
 use crate::study::settings::Settings;
 use crate::study::{stopping, warm_start};
+use io_autotune_model::ElapsedBeside;
 use io_autotune_model::reason::{BestKnownBecause, Reason, Suggestion};
 use io_autotune_model::space::{Parametrization, Point, Space};
 use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
@@ -38,13 +40,18 @@ pub(crate) fn recommend(view: &Modelled<'_>, settings: &Settings) -> Option<Reco
     if stopping::nothing_to_win(view, &settings.stop).is_some() {
         return None;
     }
-    let method = settings.method();
-    let (leader, known) = first_of(view, &method.ranking(view), MIN_RUNS)?;
-    let stands = match method.estimator() {
-        Estimator::Surrogate => incumbent::retained(view, &leader),
-        Estimator::Shrunk => None,
+    let ranking = settings.method().ranking(view);
+    let (best, known) = best(view, settings, &ranking)?;
+    let (point, known) = match beside::is_vetoed(view, &best) {
+        true => {
+            let ranking: Vec<Point> = ranking
+                .into_iter()
+                .filter(|point| !beside::is_vetoed(view, point))
+                .collect();
+            first_of(view, &ranking, MIN_RUNS)?
+        }
+        false => (best, known),
     };
-    let (point, known) = stands.unwrap_or((leader, known));
     let default = view.default_known();
     Some(Recommendation {
         parametrization: view.space.parametrization(&point),
@@ -56,6 +63,25 @@ pub(crate) fn recommend(view: &Modelled<'_>, settings: &Settings) -> Option<Reco
         default_n: default.count(),
         default_censored: default.censored(),
     })
+}
+
+/// The best by the objective, whatever elapsed is.
+fn best(view: &Modelled<'_>, settings: &Settings, ranking: &[Point]) -> Option<(Point, Known)> {
+    let leader = first_of(view, ranking, MIN_RUNS)?;
+    let stands = match settings.method().estimator() {
+        Estimator::Surrogate => incumbent::retained(view, &leader.0),
+        Estimator::Shrunk => None,
+    };
+    Some(stands.unwrap_or(leader))
+}
+
+/// Elapsed of the best by the objective beside the default's, where the objective is another.
+pub(crate) fn elapsed_beside(view: &Modelled<'_>, settings: &Settings) -> Option<ElapsedBeside> {
+    if !beside::is_beside(view) || stopping::nothing_to_win(view, &settings.stop).is_some() {
+        return None;
+    }
+    let (best, _) = best(view, settings, &settings.method().ranking(view))?;
+    beside::of(view, &best)
 }
 
 pub(crate) fn first_of(view: &View<'_>, ranking: &[Point], runs: u64) -> Option<(Point, Known)> {

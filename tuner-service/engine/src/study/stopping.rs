@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 
+use crate::guards::beside;
 use crate::study::stopping::settings::{
     Distance, Distinct, Improvement, LittleIo, NothingLeft, Stop,
 };
@@ -81,7 +82,8 @@ fn little_io(view: &View<'_>, stop: &Stop) -> Option<Stopped> {
     let default = view.default_known();
     let moments = |measure: Measure| default.measures.get(measure.name());
     let measured = moments(Measure::Steps).map_or(0, |steps| steps.count);
-    if default.count() < MIN_RUNS || measured < default.count() {
+    // Somebody who names another objective than elapsed knows that it is a part.
+    if default.count() < MIN_RUNS || measured < default.count() || beside::is_beside(view) {
         return None;
     }
     let elapsed = default.mean()?;

@@ -142,7 +142,7 @@ const RETENTION: &str =
 const DOCTOR: &str = "only admins and operators ask what the service says of itself: [access] of service.toml names them";
 
 /// The table.
-pub(crate) static ENDPOINTS: [Endpoint; 31] = [
+pub(crate) static ENDPOINTS: [Endpoint; 32] = [
     endpoint(Method::GET, "/v1/accelerators", SITE, NOBODY),
     endpoint(Method::GET, "/v1/accelerators/{name}", SITE, NOBODY),
     endpoint(Method::GET, "/v1/applications/rules", SITE, NOBODY),
@@ -159,6 +159,12 @@ pub(crate) static ENDPOINTS: [Endpoint; 31] = [
     endpoint(Method::POST, "/v1/studies/{study_id}/pin", CHANGE, NOBODY),
     endpoint(Method::POST, "/v1/studies/{study_id}/unpin", CHANGE, NOBODY),
     endpoint(Method::POST, "/v1/studies/{study_id}/reset", CHANGE, NOBODY),
+    endpoint(
+        Method::POST,
+        "/v1/studies/{study_id}/objective",
+        CHANGE,
+        NOBODY,
+    ),
     endpoint(
         Method::POST,
         "/v1/studies/{study_id}/warm-start",

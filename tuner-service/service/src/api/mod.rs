@@ -156,6 +156,7 @@ impl Service {
         studies::pin,
         studies::unpin,
         studies::reset,
+        studies::objective,
         studies::accept,
         warm_start::begin,
         transfer::export,
@@ -250,6 +251,7 @@ fn users_routes() -> Router<Arc<Service>> {
         .route("/v1/studies/{study_id}/pin", post(studies::pin))
         .route("/v1/studies/{study_id}/unpin", post(studies::unpin))
         .route("/v1/studies/{study_id}/reset", post(studies::reset))
+        .route("/v1/studies/{study_id}/objective", post(studies::objective))
         .route("/v1/studies/{study_id}/accept", post(studies::accept))
         .route("/v1/studies/{study_id}/warm-start", post(warm_start::begin))
         .route("/v1/orders", get(orders::list).post(orders::order))

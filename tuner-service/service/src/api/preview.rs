@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::{Extension, Json};
 use io_autotune_engine::Chosen;
-use io_autotune_model::FindingKind;
+use io_autotune_model::{FindingKind, Objective};
 use io_autotune_protocol::{
     ErrorBody, Mode, Note, PreviewAnswer, PreviewRequest, Request, StudySummary,
 };
@@ -147,16 +147,24 @@ fn standing(study: &StudySummary) -> String {
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>();
     let findings = study.assessment.iter().flat_map(|known| &known.findings);
-    let mut findings =
-        findings.filter(|one| matches!(one.kind, FindingKind::Mixed | FindingKind::NothingToWin));
+    let mut findings = findings.filter(|one| {
+        use FindingKind::{Mixed, NothingToWin, Unreported};
+        matches!(one.kind, Mixed | NothingToWin | Unreported)
+    });
     let standing = match (&study.ordered, findings.next(), &study.gain) {
         (Some(ordered), ..) => ordered.clone(),
         (None, Some(found), _) => found.what.trim_end_matches('.').to_owned(),
         (None, None, Some(gain)) if gain.resolved && gain.gain > 0.0 => {
+            let less = study.objective.less(gain.gain);
+            let what = match &study.objective {
+                Objective::Elapsed => "time",
+                other => other.words(),
+            };
             format!(
-                "{}, {:.1} % less time than the default",
+                "{}, {:.1} % {} {what} than the default",
                 study.phase,
-                gain.gain * 100.0
+                less.abs() * 100.0,
+                if less >= 0.0 { "less" } else { "more" },
             )
         }
         _ => format!("{}, {}", study.phase, study.progress()),

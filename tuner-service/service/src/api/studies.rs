@@ -1,4 +1,4 @@
-//! Studies: status, one in full, pin, unpin, reset, accept.
+//! Studies: status, one in full, pin, unpin, reset, objective, accept.
 
 use std::sync::Arc;
 
@@ -7,8 +7,10 @@ use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_catalogue::canonical_name;
 use io_autotune_engine::{Epoch, Parametrization};
+use io_autotune_model::Objective;
 use io_autotune_protocol::{
-    ErrorBody, PinRequest, STUDIES_PAGE, StudyDetail, StudySummary, WhyRequest, is_deceptive,
+    ErrorBody, ObjectiveRequest, PinRequest, STUDIES_PAGE, StudyDetail, StudySummary, WhyRequest,
+    is_deceptive,
 };
 use io_autotune_store::{Audit, Opened, StudyFilter, StudyKey, StudyRow};
 use jiff::Timestamp;
@@ -176,6 +178,33 @@ pub(super) async fn reset(
     let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
     let Opened { epoch, line } = service.store.reset(study_id, audit).await?;
     tracing::info!(study_id, uid = caller.uid, epoch, "study reset");
+    steered(&service, Asker { reader, caller }, study_id, &study, line).await
+}
+
+/// Gives a study another objective, in a new epoch. History and a pin are kept.
+#[utoipa::path(post, path = "/v1/studies/{study_id}/objective", request_body = ObjectiveRequest,
+    params(("study_id" = i64, Path, description = "The study")),
+    responses((status = 200, body = StudySummary), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
+              (status = 422, body = ErrorBody)))]
+pub(super) async fn objective(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    Extension(reader): Extension<Reader>,
+    path: Result<Path<i64>, PathRejection>,
+    body: Result<Json<ObjectiveRequest>, JsonRejection>,
+) -> Result<Json<StudySummary>, ApiError> {
+    let Path(study_id) = path?;
+    let Json(body) = body?;
+    let (audit, study) = steering(&service, caller, reader, study_id, &body.why).await?;
+    let objective = Objective::named(&body.objective, body.maximise)
+        .map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let set = service.store.set_objective(study_id, &objective, audit);
+    let Some(Opened { epoch, line }) = set.await? else {
+        return Err(ApiError::conflict(format!(
+            "study {study_id} has this objective already: {objective}"
+        )));
+    };
+    tracing::info!(study_id, uid = caller.uid, epoch, %objective, "the study's objective is changed");
     steered(&service, Asker { reader, caller }, study_id, &study, line).await
 }
 

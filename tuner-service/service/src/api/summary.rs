@@ -7,7 +7,7 @@ use io_autotune_engine::{
     Chosen, Epoch, History, Importance, LEAST_MEMBERS, MeanInterval, MethodName, Parametrization,
     Phase, Role, Silence, Space, Tested, mean_interval,
 };
-use io_autotune_model::{Assessment, Finding, FindingKind};
+use io_autotune_model::{Assessment, Finding, FindingKind, Objective};
 use io_autotune_protocol::{
     Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary, OrderSummary,
     PinSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary, SharingSummary,
@@ -77,26 +77,49 @@ pub(crate) async fn study(
         None if nothing_to_win => "there is nothing to win".to_owned(),
         None => "no parametrization has been run twice yet".to_owned(),
         Some(best) => {
+            let objective = &state.objective;
+            let shown = |value: f64| {
+                let (told, unit) = (objective.told(value), objective.unit());
+                match unit {
+                    "" => told.to_string(),
+                    unit => format!("{told:.3}{unit}"),
+                }
+            };
             let default = default.map_or_else(String::new, |default| {
                 format!(
-                    "; the default {:.3} s over {} runs",
-                    default.mean, default.n
+                    "; the default {} over {} runs",
+                    shown(default.mean),
+                    default.n
                 )
             });
-            let first = match service.settings.method {
-                MethodName::SurrogateGenetic => "expected to be the quickest",
-                _ => "lowest mean",
+            let first = match (service.settings.method, objective) {
+                (MethodName::SurrogateGenetic, Objective::Elapsed) => {
+                    "expected to be the quickest".to_owned()
+                }
+                (MethodName::SurrogateGenetic, other) => {
+                    format!("expected to be the best by {}", other.words())
+                }
+                (_, other) if other.is_maximised() => format!("highest mean {}", other.words()),
+                _ => "lowest mean".to_owned(),
+            };
+            let error = match objective.is_maximised() {
+                true => String::new(),
+                false => format!(" (standard error {})", shown(best.standard_error)),
             };
             format!(
-                "{first} of {} parametrizations tested: {:.3} s over {} runs (standard error {:.3} s){default}",
+                "{first} of {} parametrizations tested: {} over {} runs{error}{default}",
                 history.tested.len(),
-                best.mean,
+                shown(best.mean),
                 best.n,
-                best.standard_error
             )
         }
     };
-    let regret = regret(default, &epoch, history, &row.context);
+    let regret = regret(
+        default.filter(|_| state.objective.is_elapsed()),
+        &epoch,
+        history,
+        &row.context,
+    );
     let decided_by = deciding(service, asker, &row, &state).await?;
     let sharing = sharing(service, &row.application, &state);
     // What a user names so counts all the same.
@@ -116,6 +139,7 @@ pub(crate) async fn study(
         accelerator: row.accelerator,
         account: row.account,
         context: row.context,
+        objective: state.objective.clone(),
         epoch: state.epoch,
         opened: OpenedSummary {
             at: state.opened.at,
@@ -128,9 +152,9 @@ pub(crate) async fn study(
         not_counted: row.not_counted,
         in_flight: row.in_flight,
         explored: (history.tally.explored, epoch.settings().budget),
-        default,
-        control: comparison.control,
-        tuned: comparison.tuned,
+        default: default.map(|one| told(&state.objective, one)),
+        control: comparison.control.map(|one| told(&state.objective, one)),
+        tuned: comparison.tuned.map(|one| told(&state.objective, one)),
         gain: GainSummary::of(&assessment.gain),
         differs: recommended
             .as_ref()
@@ -263,6 +287,22 @@ fn mean(tested: &Tested) -> Option<Elapsed> {
     })
 }
 
+/// In the objective's own numbers, where a history has reciprocals.
+fn told(objective: &Objective, known: Elapsed) -> Elapsed {
+    match objective.is_maximised() {
+        false => known,
+        true => Elapsed {
+            mean: objective.told(known.mean),
+            // An interval that reaches 0 has no end as a reciprocal.
+            interval: known
+                .interval
+                .filter(|(low, _)| *low > 0.0)
+                .map(|(low, high)| (objective.told(high), objective.told(low))),
+            ..known
+        },
+    }
+}
+
 /// A study with its space and what it has tested.
 pub(crate) async fn study_detail(
     service: &Service,
@@ -289,6 +329,9 @@ pub(crate) async fn study_detail(
         })
         .collect();
     tested.sort_by(by_rank);
+    for one in &mut tested {
+        one.elapsed = one.elapsed.map(|known| told(&state.objective, known));
+    }
     let surrogates = service.surrogates.of(state.epoch_id);
     let restricted = restricted(&state);
     let epoch =
@@ -349,9 +392,10 @@ fn warnings(
 ) -> Vec<String> {
     let found = assessment.findings.iter().filter_map(|one| match one.kind {
         FindingKind::Mixed => Some(one.what.clone()),
-        FindingKind::Ineffective | FindingKind::NothingToWin => {
-            Some(format!("{} {}", one.what, one.action))
-        }
+        FindingKind::Ineffective
+        | FindingKind::NothingToWin
+        | FindingKind::ElapsedWorse
+        | FindingKind::Unreported => Some(format!("{} {}", one.what, one.action)),
         // The summary has `quarantined` and `opened` for them.
         FindingKind::Quarantine | FindingKind::Drift => None,
     });
@@ -476,6 +520,7 @@ pub(crate) fn run(row: RunRow, reader: Reader) -> Result<RunSummary, ApiError> {
         epoch: row.epoch,
         epoch_opened_at: row.epoch_opened_at,
         epoch_opened_why: row.epoch_opened_why,
+        objective: row.objective,
         cluster: row.job.cluster,
         job_id: row.job.job_id,
         restart_count: row.job.restart_count,
@@ -517,7 +562,7 @@ pub(crate) fn detail(
         let found = tested
             .iter()
             .find(|one| one.parametrization == *parametrization);
-        found.and_then(mean)
+        found.and_then(mean).map(|one| told(&row.objective, one))
     };
     let (expected, default_then) = (of(&row.parametrization), of(&row.space.default()));
     if !reader.learns_inputs(&row) {
@@ -584,6 +629,7 @@ mod tests {
             epoch: 1,
             epoch_opened_at: Timestamp::UNIX_EPOCH,
             epoch_opened_why: "first run".to_owned(),
+            objective: Objective::Elapsed,
             space: Arc::new(space),
             job: JobKey {
                 cluster: "c".to_owned(),

@@ -6,6 +6,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use io_autotune_engine::{Epoch, Parametrization, Settings, Space, carried_parametrization};
+use io_autotune_model::Objective;
 use io_autotune_protocol::{ErrorBody, StudySummary, WarmStartAnswer, WarmStartRequest};
 use io_autotune_store::{StudyState, WarmStart};
 
@@ -97,6 +98,15 @@ enum NoWarmStart {
         "study {0} has learnt nothing yet: no run of another parametrization than the default counted in its current epoch"
     )]
     NothingLearnt(i64),
+    #[error(
+        "study {study} makes {objective} small or large, and study {from} {other}: what one ranks says nothing of the other"
+    )]
+    OtherObjective {
+        study: i64,
+        from: i64,
+        objective: Objective,
+        other: Objective,
+    },
     #[error("nothing that study {from} ranks fits the parameters of study {study}")]
     NothingFits { study: i64, from: i64 },
 }
@@ -123,6 +133,14 @@ fn inherited(
             other => other,
         };
         return Err(NoWarmStart::Held(study, held));
+    }
+    if source.objective != target.objective {
+        return Err(NoWarmStart::OtherObjective {
+            study,
+            from,
+            objective: target.objective.clone(),
+            other: source.objective.clone(),
+        });
     }
     let known = restricted(source);
     let ranks = Epoch::restricted(&known, settings, source.seed).learnt(known.history());
@@ -198,6 +216,7 @@ mod tests {
             epoch: 1,
             seed: 7,
             space,
+            objective: Objective::Elapsed,
             opened: EpochOpening {
                 at: Timestamp::UNIX_EPOCH,
                 why: "first run".to_owned(),
@@ -269,6 +288,12 @@ mod tests {
             inherited(&only_default, &target, &settings),
             Err(NoWarmStart::NothingLearnt(3))
         );
+        let by_marks = StudyState {
+            objective: Objective::named("marked", false).unwrap(),
+            ..study(12, two(), &[])
+        };
+        let refused = inherited(&source(), &by_marks, &settings).unwrap_err();
+        assert!(matches!(refused, NoWarmStart::OtherObjective { .. }));
         let pinned = StudyState {
             pin: Some(default),
             ..study(12, two(), &[])

@@ -98,6 +98,7 @@ impl<'a> Study<'a> {
             counts: Some(Counts {
                 key,
                 elapsed: self.seconds * log.exp(),
+                beside: None,
                 cut_short: false,
             }),
             nodes: 1,

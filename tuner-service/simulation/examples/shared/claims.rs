@@ -96,6 +96,7 @@ pub(crate) fn claims(group: &Group, seed: u64) -> Claims {
             counts: Some(Counts {
                 key,
                 elapsed: 100.0 * log.exp(),
+                beside: None,
                 cut_short: false,
             }),
             nodes: 1,

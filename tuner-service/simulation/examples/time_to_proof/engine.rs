@@ -56,6 +56,7 @@ pub(crate) fn judged<'a>(
         counts: Some(Counts {
             key,
             elapsed,
+            beside: None,
             cut_short: false,
         }),
         nodes: 1,

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::{
-    Assessment, ParameterEffects, Parametrization, Phase, Role, Sluid, Space, Tally,
+    Assessment, Objective, ParameterEffects, Parametrization, Phase, Role, Sluid, Space, Tally,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,7 @@ pub(super) struct EpochRecord {
     pub(super) takes: Takes,
     pub(super) taken_judgements: Option<i64>,
     pub(super) space: Space,
-    pub(super) objective: String,
+    pub(super) objective: Objective,
     pub(super) seed: i64,
     pub(super) opened_at: Timestamp,
     pub(super) opened_why: String,

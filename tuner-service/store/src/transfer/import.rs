@@ -11,7 +11,8 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use super::format::{
-    EpochRecord, LaunchKey, Record, ReportRecord, RunRecord, StudyRecord, Takes, check_header, read,
+    EpochRecord, JudgementRecord, LaunchKey, Record, ReportRecord, RunRecord, StudyRecord, Takes,
+    check_header, read,
 };
 use crate::accounts;
 use crate::audit::{Audit, Entry, write};
@@ -519,7 +520,7 @@ impl<'a> Importer<'a> {
             takes.as_str().unwrap_or_default(),
             epoch.taken_judgements,
             Json(&epoch.space) as _,
-            epoch.objective,
+            epoch.objective.to_string(),
             epoch.seed,
             epoch.opened_at.as_microsecond() as f64,
             epoch.opened_why,
@@ -564,6 +565,18 @@ impl<'a> Importer<'a> {
         }
         if run.judgements.is_empty() {
             return Err(refusal(line, "judgements", "there are none"));
+        }
+        let epoch = usize::try_from(run.epoch - 1).unwrap_or(usize::MAX);
+        if let Some(OpenEpoch { record, .. }) = open.epochs.get(epoch) {
+            let objective = &record.objective;
+            let lacks = |one: &JudgementRecord| {
+                let value = |elapsed| objective.value(elapsed, &one.measures);
+                one.elapsed.is_some_and(|elapsed| value(elapsed).is_none())
+            };
+            if run.judgements.iter().any(lacks) {
+                let problem = format!("one counts that has no {objective}, its epoch's objective");
+                return Err(refusal(line, "judgements", &problem));
+            }
         }
         Ok(())
     }

@@ -48,6 +48,8 @@ fn said(epoch: i32, reason: &str) -> Assessment {
         effects: Vec::new(),
         findings: Vec::new(),
         shared: None,
+        objective: Default::default(),
+        elapsed: None,
     }
 }
 
@@ -65,7 +67,7 @@ async fn runs_enter_in_the_order_of_their_starts_up_to_one_that_may_still_be_jud
             let mut assessing = store.assess(study_id).await.unwrap();
             let runs = assessing.runs_after(epoch_id, 0).await.unwrap();
             runs.into_iter()
-                .map(|run| (run.run_id, run.counts.map(|(_, elapsed, _)| elapsed)))
+                .map(|run| (run.run_id, run.counts.map(|counts| counts.value)))
                 .collect::<Vec<_>>()
         };
         assert_eq!(entered().await, []);

@@ -21,6 +21,7 @@ mod generation;
 mod judge;
 mod migration;
 mod nonces;
+mod objective;
 mod operations;
 mod orders;
 mod outcomes;

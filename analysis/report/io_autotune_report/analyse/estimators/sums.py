@@ -31,7 +31,9 @@ def group(studies: Sequence[Part]) -> tuple[Gain, NodeHours]:
     hours = node_hours_of(studies)
     if len(studies) == 1:
         return studies[0].assessment.gain, hours
-    effects = [effect for study in studies for effect in study.assessment.effects]
+    # Of another objective a share says nothing of time.
+    timed = [study.assessment for study in studies if study.assessment.objective == "elapsed"]
+    effects = [effect for assessment in timed for effect in assessment.effects]
     counted = [
         effect
         for effect in effects

@@ -75,8 +75,13 @@ def _regression(study: Study) -> Iterator[Finding]:
         yield _finding(
             study,
             "regression",
-            f"What is chosen takes {per_cent(-gain.share)} longer than the default"
-            f" ({per_cent(-gain.high)} at least), by {gain.control_runs} control runs.",
+            (
+                f"What is chosen takes {per_cent(-gain.share)} longer than the default"
+                if gain.objective == "elapsed"
+                else f"What is chosen is {per_cent(-gain.share)} worse than the default by"
+                f" {gain.objective}"
+            )
+            + f" ({per_cent(-gain.high)} at least), by {gain.control_runs} control runs.",
             f'`io-autotune reset {number} --why "chosen parametrization is slower"` searches anew;'
             " `io-autotune explain JOBID` says why it was chosen.",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import unicodedata
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ KINDS: dict[FindingKind, str] = {
     "mixed": "Mixed work",
     "ineffective": "Parameter without effect",
     "nothing_to_win": "Nothing to win",
+    "elapsed_worse": "Elapsed gets worse",
+    "unreported": "Objective not reported",
     "waste": "Budget without gain",
     "already_best": "Default is best",
     "quiet": "Quiet",
@@ -170,17 +173,43 @@ def order(verdict: str) -> int:
 
 def claim(gain: Gain) -> str:
     """A claimed gain, its interval beside it."""
+    gain = of_maximised(gain)
     share = gain.share or 0.0
-    return f"{_share(abs(share))}{NBSP}% {'less' if share >= 0 else 'more'} time"
+    return f"{_share(abs(share))}{NBSP}% {'less' if share >= 0 else 'more'} {objective(gain)}"
+
+
+def objective(gain: Gain) -> str:
+    """What a gain is of: time, or another objective's name."""
+    if gain.objective == "elapsed":
+        return "time"
+    if gain.objective == "marked_seconds":
+        return "marked I/O seconds"
+    return plain(gain.objective.removesuffix(" maximised").removeprefix("objective."))
+
+
+def of_maximised(gain: Gain) -> Gain:
+    """The gain in the objective's own shares: of what is maximised a history has reciprocals."""
+    if not gain.objective.endswith(" maximised"):
+        return gain
+
+    def more(share: float | None) -> float | None:
+        return None if share is None or share >= 1 else -share / (1 - share)
+
+    told = gain.objective.removesuffix(" maximised")
+    return replace(
+        gain, share=more(gain.share), low=more(gain.high), high=more(gain.low), objective=told
+    )
 
 
 def gain_sentence(gain: Gain) -> str:
     """A gain in one or two sentences."""
+    gain = of_maximised(gain)
     if claims(gain):
         assert gain.low is not None
         assert gain.high is not None
         return (
-            f"Tuned runs take {claim(gain)} than the default "
+            f"Tuned runs {'take' if gain.objective == 'elapsed' else 'have'} {claim(gain)} "
+            "than the default "
             f"({less_or_more(gain.low, gain.high)}; {level(gain.level)} sure, however often one "
             f"looks; {count(gain.tuned_runs)} tuned and {count(gain.control_runs)} control runs)."
         )
@@ -188,8 +217,8 @@ def gain_sentence(gain: Gain) -> str:
         return _not_yet(gain)
     if gain.verdict == "no_effect" and gain.low is not None and gain.high is not None:
         return (
-            f"No effect that is worth telling apart: {less_or_more(gain.low, gain.high)} time "
-            f"({level(gain.level)} sure; {count(gain.tuned_runs)} tuned and "
+            f"No effect that is worth telling apart: {less_or_more(gain.low, gain.high)} "
+            f"{objective(gain)} ({level(gain.level)} sure; {count(gain.tuned_runs)} tuned and "
             f"{count(gain.control_runs)} control runs)."
         )
     return f"{VERDICTS[gain.verdict].capitalize()}: {_sentence(gain.reason)}"

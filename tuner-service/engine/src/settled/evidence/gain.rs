@@ -140,8 +140,9 @@ pub(in crate::settled) fn log_bound(number: u64, direction: Direction) -> f64 {
     (number * (number + 1.0) / (ERROR * share)).logarithm()
 }
 
-/// `explained`: how much of the noise is, in one sentence.
-pub(super) fn of(effect: &Effect, explained: Option<String>) -> Gain {
+/// `explained`: how much of the noise is, in one sentence. `is_beside`: node-hours are of elapsed, and
+/// the effect is not.
+pub(super) fn of(effect: &Effect, is_beside: bool, explained: Option<String>) -> Gain {
     let share = |log: f64| 1.0 - (-log).exponential();
     let bounds = effect.low.zip(effect.high);
     let estimate = effect.log_ratio.map(share);
@@ -149,7 +150,8 @@ pub(super) fn of(effect: &Effect, explained: Option<String>) -> Gain {
         bounds.map(|(low, _)| share(low)),
         bounds.map(|(_, high)| share(high)),
     );
-    let (verdict, reason) = verdict(estimate, low, high, effect.saved);
+    let saved = if is_beside { 0.0 } else { effect.saved };
+    let (verdict, reason) = verdict(estimate, low, high, saved);
     let reason = [Some(reason.to_owned()), explained];
     let reason: Vec<String> = reason.into_iter().flatten().collect();
     Gain {

@@ -46,6 +46,7 @@ impl Life {
                 counts: Some(Counts {
                     key: if control { "default" } else { "chosen" },
                     elapsed: 100.0 * log.exponential(),
+                    beside: None,
                     cut_short: false,
                 }),
                 nodes: 2,
@@ -138,6 +139,7 @@ fn node_hours_are_of_runs_near_a_control_run() {
             counts: Some(Counts {
                 key: if control { "default" } else { "chosen" },
                 elapsed: 1.0,
+                beside: None,
                 cut_short: false,
             }),
             nodes: 1,

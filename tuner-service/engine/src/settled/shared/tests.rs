@@ -27,6 +27,7 @@ fn run(ordinal: i64, is_control: bool, log: f64) -> JudgedRun<'static> {
         counts: Some(Counts {
             key,
             elapsed: 100.0 * log.exponential(),
+            beside: None,
             cut_short: false,
         }),
         nodes: 1,

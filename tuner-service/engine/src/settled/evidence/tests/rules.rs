@@ -79,6 +79,7 @@ fn live(evidence: &mut Evidence, runs: &[Run]) {
             counts: Some(Counts {
                 key: one.applied.unwrap_or(one.key),
                 elapsed: one.elapsed,
+                beside: None,
                 cut_short: one.cut_short,
             }),
             nodes: 4,
@@ -232,6 +233,7 @@ fn runs_that_were_not_drawn_are_no_evidence() {
             counts: Some(Counts {
                 key: one.key,
                 elapsed: one.elapsed,
+                beside: None,
                 cut_short: false,
             }),
             nodes: 1,

@@ -80,6 +80,7 @@ fn a_lucky_single_run_is_confirmed_and_not_recommended() {
             default_mean: Some(100.0),
             is_default: false,
             stopped: None,
+            vetoed: None,
         }
     );
 }

@@ -1,0 +1,190 @@
+"""Another objective than elapsed: the job says it, a study is tuned by it, elapsed vetoes it."""
+
+from __future__ import annotations
+
+from harness import ALICE, BOB, Json, Site, asked, await_value, lines
+
+MOST_RUNS = 80
+"""A study that has not settled and claimed its gain by then never will."""
+PHASE = 0.4
+"""Seconds of the I/O phase with the default; a quarter of it with anything else."""
+REPORTED = 812.5
+
+JOB = """
+io-autotune mark begin
+hints=$(cat "$ROMIO_HINTS" 2> /dev/null)
+[ -n "$hints" ] && sleep 0.1 || sleep 0.4
+io-autotune mark end
+"""
+NOISY = f"{JOB}\nsleep 0.$((RANDOM % 9))\nsleep 0.$((RANDOM % 9))\n"
+SLOWER = f"""{JOB}\n[ -n "$hints" ] && sleep 1.5 || sleep 0.2\n"""
+
+
+def by_marks(site: Site, app: str, body: str) -> Json:
+    """Give an application a study with marked seconds as its objective; return its first run."""
+    run = site.run(body, asked(app))
+    assert run["state"] == "counted", run["verdict"]
+    done = site.tuner(ALICE, "objective", app, "marked", "--why", "I/O is a part of it")
+    assert done.returncode == 0, done.stderr
+    return run
+
+
+def test_a_job_says_how_long_its_phases_took_and_what_it_measured(site: Site) -> None:
+    app = "objective-told"
+    body = f"""
+        io-autotune mark begin; sleep 0.3; io-autotune mark end
+        sleep 0.5
+        io-autotune mark begin; sleep 0.2; io-autotune mark end
+        io-autotune objective rate={REPORTED} cost=2
+        io-autotune mark sideways; echo "status $?"
+        io-autotune objective rate=none; echo "status $?"
+    """
+    job = site.sbatch(body, asked(app))
+    run = site.judged(job)
+    assert run["state"] == "counted", run["verdict"]
+    measures = run["measures"]
+    assert 0.5 <= measures["marked_seconds"] <= run["elapsed"] - 0.5, measures
+    assert (measures["objective.rate"], measures["objective.cost"]) == (REPORTED, 2.0)
+    said = lines(site.output(job))
+    assert [line for line in said if line.startswith("status")] == ["status 0", "status 0"]
+    assert sum("nothing is" in line for line in said) == 2, said
+    shown = site.tuner(ALICE, "explain", str(job.job_id)).stdout
+    assert "marked as I/O by the job: " in shown
+    assert f"reported by the job: cost=2 rate={REPORTED}" in shown
+    outside = site.tuner(ALICE, "mark", "begin")
+    assert outside.returncode == 0
+    assert "this is no job" in outside.stderr
+
+
+def test_the_longest_node_counts(site: Site) -> None:
+    phase = "io-autotune mark begin; sleep $((SLURM_PROCID)).3; io-autotune mark end"
+    body = f"srun --nodes=2 --ntasks=2 bash -c '{phase}'"
+    run = site.run(body, asked("objective-nodes"), "--nodes=2", "--ntasks=2")
+    assert run["state"] == "counted", run["verdict"]
+    assert 1.3 <= run["measures"]["marked_seconds"] < 1.6, run["measures"]
+
+
+def test_a_study_is_tuned_by_a_small_part_of_a_noisy_elapsed(site: Site) -> None:
+    app = "objective-noisy"
+    by_marks(site, app, NOISY)
+    study: Json = {}
+    for _ in range(MOST_RUNS):
+        run = site.run(NOISY, asked(app))
+        assert run["state"] == "counted", run["verdict"]
+        study = site.study(app, ALICE)
+        if study["phase"] == "settled" and study["gain"] and study["gain"]["resolved"]:
+            break
+    else:
+        raise AssertionError(f"no gain is proven: {study}")
+    assert study["objective"] == "marked_seconds"
+    assert 0.5 < study["gain"]["gain"] < 0.9, study["gain"]
+    assert study["differs"], "the default itself is recommended"
+    assert study["tuned"]["mean"] < PHASE < study["control"]["mean"] + 0.1
+    beside = study["assessment"]["elapsed"]
+    assert not beside["vetoed"]
+    assert beside["low"] < 0.0
+    shown = site.tuner(ALICE, "status", app).stdout
+    assert "objective    marked I/O seconds" in shown
+    assert "less marked I/O seconds than the default" in shown, shown
+    assert "elapsed is" in shown, shown
+    tuned = next(
+        run for run in reversed(site.history(app, ALICE)) if run["role"] in {"settled", "control"}
+    )
+    explained = site.tuner(ALICE, "explain", str(tuned["job_id"])).stdout
+    assert "objective    marked I/O seconds: " in explained
+    assert "[by marked I/O seconds, not elapsed]" in explained
+    (replay,) = site.ask(ALICE, "explain", str(tuned["job_id"]), "--replay")
+    assert replay["same"], replay
+
+
+def test_what_makes_elapsed_worse_is_vetoed(site: Site) -> None:
+    app = "objective-vetoed"
+    by_marks(site, app, SLOWER)
+    judged: list[Json] = []
+    while sum(run["phase"] == "settled" for run in judged) < 4:
+        assert len(judged) < MOST_RUNS, "it does not settle"
+        run = site.run(SLOWER, asked(app))
+        assert run["state"] == "counted", run["verdict"]
+        judged.append(run)
+    settled = [run for run in judged if run["phase"] == "settled"]
+    assert all(not run["differs"] for run in settled), "a vetoed parametrization ran"
+    study = site.study(app, ALICE)
+    beside = study["assessment"]["elapsed"]
+    assert beside["vetoed"]
+    assert 0.0 < beside["low"] < beside["longer"]
+    assert study["differs"] == {}, study["differs"]
+    (warning,) = [text for text in study["warnings"] if "not recommended" in text]
+    assert "elapsed would be" in warning
+    (run,) = [run for run in settled if run["role"] == "settled"][-1:]
+    assert "elapsed would be" in run["reason"], run["reason"]
+    (replay,) = site.ask(ALICE, "explain", str(run["job_id"]), "--replay")
+    assert replay["same"], replay
+
+
+def test_a_run_that_does_not_tell_its_objective_does_not_count_and_is_kept(site: Site) -> None:
+    app = "objective-untold"
+    by_marks(site, app, JOB)
+    for _ in range(4):
+        job = site.sbatch("true", asked(app))
+        run = site.judged(job)
+        assert run["state"] == "not_counted"
+        assert "the job has not told it" in run["verdict"]
+        assert run["elapsed"] > 0.0
+    shown = site.tuner(ALICE, "status", app).stdout
+    assert "none of its 4 runs since then has told it" in shown, shown
+    line = site.study(app, ALICE)
+    assert line["counted"] == 0
+    refused = site.tuner(ALICE, "objective", app, "marked", "--why", "again")
+    assert refused.returncode == 4, refused.stderr
+    others = site.tuner(BOB, "objective", str(line["study_id"]), "elapsed", "--why", "mischief")
+    assert others.returncode == 4, others.stderr
+    back = site.ask(ALICE, "objective", app, "elapsed", "--why", "it marks nothing")
+    assert (back["objective"], back["epoch"]) == ("elapsed", 3)
+    undone = site.tuner(ALICE, "undo", str(back["line"]), "--why", "it does now")
+    assert undone.returncode == 0, undone.stderr
+    assert site.study(app, ALICE)["objective"] == "marked_seconds"
+
+
+def test_whatever_a_job_writes_as_its_marks_it_and_others_are_unharmed(site: Site) -> None:
+    app = "objective-attack"
+    secret = site.paths.scratch / "objective.secret"
+    secret.write_text("begin 1\nend 9000000000\n", encoding="utf-8")
+    secret.chmod(0o600)
+    fence = site.paths.scratch / "objective.fence"
+    other = site.sbatch(
+        f'io-autotune mark begin; echo "$IO_MARKS_FILE"\nuntil [ -e {fence} ]; do sleep 0.1; done\n'
+        "io-autotune mark end",
+        asked("objective-other"),
+    )
+
+    def said() -> str | None:
+        path = site.paths.home(ALICE) / f"{other.job_id}.out"
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        return text.strip() or None
+
+    marks_of_other = await_value("the other job to have marked", said)
+    body = f"""
+        echo "end 1" >> {marks_of_other} && echo harmed
+        (rm -f "$IO_MARKS_FILE"; mkfifo "$IO_MARKS_FILE") && echo harmed
+        ln -sf {secret} "$IO_MARKS_FILE" && echo harmed
+        mkfifo fifo.$SLURM_JOB_ID
+        for file in fifo.$SLURM_JOB_ID {secret} {marks_of_other} /dev/zero; do
+            IO_MARKS_FILE=$file timeout 5 io-autotune mark begin || echo "waited for $file"
+        done
+        head -c 100000000 /dev/zero | tr '\\0' 'e' >> "$IO_MARKS_FILE"
+        echo "size $(stat --format %s "$IO_MARKS_FILE")"
+        io-autotune mark begin && echo done
+    """
+    job = site.sbatch(body, asked(app), user=BOB)
+    run = site.judged(job)
+    fence.touch()
+    assert run["state"] == "counted", run["verdict"]
+    assert "marked_seconds" not in run["measures"]
+    output = lines(site.output(job, BOB))
+    assert not [line for line in output if line.startswith(("harmed", "waited"))], output
+    (size,) = [int(line.split()[1]) for line in output if line.startswith("size ")]
+    assert 0 < size <= 147456
+    assert output[-1] == "done", "a full file is said, and no failure"
+    marked = site.judged(other)
+    assert marked["measures"]["marked_seconds"] > 0.0, "another user's job ended its phase"
+    assert not site.spooled()

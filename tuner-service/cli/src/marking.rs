@@ -1,0 +1,143 @@
+//! What a job says of itself: where its I/O phases are, and measures of its own. It is appended to a
+//! local file, at once or not at all: nothing waits, and no service is asked.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use io_autotune_protocol::{MARKS_BYTES, MARKS_VARIABLE, Mark, ReportedError};
+use nix::libc::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
+use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotMarked {
+    #[error("nothing is marked: this is no job that io-autotune tunes or observes")]
+    NoJob,
+    #[error("nothing is marked: {MARKS_VARIABLE} is of another job")]
+    AnotherJob,
+    #[error("nothing is marked: {0:?} is neither begin nor end")]
+    Phase(String),
+    #[error("nothing is reported: {0}")]
+    Reported(#[from] ReportedError),
+    #[error("nothing more is marked: {MARKS_BYTES} bytes of marks are enough")]
+    Full,
+    #[error("nothing is marked: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Marks that an I/O phase begins or ends.
+pub(crate) fn phase(what: &str) -> Result<(), NotMarked> {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_err(io::Error::from)?;
+    let now = u64::try_from(now.num_nanoseconds()).unwrap_or_default();
+    let mark = match what {
+        "begin" => Mark::Begin(now),
+        "end" => Mark::End(now),
+        other => return Err(NotMarked::Phase(other.to_owned())),
+    };
+    append(&[mark], |name| std::env::var_os(name))
+}
+
+/// Reports measures, each `NAME=VALUE`.
+pub(crate) fn reported(words: &[String]) -> Result<(), NotMarked> {
+    let marks: Result<Vec<Mark>, _> = words.iter().map(|word| Mark::reported(word)).collect();
+    append(&marks?, |name| std::env::var_os(name))
+}
+
+fn append(marks: &[Mark], variable: impl Fn(&str) -> Option<OsString>) -> Result<(), NotMarked> {
+    let path = variable(MARKS_VARIABLE).ok_or(NotMarked::NoJob)?;
+    let path = Path::new(&path);
+    // A job's environment reaches the jobs that it submits: SPOOL/in-force/CLUSTER.NODE.JOBID/marks.
+    let of = path.parent().and_then(Path::extension);
+    if let (Some(of), Some(job)) = (of, variable("SLURM_JOB_ID"))
+        && of != job
+    {
+        return Err(NotMarked::AnotherJob);
+    }
+    let mut file = OpenOptions::new()
+        .append(true)
+        .custom_flags(O_NONBLOCK | O_NOFOLLOW | O_NOCTTY)
+        .open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other(format!("{} is no file", path.display())).into());
+    }
+    let lines: String = marks.iter().map(|mark| format!("{mark}\n")).collect();
+    if metadata.len() + lines.len() as u64 > MARKS_BYTES {
+        return Err(NotMarked::Full);
+    }
+    // One write: lines of processes that mark at once do not mix.
+    Ok(file.write_all(lines.as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The environment of job 7, whose marks are in `directory`.
+    fn job(directory: &Path) -> impl Fn(&str) -> Option<OsString> {
+        let path = directory.join("c.n1.7").join("marks");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        move |name| match name {
+            MARKS_VARIABLE => Some(path.clone().into_os_string()),
+            "SLURM_JOB_ID" => Some("7".into()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn lines_are_appended_until_there_are_enough() {
+        let directory = tempfile::tempdir().unwrap();
+        let job = job(directory.path());
+        let path = directory.path().join("c.n1.7/marks");
+        let rate = Mark::reported("rate=4").unwrap();
+        assert!(
+            matches!(append(&[rate.clone()], &job), Err(NotMarked::Io(_))),
+            "no file is made"
+        );
+        fs::write(&path, "").unwrap();
+        append(&[Mark::Begin(5), rate.clone()], &job).unwrap();
+        append(&[Mark::End(9)], &job).unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "begin 5\nobjective rate 4\nend 9\n"
+        );
+        fs::write(&path, vec![b'\n'; 65530]).unwrap();
+        assert!(matches!(append(&[rate], &job), Err(NotMarked::Full)));
+    }
+
+    #[test]
+    fn outside_a_job_or_in_another_nothing_is_written() {
+        let mark = [Mark::Begin(5)];
+        assert!(matches!(append(&mark, |_| None), Err(NotMarked::NoJob)));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("c.n1.7").join("marks");
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        let inner = |name: &str| match name {
+            MARKS_VARIABLE => Some(path.clone().into_os_string()),
+            _ => Some("8".into()),
+        };
+        assert!(matches!(append(&mark, inner), Err(NotMarked::AnotherJob)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let job = job(directory.path());
+        let path = directory.path().join("c.n1.7/marks");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        assert!(matches!(
+            append(&[Mark::Begin(5)], &job),
+            Err(NotMarked::Io(_))
+        ));
+        assert!(phase("middle").is_err());
+        assert!(reported(&["rate".to_owned()]).is_err());
+    }
+}

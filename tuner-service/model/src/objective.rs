@@ -1,0 +1,287 @@
+//! What a study makes small or large.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The measure of the seconds that a job has marked: the longest of its nodes.
+pub const MARKED: &str = "marked_seconds";
+/// With it begin the measures that an application reports itself.
+pub const REPORTED: &str = "objective.";
+/// The measure of elapsed in a history whose objective is another.
+pub const ELAPSED_BESIDE: &str = "elapsed_seconds";
+
+/// What a study makes small or large. As text, which is stored: `elapsed`, or the name of a measure,
+/// with ` maximised` if it is made large.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Objective {
+    /// The run's elapsed seconds.
+    #[default]
+    Elapsed,
+    /// A measure of the run.
+    Measure {
+        /// Its name.
+        name: String,
+        /// More is better.
+        maximised: bool,
+    },
+}
+
+/// What is no objective.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObjectiveError {
+    /// An unknown text or word.
+    #[error(
+        "{0:?} is no objective: it must be elapsed, marked, or the NAME of an `io-autotune objective NAME=VALUE` in the job, a letter and at most 31 more letters, digits, _ or -"
+    )]
+    Unknown(String),
+    /// Seconds made large.
+    #[error(
+        "{0} is seconds, which are made few: only a measure of the application's own can be maximised"
+    )]
+    Seconds(String),
+}
+
+impl Objective {
+    /// By the word that a person says: `elapsed`, `marked`, or a name of the application's.
+    pub fn named(word: &str, maximised: bool) -> Result<Self, ObjectiveError> {
+        let name = match word {
+            "elapsed" | "marked" if maximised => {
+                return Err(ObjectiveError::Seconds(word.to_owned()));
+            }
+            "elapsed" => return Ok(Self::Elapsed),
+            "marked" => MARKED.to_owned(),
+            name if is_reported_name(name) => format!("{REPORTED}{name}"),
+            other => return Err(ObjectiveError::Unknown(other.to_owned())),
+        };
+        Ok(Self::Measure { name, maximised })
+    }
+
+    /// Whether it is elapsed.
+    pub fn is_elapsed(&self) -> bool {
+        *self == Self::Elapsed
+    }
+
+    /// What is missing where a run has no value of it.
+    pub fn measure(&self) -> Option<&str> {
+        match self {
+            Self::Elapsed => None,
+            Self::Measure { name, .. } => Some(name),
+        }
+    }
+
+    /// What enters a history in the place of elapsed, the smaller the better: of what is maximised
+    /// the reciprocal. None where the run does not have it.
+    pub fn value(&self, elapsed: f64, measures: &BTreeMap<String, f64>) -> Option<f64> {
+        let Self::Measure { name, maximised } = self else {
+            return Some(elapsed);
+        };
+        let told = *measures.get(name)?;
+        let value = if *maximised { told.recip() } else { told };
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+
+    /// The measures that enter a history: elapsed is among them where the objective is another.
+    pub fn beside(&self, elapsed: f64, measures: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+        let mut measures = measures.clone();
+        // A node's report cannot pass for what is ours.
+        measures.remove(ELAPSED_BESIDE);
+        if !self.is_elapsed() {
+            measures.insert(ELAPSED_BESIDE.to_owned(), elapsed);
+        }
+        measures
+    }
+
+    /// What a person is told of a value in a history: a reciprocal's own number.
+    pub fn told(&self, value: f64) -> f64 {
+        match self {
+            Self::Measure {
+                maximised: true, ..
+            } => value.recip(),
+            _ => value,
+        }
+    }
+
+    /// A gain, the share by which what is in a history is less, as the share by which the objective
+    /// is less: negative where more is better.
+    pub fn less(&self, gain: f64) -> f64 {
+        match self.is_maximised() {
+            true => -gain / (1.0 - gain),
+            false => gain,
+        }
+    }
+
+    /// In words: `elapsed`, `marked I/O seconds`, `rate`.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Elapsed => "elapsed",
+            Self::Measure { name, .. } if name == MARKED => "marked I/O seconds",
+            Self::Measure { name, .. } => name.strip_prefix(REPORTED).unwrap_or(name),
+        }
+    }
+
+    /// Whether more is better.
+    pub fn is_maximised(&self) -> bool {
+        matches!(
+            self,
+            Self::Measure {
+                maximised: true,
+                ..
+            }
+        )
+    }
+
+    /// The unit after a number: ` s` of seconds, else nothing, as nobody tells it.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Self::Elapsed => " s",
+            Self::Measure { name, .. } if name == MARKED => " s",
+            Self::Measure { .. } => "",
+        }
+    }
+}
+
+/// Whether an application may report a measure by this name: a letter, then letters, digits, `_` or
+/// `-`, at most 32 in all.
+pub fn is_reported_name(name: &str) -> bool {
+    name.len() <= 32
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Elapsed => f.write_str("elapsed"),
+            Self::Measure { name, maximised } => {
+                f.write_str(name)?;
+                f.write_str(if *maximised { " maximised" } else { "" })
+            }
+        }
+    }
+}
+
+impl FromStr for Objective {
+    type Err = ObjectiveError;
+
+    fn from_str(text: &str) -> Result<Self, ObjectiveError> {
+        let (name, maximised) = match text.strip_suffix(" maximised") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        let word = match name {
+            MARKED => Some("marked"),
+            "elapsed" => Some("elapsed"),
+            name => name
+                .strip_prefix(REPORTED)
+                .filter(|word| !["elapsed", "marked"].contains(word)),
+        };
+        let word = word.ok_or_else(|| ObjectiveError::Unknown(text.to_owned()))?;
+        Self::named(word, maximised)
+    }
+}
+
+impl TryFrom<String> for Objective {
+    type Error = ObjectiveError;
+
+    fn try_from(text: String) -> Result<Self, ObjectiveError> {
+        text.parse()
+    }
+}
+
+impl From<Objective> for String {
+    fn from(objective: Objective) -> Self {
+        objective.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rate() -> Objective {
+        Objective::named("rate", true).unwrap()
+    }
+
+    #[test]
+    fn words_make_objectives_and_texts_keep_them() {
+        for (word, maximised, text, words) in [
+            ("elapsed", false, "elapsed", "elapsed"),
+            ("marked", false, "marked_seconds", "marked I/O seconds"),
+            ("rate", true, "objective.rate maximised", "rate"),
+            ("cost", false, "objective.cost", "cost"),
+        ] {
+            let objective = Objective::named(word, maximised).unwrap();
+            assert_eq!(objective.to_string(), text);
+            assert_eq!(objective.words(), words);
+            assert_eq!(text.parse(), Ok(objective));
+        }
+        for (word, maximised) in [
+            ("elapsed", true),
+            ("marked", true),
+            ("", false),
+            ("1st", false),
+            ("a b", false),
+            ("objective.rate", false),
+        ] {
+            assert!(Objective::named(word, maximised).is_err(), "{word:?}");
+        }
+        for text in [
+            "",
+            "objective.",
+            "objective.elapsed",
+            "user_seconds",
+            "elapsed maximised",
+        ] {
+            assert!(text.parse::<Objective>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_its_objective_has_no_value() {
+        let told = BTreeMap::from([("objective.rate".to_owned(), 4.0)]);
+        assert_eq!(rate().value(9.0, &told), Some(0.25));
+        assert_eq!(rate().told(0.25), 4.0);
+        assert_eq!(rate().value(9.0, &BTreeMap::new()), None);
+        assert_eq!(Objective::Elapsed.value(9.0, &told), Some(9.0));
+    }
+
+    #[test]
+    fn elapsed_is_beside_another_objective_alone_whatever_a_node_says() {
+        let forged = BTreeMap::from([(ELAPSED_BESIDE.to_owned(), 1.0)]);
+        assert_eq!(Objective::Elapsed.beside(9.0, &forged), BTreeMap::new());
+        assert_eq!(rate().beside(9.0, &forged)[ELAPSED_BESIDE], 9.0);
+    }
+
+    proptest! {
+        #[test]
+        fn what_enters_a_history_is_finite_and_positive_and_ranks_as_asked(
+            a in prop::num::f64::POSITIVE, b in prop::num::f64::POSITIVE, maximised: bool,
+        ) {
+            let objective = Objective::named("x", maximised).unwrap();
+            let value = |told| objective.value(1.0, &BTreeMap::from([("objective.x".to_owned(), told)]));
+            if let (Some(of_a), Some(of_b)) = (value(a), value(b)) {
+                prop_assert!(of_a.is_finite() && of_a > 0.0);
+                if a < b {
+                    let (better, worse) = if maximised { (of_b, of_a) } else { (of_a, of_b) };
+                    prop_assert!(better <= worse);
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_an_objective_that_is_written_the_same_or_none(text in "\\PC{0,40}") {
+            if let Ok(objective) = text.parse::<Objective>() {
+                prop_assert_eq!(objective.to_string(), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! The files that a job writes for its epilog: [values in force](crate::in_force) and
+//! [marks](io_autotune_protocol::Mark).
+//!
+//! They are owned by the user, named by variables of the job, and alone in a file system of their
+//! own, in memory, at `SPOOL/in-force/CLUSTER.NODE.JOBID`: so small that whatever a job writes there
+//! fills neither a disk nor a memory.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use io_autotune_protocol::{Job, MARKS_BYTES};
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+
+use crate::files::{DirectoryError, at, check_directory, ensure_directory, find, open_anothers};
+use crate::job::name_on_node;
+use crate::say;
+
+/// The most that is read of values: the library's FILE_MAX and TEXT_MAX (`mpi_in_force.c`).
+const VALUES_BYTES: u64 = 65536 + 8192;
+/// What a job can leave: the files, and the directory that they are in. Whole pages, for both.
+const ROOM: &str = "size=147456,nr_inodes=3,mode=0711";
+const VALUES: &str = "values";
+const MARKS: &str = "marks";
+
+/// Where a job writes.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) values: PathBuf,
+    pub(crate) marks: PathBuf,
+}
+
+/// What a job has left.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    pub(crate) values: Vec<u8>,
+    /// One byte more than [`MARKS_BYTES`] of what is longer.
+    pub(crate) marks: Vec<u8>,
+}
+
+fn directory(spool_dir: &Path) -> PathBuf {
+    spool_dir.join("in-force")
+}
+
+fn place(spool_dir: &Path, job: &Job) -> PathBuf {
+    directory(spool_dir).join(name_on_node(&job.cluster, &job.node, job.job_id))
+}
+
+pub(crate) fn make(spool_dir: &Path, job: &Job) -> Result<Written, DirectoryError> {
+    ensure_directory(spool_dir)?;
+    ensure_directory(&directory(spool_dir))?;
+    let place = place(spool_dir, job);
+    // Of an earlier launch.
+    clear(&place).map_err(at(&place))?;
+    ensure_directory(&place)?;
+    let written = Written {
+        values: place.join(VALUES),
+        marks: place.join(MARKS),
+    };
+    let made = (|| {
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+        mount(
+            Some("io-autotune"),
+            &place,
+            Some("tmpfs"),
+            flags,
+            Some(ROOM),
+        )?;
+        for path in [&written.values, &written.marks] {
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path)?;
+            fchown(&file, Some(job.uid), Some(job.gid))?;
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        Ok(())
+    })();
+    made.map_err(|source| {
+        let _ = clear(&place);
+        at(&place)(source)
+    })?;
+    Ok(written)
+}
+
+/// Reads and removes what a job has left. What cannot be read at once is not waited for.
+pub(crate) fn take(spool_dir: &Path, job: &Job) -> Left {
+    taken(spool_dir, job).unwrap_or_else(|error| {
+        say(&format!("nothing of what the job wrote is read: {error}"));
+        Left::default()
+    })
+}
+
+fn taken(spool_dir: &Path, job: &Job) -> Result<Left, DirectoryError> {
+    let directory = directory(spool_dir);
+    if !directory.exists() {
+        return Ok(Left::default());
+    }
+    check_directory(&directory)?;
+    let place = place(spool_dir, job);
+    let of = |name: &str, most: u64| {
+        read(&place, name, job.uid, most).unwrap_or_else(|error| {
+            let path = place.join(name);
+            say(&format!("{} is not read: {error}", path.display()));
+            Vec::new()
+        })
+    };
+    let left = Left {
+        values: of(VALUES, VALUES_BYTES),
+        marks: of(MARKS, MARKS_BYTES + 1),
+    };
+    let cleared = clear(&place);
+    // Fails while another job's is there.
+    let _ = fs::remove_dir(&directory);
+    cleared.map_err(at(&place))?;
+    Ok(left)
+}
+
+fn read(place: &Path, name: &str, uid: u32, most: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    match found(place, name).and_then(|file| open_anothers(&file, uid)) {
+        Ok(file) => file.take(most).read_to_end(&mut text)?,
+        // There is none; or, by a helper of 0.2.0, a file where the directory should be.
+        Err(error)
+            if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
+        {
+            0
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(text)
+}
+
+/// The job's file, not yet opened for reading. Its user can mount a file system of their own over
+/// it (fusermount(1)), whose answers root would wait for.
+fn found(place: &Path, name: &str) -> io::Result<File> {
+    let file = find(&place.join(name))?;
+    if mount_of(&file)? == mount_of(&find(place)?)? {
+        Ok(file)
+    } else {
+        Err(io::Error::other("something is mounted over it"))
+    }
+}
+
+/// The line of proc_pid_fdinfo(5) that tells the mount that a file was found in.
+fn mount_of(file: &File) -> io::Result<String> {
+    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
+    let line = told.lines().find(|line| line.starts_with("mnt_id:"));
+    line.map(str::to_owned)
+        .ok_or_else(|| io::Error::other("the kernel does not tell its mount"))
+}
+
+/// Takes a job's file system away, whoever still has its file open.
+fn clear(place: &Path) -> io::Result<()> {
+    loop {
+        match umount2(place, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW) {
+            // Not even a helper that was killed and run again mounts two at one place, but a loop
+            // that ends only where nothing is mounted leaves none.
+            Ok(()) => {}
+            // There is no mount, or nothing; or we may not mount, and have not.
+            Err(Errno::EINVAL | Errno::ENOENT | Errno::EPERM) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match fs::remove_dir(place) {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => fs::remove_file(place),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes all jobs' files; only while no job runs.
+pub(crate) fn forget_all(spool_dir: &Path) -> Result<(), DirectoryError> {
+    let path = directory(spool_dir);
+    if !path.exists() {
+        return Ok(());
+    }
+    check_directory(&path)?;
+    for entry in fs::read_dir(&path).map_err(at(&path))? {
+        let place = entry.map_err(at(&path))?.path();
+        clear(&place).map_err(at(&place))?;
+    }
+    fs::remove_dir(&path).map_err(at(&path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::{MetadataExt, chown, symlink};
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
+    use super::*;
+    use crate::testing;
+
+    const LINE: &str = "romio_ds_write enable\n";
+
+    /// A job's files in a spool; none where the test is not root's, who alone mounts.
+    fn made() -> Option<(tempfile::TempDir, Job, Written)> {
+        let spool = tempfile::tempdir().unwrap();
+        let job = testing::job();
+        let made = make(spool.path(), &job);
+        if !nix::unistd::geteuid().is_root() {
+            // The job goes on without.
+            assert!(made.is_err());
+            assert!(take(spool.path(), &job).values.is_empty());
+            return None;
+        }
+        let written = made.unwrap();
+        Some((spool, job, written))
+    }
+
+    #[test]
+    fn the_files_are_the_users_and_go_when_they_are_read() {
+        let Some((spool, job, written)) = made() else {
+            return;
+        };
+        for path in [&written.values, &written.marks] {
+            let made = fs::metadata(path).unwrap();
+            assert_eq!((made.uid(), made.mode() & 0o777), (job.uid, 0o600));
+        }
+        fs::write(&written.values, LINE).unwrap();
+        fs::write(&written.marks, "begin 1\n").unwrap();
+        let left = take(spool.path(), &job);
+        assert_eq!(
+            (&left.values[..], &left.marks[..]),
+            (LINE.as_bytes(), &b"begin 1\n"[..])
+        );
+        assert!(!directory(spool.path()).exists());
+        fs::write(make(spool.path(), &job).unwrap().values, LINE).unwrap();
+        make(spool.path(), &job).unwrap();
+        let left = take(spool.path(), &job);
+        assert!(left.values.is_empty(), "of an earlier launch");
+        let again = make(spool.path(), &job).unwrap();
+        forget_all(spool.path()).unwrap();
+        assert!(!again.values.exists());
+        // As a helper of 0.2.0 has left it.
+        fs::create_dir_all(directory(spool.path())).unwrap();
+        fs::write(place(spool.path(), &job), LINE).unwrap();
+        assert!(take(spool.path(), &job).values.is_empty());
+        assert!(!directory(spool.path()).exists());
+    }
+
+    #[test]
+    fn a_job_can_leave_no_more_than_fits_in_little_memory() {
+        let Some((spool, job, written)) = made() else {
+            return;
+        };
+        let filled = |path: &Path| {
+            let mut file = OpenOptions::new().append(true).open(path).unwrap();
+            let line = LINE.repeat(1000);
+            let full = (0..100).find_map(|_| file.write_all(line.as_bytes()).err());
+            assert_eq!(full.unwrap().kind(), io::ErrorKind::StorageFull);
+        };
+        filled(&written.values);
+        filled(&written.marks);
+        let length = |path: &Path| fs::metadata(path).unwrap().len();
+        let both = length(&written.values) + length(&written.marks);
+        assert!((VALUES_BYTES..=147_456).contains(&both), "{both}");
+        assert!(
+            fs::write(written.values.with_file_name("more"), "").is_err(),
+            "another file"
+        );
+        assert_eq!(
+            take(spool.path(), &job).values.len() as u64,
+            VALUES_BYTES,
+            "no more is read"
+        );
+        assert!(!written.values.exists(), "though it is still open");
+    }
+
+    #[test]
+    fn what_is_in_the_place_of_the_users_file_is_not_read_and_not_waited_for() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let secret = elsewhere.path().join("secret");
+        fs::write(&secret, "begin 1\nend 9\n").unwrap();
+        // Root's own hand puts there what no user can.
+        let puts: [(&str, &dyn Fn(&Path)); 4] = [
+            ("a link to a file of root's", &|path| {
+                symlink(&secret, path).unwrap();
+            }),
+            ("a FIFO", &|path| {
+                mkfifo(path, Mode::S_IRWXU).unwrap();
+                chown(path, Some(testing::job().uid), None).unwrap();
+            }),
+            ("a file of another user's", &|path| {
+                fs::write(path, "begin 1\nend 9\n").unwrap();
+                chown(path, Some(testing::job().uid + 1), None).unwrap();
+            }),
+            ("a directory", &|path| fs::create_dir(path).unwrap()),
+        ];
+        for (what, put) in puts {
+            let Some((spool, job, written)) = made() else {
+                return;
+            };
+            fs::write(&written.values, LINE).unwrap();
+            fs::remove_file(&written.marks).unwrap();
+            put(&written.marks);
+            let left = take(spool.path(), &job);
+            assert!(left.marks.is_empty(), "{what} was read");
+            assert_eq!(left.values, LINE.as_bytes(), "{what} hides the other");
+            assert!(!written.values.exists());
+        }
+        assert!(secret.exists());
+    }
+
+    #[test]
+    fn of_a_sparse_file_little_is_read() {
+        let Some((spool, job, written)) = made() else {
+            return;
+        };
+        let file = OpenOptions::new().write(true).open(&written.marks).unwrap();
+        file.set_len(100 << 20).unwrap();
+        let left = take(spool.path(), &job);
+        assert_eq!(left.marks.len() as u64, MARKS_BYTES + 1);
+        let marked = io_autotune_protocol::marked(&left.marks, u64::MAX);
+        assert!(marked.measures.is_empty() && marked.dropped.len() == 1);
+    }
+
+    #[test]
+    fn what_is_mounted_over_the_file_is_not_read() {
+        let Some((spool, job, written)) = made() else {
+            return;
+        };
+        let over = spool.path().join("over");
+        fs::write(&over, LINE).unwrap();
+        chown(&over, Some(job.uid), None).unwrap();
+        for path in [&written.values, &written.marks] {
+            let flags = MsFlags::MS_BIND;
+            mount(Some(&over), path, None::<&str>, flags, None::<&str>).unwrap();
+        }
+        let left = take(spool.path(), &job);
+        assert!(
+            left.values.is_empty() && left.marks.is_empty(),
+            "it was read"
+        );
+        assert!(!written.values.exists(), "it is taken away all the same");
+        assert!(over.exists());
+    }
+}

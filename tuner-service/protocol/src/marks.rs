@@ -1,0 +1,275 @@
+//! What a job writes of itself, in the file that a variable of its environment names: where its I/O
+//! phases begin and end, and measures of its own. A line each, appended by one write.
+//!
+//! Root reads it, and the text is a user's: whatever it is, a few numbers come of it, or why none.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use io_autotune_model::{LARGEST_MEASURE, MARKED, REPORTED, is_reported_name};
+
+/// The variable that names the file.
+pub const MARKS_VARIABLE: &str = "IO_MARKS_FILE";
+/// A longer file is not read; `io-autotune mark` stops writing before.
+pub const MARKS_BYTES: u64 = 65536;
+/// The most measures of an application's own.
+const MOST_REPORTED: usize = 8;
+
+/// A line of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mark {
+    /// A phase begins, at nanoseconds of CLOCK_MONOTONIC.
+    Begin(u64),
+    /// A phase ends.
+    End(u64),
+    /// A measure of the application's own.
+    Reported {
+        /// Its [name](is_reported_name).
+        name: String,
+        /// Positive and finite.
+        value: f64,
+    },
+}
+
+/// Why `NAME=VALUE` is no measure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no NAME=VALUE: a name is a letter and at most 31 more letters, digits, _ or -, a value a positive number, at most 2^63"
+)]
+pub struct ReportedError(String);
+
+impl Mark {
+    /// Of `NAME=VALUE`.
+    pub fn reported(text: &str) -> Result<Self, ReportedError> {
+        let bad = || ReportedError(text.chars().take(80).collect());
+        let (name, value) = text.split_once('=').ok_or_else(bad)?;
+        reported(name, value).ok_or_else(bad)
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let mark = match (words.next()?, words.next()?) {
+            ("begin", at) => Self::Begin(at.parse().ok()?),
+            ("end", at) => Self::End(at.parse().ok()?),
+            ("objective", name) => reported(name, words.next()?)?,
+            _ => return None,
+        };
+        words.next().is_none().then_some(mark)
+    }
+}
+
+fn reported(name: &str, value: &str) -> Option<Mark> {
+    let value = value.parse::<f64>().ok()?;
+    let is_good = is_reported_name(name) && value > 0.0 && value <= LARGEST_MEASURE;
+    is_good.then(|| Mark::Reported {
+        name: name.to_owned(),
+        value,
+    })
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Begin(at) => write!(f, "begin {at}"),
+            Self::End(at) => write!(f, "end {at}"),
+            Self::Reported { name, value } => write!(f, "objective {name} {value}"),
+        }
+    }
+}
+
+/// What a node's file comes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Marked {
+    /// Measures by name.
+    pub measures: BTreeMap<String, f64>,
+    /// What was left out, and why.
+    pub dropped: Vec<String>,
+}
+
+/// Reads a node's file at `now`, nanoseconds of CLOCK_MONOTONIC. The seconds are those in which at
+/// least one phase was open: processes may mark at once. Of a measure that is reported twice the
+/// later holds.
+#[must_use]
+pub fn marked(text: &[u8], now: u64) -> Marked {
+    let mut marked = Marked::default();
+    if text.len() as u64 > MARKS_BYTES {
+        let why = format!("it is longer than {MARKS_BYTES} bytes: nothing of it is read");
+        marked.dropped.push(why);
+        return marked;
+    }
+    let mut events: Vec<(u64, bool)> = Vec::new();
+    let (mut strange, mut more) = (0, 0);
+    for line in String::from_utf8_lossy(text).lines() {
+        match Mark::read(line) {
+            Some(Mark::Begin(at)) if at <= now => events.push((at, false)),
+            Some(Mark::End(at)) if at <= now => events.push((at, true)),
+            Some(Mark::Reported { name, value }) => {
+                let name = format!("{REPORTED}{name}");
+                if marked.measures.len() < MOST_REPORTED || marked.measures.contains_key(&name) {
+                    marked.measures.insert(name, value);
+                } else {
+                    more += 1;
+                }
+            }
+            _ => strange += 1,
+        }
+    }
+    if strange > 0 {
+        let why = format!("{strange} lines are not understood");
+        marked.dropped.push(why);
+    }
+    if more > 0 {
+        let why = format!("{more} lines are of more than {MOST_REPORTED} measures");
+        marked.dropped.push(why);
+    }
+    match union(events) {
+        Ok(0) => {}
+        Ok(nanoseconds) => {
+            #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days")]
+            let seconds = nanoseconds as f64 / 1e9;
+            marked.measures.insert(MARKED.to_owned(), seconds);
+        }
+        Err(why) => marked.dropped.push(why.to_owned()),
+    }
+    marked
+}
+
+/// The nanoseconds in which at least one phase was open. A phase of which an end is missing may have
+/// taken any time: then nothing is known of the others either, as nobody knows whose end is whose.
+fn union(mut events: Vec<(u64, bool)>) -> Result<u64, &'static str> {
+    // At one time a phase begins before another ends.
+    events.sort_unstable();
+    let (mut open, mut since, mut sum) = (0_u64, 0, 0);
+    for (at, is_end) in events {
+        match (is_end, open) {
+            (true, 0) => return Err("a phase ends that has not begun: no seconds are marked"),
+            (true, 1) => {
+                sum += at - since;
+                open = 0;
+            }
+            (true, _) => open -= 1,
+            (false, 0) => {
+                since = at;
+                open = 1;
+            }
+            (false, _) => open += 1,
+        }
+    }
+    match open {
+        0 => Ok(sum),
+        _ => Err("a phase begins and does not end: no seconds are marked"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn seconds(text: &str) -> Option<f64> {
+        marked(text.as_bytes(), 100 * SECOND)
+            .measures
+            .get(MARKED)
+            .copied()
+    }
+
+    fn lines(events: &[(bool, u64)]) -> String {
+        let lines = events.iter().map(|(begins, at)| match begins {
+            true => format!("{}\n", Mark::Begin(at * SECOND)),
+            false => format!("{}\n", Mark::End(at * SECOND)),
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn phases_one_after_the_other_add_up_and_those_at_once_count_once() {
+        let (b, e) = (true, false);
+        let of = |events: &[(bool, u64)]| seconds(&lines(events));
+        assert_eq!(of(&[(b, 1), (e, 3), (b, 10), (e, 11)]), Some(3.0));
+        assert_eq!(of(&[(b, 1), (b, 2), (e, 3), (e, 5)]), Some(4.0));
+        assert_eq!(of(&[(b, 1), (e, 3), (b, 3), (e, 5)]), Some(4.0));
+        // Written in another order than they happened.
+        assert_eq!(of(&[(b, 2), (e, 3), (b, 1), (e, 5)]), Some(4.0));
+        assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn what_does_not_pair_is_dropped_with_a_reason_and_measures_stay() {
+        for (text, why) in [
+            ("begin 5\n", "does not end"),
+            ("end 5\n", "has not begun"),
+            ("begin 5\nbegin 6\nend 7\n", "does not end"),
+            ("begin 5\nend 999999999999999999\n", "not understood"),
+        ] {
+            let text = format!("{text}objective rate 7.5\n");
+            let Marked { measures, dropped } = marked(text.as_bytes(), 100);
+            assert_eq!(
+                measures,
+                BTreeMap::from([("objective.rate".to_owned(), 7.5)])
+            );
+            assert!(
+                dropped.iter().any(|one| one.contains(why)),
+                "{text}: {dropped:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_a_measure_the_last_value_holds_and_of_too_many_the_first_are_kept() {
+        let text = "objective rate 1\nobjective rate 2\nobjective rate -1\nobjective ../x 1\n";
+        let read = marked(text.as_bytes(), 1);
+        assert_eq!(
+            read.measures,
+            BTreeMap::from([("objective.rate".to_owned(), 2.0)])
+        );
+        assert_eq!(read.dropped, ["2 lines are not understood"]);
+        let many: String = (0..20).map(|n| format!("objective n{n} 1\n")).collect();
+        let read = marked(many.as_bytes(), 1);
+        assert_eq!(read.measures.len(), MOST_REPORTED);
+        assert_eq!(read.dropped.len(), 1);
+        let long = vec![b'\n'; 65537];
+        let read = marked(&long, 1);
+        assert!(
+            read.measures.is_empty() && read.dropped[0].contains("longer"),
+            "{read:?}"
+        );
+    }
+
+    #[test]
+    fn a_measure_is_a_name_and_a_positive_number() {
+        assert_eq!(
+            Mark::reported("rate=1e3").unwrap().to_string(),
+            "objective rate 1000"
+        );
+        for bad in [
+            "rate",
+            "rate=",
+            "=1",
+            "rate=0",
+            "rate=-1",
+            "rate=inf",
+            "rate=nan",
+            "a b=1",
+            "a=1 2",
+            "rate=1e300",
+        ] {
+            assert!(Mark::reported(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn fuzz_marks() {
+        let samples = ["begin 5\nend 7000000000\nobjective rate 7.5\n"];
+        io_autotune_fuzzing::Target::new("marks", &samples).run(|input| {
+            let now = 1 << 40;
+            let Marked { measures, dropped } = marked(input, now);
+            assert!(measures.len() <= MOST_REPORTED + 1 && dropped.len() <= 4);
+            for (name, value) in measures {
+                assert!(value.is_finite() && value > 0.0 && value <= LARGEST_MEASURE);
+                let own = name.strip_prefix(REPORTED).is_some_and(is_reported_name);
+                assert!(own || name == MARKED && value <= 1100.0, "{name} {value}");
+            }
+        });
+    }
+}
