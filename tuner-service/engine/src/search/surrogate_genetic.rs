@@ -57,6 +57,9 @@ const HORIZON: f64 = 250.0;
 /// somebody has noticed.
 const LOST: f64 = 3.0;
 
+/// The points that other studies lead to expect most of, which are candidates too.
+const PROMISED: usize = 16;
+
 /// So many runs of the best tell its time well enough to look elsewhere.
 const WELL_KNOWN: u64 = 3;
 
@@ -160,6 +163,12 @@ impl Method for SurrogateGenetic {
         let mut candidates = model.candidates(rng);
         if candidates.len() == 1 && context.space().points(1).is_some() {
             return Proposal::Exhausted;
+        }
+        if let Some(expected) = context.view.expected() {
+            let most = io_autotune_search::surrogate::prior::tune("CANDS", PROMISED as f64) as usize;
+            for promised in expected.best(most) {
+                candidates.entry(promised).or_insert(None);
+            }
         }
         candidates.retain(|point, _| model.is_free(point));
         if let Some(reach) = &model.reach {

@@ -11,6 +11,7 @@ use crate::surrogate::cache::{Fit, SurrogateCache};
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::failures::Failures;
 use crate::surrogate::importance::{Importance, Silence};
+use crate::surrogate::prior::{Mean, Prior};
 use crate::surrogate::{Observation, Prediction, Scatter, ranked};
 use io_autotune_model::space::Point;
 
@@ -31,6 +32,8 @@ const OUTLIER_DOUBT: f64 = 4.0;
 pub struct Modelled<'a> {
     view: View<'a>,
     cache: Option<&'a SurrogateCache>,
+    prior: Option<&'a Arc<Prior>>,
+    expected: OnceCell<Option<Arc<Mean>>>,
     fitted: OnceCell<Option<Fitted>>,
     posterior: OnceCell<Option<Posterior>>,
     failures: OnceCell<Option<Failures>>,
@@ -42,16 +45,45 @@ impl<'a> Modelled<'a> {
         Modelled {
             view,
             cache,
+            prior: None,
+            expected: OnceCell::new(),
             fitted: OnceCell::new(),
             posterior: OnceCell::new(),
             failures: OnceCell::new(),
         }
     }
 
+    /// On what other studies lead to expect, once a run of another point than the default counted.
+    #[must_use]
+    pub fn on(mut self, prior: Option<&'a Arc<Prior>>) -> Self {
+        self.prior = prior;
+        self
+    }
+
+    /// What the prior says by now, whether it is relied on or not.
+    pub fn expected(&self) -> Option<&Mean> {
+        self.mean().map(AsRef::as_ref)
+    }
+
+    fn mean(&self) -> Option<&Arc<Mean>> {
+        let mean = || {
+            let known: Vec<(&Point, &Known)> = self.view.iter().collect();
+            let (observations, scatter) = observe(&known, &self.view.default);
+            let mean = self.prior?.mean(&self.view, &observations, scatter);
+            Some(Arc::new(mean))
+        };
+        self.expected.get_or_init(mean).as_ref()
+    }
+
+    /// Whether other studies say that a point takes more than this log ratio to the default.
+    pub fn is_dreaded(&self, point: &Point, most: f64) -> bool {
+        self.expected().is_some_and(|mean| mean.is_terrible(point, most))
+    }
+
     /// None before a run has counted.
     pub fn fitted(&self) -> Option<&Fitted> {
         self.fitted
-            .get_or_init(|| Fitted::new(&self.view, self.cache))
+            .get_or_init(|| Fitted::new(&self.view, self.cache, self.mean()))
             .as_ref()
     }
 
@@ -95,12 +127,19 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    fn new(view: &View<'_>, cache: Option<&SurrogateCache>) -> Option<Self> {
+    fn new(
+        view: &View<'_>,
+        cache: Option<&SurrogateCache>,
+        mean: Option<&Arc<Mean>>,
+    ) -> Option<Self> {
         let known: Vec<(&Point, &Known)> = view.iter().collect();
         let (observations, scatter) = observe(&known, &view.default);
+        // The default alone cannot contradict a prior.
+        let mean = mean.filter(|_| observations.iter().any(|one| one.point != view.default));
+        let mean = mean.map(Arc::clone);
         let fit = match cache {
-            Some(cache) => cache.of(view.space, &observations, scatter)?,
-            None => Arc::new(Fit::new(view.space, &observations, scatter)?),
+            Some(cache) => cache.of(view.space, &observations, scatter, mean)?,
+            None => Arc::new(Fit::new(view.space, &observations, scatter, mean)?),
         };
         let points = points(&observations);
         let mut known: BTreeMap<Point, Prediction> = points
@@ -178,7 +217,7 @@ fn points(observations: &[Observation]) -> Vec<Point> {
     observations.iter().map(|o| o.point.clone()).collect()
 }
 
-fn observe(known: &[(&Point, &Known)], default: &Point) -> (Vec<Observation>, Scatter) {
+pub(super) fn observe(known: &[(&Point, &Known)], default: &Point) -> (Vec<Observation>, Scatter) {
     let mut scatter = Scatter::default();
     let mut observations: Vec<Observation> = known
         .iter()
