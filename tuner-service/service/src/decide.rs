@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
     BestKnownBecause, Choice, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture,
-    Outlook, Parametrization, Pending, Reason, Recommendation, RestrictedSpace, Role, Settings,
-    Space, Suggestion, SurrogateCache, is_observed, mixture,
+    Outlook, Parametrization, Pending, PriorFrom, Reason, Recommendation, RestrictedSpace, Role,
+    Settings, Source, Space, Suggestion, SurrogateCache, is_observed, mixture,
 };
 use io_autotune_protocol::{Mode, Request};
 use io_autotune_store::{Decision, StudyState};
@@ -128,6 +128,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) history: &'a History,
     /// Those of the studies that it hears.
     pub(crate) others: &'a [&'a History],
+    /// What other studies of the accelerator have learnt.
+    pub(crate) sources: &'a [Source],
     pub(crate) pending: &'a [Pending],
     pub(crate) settings: &'a Settings,
     pub(crate) seed: u64,
@@ -151,6 +153,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         space,
         history,
         others,
+        sources,
         pending,
         settings,
         seed,
@@ -169,9 +172,11 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     let own = known.hearing.map(|_| restrict(Cow::Borrowed(history)));
     let restricted = restrict(known.history);
     let own = own.as_ref().unwrap_or(&restricted);
+    let prior = surrogates.prior(restricted.space(), sources);
     let mut epoch = Epoch::restricted(&restricted, settings, seed)
         .with_cache(surrogates)
-        .with_outlook(outlook);
+        .with_outlook(outlook)
+        .with_prior(prior.as_ref());
     if let Some(draw) = draw {
         epoch = epoch.with_draw(draw);
     }
@@ -284,11 +289,13 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         .map_or_else(Arc::default, |surrogates| surrogates.of(state.epoch_id));
     let recommended = occasion.busy.unwrap_or(&own);
     let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
+    let (begun_from, sources) = sources_of(state, occasion.settings);
     let chosen = |overrides: &Overrides| {
         choose(&Inputs {
             space: &state.space,
             history: &state.history,
             others: &others,
+            sources: &sources,
             pending: &state.pending,
             settings: occasion.settings,
             seed: state.seed,
@@ -324,6 +331,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         reason: suggestion.reason.to_string(),
         suggestion: with_others(
             state,
+            &begun_from,
             json!({
                 "reason": suggestion.reason,
                 "engine_version": ENGINE_VERSION,
@@ -352,11 +360,35 @@ pub(crate) struct Other {
     pub(crate) judged: i64,
 }
 
-fn with_others(state: &StudyState, mut suggestion: serde_json::Value) -> serde_json::Value {
+fn with_others(
+    state: &StudyState,
+    sources: &[Other],
+    mut suggestion: serde_json::Value,
+) -> serde_json::Value {
     if !state.siblings.is_empty() {
         suggestion["others"] = json!(others_of(state));
     }
+    if !sources.is_empty() {
+        suggestion["sources"] = json!(sources);
+    }
     suggestion
+}
+
+/// What other studies have learnt, as far as it is asked for and can be read, and whose it is.
+pub(crate) fn sources_of(state: &StudyState, settings: &Settings) -> (Vec<Other>, Vec<Source>) {
+    let wanted = state
+        .sources
+        .iter()
+        .filter(|_| settings.prior == PriorFrom::Site);
+    wanted
+        .filter_map(|one| {
+            let other = Other {
+                epoch_id: one.epoch_id,
+                judged: one.judged,
+            };
+            Some((other, Source::deserialize(&one.learnt).ok()?))
+        })
+        .unzip()
 }
 
 fn others_of(state: &StudyState) -> Vec<Other> {
@@ -435,6 +467,7 @@ mod tests {
             outlook: Outlook::Open,
             share: None,
             siblings: Vec::new(),
+            sources: Vec::new(),
         }
     }
 
@@ -821,7 +854,7 @@ mod tests {
         };
         assert_eq!(kept.others, others_of(state));
         let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
-        kept.choose(&epoch, &state.history, &others)
+        kept.choose(&epoch, &state.history, &others, &[])
     }
 
     /// A study that hears others: each ran the default and the two other points so often.

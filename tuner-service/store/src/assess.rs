@@ -128,6 +128,11 @@ impl Assessing {
         state::load(&mut self.transaction, NAME, self.study_id).await
     }
 
+    /// The transaction, the epoch that was judged last, and its name for errors.
+    pub(crate) fn parts(&mut self) -> (&mut PgConnection, i64, &'static str) {
+        (&mut self.transaction, self.epoch_id, NAME)
+    }
+
     /// Rebuilds an epoch's caches from its judgements.
     pub async fn fold_caches(&mut self, epoch_id: i64) -> Result<(), StoreError> {
         let connection = &mut *self.transaction;

@@ -277,7 +277,7 @@ impl<'a> Epoch<'a> {
     }
 
     fn view<'b>(&'b self, history: &History) -> Modelled<'b> {
-        Modelled::new(View::new(self.space, history, &[]), self.surrogates).on(self.prior)
+        Modelled::new(View::new(self.space, history, &[]), self.surrogates)
     }
 
     fn chooser<'b>(
@@ -290,6 +290,7 @@ impl<'a> Epoch<'a> {
             epoch: self,
             view: Modelled::new(View::new(self.space, history, pending), self.surrogates)
                 .on(self.prior),
+            own: OnceCell::new(),
             history,
             pending,
             limit,
@@ -372,6 +373,8 @@ enum Stage {
 struct Chooser<'a> {
     epoch: &'a Epoch<'a>,
     view: Modelled<'a>,
+    /// Without a prior.
+    own: OnceCell<Modelled<'a>>,
     history: &'a History,
     pending: &'a [Pending],
     limit: Option<f64>,
@@ -434,7 +437,7 @@ impl Chooser<'_> {
     }
 
     fn best_known(&self, phase: Phase, because: BestKnownBecause) -> Suggestion {
-        let best = || recommend::recommend(&self.view, &self.epoch.settings);
+        let best = || recommend::recommend(self.own(), &self.epoch.settings);
         let (tally, inherited) = (&self.history.tally, self.epoch.inherited);
         recommend::best_known(&self.view, tally, inherited, best, phase, because)
     }
@@ -444,7 +447,18 @@ impl Chooser<'_> {
     }
 
     fn ranking(&self) -> Vec<Point> {
-        self.method().ranking(&self.view)
+        self.method().ranking(self.own())
+    }
+
+    /// What the epoch's runs show by themselves: what is recommended stands on these.
+    fn own(&self) -> &Modelled<'_> {
+        if self.epoch.prior.is_none() {
+            return &self.view;
+        }
+        self.own.get_or_init(|| {
+            let view = View::new(self.epoch.space, self.history, self.pending);
+            Modelled::new(view, None)
+        })
     }
 
     fn run(&self, phase: Phase, role: Role, point: &Point, reason: Reason) -> Suggestion {
@@ -672,7 +686,7 @@ impl Chooser<'_> {
             };
         }
         let default = self.view.default_known();
-        let best = recommend::recommend(&self.view, &self.epoch.settings);
+        let best = recommend::recommend(self.own(), &self.epoch.settings);
         let (parametrization, mean, n) = match best {
             Some(best) => (best.parametrization, Some(best.mean), best.n),
             None => (self.view.space.default(), None, default.count()),

@@ -106,6 +106,11 @@ impl Source {
         })
     }
 
+    /// The logarithms of what runs of the default did, by name.
+    pub fn measures(&self) -> &BTreeMap<String, f64> {
+        &self.measures
+    }
+
     /// How far the measures of its runs are from another's, from 0 to 3.
     pub fn distance(&self, measures: &BTreeMap<String, f64>) -> f64 {
         let squares: Vec<f64> = measures

@@ -216,6 +216,7 @@ mod tests {
             outlook: Outlook::Open,
             share: None,
             siblings: Vec::new(),
+            sources: Vec::new(),
         }
     }
 

@@ -1,0 +1,105 @@
+//! What epochs have learnt of their spaces, which other studies begin with.
+
+use std::collections::BTreeMap;
+
+use io_autotune_model::{Space, Tested};
+use serde_json::Value;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::assess::Assessing;
+use crate::error::{Named, StoreError};
+
+/// Of so many that began last, those whose measures are nearest are taken.
+const LOOKED_AT: i64 = 64;
+/// Most that a start reads.
+const MOST: i64 = 8;
+
+/// What another study's epoch has learnt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learnt {
+    /// The epoch.
+    pub epoch_id: i64,
+    /// Number of judgements that it is made of, for [`Store::history_at`](crate::Store::history_at).
+    pub judged: i64,
+    /// What the engine made of them.
+    pub learnt: Value,
+}
+
+/// Of other studies with the same accelerator and space. A study whose latest epoch has learnt little
+/// is none: what it knew before a reset or a drift may hold no longer.
+pub(crate) async fn sources(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+    space: &Space,
+    tested: &[Tested],
+) -> Result<Vec<Learnt>, StoreError> {
+    let default = space.default();
+    let own = tested.iter().find(|one| one.parametrization == default);
+    let own: BTreeMap<&str, f64> = own
+        .iter()
+        .flat_map(|one| &one.measures)
+        .filter(|(_, moments)| moments.count > 0)
+        .map(|(name, moments)| (name.as_str(), moments.mean))
+        .collect();
+    sqlx::query_as!(
+        Learnt,
+        r#"with latest as (
+               select f.study_id, f.epoch_id, f.measures
+               from studies mine
+               cross join lateral (select space from epochs where study_id = mine.id order by ordinal desc limit 1) e
+               join sources f on f.accelerator = mine.accelerator and f.space_key = hashtextextended(e.space::text, 0)
+                                 and f.study_id <> mine.id
+               where mine.id = $1
+                 and not exists (select from epochs later where later.study_id = f.study_id and later.id > f.epoch_id)
+               order by f.epoch_id desc limit $3
+           ), nearest as (
+               select latest.study_id from latest
+               order by coalesce((select avg(power(theirs.value::double precision - own.value::double precision, 2))
+                                  from jsonb_each_text(latest.measures) theirs
+                                  join jsonb_each_text($2) own on own.key = theirs.key), 1),
+                        latest.epoch_id desc
+               limit $4
+           )
+           select f.epoch_id, f.judged, f.learnt from sources f join nearest n on n.study_id = f.study_id
+           order by f.epoch_id"#,
+        study_id,
+        Json(own) as _,
+        LOOKED_AT,
+        MOST
+    )
+    .fetch_all(connection)
+    .await
+    .named(name)
+}
+
+impl Assessing {
+    /// Keeps what the study's epoch has learnt; nothing until a tenth more runs are judged than last
+    /// time, as those who begin with it compute from it what does not change meanwhile.
+    pub async fn write_learnt(
+        &mut self,
+        judged: i64,
+        measures: &BTreeMap<String, f64>,
+        learnt: &Value,
+    ) -> Result<(), StoreError> {
+        let (connection, epoch_id, name) = self.parts();
+        sqlx::query!(
+            "insert into sources (study_id, epoch_id, accelerator, space_key, judged, measures, learnt)
+             select s.id, e.id, s.accelerator, hashtextextended(e.space::text, 0), $2, $3, $4
+             from epochs e join studies s on s.id = e.study_id where e.id = $1
+             on conflict (study_id) do update
+             set epoch_id = excluded.epoch_id, accelerator = excluded.accelerator, space_key = excluded.space_key,
+                 judged = excluded.judged, measures = excluded.measures, learnt = excluded.learnt
+             where sources.epoch_id <> excluded.epoch_id or sources.judged + sources.judged / 10 < excluded.judged",
+            epoch_id,
+            judged,
+            Json(measures) as _,
+            learnt
+        )
+        .execute(connection)
+        .await
+        .named(name)?;
+        Ok(())
+    }
+}
