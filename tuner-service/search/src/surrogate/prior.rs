@@ -365,3 +365,130 @@ impl Mean {
         weights
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::surrogate::ensemble::Ensemble;
+    use crate::surrogate::posterior::Modelled;
+    use crate::testing::{grid, history, tested};
+
+    /// Twelve points of a valley whose bottom is at level 5 of 7, against the default 0; turned
+    /// upside down where `height` is negative.
+    fn valley(space: &Space, height: f64, points: usize) -> History {
+        let time = |level: u32| 100.0 * (height * 0.05 * (f64::from(level) - 5.0).powi(2)).exp();
+        let all = (0..7).flat_map(|one| [(one, 0), (one, 3)]).take(points);
+        let tested = (1..).zip(all).map(|(ordinal, (level, other))| {
+            let time = time(level) * (1.0 + 0.01 * f64::from(other));
+            tested(space, &[level, other], &[time, 1.02 * time], ordinal)
+        });
+        history(tested.collect(), 20, 24)
+    }
+
+    fn mean_of(space: &Space, sources: &[Source], own: &History) -> Mean {
+        let prior = Arc::new(Prior::new(space, sources).unwrap());
+        let view = Modelled::new(View::new(space, own, &[]), None);
+        view.on(Some(&prior)).expected().unwrap().clone()
+    }
+
+    /// How much is believed of a source after some own runs.
+    fn lean(space: &Space, source: &Source, own: &History) -> f64 {
+        let prior = Arc::new(Prior::new(space, std::slice::from_ref(source)).unwrap());
+        let view = Modelled::new(View::new(space, own, &[]), None).on(Some(&prior));
+        view.posterior().unwrap().surrogate.lean()
+    }
+
+    fn first_runs(space: &Space, slow: f64) -> History {
+        let own = [([0, 0], 100.0), ([5, 0], slow), ([3, 3], 0.5 * (100.0 + slow))];
+        let own = own.map(|(levels, time)| tested(space, &levels, &[time, 1.01 * time], 1));
+        history(own.into(), 2, 6)
+    }
+
+    #[test]
+    fn a_study_that_knows_little_is_no_source() {
+        let space = grid(&[7, 7]);
+        assert!(Source::of(&space, &valley(&space, 1.0, 5)).is_none());
+        let source = Source::of(&space, &valley(&space, 1.0, 14)).unwrap();
+        let text = serde_json::to_string(&source).unwrap();
+        assert_eq!(serde_json::from_str::<Source>(&text).unwrap(), source);
+        let mut without_default = valley(&space, 1.0, 14);
+        without_default.tested.remove(0);
+        assert!(Source::of(&space, &without_default).is_none());
+    }
+
+    #[test]
+    fn what_sources_agree_on_is_promised_and_what_they_dispute_is_not() {
+        let space = grid(&[7, 7]);
+        let source = |height| Source::of(&space, &valley(&space, height, 14)).unwrap();
+        let own = history(vec![tested(&space, &[0, 0], &[50.0; 4], 0)], 0, 4);
+        let any = |_: &Point| true;
+        let mean = mean_of(&space, &[source(1.0), source(0.8)], &own);
+        let (point, log_ratio) = mean.promising(any).unwrap();
+        assert_eq!(point.0[0], 5);
+        assert!((-1.4..-0.8).contains(&log_ratio), "{log_ratio}");
+        let disputed = mean_of(&space, &[source(1.0), source(-1.0)], &own);
+        assert_eq!(disputed.promising(any), None);
+        // Upside down the bottom takes several times the default: two have to say so.
+        let worst = Point(vec![5, 0]);
+        let two = mean_of(&space, &[source(-1.0), source(-0.9)], &own);
+        assert!(two.is_terrible(&worst, 2.0_f64.ln()));
+        let one = mean_of(&space, &[source(-1.0)], &own);
+        assert!(!one.is_terrible(&worst, 2.0_f64.ln()));
+    }
+
+    #[test]
+    fn a_few_runs_bear_a_prior_out_or_drop_it() {
+        let space = grid(&[7, 7]);
+        let source = Source::of(&space, &valley(&space, 1.0, 14)).unwrap();
+        let (alike, opposite) = (first_runs(&space, 30.0), first_runs(&space, 300.0));
+        let (borne_out, dropped) = (lean(&space, &source, &alike), lean(&space, &source, &opposite));
+        assert!(borne_out > 0.6, "{borne_out}");
+        assert!(dropped < 0.2, "{dropped}");
+    }
+
+    #[test]
+    fn those_who_measure_alike_weigh_more_and_then_those_who_rank_alike() {
+        let space = grid(&[7, 7]);
+        let mut known = [valley(&space, 1.0, 14), valley(&space, -1.0, 14)];
+        for (known, bytes) in known.iter_mut().zip([1e9, 1e6]) {
+            let measured = BTreeMap::from([("bytes".to_owned(), bytes)]);
+            known.tested[0].record_measures(&measured);
+        }
+        let sources = known.map(|known| Source::of(&space, &known).unwrap());
+        let mut own = history(vec![tested(&space, &[0, 0], &[50.0; 4], 0)], 0, 4);
+        own.tested[0].record_measures(&BTreeMap::from([("bytes".to_owned(), 1.1e6)]));
+        let weights = mean_of(&space, &sources, &own).weights();
+        assert!(weights[1] > 0.9, "{weights:?}");
+        // Its runs say otherwise, one after the other.
+        for (ordinal, level, time) in [(5, 5, 15.0), (6, 3, 22.0), (7, 4, 17.0), (8, 2, 30.0), (9, 6, 18.0)] {
+            own.tested.push(tested(&space, &[level, 3], &[time], ordinal));
+        }
+        let weights = mean_of(&space, &sources, &own).weights();
+        assert!(weights[0] > 0.9, "{weights:?}");
+    }
+
+    #[test]
+    fn a_member_that_does_not_lean_is_what_it_is_without_a_prior() {
+        let space = grid(&[7, 7]);
+        let own = first_runs(&space, 30.0);
+        let view = View::new(&space, &own, &[]);
+        let known: Vec<(&Point, &Known)> = view.iter().collect();
+        let (observations, scatter) = observe(&known, &view.default);
+        let source = Source::of(&space, &valley(&space, 1.0, 14)).unwrap();
+        let mean = Arc::new(mean_of(&space, &[source], &own));
+        let alone = Ensemble::fit(&space, &observations, scatter).unwrap();
+        let on = Ensemble::fit_on(&space, &observations, scatter, Some(mean)).unwrap();
+        let far = Point(vec![6, 6]);
+        assert_eq!(alone.lean(), 0.0);
+        assert!(on.lean() > 0.0);
+        assert_ne!(alone.predict(&far), on.predict(&far));
+        // What it predicts of a point is what it predicts of many.
+        let points = [far.clone(), Point(vec![5, 0])];
+        let (each, all) = (on.predict(&far), on.predict_all(&points));
+        assert_eq!(each, all[0]);
+        let expected = on.expect_all(&points);
+        for (expected, predicted) in expected.iter().zip(&all) {
+            assert!((expected - predicted.mean).abs() < 1e-9);
+        }
+    }
+}
