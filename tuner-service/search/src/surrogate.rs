@@ -426,7 +426,7 @@ fn scores(
         let explained = Explained::new(&state.factor, &state.ones, &rest, noise, scatter);
         tried(lean, Some(explained.log_likelihood), weight.logarithm())
     };
-    prior::tuned_leans().into_iter().map(leaning).collect()
+    prior::LEANS.into_iter().map(leaning).collect()
 }
 
 fn score(

@@ -854,7 +854,50 @@ mod tests {
         };
         assert_eq!(kept.others, others_of(state));
         let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
-        kept.choose(&epoch, &state.history, &others, &[])
+        let (begun_from, sources) = sources_of(state, &Settings::default());
+        assert_eq!(kept.sources, begun_from);
+        kept.choose(&epoch, &state.history, &others, &sources)
+    }
+
+    #[test]
+    fn what_others_learnt_decides_is_kept_and_replays() {
+        let mut state = state(None);
+        let learnt = [(2, 0.0), (8, -0.7), (4, -0.2), (1, 0.3)].map(|(size, log_ratio)| {
+            json!({ "parametrization": point(size), "log_ratio": log_ratio, "runs": 3.0 })
+        });
+        let learnt = json!({ "learnt": learnt, "squares": 0.01, "degrees": 8.0, "measures": {} });
+        state.sources = [(7, 30), (9, 12)]
+            .map(|(epoch_id, judged)| io_autotune_store::Learnt {
+                epoch_id,
+                judged,
+                learnt: learnt.clone(),
+            })
+            .into();
+        // What cannot be read is left out, and not kept.
+        state.sources.push(io_autotune_store::Learnt {
+            epoch_id: 11,
+            judged: 1,
+            learnt: json!({ "later": true }),
+        });
+        let decision = decided("app=ocean", 0, false, &state);
+        assert_eq!(
+            (decision.role, &decision.parametrization),
+            (Role::Design, &point(8))
+        );
+        assert!(
+            decision.reason.starts_with("2 other studies"),
+            "{}",
+            decision.reason
+        );
+        let kept = json!([{ "epoch_id": 7, "judged": 30 }, { "epoch_id": 9, "judged": 12 }]);
+        assert_eq!(decision.suggestion["sources"], kept);
+        let again = replayed(&decision, &state);
+        assert_eq!(again.parametrization, decision.parametrization);
+        assert_eq!(again.reason.to_string(), decision.reason);
+        state.sources.clear();
+        let alone = decided("app=ocean", 0, false, &state);
+        assert!(alone.suggestion.get("sources").is_none());
+        assert!(alone.reason.starts_with("design point"), "{}", alone.reason);
     }
 
     /// A study that hears others: each ran the default and the two other points so often.

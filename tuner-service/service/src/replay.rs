@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use io_autotune_engine::{
-    ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, Source,
-    Suggestion, SurrogateCache,
+    ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, Source, Suggestion,
+    SurrogateCache,
 };
 use io_autotune_protocol::{Replay, Suggested};
 use io_autotune_store::{EpochInputs, RunRow, Store, StoreError};
@@ -59,7 +59,8 @@ impl Kept {
             return Err(NothingToReplay::Removed(at.chars().take(10).collect()));
         }
         if suggestion.get("others_elsewhere").is_some()
-            || suggestion.get("sources_elsewhere").is_some() {
+            || suggestion.get("sources_elsewhere").is_some()
+        {
             return Err(NothingToReplay::Elsewhere);
         }
         if suggestion.get("judged").is_none() || suggestion.get("overrides").is_none() {

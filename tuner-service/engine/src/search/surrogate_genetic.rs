@@ -36,12 +36,13 @@ use rand_chacha::ChaCha8Rng;
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::{Point, Space, levels_of};
 use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError, whole};
-use io_autotune_search::history::by_point::{Known, View};
+use io_autotune_search::history::by_point::Known;
 use io_autotune_search::neighbourhood::{self, step};
 use io_autotune_search::regret;
 use io_autotune_search::regret::Estimator;
 use io_autotune_search::surrogate::Prediction;
 use io_autotune_search::surrogate::posterior::{Modelled, Posterior};
+use io_autotune_search::surrogate::prior::Mean;
 use io_autotune_search::{Method, MethodContext, Proposal};
 use serde::{Deserialize, Serialize};
 
@@ -164,9 +165,9 @@ impl Method for SurrogateGenetic {
         if candidates.len() == 1 && context.space().points(1).is_some() {
             return Proposal::Exhausted;
         }
-        if let Some(expected) = context.view.expected() {
-            let most = io_autotune_search::surrogate::prior::tune("CANDS", PROMISED as f64) as usize;
-            for promised in expected.best(most) {
+        let leans = model.posterior.surrogate.lean() > 0.0;
+        if let Some(expected) = context.view.expected().filter(|_| leans) {
+            for promised in expected.best(PROMISED) {
                 candidates.entry(promised).or_insert(None);
             }
         }
@@ -307,7 +308,7 @@ struct Origin {
 }
 
 struct Model<'a> {
-    view: &'a View<'a>,
+    view: &'a Modelled<'a>,
     posterior: &'a Posterior,
     /// The slowest log elapsed that an exploring run may have.
     most: f64,
@@ -456,6 +457,10 @@ impl<'a> Model<'a> {
                 predicted,
                 factor,
                 best,
+            },
+            None if self.view.get(&point).is_none() => Reason::Promised {
+                studies: self.view.expected().map_or(0, Mean::counted),
+                predicted: (prediction.mean - self.posterior.default).exponential(),
             },
             None => Reason::Repeat {
                 number: self.view.get(&point).map_or(0, Known::runs) + 1,

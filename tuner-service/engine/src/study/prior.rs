@@ -8,13 +8,12 @@ use io_autotune_search::MethodContext;
 use io_autotune_search::history::by_point::Known;
 use io_autotune_search::math::Portable;
 use io_autotune_search::surrogate::posterior::Modelled;
+use io_autotune_search::surrogate::prior::Mean;
 
 /// So much of the prior's mean is believed where its word replaces design points.
 const TRUSTED: f64 = 0.5;
 /// The design points that stay.
 const KEPT: usize = 1;
-/// Sources with a smaller weight are not counted.
-const COUNTED: f64 = 0.05;
 
 /// What other studies promise an epoch that has explored nothing.
 pub(crate) fn promised(view: &Modelled<'_>, explored: u64) -> Option<(Point, Reason)> {
@@ -23,7 +22,7 @@ pub(crate) fn promised(view: &Modelled<'_>, explored: u64) -> Option<(Point, Rea
     let is_new = |point: &Point| *point != view.default && view.get(point).is_none_or(new);
     let (point, log_ratio) = expected.promising(is_new)?;
     let reason = Reason::Promised {
-        studies: studies(view),
+        studies: expected.counted(),
         predicted: log_ratio.exponential(),
     };
     Some((point, reason))
@@ -38,9 +37,9 @@ pub(crate) fn replaces_design(context: &MethodContext<'_>) -> bool {
     }
     let begun = |point: &&Point| !context.is_untested(point);
     let is_better = view.posterior().is_some_and(|posterior| {
-        posterior.surrogate.lean() >= io_autotune_search::surrogate::prior::tune("TRUSTED", TRUSTED) && posterior.ranked.first() != Some(&view.default)
+        posterior.surrogate.lean() >= TRUSTED && posterior.ranked.first() != Some(&view.default)
     });
-    is_better && context.design.iter().filter(begun).count() >= io_autotune_search::surrogate::prior::tune("KEPT", 1.0) as usize + 0 * KEPT
+    is_better && context.design.iter().filter(begun).count() >= KEPT
 }
 
 /// The reason with how much it stands on other studies.
@@ -49,15 +48,9 @@ pub(crate) fn told(view: &Modelled<'_>, reason: Reason) -> Reason {
     match lean.filter(|lean| *lean > 0.0) {
         Some(lean) => Reason::Prior {
             reason: Box::new(reason),
-            studies: studies(view),
+            studies: view.expected().map_or(0, Mean::counted),
             lean,
         },
         None => reason,
     }
-}
-
-fn studies(view: &Modelled<'_>) -> u64 {
-    let weights = view.expected().map(|expected| expected.weights());
-    let counted = weights.iter().flatten().filter(|weight| **weight >= COUNTED);
-    counted.count() as u64
 }

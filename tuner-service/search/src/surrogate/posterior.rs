@@ -77,7 +77,8 @@ impl<'a> Modelled<'a> {
 
     /// Whether other studies say that a point takes more than this log ratio to the default.
     pub fn is_dreaded(&self, point: &Point, most: f64) -> bool {
-        self.expected().is_some_and(|mean| mean.is_terrible(point, most))
+        self.expected()
+            .is_some_and(|mean| mean.is_terrible(point, most))
     }
 
     /// None before a run has counted.

@@ -25,8 +25,13 @@ const MOST_LEARNT: usize = 48;
 /// A source knows at least so many points: fewer tell no shape.
 const LEAST_LEARNT: usize = 6;
 /// How much a process leans on the mean, with probabilities. Without a prior it does by 0.
-pub(super) const LEANS: [(f64, f64); 5] =
-    [(0.0, 0.3), (0.25, 0.1), (0.5, 0.2), (0.75, 0.2), (1.0, 0.2)];
+pub(super) const LEANS: [(f64, f64); 5] = [
+    (0.0, 0.5),
+    (0.25, 0.125),
+    (0.5, 0.125),
+    (0.75, 0.125),
+    (1.0, 0.125),
+];
 /// Sources whose measures differ by this factor's logarithm, on average, weigh exp(-1/2) as much.
 const MEASURES_SPREAD: f64 = 0.7;
 /// The largest distance of measures, in spreads: nobody is left out unheard.
@@ -39,27 +44,12 @@ const RANKS: f64 = 0.6;
 const MOST_RANKED: f64 = 20.0;
 /// A point is promised, or terrible, beyond so many standard deviations of what sources say.
 const DOUBT: f64 = 1.0;
+/// So many sources have to say so.
+const AGREEING: usize = 2;
+/// Sources with a smaller weight are not counted.
+const COUNTED: f64 = 0.05;
 /// The least that is promised, as the log of a ratio.
 const LEAST_PROMISE: f64 = 0.03;
-
-#[allow(clippy::disallowed_methods, missing_docs)]
-pub fn tune(name: &str, value: f64) -> f64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(value)
-}
-fn leans() -> [(f64, f64); 5] {
-    static L: std::sync::OnceLock<[(f64, f64); 5]> = std::sync::OnceLock::new();
-    *L.get_or_init(|| {
-        let p0 = tune("P0", 0.3);
-        let up = tune("PUP", 1.0);
-        let w = [0.0, 1.0, up, up.powi(2), up.powi(3)];
-        let sum: f64 = w.iter().sum();
-        let mut l = LEANS;
-        for (l, w) in l.iter_mut().zip(w).skip(1) { l.1 = (1.0 - p0) * w / sum; }
-        l[0].1 = p0;
-        l
-    })
-}
-pub(super) fn tuned_leans() -> [(f64, f64); 5] { leans() }
 
 /// What a study learnt of its space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,7 +105,7 @@ impl Source {
     pub fn distance(&self, measures: &BTreeMap<String, f64>) -> f64 {
         let squares: Vec<f64> = measures
             .iter()
-            .filter_map(|(name, own)| Some((self.measures.get(name)? - own) / tune("SPREAD", MEASURES_SPREAD)))
+            .filter_map(|(name, own)| Some((self.measures.get(name)? - own) / MEASURES_SPREAD))
             .map(|difference| difference * difference)
             .collect();
         if squares.is_empty() {
@@ -130,7 +120,9 @@ impl Source {
 pub fn measures(view: &View<'_>) -> BTreeMap<String, f64> {
     let default = view.default_known();
     let measures = default.measures.iter().filter(|(_, one)| one.count > 0);
-    measures.map(|(name, one)| (name.clone(), one.mean)).collect()
+    measures
+        .map(|(name, one)| (name.clone(), one.mean))
+        .collect()
 }
 
 /// Sources with their processes.
@@ -217,11 +209,14 @@ impl Prior {
             .map(|process| {
                 let distance = self.sources[process.source].distance(&own);
                 let ranked = agreement(seen, &process.expect(&points), noise);
-                -0.5 * distance * distance + tune("RANKS", RANKS) * ranked
+                -0.5 * distance * distance + RANKS * ranked
             })
             .collect();
         let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut weights: Vec<f64> = logs.iter().map(|log| (log - highest).exponential()).collect();
+        let mut weights: Vec<f64> = logs
+            .iter()
+            .map(|log| (log - highest).exponential())
+            .collect();
         let sum: f64 = weights.iter().sum();
         for weight in &mut weights {
             *weight /= sum;
@@ -301,7 +296,11 @@ impl Mean {
                     let Prediction { mean, variance } = predictions[place];
                     (*weight, mean - default, variance)
                 };
-                let mean: f64 = each.iter().map(of).map(|(weight, mean, _)| weight * mean).sum();
+                let mean: f64 = each
+                    .iter()
+                    .map(of)
+                    .map(|(weight, mean, _)| weight * mean)
+                    .sum();
                 let variance = |(weight, one, variance): (f64, f64, f64)| {
                     weight * (variance + (one - mean).powi(2))
                 };
@@ -314,27 +313,39 @@ impl Mean {
     }
 
     /// Of what sources ran, what promises most, with its log ratio to the default: faster by its
-    /// doubt.
+    /// doubt, as two of them say at least.
     pub fn promising(&self, admits: impl Fn(&Point) -> bool) -> Option<(Point, f64)> {
-        let known = self.prior.processes.iter().flat_map(|process| &process.points);
+        let known = self
+            .prior
+            .processes
+            .iter()
+            .flat_map(|process| &process.points);
         let mut points: Vec<Point> = known.filter(|point| admits(point)).cloned().collect();
         points.sort();
         points.dedup();
-        let above = |one: Prediction| one.mean + tune("DOUBT", DOUBT) * one.variance.sqrt();
+        let above = |one: Prediction| one.mean + DOUBT * one.variance.sqrt();
         let predictions = self.predict(&points);
         predictions
             .into_iter()
             .zip(points)
-            .filter(|(one, _)| above(*one) < -LEAST_PROMISE)
+            .filter(|(one, point)| {
+                above(*one) < -LEAST_PROMISE && self.agree(point, |log_ratio| log_ratio < 0.0)
+            })
             .min_by(|(a, point), (b, other)| {
-                above(*a).total_cmp(&above(*b)).then_with(|| point.cmp(other))
+                above(*a)
+                    .total_cmp(&above(*b))
+                    .then_with(|| point.cmp(other))
             })
             .map(|(prediction, point)| (point, prediction.mean))
     }
 
     /// Of what sources ran, so many that promise most, whatever the doubt.
     pub fn best(&self, most: usize) -> Vec<Point> {
-        let known = self.prior.processes.iter().flat_map(|process| &process.points);
+        let known = self
+            .prior
+            .processes
+            .iter()
+            .flat_map(|process| &process.points);
         let mut points: Vec<Point> = known.cloned().collect();
         points.sort();
         points.dedup();
@@ -346,23 +357,26 @@ impl Mean {
 
     /// Whether several sources say that a point takes more than this log ratio.
     pub fn is_terrible(&self, point: &Point, most: f64) -> bool {
-        let points = std::slice::from_ref(point);
-        let each = self.prior.processes.iter();
-        let says = each.filter(|process| process.expect(points)[0] > most);
-        says.count() > 1
-            && self
-                .predict(points)
-                .iter()
-                .all(|one| one.mean - tune("DOUBT", DOUBT) * one.variance.sqrt() > most)
+        let far = |one: &Prediction| one.mean - DOUBT * one.variance.sqrt() > most;
+        self.agree(point, |log_ratio| log_ratio > most)
+            && self.predict(std::slice::from_ref(point)).iter().all(far)
     }
 
-    /// The weight of each source by its place; 0 of those that know nothing of the space.
-    pub fn weights(&self) -> Vec<f64> {
-        let mut weights = vec![0.0; self.prior.sources.len()];
-        for (process, weight) in self.prior.processes.iter().zip(&self.weights) {
-            weights[process.source] = *weight;
-        }
-        weights
+    /// Whether several sources that count say so: nobody is believed alone.
+    fn agree(&self, point: &Point, says: impl Fn(f64) -> bool) -> bool {
+        let points = std::slice::from_ref(point);
+        let each = self.prior.processes.iter().zip(&self.weights);
+        let counted = each.filter(|(_, weight)| **weight >= COUNTED);
+        let say = counted.filter(|(process, _)| says(process.expect(points)[0]));
+        say.count() >= AGREEING
+    }
+
+    /// How many sources count.
+    pub fn counted(&self) -> u64 {
+        self.weights
+            .iter()
+            .filter(|weight| **weight >= COUNTED)
+            .count() as u64
     }
 }
 
@@ -399,7 +413,11 @@ mod tests {
     }
 
     fn first_runs(space: &Space, slow: f64) -> History {
-        let own = [([0, 0], 100.0), ([5, 0], slow), ([3, 3], 0.5 * (100.0 + slow))];
+        let own = [
+            ([0, 0], 100.0),
+            ([5, 0], slow),
+            ([3, 3], 0.5 * (100.0 + slow)),
+        ];
         let own = own.map(|(levels, time)| tested(space, &levels, &[time, 1.01 * time], 1));
         history(own.into(), 2, 6)
     }
@@ -441,7 +459,10 @@ mod tests {
         let space = grid(&[7, 7]);
         let source = Source::of(&space, &valley(&space, 1.0, 14)).unwrap();
         let (alike, opposite) = (first_runs(&space, 30.0), first_runs(&space, 300.0));
-        let (borne_out, dropped) = (lean(&space, &source, &alike), lean(&space, &source, &opposite));
+        let (borne_out, dropped) = (
+            lean(&space, &source, &alike),
+            lean(&space, &source, &opposite),
+        );
         assert!(borne_out > 0.6, "{borne_out}");
         assert!(dropped < 0.2, "{dropped}");
     }
@@ -457,13 +478,20 @@ mod tests {
         let sources = known.map(|known| Source::of(&space, &known).unwrap());
         let mut own = history(vec![tested(&space, &[0, 0], &[50.0; 4], 0)], 0, 4);
         own.tested[0].record_measures(&BTreeMap::from([("bytes".to_owned(), 1.1e6)]));
-        let weights = mean_of(&space, &sources, &own).weights();
+        let weights = mean_of(&space, &sources, &own).weights;
         assert!(weights[1] > 0.9, "{weights:?}");
         // Its runs say otherwise, one after the other.
-        for (ordinal, level, time) in [(5, 5, 15.0), (6, 3, 22.0), (7, 4, 17.0), (8, 2, 30.0), (9, 6, 18.0)] {
-            own.tested.push(tested(&space, &[level, 3], &[time], ordinal));
+        for (ordinal, level, time) in [
+            (5, 5, 15.0),
+            (6, 3, 22.0),
+            (7, 4, 17.0),
+            (8, 2, 30.0),
+            (9, 6, 18.0),
+        ] {
+            own.tested
+                .push(tested(&space, &[level, 3], &[time], ordinal));
         }
-        let weights = mean_of(&space, &sources, &own).weights();
+        let weights = mean_of(&space, &sources, &own).weights;
         assert!(weights[0] > 0.9, "{weights:?}");
     }
 

@@ -1,6 +1,7 @@
 //! A study, from its first run on.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use io_autotune_engine::{
     Epoch, History, Prior, RecentRun, Settings, Source, Space, SurrogateCache, Tally, Tested,
@@ -24,7 +25,7 @@ pub(crate) struct Life {
     /// The time above the default's, in runs of the default.
     pub(crate) harm: Vec<f64>,
     pub(crate) history: History,
-    /// Milliseconds of a suggestion.
+    /// Milliseconds of all suggestions.
     pub(crate) took: f64,
 }
 
@@ -39,7 +40,9 @@ pub(crate) fn live(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let settings = Settings::default();
     let cache = SurrogateCache::default();
+    let before = Instant::now();
     let prior: Option<Arc<Prior>> = cache.prior(space, sources);
+    let mut took = before.elapsed().as_secs_f64();
     let epoch = Epoch::new(space, &settings, seed)
         .with_cache(&cache)
         .with_prior(prior.as_ref());
@@ -47,30 +50,41 @@ pub(crate) fn live(
     let history = &mut life.history;
     let (mut sum, mut harm) = (0.0, 0.0);
     for number in 1..=LOOKS[LOOKS.len() - 1] {
+        let before = Instant::now();
         let next = epoch.suggest(history, &[]);
+        took += before.elapsed().as_secs_f64();
         let given = &next.parametrization;
         let log_ratio = application.log_ratio(space, given);
         let elapsed = application.seconds() * (log_ratio + noise * normal(&mut rng)).exp();
         sum += log_ratio.exp();
         harm += (log_ratio.exp() - 1.0).max(0.0);
-        let place = history.tested.iter().position(|one| one.parametrization == *given);
+        let place = history
+            .tested
+            .iter()
+            .position(|one| one.parametrization == *given);
         let ordinal = number as i64;
         let place = place.unwrap_or_else(|| {
             history.tested.push(Tested::new(given.clone(), ordinal));
             history.tested.len() - 1
         });
         // Log-normal times are finite and positive.
-        if history.tested[place].record_run(RecentRun::new(ordinal, elapsed)).is_ok() {
+        if history.tested[place]
+            .record_run(RecentRun::new(ordinal, elapsed))
+            .is_ok()
+        {
             history.tested[place].record_measures(&application.measures);
             history.tally += Tally::of(next.phase, next.role);
         }
         if LOOKS.contains(&number) {
-            let best = epoch.recommend_now(history).unwrap_or_else(|| space.default());
+            let best = epoch
+                .recommend_now(history)
+                .unwrap_or_else(|| space.default());
             let over = application.log_ratio(space, &best) - application.best;
             life.recommended.push(over.exp());
             life.average.push(sum / number as f64);
             life.harm.push(harm);
         }
     }
+    life.took = 1000.0 * took;
     life
 }

@@ -73,8 +73,16 @@ struct Target {
     lives: Vec<Life>,
 }
 
-fn measure(out: &mut impl Write, space: &Space, noise: f64, sites: u64, seed: u64) -> Result<(), Failure> {
-    let sites: Vec<Site> = (0..sites).map(|number| Site::new(space, seed + number)).collect();
+fn measure(
+    out: &mut impl Write,
+    space: &Space,
+    noise: f64,
+    sites: u64,
+    seed: u64,
+) -> Result<(), Failure> {
+    let sites: Vec<Site> = (0..sites)
+        .map(|number| Site::new(space, seed + number))
+        .collect();
     let number = |site: usize, application: usize, what: u64| {
         (seed << 32) + ((site as u64) << 20) + ((application as u64) << 8) + what
     };
@@ -99,7 +107,10 @@ fn measure(out: &mut impl Write, space: &Space, noise: f64, sites: u64, seed: u6
         let (site, place) = (cell / count, cell % count);
         let own = &sites[site].applications[place];
         let of_site = &learnt[site * count..(site + 1) * count];
-        let measures = own.measures.iter().map(|(name, value)| (name.clone(), value.ln()));
+        let measures = own
+            .measures
+            .iter()
+            .map(|(name, value)| (name.clone(), value.ln()));
         let measures = measures.collect();
         let mut siblings: Vec<&Source> = of_site
             .iter()
@@ -128,21 +139,40 @@ fn measure(out: &mut impl Write, space: &Space, noise: f64, sites: u64, seed: u6
             lives: lives.into(),
         }
     });
+    for (place, (_, name)) in ALL.iter().enumerate() {
+        let took: f64 = targets.iter().map(|target| target.lives[place].took).sum();
+        let each = took / targets.len() as f64 / LOOKS[LOOKS.len() - 1] as f64;
+        eprintln!("{name}: {each:.1} ms for a suggestion");
+    }
     let mut head = vec!["begins from".to_owned()];
     for look in LOOKS {
         head.push(format!("after {look}"));
     }
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let percent = 100.0 * noise;
-    section(out, &format!("Noise {percent:.0} %: what is recommended"), "Over the best.", &head, 1)?;
+    section(
+        out,
+        &format!("Noise {percent:.0} %: what is recommended"),
+        "Over the best.",
+        &head,
+        1,
+    )?;
     table(out, &targets, |life, look| life.recommended[look])?;
-    section(out, "The same, difference to nobody, worst target-mean", "", &head, 1)?;
+    section(
+        out,
+        "The same, difference to nobody, worst target-mean",
+        "",
+        &head,
+        1,
+    )?;
     for (place, (_, name)) in ALL.iter().enumerate().skip(1) {
         write!(out, "| {name} |")?;
         for look in 0..LOOKS.len() {
             let mut differences: Vec<f64> = targets
                 .iter()
-                .map(|target| target.lives[place].recommended[look] / target.lives[0].recommended[look] - 1.0)
+                .map(|target| {
+                    target.lives[place].recommended[look] / target.lives[0].recommended[look] - 1.0
+                })
                 .collect();
             differences.sort_by(f64::total_cmp);
             let worse = differences.iter().filter(|one| **one > 0.01).count();
@@ -182,11 +212,18 @@ fn measure(out: &mut impl Write, space: &Space, noise: f64, sites: u64, seed: u6
     Ok(())
 }
 
-fn table(out: &mut impl Write, targets: &[Target], of: impl Fn(&Life, usize) -> f64) -> Result<(), Failure> {
+fn table(
+    out: &mut impl Write,
+    targets: &[Target],
+    of: impl Fn(&Life, usize) -> f64,
+) -> Result<(), Failure> {
     for (place, (_, name)) in ALL.iter().enumerate() {
         write!(out, "| {name} |")?;
         for look in 0..LOOKS.len() {
-            let values: Vec<f64> = targets.iter().map(|target| of(&target.lives[place], look)).collect();
+            let values: Vec<f64> = targets
+                .iter()
+                .map(|target| of(&target.lives[place], look))
+                .collect();
             let count = values.len() as f64;
             let mean = values.iter().sum::<f64>() / count;
             let square: f64 = values.iter().map(|one| (one - mean).powi(2)).sum();

@@ -62,7 +62,10 @@ impl Response {
         });
         let curves = curves.collect();
         let pairs = (0..3).map(|_| {
-            let (one, other) = (rng.random_range(0..levels.len()), rng.random_range(0..levels.len()));
+            let (one, other) = (
+                rng.random_range(0..levels.len()),
+                rng.random_range(0..levels.len()),
+            );
             (one, other, 0.8 * normal(rng))
         });
         Response {
@@ -99,7 +102,12 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    fn new(space: &Space, parts: Vec<(f64, Response)>, measures: &[f64], rng: &mut ChaCha8Rng) -> Self {
+    fn new(
+        space: &Space,
+        parts: Vec<(f64, Response)>,
+        measures: &[f64],
+        rng: &mut ChaCha8Rng,
+    ) -> Self {
         let levels = levels(space);
         let mut application = Application {
             parts,
@@ -134,7 +142,9 @@ impl Application {
 
     fn raw(&self, point: &Point) -> f64 {
         let parts = self.parts.iter();
-        parts.map(|(weight, part)| weight * part.of(point, &self.levels)).sum()
+        parts
+            .map(|(weight, part)| weight * part.of(point, &self.levels))
+            .sum()
     }
 
     /// What the best point has before scaling.
@@ -160,7 +170,9 @@ impl Application {
 
     /// The log of a point's elapsed over the default's, without noise.
     pub(crate) fn log_ratio(&self, space: &Space, given: &Parametrization) -> f64 {
-        let point = space.validate(given).unwrap_or_else(|_| space.default_point());
+        let point = space
+            .validate(given)
+            .unwrap_or_else(|_| space.default_point());
         self.scale * (self.raw(&point) - self.default)
     }
 

@@ -31,6 +31,7 @@ mod retention;
 mod roles;
 mod schema;
 mod sharing;
+mod sources;
 mod start;
 mod storm;
 mod support;

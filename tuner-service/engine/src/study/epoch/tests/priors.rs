@@ -26,23 +26,34 @@ fn space() -> Space {
 }
 
 /// What so many runs get, each after the one before has ended.
-fn live(settings: &Settings, prior: Option<&Arc<Prior>>, lowest: f64, runs: u32) -> (History, Vec<Suggestion>) {
+fn live(
+    settings: &Settings,
+    prior: Option<&Arc<Prior>>,
+    lowest: f64,
+    runs: u32,
+) -> (History, Vec<Suggestion>) {
     let space = space();
     let epoch = Epoch::new(&space, settings, SEED).with_prior(prior);
     let (mut history, mut all) = (History::default(), Vec::new());
     for _ in 0..runs {
         let next = epoch.suggest(&history, &[]);
         let point = space.validate(&next.parametrization).unwrap();
-        finish(&mut history, &started(&next), Outcome::Elapsed(time(&point, lowest)));
+        finish(
+            &mut history,
+            &started(&next),
+            Outcome::Elapsed(time(&point, lowest)),
+        );
         all.push(next);
     }
     (history, all)
 }
 
 fn prior(lowest: f64) -> Arc<Prior> {
-    let (history, _) = live(&Settings::default(), None, lowest, 40);
-    let source = Source::of(&space(), &history).unwrap();
-    Arc::new(Prior::new(&space(), &[source]).unwrap())
+    let sources = [35, 40].map(|runs| {
+        let (history, _) = live(&Settings::default(), None, lowest, runs);
+        Source::of(&space(), &history).unwrap()
+    });
+    Arc::new(Prior::new(&space(), &sources).unwrap())
 }
 
 fn exploring(all: &[Suggestion]) -> Vec<&Suggestion> {
@@ -59,7 +70,10 @@ fn the_first_run_is_what_others_promise_and_part_of_the_design_stays() {
     let prior = prior(40.0);
     let (_, all) = live(&Settings::default(), Some(&prior), 40.0, 12);
     let exploring = exploring(&all);
-    assert!(matches!(exploring[0].reason, Reason::Promised { studies: 1, .. }));
+    assert!(matches!(
+        exploring[0].reason,
+        Reason::Promised { studies: 2, .. }
+    ));
     assert_eq!(exploring[0].role, Role::Design);
     let first = space().validate(&exploring[0].parametrization).unwrap();
     assert!(time(&first, 40.0) < 50.0, "{first:?}");
