@@ -1,7 +1,6 @@
 //! A study, from its first run on.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use io_autotune_engine::{
     Epoch, History, Prior, RecentRun, Settings, Source, Space, SurrogateCache, Tally, Tested,
@@ -25,8 +24,6 @@ pub(crate) struct Life {
     /// The time above the default's, in runs of the default.
     pub(crate) harm: Vec<f64>,
     pub(crate) history: History,
-    /// Milliseconds of all suggestions.
-    pub(crate) took: f64,
 }
 
 /// A study that begins from these sources, if there are any.
@@ -40,9 +37,7 @@ pub(crate) fn live(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let settings = Settings::default();
     let cache = SurrogateCache::default();
-    let before = Instant::now();
     let prior: Option<Arc<Prior>> = cache.prior(space, sources);
-    let mut took = before.elapsed().as_secs_f64();
     let epoch = Epoch::new(space, &settings, seed)
         .with_cache(&cache)
         .with_prior(prior.as_ref());
@@ -50,9 +45,7 @@ pub(crate) fn live(
     let history = &mut life.history;
     let (mut sum, mut harm) = (0.0, 0.0);
     for number in 1..=LOOKS[LOOKS.len() - 1] {
-        let before = Instant::now();
         let next = epoch.suggest(history, &[]);
-        took += before.elapsed().as_secs_f64();
         let given = &next.parametrization;
         let log_ratio = application.log_ratio(space, given);
         let elapsed = application.seconds() * (log_ratio + noise * normal(&mut rng)).exp();
@@ -85,6 +78,5 @@ pub(crate) fn live(
             life.harm.push(harm);
         }
     }
-    life.took = 1000.0 * took;
     life
 }
