@@ -69,7 +69,9 @@ def test_two_siblings_shorten_the_third_and_who_is_contrary_pays_one_run(site: S
     assert first["reason"].startswith("2 other studies of this accelerator at this site expect it")
     assert first["differs"]["romio_cb_read"] == "disable", first["differs"]
     assert on_others_word(later) == []
-    believed = [run for run in later if "of what 2 other studies of this accelerator" in run["reason"]]
+    believed = [
+        run for run in later if "of what 2 other studies of this accelerator" in run["reason"]
+    ]
     assert believed, [run["reason"] for run in later]
     for run in (first, believed[0]):
         replayed = site.ask(BOB, "explain", str(run["job_id"]), "--replay")

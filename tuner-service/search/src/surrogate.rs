@@ -10,6 +10,7 @@ pub mod failures;
 pub mod importance;
 mod kernel;
 pub mod multitask;
+mod observed;
 pub mod posterior;
 pub mod prior;
 #[cfg(test)]

@@ -71,7 +71,12 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
     effects.sort_by_key(|effect| (effect.epoch, effect.number));
     if let Some(source) = Source::of(&state.space, &state.history) {
         assessing
-            .write_learnt(state.judged, source.measures(), &json!(source))
+            .write_learnt(
+                state.epoch_id,
+                state.judged,
+                source.measures(),
+                &json!(source),
+            )
             .await?;
     }
     let assessment = Assessment {

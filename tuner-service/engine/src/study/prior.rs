@@ -11,7 +11,7 @@ use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::surrogate::prior::Mean;
 
 /// So much of the prior's mean is believed where its word replaces design points.
-const TRUSTED: f64 = 0.5;
+const TRUSTED: f64 = 0.45;
 /// The design points that stay.
 const KEPT: usize = 1;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::posterior::observe;
+use super::observed::observe;
 use super::{Observation, Prediction, Scatter, Surrogate};
 use crate::history::History;
 use crate::history::by_point::{Known, MIN_RUNS, View};
@@ -26,11 +26,11 @@ const MOST_LEARNT: usize = 48;
 const LEAST_LEARNT: usize = 6;
 /// How much a process leans on the mean, with probabilities. Without a prior it does by 0.
 pub(super) const LEANS: [(f64, f64); 5] = [
-    (0.0, 0.5),
-    (0.25, 0.125),
-    (0.5, 0.125),
-    (0.75, 0.125),
-    (1.0, 0.125),
+    (0.0, 0.4),
+    (0.25, 0.15),
+    (0.5, 0.15),
+    (0.75, 0.15),
+    (1.0, 0.15),
 ];
 /// Sources whose measures differ by this factor's logarithm, on average, weigh exp(-1/2) as much.
 const MEASURES_SPREAD: f64 = 0.7;

@@ -17,7 +17,7 @@ async fn learn(store: &Store, state: &StudyState, judged: i64) {
     let learnt = json!({ "of": state.study_id, "judged": judged });
     let measures = BTreeMap::from([("bytes".to_owned(), 7.5)]);
     assessing
-        .write_learnt(judged, &measures, &learnt)
+        .write_learnt(state.epoch_id, judged, &measures, &learnt)
         .await
         .unwrap();
     assessing.commit().await.unwrap();
