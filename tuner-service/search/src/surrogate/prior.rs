@@ -390,7 +390,8 @@ mod tests {
     /// Twelve points of a valley whose bottom is at level 5 of 7, against the default 0; turned
     /// upside down where `height` is negative.
     fn valley(space: &Space, height: f64, points: usize) -> History {
-        let time = |level: u32| 100.0 * (height * 0.05 * (f64::from(level) - 5.0).powi(2)).exp();
+        let time =
+            |level: u32| 100.0 * (height * 0.05 * (f64::from(level) - 5.0).powi(2)).exponential();
         let all = (0..7).flat_map(|one| [(one, 0), (one, 3)]).take(points);
         let tested = (1..).zip(all).map(|(ordinal, (level, other))| {
             let time = time(level) * (1.0 + 0.01 * f64::from(other));
@@ -449,9 +450,9 @@ mod tests {
         // Upside down the bottom takes several times the default: two have to say so.
         let worst = Point(vec![5, 0]);
         let two = mean_of(&space, &[source(-1.0), source(-0.9)], &own);
-        assert!(two.is_terrible(&worst, 2.0_f64.ln()));
+        assert!(two.is_terrible(&worst, 2.0_f64.logarithm()));
         let one = mean_of(&space, &[source(-1.0)], &own);
-        assert!(!one.is_terrible(&worst, 2.0_f64.ln()));
+        assert!(!one.is_terrible(&worst, 2.0_f64.logarithm()));
     }
 
     #[test]

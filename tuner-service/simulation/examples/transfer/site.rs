@@ -184,7 +184,7 @@ impl Application {
 fn levels(space: &Space) -> Vec<(usize, bool)> {
     let parameters = space.parameters().iter();
     parameters
-        .map(|one| (one.levels() as usize, one.is_ordered()))
+        .map(|one| (one.levels(), one.is_ordered()))
         .collect()
 }
 
