@@ -44,17 +44,19 @@ pub(crate) async fn sources(
         .collect();
     sqlx::query_as!(
         Learnt,
-        r#"with latest as (
+        r#"with latest as materialized (
+               -- One value each and no other condition: the index gives these without a look at all others.
                select f.study_id, f.epoch_id, f.measures
-               from studies mine
-               cross join lateral (select space from epochs where study_id = mine.id order by ordinal desc limit 1) e
-               join sources f on f.accelerator = mine.accelerator and f.space_key = hashtextextended(e.space::text, 0)
-                                 and f.study_id <> mine.id
-               where mine.id = $1
-                 and not exists (select from epochs later where later.study_id = f.study_id and later.id > f.epoch_id)
+               from sources f
+               where f.accelerator = (select accelerator from studies where id = $1)
+                 and f.space_key = (select hashtextextended(space::text, 0) from epochs where study_id = $1
+                                    order by ordinal desc limit 1)
+                 and f.study_id <> $1
                order by f.epoch_id desc limit $3
            ), nearest as (
                select latest.study_id from latest
+               where latest.epoch_id = (select id from epochs where study_id = latest.study_id order by ordinal desc
+                                        limit 1)
                order by coalesce((select avg(power(theirs.value::double precision - own.value::double precision, 2))
                                   from jsonb_each_text(latest.measures) theirs
                                   join jsonb_each_text($2) own on own.key = theirs.key), 1),
