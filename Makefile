@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof shared-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -309,6 +309,13 @@ shared-report: ## Renew docs/measurements/shared.md: what one of five users can 
 	cargo build $(CARGO_SELECTION) --example shared
 	target/release/examples/shared $(SHARED_ARGS) > build/shared.md
 	mv build/shared.md docs/measurements/shared.md
+
+TRANSFER_ARGS ?= --sites 4 --seed 1
+transfer-report: ## Renew docs/measurements/transfer.md: studies that begin from what others learnt: an hour
+	@deploy/install-deps build
+	cargo build $(CARGO_SELECTION) --example transfer
+	target/release/examples/transfer $(TRANSFER_ARGS) > build/transfer.md
+	mv build/transfer.md docs/measurements/transfer.md
 
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images

@@ -39,6 +39,7 @@ pub use io_autotune_search::history::quarantine::{Ends, Quarantine, Quarantined}
 pub use io_autotune_search::regret::settings::RegretSettings;
 pub use io_autotune_search::surrogate::cache::SurrogateCache;
 pub use io_autotune_search::surrogate::importance::{Importance, Silence};
+pub use io_autotune_search::surrogate::prior::{MOST_SOURCES, Prior, Source};
 pub use search::surrogate_genetic::SurrogateGenetic;
 pub use settled::control_runs::control_chance;
 pub use settled::drift::{drift, settings::DriftSettings};
@@ -48,7 +49,7 @@ pub use settled::shared::SharedEvidence;
 pub use study::epoch::Epoch;
 pub use study::findings::StudyFacts;
 pub use study::recommend::Recommendation;
-pub use study::settings::{MethodName, Settings};
+pub use study::settings::{MethodName, PriorFrom, Settings};
 pub use study::stopping::elsewhere::chosen;
 pub use study::stopping::settings::{Distance, Distinct, Improvement, NothingLeft, Stop};
 pub use study::warm_start::MOST_INHERITED;

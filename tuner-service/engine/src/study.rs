@@ -2,6 +2,7 @@
 
 pub(crate) mod epoch;
 pub(crate) mod findings;
+pub(crate) mod prior;
 pub(crate) mod recommend;
 pub(crate) mod settings;
 pub(crate) mod stopping;

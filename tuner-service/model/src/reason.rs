@@ -134,6 +134,22 @@ pub enum Reason {
         /// How many users' runs count, one's own among them.
         users: usize,
     },
+    /// What other studies of the space found fast, before this one's own design.
+    Promised {
+        /// How many studies.
+        studies: u64,
+        /// What they lead to expect, as a share of the default's elapsed.
+        predicted: f64,
+    },
+    /// The reason with what other studies of the space showed.
+    Prior {
+        /// The reason.
+        reason: Box<Reason>,
+        /// How many studies.
+        studies: u64,
+        /// How much it stands on them, from 0 to 1.
+        lean: f64,
+    },
     /// A new child of two tested parametrizations.
     Child {
         /// The parents; the first segment comes from the first.
@@ -305,6 +321,13 @@ pub enum Reason {
         /// The two modes, in seconds of the default, if the runs have two.
         modes: Option<(f64, f64)>,
     },
+}
+
+fn other_studies(studies: u64) -> String {
+    match studies {
+        1 => "1 other study".to_owned(),
+        studies => format!("{studies} other studies"),
+    }
 }
 
 #[expect(
@@ -572,6 +595,23 @@ impl fmt::Display for Reason {
                 f,
                 "{reason}; held at the default, because the application does not heed it: {}",
                 frozen.join(", ")
+            ),
+            Reason::Promised { studies, predicted } => write!(
+                f,
+                "{} of this accelerator at this site expect{} it to take {:.0} % of the default's time",
+                other_studies(*studies),
+                if *studies == 1 { "s" } else { "" },
+                100.0 * predicted
+            ),
+            Reason::Prior {
+                reason,
+                studies,
+                lean,
+            } => write!(
+                f,
+                "{reason}; {:.0} % of what {} of this accelerator showed is believed",
+                100.0 * lean,
+                other_studies(*studies)
             ),
             Reason::Shared { reason, users } => {
                 write!(f, "{reason}; by the runs of {users} users who share them")

@@ -5,6 +5,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use crate::history::by_point::Known;
+use crate::math::Portable;
 use crate::regret::settings::RegretSettings;
 use crate::regret::{self, Estimator};
 use crate::surrogate::posterior::Modelled;
@@ -83,12 +84,15 @@ impl<'a> MethodContext<'a> {
         self.design.contains(point)
     }
 
-    /// The next point of the design and its index: untested, and admitted by the method.
+    /// The next point of the design and its index: untested, admitted by the method, and by other
+    /// studies not known as too slow.
     pub fn next_design_point(&self, method: &dyn Method) -> Option<(usize, &'a Point)> {
-        self.design
-            .iter()
-            .enumerate()
-            .find(|(_, point)| self.is_untested(point) && method.admits(self, point))
+        let most = self.regret.design_most.logarithm();
+        self.design.iter().enumerate().find(|(_, point)| {
+            self.is_untested(point)
+                && method.admits(self, point)
+                && !self.view.is_dreaded(point, most)
+        })
     }
 }
 

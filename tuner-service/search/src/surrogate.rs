@@ -10,7 +10,9 @@ pub mod failures;
 pub mod importance;
 mod kernel;
 pub mod multitask;
+mod observed;
 pub mod posterior;
+pub mod prior;
 #[cfg(test)]
 mod tests;
 
@@ -122,18 +124,18 @@ impl Surrogate {
     /// and variance have closed forms. O(n^3). None without observations, or if one is not finite.
     pub fn fit(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
         let shared = &mut Shared::of(space, observations);
-        let (_, best) = Self::search(shared, observations, scatter)?
-            .into_iter()
-            .next()?;
+        let tried = Self::search(shared, observations, scatter, None)?;
+        let best = tried.into_iter().next()?.hyperparameters;
         Self::with(shared, best, observations, scatter)
     }
 
-    /// The tried hyperparameters, the most probable first, with unnormalised log posteriors.
+    /// What was tried, the most probable first. `expected`: what a prior says of the observations.
     fn search(
         shared: &mut Shared,
         observations: &[Observation],
         scatter: Scatter,
-    ) -> Option<Vec<(f64, Hyperparameters)>> {
+        expected: Option<&[f64]>,
+    ) -> Option<Vec<Tried>> {
         let sound = |o: &Observation| o.log_mean.is_finite() && o.runs.is_finite() && o.runs > 0.0;
         if observations.is_empty() || !observations.iter().all(sound) {
             return None;
@@ -142,27 +144,31 @@ impl Surrogate {
         let mut best = Hyperparameters::start(&shared.space);
         let all = correlations.partial(&best, None);
         let covariance = correlations.matrix(&all, &best);
-        let mut highest = score(covariance, &best, observations, scatter);
-        let mut tried = vec![(highest, best.clone())];
+        let scores = |covariance, hyperparameters: &Hyperparameters| {
+            scores(covariance, hyperparameters, observations, scatter, expected)
+        };
+        let mut tried = scores(covariance, &best);
+        let mut highest = highest_of(&tried);
         for _ in 0..SWEEPS {
             for coordinate in best.coordinates() {
                 let current = best.clone();
                 let others = correlations.partial(&current, Some(coordinate));
                 for candidate in current.varied(coordinate) {
-                    if tried.iter().any(|(_, tried)| *tried == candidate) {
+                    if tried.iter().any(|one| one.hyperparameters == candidate) {
                         continue;
                     }
                     let covariance = correlations.matrix(&others, &candidate);
-                    let score = score(covariance, &candidate, observations, scatter);
+                    let more = scores(covariance, &candidate);
+                    let score = highest_of(&more);
                     if score > highest {
-                        (highest, best) = (score, candidate.clone());
+                        (highest, best) = (score, candidate);
                     }
-                    tried.push((score, candidate));
+                    tried.extend(more);
                 }
             }
         }
         // A stable sort: of equals, the first tried stays first.
-        tried.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        tried.sort_by(|a, b| b.score.total_cmp(&a.score));
         Some(tried)
     }
 
@@ -309,6 +315,8 @@ impl Surrogate {
 struct State {
     factor: Cholesky,
     ones: Vec<f64>,
+    /// L^-1 y.
+    times: Vec<f64>,
     /// L^-1 (y - trend).
     residuals: Vec<f64>,
     trend: f64,
@@ -332,16 +340,40 @@ impl State {
         let ones = factor.solve(&vec![1.0; observations.len()]);
         let times: Vec<f64> = observations.iter().map(|o| o.log_mean).collect();
         let times = factor.solve(&times);
-        let information = dot(&ones, &ones);
+        let explained = Explained::new(&factor, &ones, &times, noise, scatter);
+        Some(State {
+            residuals: explained.residuals,
+            trend: explained.trend,
+            variance: explained.variance,
+            log_likelihood: explained.log_likelihood,
+            times,
+            factor,
+            ones,
+        })
+    }
+}
+
+/// What a factored covariance makes of times.
+struct Explained {
+    residuals: Vec<f64>,
+    trend: f64,
+    variance: f64,
+    log_likelihood: f64,
+}
+
+impl Explained {
+    /// `times` are L^-1 y.
+    fn new(factor: &Cholesky, ones: &[f64], times: &[f64], noise: f64, scatter: Scatter) -> Self {
+        let information = dot(ones, ones);
         // Generalised least squares (RW section 2.7).
-        let trend = dot(&ones, &times) / information;
+        let trend = dot(ones, times) / information;
         let residuals: Vec<f64> = times
             .iter()
-            .zip(&ones)
+            .zip(ones)
             .map(|(time, one)| time - trend * one)
             .collect();
         let squares = dot(&residuals, &residuals) + scatter.squares / noise + 2.0 * PRIOR_SCALE;
-        let degrees = observations.len() as f64 - 1.0 + scatter.degrees + 2.0 * PRIOR_SHAPE;
+        let degrees = times.len() as f64 - 1.0 + scatter.degrees + 2.0 * PRIOR_SHAPE;
         let variance = squares / degrees;
         // The variance is integrated out: its logarithm replaces the quadratic form of RW equation
         // 5.8. The scatter within points is pure noise.
@@ -349,15 +381,53 @@ impl State {
             - factor.half_log_determinant()
             - 0.5 * information.logarithm()
             - 0.5 * scatter.degrees * noise.logarithm();
-        Some(State {
-            factor,
-            ones,
+        Explained {
             residuals,
             trend,
             variance,
             log_likelihood,
-        })
+        }
     }
+}
+
+/// Hyperparameters with their unnormalised log posterior.
+#[derive(Debug)]
+struct Tried {
+    score: f64,
+    hyperparameters: Hyperparameters,
+    /// How much of a prior's mean the process stands on.
+    lean: f64,
+}
+
+/// These hyperparameters without a prior, or with each [lean](prior::LEANS) on it: one factor.
+fn scores(
+    correlations: Symmetric,
+    hyperparameters: &Hyperparameters,
+    observations: &[Observation],
+    scatter: Scatter,
+    expected: Option<&[f64]>,
+) -> Vec<Tried> {
+    let state = State::new(correlations, hyperparameters, observations, scatter);
+    let tried = |lean: f64, log_likelihood: Option<f64>, log_prior: f64| Tried {
+        score: log_likelihood
+            .map(|log_likelihood| log_likelihood + hyperparameters.log_prior() + log_prior)
+            .filter(|score| !score.is_nan())
+            .unwrap_or(f64::NEG_INFINITY),
+        hyperparameters: hyperparameters.clone(),
+        lean,
+    };
+    let (Some(expected), Some(state)) = (expected, &state) else {
+        return vec![tried(0.0, state.map(|state| state.log_likelihood), 0.0)];
+    };
+    let expected = state.factor.solve(expected);
+    let leaning = |(lean, weight): (f64, f64)| {
+        let rest = state.times.iter().zip(&expected);
+        let rest: Vec<f64> = rest.map(|(time, mean)| time - lean * mean).collect();
+        let noise = hyperparameters.noise;
+        let explained = Explained::new(&state.factor, &state.ones, &rest, noise, scatter);
+        tried(lean, Some(explained.log_likelihood), weight.logarithm())
+    };
+    prior::LEANS.into_iter().map(leaning).collect()
 }
 
 fn score(
@@ -366,10 +436,13 @@ fn score(
     observations: &[Observation],
     scatter: Scatter,
 ) -> f64 {
-    State::new(correlations, hyperparameters, observations, scatter)
-        .map(|state| state.log_likelihood + hyperparameters.log_prior())
-        .filter(|score| !score.is_nan())
-        .unwrap_or(f64::NEG_INFINITY)
+    let tried = scores(correlations, hyperparameters, observations, scatter, None);
+    highest_of(&tried)
+}
+
+fn highest_of(tried: &[Tried]) -> f64 {
+    let scores = tried.iter().map(|one| one.score);
+    scores.fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// The dot product. Eight partial sums in a fixed order let the processor work in parallel.

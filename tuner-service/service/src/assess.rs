@@ -1,7 +1,7 @@
 //! Has the engine assess studies, and stores the results.
 
 use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
-use io_autotune_engine::{Epoch, Settings, SharedEvidence, StudyFacts};
+use io_autotune_engine::{Epoch, Settings, SharedEvidence, Source, StudyFacts};
 use io_autotune_model::{Assessment, Effect, Gain, SharedGain};
 use io_autotune_store::{
     Assessing, EVIDENCE_PAGE, EvidenceRow, KeptEvidence, Store, StoreError, StudyState,
@@ -69,6 +69,16 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
         parent = Some(evidence);
     }
     effects.sort_by_key(|effect| (effect.epoch, effect.number));
+    if let Some(source) = Source::of(&state.space, &state.history) {
+        assessing
+            .write_learnt(
+                state.epoch_id,
+                state.judged,
+                source.measures(),
+                &json!(source),
+            )
+            .await?;
+    }
     let assessment = Assessment {
         shared: shared(&mut assessing, &state, shared_earlier).await?,
         ..assessment(&state, gain, effects, settings)

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
     BestKnownBecause, Choice, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture,
-    Outlook, Parametrization, Pending, Reason, Recommendation, RestrictedSpace, Role, Settings,
-    Space, Suggestion, SurrogateCache, is_observed, mixture,
+    Outlook, Parametrization, Pending, PriorFrom, Reason, Recommendation, RestrictedSpace, Role,
+    Settings, Source, Space, Suggestion, SurrogateCache, is_observed, mixture,
 };
 use io_autotune_model::Objective;
 use io_autotune_protocol::{Mode, Request};
@@ -129,6 +129,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) history: &'a History,
     /// Those of the studies that it hears.
     pub(crate) others: &'a [&'a History],
+    /// What other studies of the accelerator have learnt.
+    pub(crate) sources: &'a [Source],
     pub(crate) pending: &'a [Pending],
     pub(crate) settings: &'a Settings,
     pub(crate) seed: u64,
@@ -152,6 +154,7 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
         space,
         history,
         others,
+        sources,
         pending,
         settings,
         seed,
@@ -170,9 +173,11 @@ pub(crate) fn choose(inputs: &Inputs<'_>) -> Suggestion {
     let own = known.hearing.map(|_| restrict(Cow::Borrowed(history)));
     let restricted = restrict(known.history);
     let own = own.as_ref().unwrap_or(&restricted);
+    let prior = surrogates.prior(restricted.space(), sources);
     let mut epoch = Epoch::restricted(&restricted, settings, seed)
         .with_cache(surrogates)
-        .with_outlook(outlook);
+        .with_outlook(outlook)
+        .with_prior(prior.as_ref());
     if let Some(draw) = draw {
         epoch = epoch.with_draw(draw);
     }
@@ -285,11 +290,13 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         .map_or_else(Arc::default, |surrogates| surrogates.of(state.epoch_id));
     let recommended = occasion.busy.unwrap_or(&own);
     let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
+    let (begun_from, sources) = sources_of(state, occasion.settings);
     let chosen = |overrides: &Overrides| {
         choose(&Inputs {
             space: &state.space,
             history: &state.history,
             others: &others,
+            sources: &sources,
             pending: &state.pending,
             settings: occasion.settings,
             seed: state.seed,
@@ -325,6 +332,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         reason: in_words(&suggestion.reason, &state.objective),
         suggestion: with_others(
             state,
+            &begun_from,
             json!({
                 "reason": suggestion.reason,
                 "engine_version": ENGINE_VERSION,
@@ -353,11 +361,35 @@ pub(crate) struct Other {
     pub(crate) judged: i64,
 }
 
-fn with_others(state: &StudyState, mut suggestion: serde_json::Value) -> serde_json::Value {
+fn with_others(
+    state: &StudyState,
+    sources: &[Other],
+    mut suggestion: serde_json::Value,
+) -> serde_json::Value {
     if !state.siblings.is_empty() {
         suggestion["others"] = json!(others_of(state));
     }
+    if !sources.is_empty() {
+        suggestion["sources"] = json!(sources);
+    }
     suggestion
+}
+
+/// What other studies have learnt, as far as it is asked for and can be read, and whose it is.
+pub(crate) fn sources_of(state: &StudyState, settings: &Settings) -> (Vec<Other>, Vec<Source>) {
+    let wanted = state
+        .sources
+        .iter()
+        .filter(|_| settings.prior == PriorFrom::Site);
+    wanted
+        .filter_map(|one| {
+            let other = Other {
+                epoch_id: one.epoch_id,
+                judged: one.judged,
+            };
+            Some((other, Source::deserialize(&one.learnt).ok()?))
+        })
+        .unzip()
 }
 
 fn others_of(state: &StudyState) -> Vec<Other> {
@@ -449,6 +481,7 @@ mod tests {
             outlook: Outlook::Open,
             share: None,
             siblings: Vec::new(),
+            sources: Vec::new(),
         }
     }
 
@@ -836,7 +869,50 @@ mod tests {
         };
         assert_eq!(kept.others, others_of(state));
         let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
-        kept.choose(&epoch, &state.history, &others)
+        let (begun_from, sources) = sources_of(state, &Settings::default());
+        assert_eq!(kept.sources, begun_from);
+        kept.choose(&epoch, &state.history, &others, &sources)
+    }
+
+    #[test]
+    fn what_others_learnt_decides_is_kept_and_replays() {
+        let mut state = state(None);
+        let learnt = [(2, 0.0), (8, -0.7), (4, -0.2), (1, 0.3)].map(|(size, log_ratio)| {
+            json!({ "parametrization": point(size), "log_ratio": log_ratio, "runs": 3.0 })
+        });
+        let learnt = json!({ "learnt": learnt, "squares": 0.01, "degrees": 8.0, "measures": {} });
+        state.sources = [(7, 30), (9, 12)]
+            .map(|(epoch_id, judged)| io_autotune_store::Learnt {
+                epoch_id,
+                judged,
+                learnt: learnt.clone(),
+            })
+            .into();
+        // What cannot be read is left out, and not kept.
+        state.sources.push(io_autotune_store::Learnt {
+            epoch_id: 11,
+            judged: 1,
+            learnt: json!({ "later": true }),
+        });
+        let decision = decided("app=ocean", 0, false, &state);
+        assert_eq!(
+            (decision.role, &decision.parametrization),
+            (Role::Design, &point(8))
+        );
+        assert!(
+            decision.reason.starts_with("2 other studies"),
+            "{}",
+            decision.reason
+        );
+        let kept = json!([{ "epoch_id": 7, "judged": 30 }, { "epoch_id": 9, "judged": 12 }]);
+        assert_eq!(decision.suggestion["sources"], kept);
+        let again = replayed(&decision, &state);
+        assert_eq!(again.parametrization, decision.parametrization);
+        assert_eq!(again.reason.to_string(), decision.reason);
+        state.sources.clear();
+        let alone = decided("app=ocean", 0, false, &state);
+        assert!(alone.suggestion.get("sources").is_none());
+        assert!(alone.reason.starts_with("design point"), "{}", alone.reason);
     }
 
     /// A study that hears others: each ran the default and the two other points so often.

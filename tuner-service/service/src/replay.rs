@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use io_autotune_engine::{
-    ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, Suggestion,
+    ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, Source, Suggestion,
     SurrogateCache,
 };
 use io_autotune_protocol::{Replay, Suggested};
@@ -26,6 +26,9 @@ pub(crate) struct Kept {
     /// Those of the studies that it heard.
     #[serde(default)]
     pub(crate) others: Vec<Other>,
+    /// Those that it began from.
+    #[serde(default)]
+    pub(crate) sources: Vec<Other>,
     pending: Vec<Pending>,
     overrides: Overrides,
 }
@@ -39,7 +42,7 @@ pub(crate) enum NothingToReplay {
     #[error("what it was made from was removed by retention on {0}: nothing to replay")]
     Removed(String),
     #[error(
-        "it was made from the runs of other users too, which the service that it was exported from has: nothing to replay"
+        "it was made from the runs of other studies too, which the service that it was exported from has: nothing to replay"
     )]
     Elsewhere,
     #[error("what it was made from cannot be read: {0}")]
@@ -55,7 +58,9 @@ impl Kept {
             let at = at.as_str().unwrap_or_default();
             return Err(NothingToReplay::Removed(at.chars().take(10).collect()));
         }
-        if suggestion.get("others_elsewhere").is_some() {
+        if suggestion.get("others_elsewhere").is_some()
+            || suggestion.get("sources_elsewhere").is_some()
+        {
             return Err(NothingToReplay::Elsewhere);
         }
         if suggestion.get("judged").is_none() || suggestion.get("overrides").is_none() {
@@ -70,11 +75,13 @@ impl Kept {
         epoch: &EpochInputs,
         history: &History,
         others: &[&History],
+        sources: &[Source],
     ) -> Suggestion {
         choose(&Inputs {
             space: &epoch.space,
             history,
             others,
+            sources,
             pending: &self.pending,
             settings: &self.settings,
             seed: epoch.seed,
@@ -111,6 +118,8 @@ pub(crate) struct Known {
     pub(crate) history: History,
     /// Those of the studies that it heard.
     pub(crate) others: Vec<History>,
+    /// What those that it began from had learnt.
+    pub(crate) sources: Vec<Source>,
 }
 
 impl Known {
@@ -118,14 +127,23 @@ impl Known {
     pub(crate) async fn read(
         store: &Store,
         kept: &Kept,
-        epoch_id: i64,
+        epoch: &EpochInputs,
     ) -> Result<Self, StoreError> {
-        let history = store.history_at(epoch_id, kept.judged).await?;
+        let history = store.history_at(epoch.epoch_id, kept.judged).await?;
         let mut others = Vec::with_capacity(kept.others.len());
         for other in &kept.others {
             others.push(store.history_at(other.epoch_id, other.judged).await?);
         }
-        Ok(Self { history, others })
+        let mut sources = Vec::with_capacity(kept.sources.len());
+        for source in &kept.sources {
+            let learnt = store.history_at(source.epoch_id, source.judged).await?;
+            sources.extend(Source::of(&epoch.space, &learnt));
+        }
+        Ok(Self {
+            history,
+            others,
+            sources,
+        })
     }
 
     /// All of it, as the decision had it.
@@ -149,7 +167,7 @@ pub(crate) fn replay(
     let (recomputed, note) = match kept {
         Ok((kept, epoch, known)) => {
             let others: Vec<&History> = known.others.iter().collect();
-            let suggestion = kept.choose(&epoch, &known.history, &others);
+            let suggestion = kept.choose(&epoch, &known.history, &others, &known.sources);
             let recomputed = Suggested {
                 phase: suggestion.phase,
                 role: suggestion.role,

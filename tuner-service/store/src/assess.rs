@@ -229,6 +229,34 @@ impl Assessing {
         one_row(NAME, &result)
     }
 
+    /// Keeps what an epoch has learnt; nothing until a tenth more runs are judged than last
+    /// time, as those who begin with it compute from it what does not change meanwhile.
+    pub async fn write_learnt(
+        &mut self,
+        epoch_id: i64,
+        judged: i64,
+        measures: &BTreeMap<String, f64>,
+        learnt: &Value,
+    ) -> Result<(), StoreError> {
+        sqlx::query!(
+            "insert into sources (study_id, epoch_id, accelerator, space_key, judged, measures, learnt)
+             select s.id, e.id, s.accelerator, hashtextextended(e.space::text, 0), $2, $3, $4
+             from epochs e join studies s on s.id = e.study_id where e.id = $1
+             on conflict (study_id) do update
+             set epoch_id = excluded.epoch_id, accelerator = excluded.accelerator, space_key = excluded.space_key,
+                 judged = excluded.judged, measures = excluded.measures, learnt = excluded.learnt
+             where sources.epoch_id <> excluded.epoch_id or sources.judged + sources.judged / 10 < excluded.judged",
+            epoch_id,
+            judged,
+            Json(measures) as _,
+            learnt
+        )
+        .execute(&mut *self.transaction)
+        .await
+        .named(NAME)?;
+        Ok(())
+    }
+
     /// Commits the transaction.
     pub async fn commit(self) -> Result<(), StoreError> {
         self.transaction.commit().await.named(NAME)

@@ -30,6 +30,7 @@ mod pool;
 mod records;
 mod retention;
 mod sharing;
+mod sources;
 mod start;
 mod state;
 mod studies;
@@ -56,6 +57,7 @@ pub use pool::{Store, StoreOptions};
 pub use records::{JobKey, StudyKey};
 pub use retention::{LEAST_DAYS, Removed};
 pub use sharing::{Sharer, Sibling};
+pub use sources::Learnt;
 pub use start::{Decision, NewRun};
 pub use state::{EpochInputs, EpochOpening, StudyState};
 pub use transfer::{

@@ -13,6 +13,7 @@ use crate::orders::{InForce, Ordered};
 use crate::pool::Store;
 use crate::records::{StudyKey, number, objective, timestamp};
 use crate::sharing::{self, Sibling};
+use crate::sources::{self, Learnt};
 use crate::tested;
 
 /// A study at one moment.
@@ -56,6 +57,8 @@ pub struct StudyState {
     pub share: Option<String>,
     /// Those it hears.
     pub siblings: Vec<Sibling>,
+    /// What other studies have learnt of the space, until the epoch has settled.
+    pub sources: Vec<Learnt>,
 }
 
 impl StudyState {
@@ -203,6 +206,10 @@ pub(crate) async fn load_before(
         }
         None => Vec::new(),
     };
+    let sources = match epoch.settled {
+        0 => sources::sources(connection, name, study_id, &epoch.space.0, &tested).await?,
+        _ => Vec::new(),
+    };
     let limit_seconds = epoch
         .limit_seconds
         .map(|seconds| number(name, seconds))
@@ -242,6 +249,7 @@ pub(crate) async fn load_before(
         outlook: outlook(epoch.gain, epoch.shared),
         share: epoch.share,
         siblings,
+        sources,
     })
 }
 

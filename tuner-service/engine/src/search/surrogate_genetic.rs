@@ -38,12 +38,13 @@ use rand_chacha::ChaCha8Rng;
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::{Point, Space, levels_of};
 use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError, whole};
-use io_autotune_search::history::by_point::{Known, View};
+use io_autotune_search::history::by_point::Known;
 use io_autotune_search::neighbourhood::{self, step};
 use io_autotune_search::regret;
 use io_autotune_search::regret::Estimator;
 use io_autotune_search::surrogate::Prediction;
 use io_autotune_search::surrogate::posterior::{Modelled, Posterior};
+use io_autotune_search::surrogate::prior::Mean;
 use io_autotune_search::{Method, MethodContext, Proposal};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +56,9 @@ const CLIMBED: usize = 3;
 /// The price of a lost run, in runs: its time is spent, and its job has to run once more, after
 /// somebody has noticed.
 const LOST: f64 = 30.0;
+
+/// The points that other studies lead to expect most of, which are candidates too.
+const PROMISED: usize = 16;
 
 /// So many runs of the best tell its time well enough to look elsewhere.
 const WELL_KNOWN: u64 = 3;
@@ -165,6 +169,12 @@ impl Method for SurrogateGenetic {
         let mut candidates = model.candidates(rng);
         if candidates.len() == 1 && context.space().points(1).is_some() {
             return Proposal::Exhausted;
+        }
+        let leans = model.posterior.surrogate.lean() > 0.0;
+        if let Some(expected) = context.view.expected().filter(|_| leans) {
+            for promised in expected.best(PROMISED) {
+                candidates.entry(promised).or_insert(None);
+            }
         }
         candidates.retain(|point, _| model.is_free(point));
         if let Some(reach) = &model.reach {
@@ -303,7 +313,7 @@ struct Origin {
 }
 
 struct Model<'a> {
-    view: &'a View<'a>,
+    view: &'a Modelled<'a>,
     posterior: &'a Posterior,
     /// The slowest log elapsed that an exploring run may have.
     most: f64,
@@ -452,6 +462,10 @@ impl<'a> Model<'a> {
                 predicted,
                 factor,
                 best,
+            },
+            None if self.view.get(&point).is_none() => Reason::Promised {
+                studies: self.view.expected().map_or(0, Mean::counted),
+                predicted: (prediction.mean - self.posterior.default).exponential(),
             },
             None => Reason::Repeat {
                 number: self.view.get(&point).map_or(0, Known::runs) + 1,

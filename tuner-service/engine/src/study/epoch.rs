@@ -5,6 +5,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use io_autotune_model::{Drift, ElapsedBeside, Outlook};
 use rand::{RngExt, SeedableRng};
@@ -13,8 +14,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
 use crate::settled::control_runs::control_chance;
+use crate::study::prior;
 use crate::study::recommend::{self, Recommendation, first_of};
-use crate::study::settings::Settings;
+use crate::study::settings::{PriorFrom, Settings};
 use crate::study::stopping;
 use crate::study::warm_start;
 use io_autotune_model::reason::{BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
@@ -23,10 +25,11 @@ use io_autotune_search::history::by_point::{MIN_RUNS, View};
 use io_autotune_search::history::quarantine::Quarantined;
 use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::latin_hypercube::latin_hypercube;
-use io_autotune_search::regret::{self, ExpectedRegret};
+use io_autotune_search::regret::{self, Estimator, ExpectedRegret};
 use io_autotune_search::surrogate::cache::SurrogateCache;
 use io_autotune_search::surrogate::importance::{Importance, Silence};
 use io_autotune_search::surrogate::posterior::Modelled;
+use io_autotune_search::surrogate::prior::Prior;
 use io_autotune_search::{Method, MethodContext, Proposal};
 
 /// The constants of an epoch, for many suggestions. The design is computed on first use.
@@ -41,6 +44,7 @@ pub struct Epoch<'a> {
     design: OnceCell<Vec<Point>>,
     surrogates: Option<&'a SurrogateCache>,
     restricted: Option<&'a RestrictedSpace<'a>>,
+    prior: Option<&'a Arc<Prior>>,
 }
 
 impl<'a> Epoch<'a> {
@@ -56,6 +60,7 @@ impl<'a> Epoch<'a> {
             design: OnceCell::new(),
             surrogates: None,
             restricted: None,
+            prior: None,
         }
     }
 
@@ -75,6 +80,14 @@ impl<'a> Epoch<'a> {
     #[must_use]
     pub fn with_cache(mut self, surrogates: &'a SurrogateCache) -> Self {
         self.surrogates = Some(surrogates);
+        self
+    }
+
+    /// With what other studies of the space learnt, unless its settings want nothing of them.
+    #[must_use]
+    pub fn with_prior(mut self, prior: Option<&'a Arc<Prior>>) -> Self {
+        let leans = self.method().estimator() == Estimator::Surrogate;
+        self.prior = prior.filter(|_| leans && self.settings.prior == PriorFrom::Site);
         self
     }
 
@@ -283,7 +296,9 @@ impl<'a> Epoch<'a> {
     ) -> Chooser<'b> {
         Chooser {
             epoch: self,
-            view: Modelled::new(View::new(self.space, history, pending), self.surrogates),
+            view: Modelled::new(View::new(self.space, history, pending), self.surrogates)
+                .on(self.prior),
+            own: OnceCell::new(),
             history,
             pending,
             limit,
@@ -354,6 +369,8 @@ enum Next {
 enum Stage {
     Over,
     Paused(BestKnownBecause),
+    /// What other studies promise.
+    Promised(Point, Reason),
     /// The next point of the design, with its index.
     Design(usize, Point),
     Search {
@@ -364,6 +381,8 @@ enum Stage {
 struct Chooser<'a> {
     epoch: &'a Epoch<'a>,
     view: Modelled<'a>,
+    /// Without a prior.
+    own: OnceCell<Modelled<'a>>,
     history: &'a History,
     pending: &'a [Pending],
     limit: Option<f64>,
@@ -385,7 +404,7 @@ impl Chooser<'_> {
         match self.stage() {
             Stage::Over => searching(true),
             Stage::Paused(_) | Stage::Search { held: true } => Phase::Search,
-            Stage::Design(..) => Phase::Design,
+            Stage::Promised(..) | Stage::Design(..) => Phase::Design,
             // Even an exhausted search waits for runs in flight.
             Stage::Search { held: false } if self.view.exploring() > 0 => Phase::Search,
             Stage::Search { held: false } => {
@@ -426,7 +445,7 @@ impl Chooser<'_> {
     }
 
     fn best_known(&self, phase: Phase, because: BestKnownBecause) -> Suggestion {
-        let best = || recommend::recommend(&self.view, &self.epoch.settings);
+        let best = || recommend::recommend(self.own(), &self.epoch.settings);
         let (tally, inherited) = (&self.history.tally, self.epoch.inherited);
         recommend::best_known(&self.view, tally, inherited, best, phase, because)
     }
@@ -436,7 +455,18 @@ impl Chooser<'_> {
     }
 
     fn ranking(&self) -> Vec<Point> {
-        self.method().ranking(&self.view)
+        self.method().ranking(self.own())
+    }
+
+    /// What the epoch's runs show by themselves: what is recommended stands on these.
+    fn own(&self) -> &Modelled<'_> {
+        if self.epoch.prior.is_none() {
+            return &self.view;
+        }
+        self.own.get_or_init(|| {
+            let view = View::new(self.epoch.space, self.history, self.pending);
+            Modelled::new(view, None)
+        })
     }
 
     fn run(&self, phase: Phase, role: Role, point: &Point, reason: Reason) -> Suggestion {
@@ -518,8 +548,12 @@ impl Chooser<'_> {
         }
         let held = regret.is_reached();
         let paused = Stage::Paused(regret.into());
+        if !held && let Some((point, reason)) = prior::promised(&self.view, self.explored()) {
+            return Stage::Promised(point, reason);
+        }
         let context = self.context(held);
-        if let Some((index, point)) = context.next_design_point(self.method()) {
+        let next = context.next_design_point(self.method());
+        if let Some((index, point)) = next.filter(|_| !prior::replaces_design(&context)) {
             return if held && regret::may_regret_at(&self.view, point) {
                 paused
             } else {
@@ -538,6 +572,9 @@ impl Chooser<'_> {
         let held = match self.stage() {
             Stage::Over => return self.conclude(),
             Stage::Paused(because) => return Next::Wait(because),
+            Stage::Promised(point, reason) => {
+                return Next::Run(Phase::Design, Role::Design, point, reason);
+            }
             Stage::Design(index, point) => {
                 let reason = self.epoch.reason_of_design_point(index);
                 return Next::Run(Phase::Design, Role::Design, point, reason);
@@ -549,6 +586,7 @@ impl Chooser<'_> {
                 Next::Wait(self.regret().into())
             }
             Proposal::Run { point, reason } => {
+                let reason = prior::told(&self.view, reason);
                 Next::Run(Phase::Search, Role::Search, point, reason)
             }
             Proposal::Wait(because) => Next::Wait(because),
@@ -656,7 +694,7 @@ impl Chooser<'_> {
             };
         }
         let default = self.view.default_known();
-        let best = recommend::recommend(&self.view, &self.epoch.settings);
+        let best = recommend::recommend(self.own(), &self.epoch.settings);
         let (parametrization, mean, n) = match best {
             Some(best) => (best.parametrization, Some(best.mean), best.n),
             None => (self.view.space.default(), None, default.count()),

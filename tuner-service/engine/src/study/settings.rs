@@ -64,6 +64,19 @@ pub struct Settings {
         #[serde(rename = $word)]
         pub $table: $type,
     )*
+    /// From whose runs a study begins.
+    pub prior: PriorFrom,
+}
+
+/// What a study knows before its first run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PriorFrom {
+    /// What the site's other studies of the accelerator learnt.
+    #[default]
+    Site,
+    /// Nothing.
+    Off,
 }
 
 impl Default for Settings {
@@ -87,6 +100,7 @@ impl Default for Settings {
             drift: DriftSettings::default(),
             stop: Stop::default(),
             $($table: <$type>::default(),)*
+            prior: PriorFrom::default(),
         }
     }
 }

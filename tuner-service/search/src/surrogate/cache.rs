@@ -4,12 +4,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::importance::{Importance, Silence, importance};
+use crate::surrogate::prior::{Mean, Prior, Source};
 use crate::surrogate::{Observation, Prediction, Scatter};
 use io_autotune_model::space::Space;
 
 /// The last fitted surrogate with its data. Equal data give the same fit, whatever is in flight.
+/// Likewise the last prior.
 #[derive(Debug, Default)]
-pub struct SurrogateCache(Mutex<Option<Arc<Fit>>>);
+pub struct SurrogateCache {
+    fit: Mutex<Option<Arc<Fit>>>,
+    prior: Mutex<Option<Arc<Prior>>>,
+}
 
 /// A surrogate with what it was fitted to.
 #[derive(Debug)]
@@ -17,6 +22,7 @@ pub struct Fit {
     space: Space,
     observations: Vec<Observation>,
     scatter: Scatter,
+    prior: Option<Arc<Mean>>,
     /// The surrogate.
     pub surrogate: Arc<Ensemble>,
     /// At the observations' points, in their order.
@@ -25,14 +31,20 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// None where [`Ensemble::fit`] returns none.
-    pub fn new(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
-        let surrogate = Ensemble::fit(space, observations, scatter)?;
+    /// None where [`Ensemble::fit_on`] returns none.
+    pub fn new(
+        space: &Space,
+        observations: &[Observation],
+        scatter: Scatter,
+        prior: Option<Arc<Mean>>,
+    ) -> Option<Self> {
+        let surrogate = Ensemble::fit_on(space, observations, scatter, prior.clone())?;
         let points: Vec<_> = observations.iter().map(|o| o.point.clone()).collect();
         Some(Fit {
             space: space.clone(),
             observations: observations.to_vec(),
             scatter,
+            prior,
             predictions: surrogate.predict_all(&points),
             surrogate: Arc::new(surrogate),
             importance: OnceLock::new(),
@@ -46,8 +58,17 @@ impl Fit {
         self.importance.get_or_init(found).clone()
     }
 
-    fn is_of(&self, space: &Space, observations: &[Observation], scatter: Scatter) -> bool {
-        self.observations == observations && self.scatter == scatter && self.space == *space
+    fn is_of(
+        &self,
+        space: &Space,
+        observations: &[Observation],
+        scatter: Scatter,
+        prior: Option<&Arc<Mean>>,
+    ) -> bool {
+        self.observations == observations
+            && self.scatter == scatter
+            && self.space == *space
+            && self.prior.as_ref() == prior
     }
 }
 
@@ -58,15 +79,29 @@ impl SurrogateCache {
         space: &Space,
         observations: &[Observation],
         scatter: Scatter,
+        prior: Option<Arc<Mean>>,
     ) -> Option<Arc<Fit>> {
-        let last = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = || self.fit.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last().clone();
-        if let Some(fit) = known.filter(|fit| fit.is_of(space, observations, scatter)) {
+        let is_of = |fit: &Arc<Fit>| fit.is_of(space, observations, scatter, prior.as_ref());
+        if let Some(fit) = known.filter(is_of) {
             return Some(fit);
         }
-        let fit = Arc::new(Fit::new(space, observations, scatter)?);
+        let fit = Arc::new(Fit::new(space, observations, scatter, prior)?);
         *last() = Some(Arc::clone(&fit));
         Some(fit)
+    }
+
+    /// [`Prior::new`], or the cached one of the same sources.
+    pub fn prior(&self, space: &Space, sources: &[Source]) -> Option<Arc<Prior>> {
+        let last = || self.prior.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last().clone();
+        if let Some(prior) = known.filter(|prior| prior.is_of(space, sources)) {
+            return Some(prior);
+        }
+        let prior = Arc::new(Prior::new(space, sources)?);
+        *last() = Some(Arc::clone(&prior));
+        Some(prior)
     }
 }
 
@@ -93,8 +128,8 @@ mod tests {
         };
         let surrogates = SurrogateCache::default();
         let observations = vec![observation(1, 1.0), observation(3, 2.0)];
-        let first = surrogates.of(&space, &observations, scatter).unwrap();
-        let again = surrogates.of(&space, &observations, scatter).unwrap();
+        let first = surrogates.of(&space, &observations, scatter, None).unwrap();
+        let again = surrogates.of(&space, &observations, scatter, None).unwrap();
         assert!(Arc::ptr_eq(&first, &again));
         let mut slower = observations.clone();
         slower[1].log_mean = 2.5;
@@ -104,10 +139,10 @@ mod tests {
             (&space, &observations, Scatter::default()),
         ] {
             surrogates
-                .of(&grid(&[6]), &observations[..1], scatter)
+                .of(&grid(&[6]), &observations[..1], scatter, None)
                 .unwrap();
-            let fit = surrogates.of(space, observations, scatter).unwrap();
-            let fresh = Fit::new(space, observations, scatter).unwrap();
+            let fit = surrogates.of(space, observations, scatter, None).unwrap();
+            let fresh = Fit::new(space, observations, scatter, None).unwrap();
             assert!(!Arc::ptr_eq(&first, &fit));
             assert_eq!(fit.predictions, fresh.predictions);
             assert_eq!(fit.importance(), fresh.importance());

@@ -6,7 +6,8 @@
 use crate::math::Portable;
 use std::sync::Arc;
 
-use super::{Observation, Prediction, Scatter, Shared, Surrogate};
+use super::prior::Mean;
+use super::{Observation, Prediction, Scatter, Shared, Surrogate, Tried};
 use io_autotune_model::space::{Point, Space};
 
 const MOST_MEMBERS: usize = 24;
@@ -22,23 +23,62 @@ const TEMPERATURE: f64 = 1.5;
 pub struct Ensemble {
     /// At least one; the weights sum to 1.
     members: Vec<(f64, Surrogate)>,
+    /// What other studies lead to expect, on which members lean.
+    prior: Option<Leaning>,
+}
+
+#[derive(Clone, Debug)]
+struct Leaning {
+    mean: Arc<Mean>,
+    /// How much each member does, in their order.
+    leans: Vec<f64>,
+}
+
+/// Without what the prior explains.
+fn less(observations: &[Observation], expected: &[f64], lean: f64) -> Vec<Observation> {
+    let both = observations.iter().zip(expected);
+    both.map(|(observation, expected)| Observation {
+        log_mean: observation.log_mean - lean * expected,
+        ..observation.clone()
+    })
+    .collect()
 }
 
 impl Ensemble {
     /// None where [`Surrogate::fit`] returns none.
     pub fn fit(space: &Space, observations: &[Observation], scatter: Scatter) -> Option<Self> {
+        Self::fit_on(space, observations, scatter, None)
+    }
+
+    /// [`Ensemble::fit`], whose members lean on a prior as far as it explains the observations.
+    pub fn fit_on(
+        space: &Space,
+        observations: &[Observation],
+        scatter: Scatter,
+        prior: Option<Arc<Mean>>,
+    ) -> Option<Self> {
         let mut shared = Shared::of(space, observations);
-        let tried = Surrogate::search(&mut shared, observations, scatter)?;
-        let (highest, _) = tried.first()?;
-        let highest = *highest;
+        let expected = prior.as_ref().map(|mean| mean.at_all(observations));
+        let expected = expected.as_deref();
+        let tried = Surrogate::search(&mut shared, observations, scatter, expected)?;
+        let highest = tried.first()?.score;
         let most = (MOST_ROWS / observations.len()).clamp(1, MOST_MEMBERS);
+        let mut leans = Vec::new();
         let mut members: Vec<(f64, Surrogate)> = tried
             .into_iter()
             .take(most)
-            .map(|(score, tried)| (((score - highest) / TEMPERATURE).exponential(), tried))
+            .map(|tried| (((tried.score - highest) / TEMPERATURE).exponential(), tried))
             .take_while(|(weight, _)| *weight >= LEAST_WEIGHT)
             .filter_map(|(weight, tried)| {
-                let member = Surrogate::with(&mut shared, tried, observations, scatter)?;
+                let Tried {
+                    hyperparameters,
+                    lean,
+                    ..
+                } = tried;
+                let rest = expected.map(|expected| less(observations, expected, lean));
+                let rest = rest.as_deref().unwrap_or(observations);
+                let member = Surrogate::with(&mut shared, hyperparameters, rest, scatter)?;
+                leans.push(lean);
                 Some((weight, member))
             })
             .collect();
@@ -46,7 +86,15 @@ impl Ensemble {
         for (weight, _) in &mut members {
             *weight /= sum;
         }
-        (!members.is_empty()).then_some(Ensemble { members })
+        let prior = prior.map(|mean| Leaning { mean, leans });
+        (!members.is_empty()).then_some(Ensemble { members, prior })
+    }
+
+    /// How far the members lean on the prior, from 0 to 1; 0 without one.
+    pub fn lean(&self) -> f64 {
+        let leans = self.prior.iter().flat_map(|prior| &prior.leans);
+        let weights = self.members.iter().map(|(weight, _)| weight);
+        leans.zip(weights).map(|(lean, weight)| lean * weight).sum()
     }
 
     /// Each process after the runs in flight have ended as it expects: [`Surrogate::fantasising`].
@@ -57,8 +105,12 @@ impl Ensemble {
         flights: &[(Point, f64)],
     ) -> Option<Self> {
         let mut shared = None;
-        let fantasising = |(weight, member): &(f64, Surrogate)| {
-            let believed = member.believed(observations, flights);
+        let expected = self.prior.as_ref();
+        let expected = expected.map(|prior| (prior.mean.at_all(observations), &prior.leans));
+        let fantasising = |(place, (weight, member)): (usize, &(f64, Surrogate))| {
+            let rest = expected.as_ref();
+            let rest = rest.map(|(expected, leans)| less(observations, expected, leans[place]));
+            let believed = member.believed(rest.as_deref().unwrap_or(observations), flights);
             let shared =
                 shared.get_or_insert_with(|| Shared::new(Arc::clone(&member.space), &believed));
             let member = Surrogate::with(shared, member.hyperparameters(), &believed, scatter)?;
@@ -67,9 +119,13 @@ impl Ensemble {
         let members = self
             .members
             .iter()
+            .enumerate()
             .map(fantasising)
             .collect::<Option<_>>()?;
-        Some(Ensemble { members })
+        Some(Ensemble {
+            members,
+            prior: self.prior.clone(),
+        })
     }
 
     /// Mean and variance of the mixture of what the processes say of a point.
@@ -83,11 +139,19 @@ impl Ensemble {
             return Vec::new();
         };
         let seen = first.seen(points);
-        let each: Vec<(f64, Vec<Prediction>)> = self
+        let mut each: Vec<(f64, Vec<Prediction>)> = self
             .members
             .iter()
             .map(|(weight, member)| (*weight, member.predict_seen(&seen)))
             .collect();
+        if let Some(prior) = &self.prior {
+            let expected = prior.mean.at(points);
+            for ((_, predictions), lean) in each.iter_mut().zip(&prior.leans) {
+                for (one, expected) in predictions.iter_mut().zip(&expected) {
+                    one.mean += lean * expected;
+                }
+            }
+        }
         let average = |place: usize, of: &dyn Fn(Prediction) -> f64| -> f64 {
             each.iter()
                 .map(|(weight, predictions)| weight * of(predictions[place]))
@@ -109,7 +173,14 @@ impl Ensemble {
             return Vec::new();
         };
         let seen = first.seen(points);
-        self.average(points.len(), |member| member.expect_seen(&seen))
+        let mut means = self.average(points.len(), |member| member.expect_seen(&seen));
+        if let Some(prior) = &self.prior {
+            let lean = self.lean();
+            for (mean, expected) in means.iter_mut().zip(prior.mean.at(points)) {
+                *mean += lean * expected;
+            }
+        }
+        means
     }
 
     /// How far each observation lies above what the processes predict from the others.

@@ -460,7 +460,7 @@ async fn then(
     let Some(epoch) = service.store.epoch_inputs(row.run_id).await? else {
         return Ok(None);
     };
-    match Known::read(&service.store, &kept, epoch.epoch_id).await {
+    match Known::read(&service.store, &kept, &epoch).await {
         Err(StoreError::Removed { .. }) => Ok(None),
         known => Ok(Some(
             known?.heard(&epoch.space.default()).history.into_owned(),
@@ -486,7 +486,7 @@ pub(super) async fn replay(
         let kept = match Kept::read(&row.suggestion) {
             Ok(kept) => match service.store.epoch_inputs(row.run_id).await? {
                 Some(epoch) => {
-                    match Known::read(&service.store, &kept, epoch.epoch_id).await {
+                    match Known::read(&service.store, &kept, &epoch).await {
                         // The epoch's other runs are going just now.
                         Err(StoreError::Removed { through, .. }) => {
                             Err(NothingToReplay::Removed(through.to_string()))

@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::api::deciding::{Asker, deciding, differences};
 use crate::api::{ApiError, Service};
 use crate::assess;
-use crate::decide::{heard_by, restricted};
+use crate::decide::{heard_by, restricted, sources_of};
 use crate::heard::Hearing;
 use crate::plain;
 use crate::reader::Reader;
@@ -55,8 +55,11 @@ pub(crate) async fn study(
     let restricted = restricted(&state);
     let history = restricted.history();
     let surrogates = service.surrogates.of(state.epoch_id);
-    let epoch =
-        Epoch::restricted(&restricted, &service.settings, state.seed).with_cache(&surrogates);
+    let (_, sources) = sources_of(&state, &service.settings);
+    let prior = surrogates.prior(restricted.space(), &sources);
+    let epoch = Epoch::restricted(&restricted, &service.settings, state.seed)
+        .with_cache(&surrogates)
+        .with_prior(prior.as_ref());
     let phase = epoch.phase(history, &state.pending);
     let assessment = assess::of(&service.store, &service.settings, &state).await?;
     let mut warnings = warnings(&state, &epoch, history, &assessment, phase);

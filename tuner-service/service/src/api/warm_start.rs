@@ -235,6 +235,7 @@ mod tests {
             outlook: Outlook::Open,
             share: None,
             siblings: Vec::new(),
+            sources: Vec::new(),
         }
     }
 

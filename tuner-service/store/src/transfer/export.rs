@@ -205,8 +205,9 @@ async fn runs(pool: &PgPool, study_id: i64, from: Cursor) -> Result<ExportPage, 
                'reason', r.reason, 'delivery', r.delivery, 'directives', r.directives,
                -- The runs of others that it was made from stay here: a replay elsewhere says so. An order's number
                -- is another order's there.
-               'suggestion', case when r.suggestion ? 'others' then r.suggestion - 'others' || jsonb_build_object(
-                   'others_elsewhere', jsonb_array_length(r.suggestion -> 'others')) else r.suggestion end - 'order',
+               'suggestion', r.suggestion - '{others,sources,order}'::text[] || jsonb_strip_nulls(jsonb_build_object(
+                   'others_elsewhere', jsonb_array_length(r.suggestion -> 'others'),
+                   'sources_elsewhere', jsonb_array_length(r.suggestion -> 'sources'))),
                'started_at', r.started_at, 'finished_at', r.finished_at, 'elapsed', r.elapsed,
                'wait_status', r.wait_status, 'applied', r.applied, 'measures', r.measures, 'outcome', r.outcome,
                'outcome_at', r.outcome_at, 'outcome_source', r.outcome_source, 'suspended', r.suspended,

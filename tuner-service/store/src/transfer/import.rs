@@ -602,7 +602,7 @@ impl<'a> Importer<'a> {
                    limit_seconds, missing, epilog, unstarted, released, dirty, listed_at, trimmed_at, state, verdict, judged_at,
                    judged_ordinal, changes, judged_changes)
                select r.epoch_id, r.cluster, r.job_id, r.restart_count, r.generation, r.sluid, r.uid, r.node, r.nodes,
-                   r.request, r.phase, r.role, r.parametrization, r.reason, r.suggestion - 'others' - 'order', r.delivery, r.directives,
+                   r.request, r.phase, r.role, r.parametrization, r.reason, r.suggestion - '{others,sources,order}'::text[], r.delivery, r.directives,
                    r.started_at, r.finished_at, r.elapsed, r.wait_status, r.applied, r.measures, r.outcome,
                    r.outcome_at, r.outcome_source, r.suspended, r.limit_seconds, r.missing, r.epilog, r.unstarted,
                    r.released, r.dirty, r.listed_at, r.trimmed_at, r.state, r.verdict, r.judged_at, r.judged_ordinal, r.changes,

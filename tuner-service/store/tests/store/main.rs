@@ -32,6 +32,7 @@ mod retention;
 mod roles;
 mod schema;
 mod sharing;
+mod sources;
 mod start;
 mod storm;
 mod support;

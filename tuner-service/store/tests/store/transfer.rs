@@ -496,7 +496,8 @@ async fn whom_a_study_heard_stays_behind_and_a_replay_elsewhere_says_so() {
         eventful(&here, &store).await;
         execute(
             &here,
-            "update runs set suggestion = suggestion || '{\"others\": [{\"epoch_id\": 7, \"judged\": 4}], \"order\": 9}'
+            "update runs set suggestion = suggestion || '{\"others\": [{\"epoch_id\": 7, \"judged\": 4}],
+                 \"sources\": [{\"epoch_id\": 8, \"judged\": 3}], \"order\": 9}'
                  where id = (select min(id) from runs);
              update studies set share = 'group ocean', assessment = '{\"epoch\": 1, \"effects\": [], \"findings\": [],
                  \"gain\": {\"verdict\": \"not_yet\", \"reason\": \"x\", \"level\": 0.95, \"tuned_runs\": 0,
@@ -508,13 +509,14 @@ async fn whom_a_study_heard_stays_behind_and_a_replay_elsewhere_says_so() {
         .await;
         let text = exported(&store, &all(&store).await).await;
         assert!(text.contains("\"others_elsewhere\":1") && !text.contains("\"epoch_id\""));
+        assert!(text.contains("\"sources_elsewhere\":1"));
         assert!(!text.contains("group ocean") && !text.contains("\"order\""));
         in_database(|there| async move {
             let store = there.store(2);
             // What somebody wrote into the text names nobody here.
-            let forged = text.replace("\"others_elsewhere\":1", "\"order\":9,\"others\":[{\"epoch_id\":1,\"judged\":1}]");
+            let forged = text.replace("\"others_elsewhere\":1", "\"order\":9,\"sources\":[],\"others\":[{\"epoch_id\":1,\"judged\":1}]");
             imported(&store, &forged, |import| import).await.unwrap();
-            let named = "select count(*) from runs where suggestion ?| '{others,order}'";
+            let named = "select count(*) from runs where suggestion ?| '{others,sources,order}'";
             assert_eq!(there.number(named).await, 0);
             let shares = "select count(*) from studies where share is not null or assessment ? 'shared'";
             assert_eq!(there.number(shares).await, 0);

@@ -1,0 +1,142 @@
+//! Studies that begin from what others learnt.
+
+use std::sync::Arc;
+
+use io_autotune_model::space::{Point, Space};
+use io_autotune_search::history::{History, Pending, Role};
+use io_autotune_search::math::Portable;
+use io_autotune_search::surrogate::prior::{Prior, Source};
+
+use crate::study::epoch::Epoch;
+use crate::study::settings::{PriorFrom, Settings};
+use crate::testing::{Outcome, finish, grid, started};
+use io_autotune_model::reason::{Reason, Suggestion};
+
+const SEED: u64 = 5;
+
+/// 100 s at the default; the bottom, at levels 6 and 4, takes `lowest`. Up or down in one valley.
+fn time(point: &Point, lowest: f64) -> f64 {
+    let off = |place: usize, best: f64| (f64::from(point.0[place]) - best) / best;
+    let depth = 1.0 - 0.5 * (off(0, 6.0).powi(2) + off(1, 4.0).powi(2));
+    100.0 * (depth * (lowest / 100.0).logarithm()).exponential()
+}
+
+fn space() -> Space {
+    grid(&[9, 7, 3])
+}
+
+/// What so many runs get, each after the one before has ended.
+fn live(
+    settings: &Settings,
+    prior: Option<&Arc<Prior>>,
+    lowest: f64,
+    runs: u32,
+) -> (History, Vec<Suggestion>) {
+    let space = space();
+    let epoch = Epoch::new(&space, settings, SEED).with_prior(prior);
+    let (mut history, mut all) = (History::default(), Vec::new());
+    for _ in 0..runs {
+        let next = epoch.suggest(&history, &[]);
+        let point = space.validate(&next.parametrization).unwrap();
+        finish(
+            &mut history,
+            &started(&next),
+            Outcome::Elapsed(time(&point, lowest)),
+        );
+        all.push(next);
+    }
+    (history, all)
+}
+
+fn prior(lowest: f64) -> Arc<Prior> {
+    let sources = [35, 40].map(|runs| {
+        let (history, _) = live(&Settings::default(), None, lowest, runs);
+        Source::of(&space(), &history).unwrap()
+    });
+    Arc::new(Prior::new(&space(), &sources).unwrap())
+}
+
+fn exploring(all: &[Suggestion]) -> Vec<&Suggestion> {
+    all.iter().filter(|one| one.role.explores()).collect()
+}
+
+fn promised(all: &[Suggestion]) -> usize {
+    let promised = |one: &&Suggestion| matches!(one.reason, Reason::Promised { .. });
+    all.iter().filter(promised).count()
+}
+
+#[test]
+fn the_first_run_is_what_others_promise_and_part_of_the_design_stays() {
+    let prior = prior(40.0);
+    let (_, all) = live(&Settings::default(), Some(&prior), 40.0, 12);
+    let exploring = exploring(&all);
+    assert!(matches!(
+        exploring[0].reason,
+        Reason::Promised { studies: 2, .. }
+    ));
+    assert_eq!(exploring[0].role, Role::Design);
+    let first = space().validate(&exploring[0].parametrization).unwrap();
+    assert!(time(&first, 40.0) < 50.0, "{first:?}");
+    let of_design = |one: &&&Suggestion| matches!(one.reason, Reason::DesignPoint { .. });
+    assert_eq!(exploring.iter().filter(of_design).count(), 1);
+    let told = exploring.iter().find_map(|one| match &one.reason {
+        Reason::Prior { lean, .. } => Some(*lean),
+        _ => None,
+    });
+    assert!(told.is_some_and(|lean| lean > 0.5), "{told:?}");
+}
+
+#[test]
+fn a_contradicted_prior_gets_one_run_and_the_whole_design_follows() {
+    let prior = prior(40.0);
+    // What was fastest is slowest here.
+    let (_, all) = live(&Settings::default(), Some(&prior), 250.0, 14);
+    let exploring = exploring(&all);
+    assert!(matches!(exploring[0].reason, Reason::Promised { .. }));
+    assert_eq!(promised(&all), 1);
+    let of_design = |one: &&&Suggestion| matches!(one.reason, Reason::DesignPoint { .. });
+    assert!(exploring.iter().filter(of_design).count() >= 2);
+    for later in &exploring[1..] {
+        let point = space().validate(&later.parametrization).unwrap();
+        assert!(time(&point, 250.0) < 200.0, "{later:?}");
+    }
+}
+
+#[test]
+fn until_the_first_has_a_verdict_nothing_else_is_on_others_word() {
+    let prior = prior(40.0);
+    let (history, _) = live(&Settings::default(), None, 40.0, 4);
+    let (space, settings) = (space(), Settings::default());
+    let with = Epoch::new(&space, &settings, SEED).with_prior(Some(&prior));
+    let without = Epoch::new(&space, &settings, SEED);
+    let mut pending: Vec<Pending> = vec![started(&with.suggest(&history, &[]))];
+    for _ in 0..5 {
+        let next = with.suggest(&history, &pending);
+        assert_eq!(next, without.suggest(&history, &pending));
+        pending.push(started(&next));
+    }
+}
+
+#[test]
+fn what_is_recommended_stands_on_ones_own_runs() {
+    let prior = prior(40.0);
+    let (history, _) = live(&Settings::default(), Some(&prior), 60.0, 20);
+    let (space, settings) = (space(), Settings::default());
+    let with = Epoch::new(&space, &settings, SEED).with_prior(Some(&prior));
+    let without = Epoch::new(&space, &settings, SEED);
+    assert_eq!(with.recommend(&history), without.recommend(&history));
+    assert_eq!(with.leader(&history), without.leader(&history));
+}
+
+#[test]
+fn turned_off_and_for_published_methods_a_prior_changes_nothing() {
+    let prior = prior(40.0);
+    let off = Settings {
+        prior: PriorFrom::Off,
+        ..Settings::default()
+    };
+    for settings in [off, crate::testing::published()] {
+        let without = live(&settings, None, 40.0, 25);
+        assert_eq!(live(&settings, Some(&prior), 40.0, 25), without);
+    }
+}

@@ -1,0 +1,108 @@
+//! What the surrogate is fitted to: a view's points, each by the logarithm of its mean elapsed.
+
+use crate::history::by_point::Known;
+use crate::math::Portable;
+use crate::surrogate::{Observation, Scatter};
+use io_autotune_model::space::Point;
+
+/// Most points of a fit.
+pub(super) const MOST_POINTS: usize = 96;
+/// Of those, the best ones; the others are spread over the rest.
+const BEST_POINTS: usize = 64;
+/// A point needs this many runs before its slow outliers are pulled in.
+const OUTLIERS_FROM: usize = 3;
+/// An outlier exceeds the median by this times (median - fastest), but at least by the minimum.
+const OUTLIER_REACH: f64 = 2.0;
+const OUTLIER_LEAST: f64 = 0.1;
+/// With n runs, n / (n + this) of an outlier's excess is believed: one slow run of three is likely
+/// bad luck, one of ten is typical of the point.
+const OUTLIER_DOUBT: f64 = 4.0;
+
+pub(super) fn observe(known: &[(&Point, &Known)], default: &Point) -> (Vec<Observation>, Scatter) {
+    let mut scatter = Scatter::default();
+    let mut observations: Vec<Observation> = known
+        .iter()
+        .filter_map(|(point, known)| {
+            let (log_mean, runs) = log_mean(known, &mut scatter)?;
+            Some(Observation {
+                point: (*point).clone(),
+                log_mean,
+                runs,
+            })
+        })
+        .collect();
+    if observations.len() > MOST_POINTS {
+        observations.sort_by(|a, b| a.log_mean.total_cmp(&b.log_mean));
+        let rest = observations.split_off(BEST_POINTS);
+        let every = rest.len().div_ceil(MOST_POINTS - BEST_POINTS);
+        observations.extend(
+            rest.into_iter()
+                .enumerate()
+                .filter(|(index, o)| index % every == 0 || o.point == *default)
+                .map(|(_, o)| o),
+        );
+        observations.sort_by(|a, b| a.point.cmp(&b.point));
+    }
+    (observations, scatter)
+}
+
+/// The log of a point's mean elapsed, and its runs. Not the mean of logarithms: users wait for the
+/// sum of times. Outliers are pulled in, censored runs raise it.
+fn log_mean(known: &Known, scatter: &mut Scatter) -> Option<(f64, f64)> {
+    let estimate = known.mean()?;
+    let mut logs = known.logs().to_vec();
+    if logs.is_empty() || known.count() == 0 {
+        return (known.censored() > 0 && known.count() == 0).then_some((estimate.logarithm(), 1.0));
+    }
+    if logs.len() >= OUTLIERS_FROM {
+        let median = logs[logs.len() / 2];
+        let fence = median + (OUTLIER_REACH * (median - logs[0])).max(OUTLIER_LEAST);
+        let believed = logs.len() as f64 / (logs.len() as f64 + OUTLIER_DOUBT);
+        for log in logs.iter_mut().filter(|log| **log > fence) {
+            *log = fence + believed * (*log - fence);
+        }
+    }
+    let runs = logs.len() as f64;
+    scatter.add(&logs);
+    // Relative to the largest, against overflow.
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let shares: f64 = logs.iter().map(|log| (log - largest).exponential()).sum();
+    let log_mean = largest + (shares / runs).logarithm();
+    Some((log_mean + known.raised(), runs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::by_point::View;
+    use crate::testing::{grid, history, tested};
+
+    fn believed(times: &[f64]) -> f64 {
+        let space = grid(&[3]);
+        let history = history(vec![tested(&space, &[1], times, 0)], 0, 0);
+        let view = View::new(&space, &history, &[]);
+        let known = view.get(&Point(vec![1])).unwrap();
+        let (log_mean, runs) = log_mean(known, &mut Scatter::default()).unwrap();
+        assert_eq!(runs, times.len() as f64);
+        log_mean.exponential()
+    }
+
+    #[test]
+    fn the_mean_is_of_times_and_not_of_their_logarithms() {
+        assert!((believed(&[10.0, 40.0]) - 25.0).abs() < 1e-9);
+        assert!((believed(&[10.0, 11.0, 12.0]) - 11.0).abs() < 1e-9);
+        let largest = believed(&[1e-300, 1e150]);
+        assert!(largest.is_finite() && largest > 1e149);
+    }
+
+    #[test]
+    fn one_slow_run_is_doubted_and_the_same_share_of_many_is_not() {
+        let with = |quick: usize, slow: usize| {
+            let quick = (0..quick).map(|run| 10.0 + 0.1 * (run % 3) as f64);
+            believed(&quick.chain((0..slow).map(|_| 30.0)).collect::<Vec<f64>>())
+        };
+        let (few, many) = (with(3, 1), with(24, 8));
+        assert!(few > 10.1 && few < 12.5, "{few}");
+        assert!(many > few + 1.0 && many < 15.1, "{many}");
+    }
+}

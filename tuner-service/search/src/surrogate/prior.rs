@@ -1,0 +1,523 @@
+//! A prior mean from other studies of the space: what each learnt of points relative to its own
+//! default. Sources that rank the study's points as its runs do weigh more (as the ranking-weighted
+//! ensemble of M. Feurer, B. Letham, F. Hutter, E. Bakshy, "Practical transfer learning for Bayesian
+//! optimization", 2018); before it has runs, those whose runs have similar measures.
+//!
+//! The study's processes lean on this mean by 0 to 1, one more hyperparameter: the likelihood of its
+//! own runs decides. So a prior that its runs contradict has no weight within a few of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::observed::observe;
+use super::{Observation, Prediction, Scatter, Surrogate};
+use crate::history::History;
+use crate::history::by_point::{Known, MIN_RUNS, View};
+use crate::math::Portable;
+use io_autotune_model::space::{Parametrization, Point, Space};
+
+/// Most sources of a prior: each is a process, which is fitted and asked.
+pub const MOST_SOURCES: usize = 8;
+/// Most points that a source keeps, those with most runs: fitting takes their number cubed.
+const MOST_LEARNT: usize = 48;
+/// A source knows at least so many points: fewer tell no shape.
+const LEAST_LEARNT: usize = 6;
+/// How much a process leans on the mean, with probabilities. Without a prior it does by 0.
+pub(super) const LEANS: [(f64, f64); 5] = [
+    (0.0, 0.4),
+    (0.25, 0.15),
+    (0.5, 0.15),
+    (0.75, 0.15),
+    (1.0, 0.15),
+];
+/// Sources whose measures differ by this factor's logarithm, on average, weigh exp(-1/2) as much.
+const MEASURES_SPREAD: f64 = 0.7;
+/// The largest distance of measures, in spreads: nobody is left out unheard.
+const FARTHEST: f64 = 3.0;
+/// The distance where no measure is known of both.
+const UNKNOWN: f64 = 1.0;
+/// What a point adds to the log weight of a source that ranks all points alike.
+const RANKS: f64 = 0.6;
+/// So many points count at most.
+const MOST_RANKED: f64 = 20.0;
+/// A point is promised, or terrible, beyond so many standard deviations of what sources say.
+const DOUBT: f64 = 1.0;
+/// So many sources have to say so.
+const AGREEING: usize = 2;
+/// Sources with a smaller weight are not counted.
+const COUNTED: f64 = 0.05;
+/// The least that is promised, as the log of a ratio.
+const LEAST_PROMISE: f64 = 0.03;
+
+/// What a study learnt of its space.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    learnt: Vec<Learnt>,
+    squares: f64,
+    degrees: f64,
+    /// The logarithms of what runs of the default did, by name.
+    measures: BTreeMap<String, f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Learnt {
+    parametrization: Parametrization,
+    /// The log of its mean elapsed over the default's.
+    log_ratio: f64,
+    runs: f64,
+}
+
+impl Source {
+    /// None where too little is known: of the default, or of other points.
+    pub fn of(space: &Space, history: &History) -> Option<Self> {
+        let view = View::new(space, history, &[]);
+        let known: Vec<(&Point, &Known)> = view.iter().filter(|(_, k)| k.is_eligible()).collect();
+        let (mut observations, scatter) = observe(&known, &view.default);
+        let is_default = |one: &&Observation| one.point == view.default;
+        let default = observations.iter().find(is_default)?.clone();
+        if default.runs < MIN_RUNS as f64 || observations.len() < LEAST_LEARNT {
+            return None;
+        }
+        // The default is a point like others; a stable sort keeps the space's order.
+        observations.sort_by(|a, b| b.runs.total_cmp(&a.runs));
+        observations.truncate(MOST_LEARNT);
+        let learnt = observations.iter().map(|one| Learnt {
+            parametrization: space.parametrization(&one.point),
+            log_ratio: one.log_mean - default.log_mean,
+            runs: one.runs,
+        });
+        Some(Source {
+            learnt: learnt.collect(),
+            squares: scatter.squares,
+            degrees: scatter.degrees,
+            measures: measures(&view),
+        })
+    }
+
+    /// The logarithms of what runs of the default did, by name.
+    pub fn measures(&self) -> &BTreeMap<String, f64> {
+        &self.measures
+    }
+
+    /// How far the measures of its runs are from another's, from 0 to 3.
+    pub fn distance(&self, measures: &BTreeMap<String, f64>) -> f64 {
+        let squares: Vec<f64> = measures
+            .iter()
+            .filter_map(|(name, own)| Some((self.measures.get(name)? - own) / MEASURES_SPREAD))
+            .map(|difference| difference * difference)
+            .collect();
+        if squares.is_empty() {
+            return UNKNOWN;
+        }
+        let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+        mean.sqrt().min(FARTHEST)
+    }
+}
+
+/// The means of the logarithms of what runs of the default did.
+pub fn measures(view: &View<'_>) -> BTreeMap<String, f64> {
+    let default = view.default_known();
+    let measures = default.measures.iter().filter(|(_, one)| one.count > 0);
+    measures
+        .map(|(name, one)| (name.clone(), one.mean))
+        .collect()
+}
+
+/// Sources with their processes.
+#[derive(Debug)]
+pub struct Prior {
+    space: Space,
+    sources: Vec<Source>,
+    processes: Vec<Process>,
+}
+
+#[derive(Debug)]
+struct Process {
+    surrogate: Surrogate,
+    /// What it predicts of the default.
+    default: f64,
+    /// Its place among the sources.
+    source: usize,
+    /// What its study ran, in the space.
+    points: Vec<Point>,
+}
+
+impl Process {
+    fn new(space: &Space, place: usize, source: &Source) -> Option<Self> {
+        let observations: Vec<Observation> = source
+            .learnt
+            .iter()
+            .filter_map(|one| {
+                Some(Observation {
+                    point: space.validate(&one.parametrization).ok()?,
+                    log_mean: one.log_ratio,
+                    runs: one.runs,
+                })
+            })
+            .collect();
+        let scatter = Scatter {
+            squares: source.squares,
+            degrees: source.degrees,
+        };
+        let surrogate = Surrogate::fit(space, &observations, scatter)?;
+        Some(Process {
+            default: surrogate.predict(&space.default_point()).mean,
+            points: observations.into_iter().map(|one| one.point).collect(),
+            surrogate,
+            source: place,
+        })
+    }
+
+    fn expect(&self, points: &[Point]) -> Vec<f64> {
+        let mut means = self.surrogate.expect_seen(&self.surrogate.seen(points));
+        for mean in &mut means {
+            *mean -= self.default;
+        }
+        means
+    }
+}
+
+impl Prior {
+    /// Of the first [`MOST_SOURCES`]; none where no source knows this space.
+    pub fn new(space: &Space, sources: &[Source]) -> Option<Self> {
+        let sources = &sources[..sources.len().min(MOST_SOURCES)];
+        let processes = sources.iter().enumerate();
+        let processes: Vec<Process> = processes
+            .filter_map(|(place, source)| Process::new(space, place, source))
+            .collect();
+        (!processes.is_empty()).then(|| Prior {
+            space: space.clone(),
+            sources: sources.to_vec(),
+            processes,
+        })
+    }
+
+    pub(super) fn is_of(&self, space: &Space, sources: &[Source]) -> bool {
+        self.space == *space && self.sources == sources[..sources.len().min(MOST_SOURCES)]
+    }
+
+    /// The mean for a study that has seen this.
+    pub fn mean(self: &Arc<Self>, view: &View<'_>, seen: &[Observation], scatter: Scatter) -> Mean {
+        let points: Vec<Point> = seen.iter().map(|one| one.point.clone()).collect();
+        let own = measures(view);
+        let noise = scatter.squares / scatter.degrees.max(1.0);
+        let logs: Vec<f64> = self
+            .processes
+            .iter()
+            .map(|process| {
+                let distance = self.sources[process.source].distance(&own);
+                let ranked = agreement(seen, &process.expect(&points), noise);
+                -0.5 * distance * distance + RANKS * ranked
+            })
+            .collect();
+        let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut weights: Vec<f64> = logs
+            .iter()
+            .map(|log| (log - highest).exponential())
+            .collect();
+        let sum: f64 = weights.iter().sum();
+        for weight in &mut weights {
+            *weight /= sum;
+        }
+        Mean {
+            prior: Arc::clone(self),
+            weights,
+        }
+    }
+}
+
+/// How alike points are ranked: from minus to plus the number of points but one. Pairs whose
+/// difference noise explains count less.
+fn agreement(seen: &[Observation], expected: &[f64], noise: f64) -> f64 {
+    let (mut sum, mut all) = (0.0, 0.0);
+    for (place, (one, mean)) in seen.iter().zip(expected).enumerate() {
+        for (other, other_mean) in seen.iter().zip(expected).take(place) {
+            let difference = one.log_mean - other.log_mean;
+            let doubt = noise * (1.0 / one.runs + 1.0 / other.runs);
+            let weight = difference * difference / (difference * difference + 2.0 * doubt);
+            if weight.is_finite() {
+                all += weight;
+                sum += weight * (difference * (mean - other_mean)).signum();
+            }
+        }
+    }
+    let points = (seen.len() as f64 - 1.0).min(MOST_RANKED);
+    if all > 0.0 { points * sum / all } else { 0.0 }
+}
+
+/// What sources lead to expect: the log of a point's elapsed over the default's.
+#[derive(Clone, Debug)]
+pub struct Mean {
+    prior: Arc<Prior>,
+    /// Of the processes; their sum is 1.
+    weights: Vec<f64>,
+}
+
+impl PartialEq for Mean {
+    fn eq(&self, other: &Self) -> bool {
+        self.weights == other.weights && self.prior.is_of(&other.prior.space, &other.prior.sources)
+    }
+}
+
+impl Mean {
+    /// At these points.
+    pub fn at(&self, points: &[Point]) -> Vec<f64> {
+        let mut means = vec![0.0; points.len()];
+        for (process, weight) in self.prior.processes.iter().zip(&self.weights) {
+            for (mean, expected) in means.iter_mut().zip(process.expect(points)) {
+                *mean += weight * expected;
+            }
+        }
+        means
+    }
+
+    pub(super) fn at_all(&self, observations: &[Observation]) -> Vec<f64> {
+        let points: Vec<Point> = observations.iter().map(|one| one.point.clone()).collect();
+        self.at(&points)
+    }
+
+    /// With the variance between sources, and of each.
+    fn predict(&self, points: &[Point]) -> Vec<Prediction> {
+        let each: Vec<(f64, f64, Vec<Prediction>)> = self
+            .prior
+            .processes
+            .iter()
+            .zip(&self.weights)
+            .map(|(process, weight)| {
+                let predictions = process.surrogate.predict_all(points);
+                (*weight, process.default, predictions)
+            })
+            .collect();
+        (0..points.len())
+            .map(|place| {
+                let of = |(weight, default, predictions): &(f64, f64, Vec<Prediction>)| {
+                    let Prediction { mean, variance } = predictions[place];
+                    (*weight, mean - default, variance)
+                };
+                let mean: f64 = each
+                    .iter()
+                    .map(of)
+                    .map(|(weight, mean, _)| weight * mean)
+                    .sum();
+                let variance = |(weight, one, variance): (f64, f64, f64)| {
+                    weight * (variance + (one - mean).powi(2))
+                };
+                Prediction {
+                    mean,
+                    variance: each.iter().map(of).map(variance).sum(),
+                }
+            })
+            .collect()
+    }
+
+    /// Of what sources ran, what promises most, with its log ratio to the default: faster by its
+    /// doubt, as two of them say at least.
+    pub fn promising(&self, admits: impl Fn(&Point) -> bool) -> Option<(Point, f64)> {
+        let known = self
+            .prior
+            .processes
+            .iter()
+            .flat_map(|process| &process.points);
+        let mut points: Vec<Point> = known.filter(|point| admits(point)).cloned().collect();
+        points.sort();
+        points.dedup();
+        let above = |one: Prediction| one.mean + DOUBT * one.variance.sqrt();
+        let predictions = self.predict(&points);
+        predictions
+            .into_iter()
+            .zip(points)
+            .filter(|(one, point)| {
+                above(*one) < -LEAST_PROMISE && self.agree(point, |log_ratio| log_ratio < 0.0)
+            })
+            .min_by(|(a, point), (b, other)| {
+                above(*a)
+                    .total_cmp(&above(*b))
+                    .then_with(|| point.cmp(other))
+            })
+            .map(|(prediction, point)| (point, prediction.mean))
+    }
+
+    /// Of what sources ran, so many that promise most, whatever the doubt.
+    pub fn best(&self, most: usize) -> Vec<Point> {
+        let known = self
+            .prior
+            .processes
+            .iter()
+            .flat_map(|process| &process.points);
+        let mut points: Vec<Point> = known.cloned().collect();
+        points.sort();
+        points.dedup();
+        let mut ranked: Vec<(f64, Point)> = self.at(&points).into_iter().zip(points).collect();
+        ranked.sort_by(|(a, one), (b, other)| a.total_cmp(b).then_with(|| one.cmp(other)));
+        ranked.truncate(most);
+        ranked.into_iter().map(|(_, point)| point).collect()
+    }
+
+    /// Whether several sources say that a point takes more than this log ratio.
+    pub fn is_terrible(&self, point: &Point, most: f64) -> bool {
+        let far = |one: &Prediction| one.mean - DOUBT * one.variance.sqrt() > most;
+        self.agree(point, |log_ratio| log_ratio > most)
+            && self.predict(std::slice::from_ref(point)).iter().all(far)
+    }
+
+    /// Whether several sources that count say so: nobody is believed alone.
+    fn agree(&self, point: &Point, says: impl Fn(f64) -> bool) -> bool {
+        let points = std::slice::from_ref(point);
+        let each = self.prior.processes.iter().zip(&self.weights);
+        let counted = each.filter(|(_, weight)| **weight >= COUNTED);
+        let say = counted.filter(|(process, _)| says(process.expect(points)[0]));
+        say.count() >= AGREEING
+    }
+
+    /// How many sources count.
+    pub fn counted(&self) -> u64 {
+        self.weights
+            .iter()
+            .filter(|weight| **weight >= COUNTED)
+            .count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::surrogate::ensemble::Ensemble;
+    use crate::surrogate::posterior::Modelled;
+    use crate::testing::{grid, history, tested};
+
+    /// Twelve points of a valley whose bottom is at level 5 of 7, against the default 0; turned
+    /// upside down where `height` is negative.
+    fn valley(space: &Space, height: f64, points: usize) -> History {
+        let time =
+            |level: u32| 100.0 * (height * 0.05 * (f64::from(level) - 5.0).powi(2)).exponential();
+        let all = (0..7).flat_map(|one| [(one, 0), (one, 3)]).take(points);
+        let tested = (1..).zip(all).map(|(ordinal, (level, other))| {
+            let time = time(level) * (1.0 + 0.01 * f64::from(other));
+            tested(space, &[level, other], &[time, 1.02 * time], ordinal)
+        });
+        history(tested.collect(), 20, 24)
+    }
+
+    fn mean_of(space: &Space, sources: &[Source], own: &History) -> Mean {
+        let prior = Arc::new(Prior::new(space, sources).unwrap());
+        let view = Modelled::new(View::new(space, own, &[]), None);
+        view.on(Some(&prior)).expected().unwrap().clone()
+    }
+
+    /// How much is believed of a source after some own runs.
+    fn lean(space: &Space, source: &Source, own: &History) -> f64 {
+        let prior = Arc::new(Prior::new(space, std::slice::from_ref(source)).unwrap());
+        let view = Modelled::new(View::new(space, own, &[]), None).on(Some(&prior));
+        view.posterior().unwrap().surrogate.lean()
+    }
+
+    fn first_runs(space: &Space, slow: f64) -> History {
+        let own = [
+            ([0, 0], 100.0),
+            ([5, 0], slow),
+            ([3, 3], 0.5 * (100.0 + slow)),
+        ];
+        let own = own.map(|(levels, time)| tested(space, &levels, &[time, 1.01 * time], 1));
+        history(own.into(), 2, 6)
+    }
+
+    #[test]
+    fn a_study_that_knows_little_is_no_source() {
+        let space = grid(&[7, 7]);
+        assert!(Source::of(&space, &valley(&space, 1.0, 5)).is_none());
+        let source = Source::of(&space, &valley(&space, 1.0, 14)).unwrap();
+        let text = serde_json::to_string(&source).unwrap();
+        assert_eq!(serde_json::from_str::<Source>(&text).unwrap(), source);
+        let mut without_default = valley(&space, 1.0, 14);
+        without_default.tested.remove(0);
+        assert!(Source::of(&space, &without_default).is_none());
+    }
+
+    #[test]
+    fn what_sources_agree_on_is_promised_and_what_they_dispute_is_not() {
+        let space = grid(&[7, 7]);
+        let source = |height| Source::of(&space, &valley(&space, height, 14)).unwrap();
+        let own = history(vec![tested(&space, &[0, 0], &[50.0; 4], 0)], 0, 4);
+        let any = |_: &Point| true;
+        let mean = mean_of(&space, &[source(1.0), source(0.8)], &own);
+        let (point, log_ratio) = mean.promising(any).unwrap();
+        assert_eq!(point.0[0], 5);
+        assert!((-1.4..-0.8).contains(&log_ratio), "{log_ratio}");
+        let disputed = mean_of(&space, &[source(1.0), source(-1.0)], &own);
+        assert_eq!(disputed.promising(any), None);
+        // Upside down the bottom takes several times the default: two have to say so.
+        let worst = Point(vec![5, 0]);
+        let two = mean_of(&space, &[source(-1.0), source(-0.9)], &own);
+        assert!(two.is_terrible(&worst, 2.0_f64.logarithm()));
+        let one = mean_of(&space, &[source(-1.0)], &own);
+        assert!(!one.is_terrible(&worst, 2.0_f64.logarithm()));
+    }
+
+    #[test]
+    fn a_few_runs_bear_a_prior_out_or_drop_it() {
+        let space = grid(&[7, 7]);
+        let source = Source::of(&space, &valley(&space, 1.0, 14)).unwrap();
+        let (alike, opposite) = (first_runs(&space, 30.0), first_runs(&space, 300.0));
+        let (borne_out, dropped) = (
+            lean(&space, &source, &alike),
+            lean(&space, &source, &opposite),
+        );
+        assert!(borne_out > 0.6, "{borne_out}");
+        assert!(dropped < 0.2, "{dropped}");
+    }
+
+    #[test]
+    fn those_who_measure_alike_weigh_more_and_then_those_who_rank_alike() {
+        let space = grid(&[7, 7]);
+        let mut known = [valley(&space, 1.0, 14), valley(&space, -1.0, 14)];
+        for (known, bytes) in known.iter_mut().zip([1e9, 1e6]) {
+            let measured = BTreeMap::from([("bytes".to_owned(), bytes)]);
+            known.tested[0].record_measures(&measured);
+        }
+        let sources = known.map(|known| Source::of(&space, &known).unwrap());
+        let mut own = history(vec![tested(&space, &[0, 0], &[50.0; 4], 0)], 0, 4);
+        own.tested[0].record_measures(&BTreeMap::from([("bytes".to_owned(), 1.1e6)]));
+        let weights = mean_of(&space, &sources, &own).weights;
+        assert!(weights[1] > 0.9, "{weights:?}");
+        // Its runs say otherwise, one after the other.
+        for (ordinal, level, time) in [
+            (5, 5, 15.0),
+            (6, 3, 22.0),
+            (7, 4, 17.0),
+            (8, 2, 30.0),
+            (9, 6, 18.0),
+        ] {
+            own.tested
+                .push(tested(&space, &[level, 3], &[time], ordinal));
+        }
+        let weights = mean_of(&space, &sources, &own).weights;
+        assert!(weights[0] > 0.9, "{weights:?}");
+    }
+
+    #[test]
+    fn a_member_that_does_not_lean_is_what_it_is_without_a_prior() {
+        let space = grid(&[7, 7]);
+        let own = first_runs(&space, 30.0);
+        let view = View::new(&space, &own, &[]);
+        let known: Vec<(&Point, &Known)> = view.iter().collect();
+        let (observations, scatter) = observe(&known, &view.default);
+        let source = Source::of(&space, &valley(&space, 1.0, 14)).unwrap();
+        let mean = Arc::new(mean_of(&space, &[source], &own));
+        let alone = Ensemble::fit(&space, &observations, scatter).unwrap();
+        let on = Ensemble::fit_on(&space, &observations, scatter, Some(mean)).unwrap();
+        let far = Point(vec![6, 6]);
+        assert_eq!(alone.lean(), 0.0);
+        assert!(on.lean() > 0.0);
+        assert_ne!(alone.predict(&far), on.predict(&far));
+        // What it predicts of a point is what it predicts of many.
+        let points = [far.clone(), Point(vec![5, 0])];
+        let (each, all) = (on.predict(&far), on.predict_all(&points));
+        assert_eq!(each, all[0]);
+        let expected = on.expect_all(&points);
+        for (expected, predicted) in expected.iter().zip(&all) {
+            assert!((expected - predicted.mean).abs() < 1e-9);
+        }
+    }
+}

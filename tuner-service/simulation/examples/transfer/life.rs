@@ -1,0 +1,82 @@
+//! A study, from its first run on.
+
+use std::sync::Arc;
+
+use io_autotune_engine::{
+    Epoch, History, Prior, RecentRun, Settings, Source, Space, SurrogateCache, Tally, Tested,
+};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::site::Application;
+use crate::surroundings::normal;
+
+/// The runs after which is looked.
+pub(crate) const LOOKS: [usize; 4] = [5, 10, 25, 50];
+
+/// At each look.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Life {
+    /// What is recommended, over the best.
+    pub(crate) recommended: Vec<f64>,
+    /// The average run, over the default.
+    pub(crate) average: Vec<f64>,
+    /// The time above the default's, in runs of the default.
+    pub(crate) harm: Vec<f64>,
+    pub(crate) history: History,
+}
+
+/// A study that begins from these sources, if there are any.
+pub(crate) fn live(
+    space: &Space,
+    application: &Application,
+    noise: f64,
+    sources: &[Source],
+    seed: u64,
+) -> Life {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let settings = Settings::default();
+    let cache = SurrogateCache::default();
+    let prior: Option<Arc<Prior>> = cache.prior(space, sources);
+    let epoch = Epoch::new(space, &settings, seed)
+        .with_cache(&cache)
+        .with_prior(prior.as_ref());
+    let mut life = Life::default();
+    let history = &mut life.history;
+    let (mut sum, mut harm) = (0.0, 0.0);
+    for number in 1..=LOOKS[LOOKS.len() - 1] {
+        let next = epoch.suggest(history, &[]);
+        let given = &next.parametrization;
+        let log_ratio = application.log_ratio(space, given);
+        let elapsed = application.seconds() * (log_ratio + noise * normal(&mut rng)).exp();
+        sum += log_ratio.exp();
+        harm += (log_ratio.exp() - 1.0).max(0.0);
+        let place = history
+            .tested
+            .iter()
+            .position(|one| one.parametrization == *given);
+        let ordinal = number as i64;
+        let place = place.unwrap_or_else(|| {
+            history.tested.push(Tested::new(given.clone(), ordinal));
+            history.tested.len() - 1
+        });
+        // Log-normal times are finite and positive.
+        if history.tested[place]
+            .record_run(RecentRun::new(ordinal, elapsed))
+            .is_ok()
+        {
+            history.tested[place].record_measures(&application.measures);
+            history.tally += Tally::of(next.phase, next.role);
+        }
+        if LOOKS.contains(&number) {
+            let best = epoch
+                .recommend_now(history)
+                .unwrap_or_else(|| space.default());
+            let over = application.log_ratio(space, &best) - application.best;
+            life.recommended.push(over.exp());
+            life.average.push(sum / number as f64);
+            life.harm.push(harm);
+        }
+    }
+    life
+}
