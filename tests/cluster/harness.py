@@ -282,8 +282,11 @@ class Site:
 
     def runs(self, job: Job) -> list[Json]:
         """Return the runs of a job, one for each launch; none if the service knows of none."""
-        everything = self.ask(ROOT, "history", "--limit", "10000")
-        return [run for run in everything if run["job_id"] == job.job_id]
+        done = self.tuner(ROOT, "explain", str(job.job_id), "--json")
+        if "there is no run of a job" in done.stderr:
+            return []
+        assert done.returncode == 0, f"io-autotune explain {job.job_id}: {done.stderr}"
+        return [detail["run"] for detail in json.loads(done.stdout)]
 
     def judged(self, job: Job, restart_count: int = 0) -> Json:
         """Wait until the run of one launch of a job has its verdict, and return the run."""
@@ -314,6 +317,12 @@ class Site:
         """Pin the one study of an application, and return it."""
         assignments = [f"{name}={value}" for name, value in values.items()]
         return self.ask(user, "pin", application, *assignments, "--why", "a test asks for it")
+
+    def flush(self) -> None:
+        """Have a pass of the nodes' timer now."""
+        places = [f"--spool-dir={self.paths.plugin_spool}", f"--run-dir={self.paths.plugin_run}"]
+        argv = ["io-autotune-node", "flush", f"--config={self.paths.client_toml}", *places]
+        self.cluster.run_as(ROOT, argv)
 
     @contextmanager
     def nodes_configured(self, node_toml: str) -> Iterator[Path]:
