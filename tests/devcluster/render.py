@@ -355,7 +355,7 @@ conf = {quote(str(paths.slurm_conf))}
 [reconcile]
 # Runs here take seconds, and the next start wants to know how the last one ended.
 poll_seconds = 0.25
-sweep_seconds = 5.0
+sweep_seconds = 1.0
 
 [study]
 {_settings(record.study_settings)}"""
