@@ -518,8 +518,12 @@ class Site:
         Until then it knows of no variable that may be the user's, and what it runs without an
         answer does not count.
         """
-        for node in self.cluster.node_states():
-            self.run("true", asked("introduced"), f"--nodelist={node}", "--output=/dev/null")
+        jobs = [
+            self.sbatch("true", asked("introduced"), f"--nodelist={node}", "--output=/dev/null")
+            for node in self.cluster.node_states()
+        ]
+        for job in jobs:
+            self.judged(job)
 
     def check_nodes(self) -> None:
         """Check that every node can run jobs: none is drained, down or failing."""
