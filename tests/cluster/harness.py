@@ -531,8 +531,9 @@ class Site:
         states = self.cluster.node_states()
         # One that is planned for a job says so by the "-" (sinfo(1)).
         bad = {node: state for node, state in states.items() if state.rstrip("-") not in working}
-        reasons = self.cluster.run_as(ROOT, ["sinfo", "--list-reasons"]).stdout
-        assert not bad, f"nodes cannot be used: {bad}\n{reasons}"
+        if bad:
+            reasons = self.cluster.run_as(ROOT, ["sinfo", "--list-reasons"]).stdout
+            pytest.fail(f"nodes cannot be used: {bad}\n{reasons}")
 
     def check_nothing_left(self) -> None:
         """Wait for all jobs to end, and check that no node, directory or report stayed behind."""
