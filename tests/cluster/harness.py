@@ -324,8 +324,15 @@ class Site:
 
     def flush(self) -> None:
         """Have a pass of the nodes' timer now."""
+        self._helper("flush")
+
+    def sweep_as_at_boot(self) -> None:
+        """Have done what a node does at its boot; all nodes are on this host."""
+        self._helper("restore", "--all")
+
+    def _helper(self, *command: str) -> None:
         places = [f"--spool-dir={self.paths.plugin_spool}", f"--run-dir={self.paths.plugin_run}"]
-        argv = ["io-autotune-node", "flush", f"--config={self.paths.client_toml}", *places]
+        argv = ["io-autotune-node", *command, f"--config={self.paths.client_toml}", *places]
         self.cluster.run_as(ROOT, argv)
 
     @contextmanager
