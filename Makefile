@@ -115,7 +115,7 @@ test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on rea
 	@deploy/install-deps cluster accounting test
 	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile --no-loadscope-reorder
 
-test-soak: build $(VENV)/.installed ## A hundred jobs while parts are killed: a short soak
+test-soak: build $(VENV)/.installed ## 160 jobs while parts are killed: a short soak
 	@deploy/install-deps cluster test
 	$(PYTEST) tests/soak $(TEST_SOAK_ARGS)
 
