@@ -80,7 +80,8 @@ PYTEST      = $(VENV)/bin/pytest --junitxml=$(TEST_TIMES)/$@.xml
 CARGO_TEST  := cargo test --config 'target."cfg(all())".runner = "tests/timed"' $(CARGO_SELECTION) --tests --no-fail-fast
 export TEST_TIMES
 
-# Most parts wait while others compute. Each shows its output when it has ended.
+# The clusters mostly wait, and take longest: what computes beside them is nice. Each part shows its
+# output when it has ended.
 test: lint build browser ## Run every test
 	@deploy/install-deps build cluster accounting test report
 	@rm -rf $(TEST_TIMES)
@@ -100,21 +101,21 @@ test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the sto
 
 test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin against a fake SPANK, and of Python that needs no cluster
 	@deploy/install-deps build test
-	$(MAKE) --no-print-directory -C spank-plugin test
-	$(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports tests/unit_series
-	$(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests $(LABORATORY)/tests -m "not store"
+	nice $(MAKE) --no-print-directory -C spank-plugin test
+	nice $(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports tests/unit_series
+	nice $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests $(LABORATORY)/tests -m "not store"
 
 test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's reading, on a PostgreSQL of their own
 	@deploy/install-deps build cluster
-	tests/with-postgres tests/describe-queries --check
-	tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml $(REPORT)/tests -m store
+	nice tests/with-postgres tests/describe-queries --check
+	nice tests/with-postgres $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@.xml $(REPORT)/tests -m store
 
 CLUSTERS ?= 3
 test-cluster: build $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests on real Slurm clusters of their own, CLUSTERS (3) side by side
 	@deploy/install-deps cluster accounting test
 	$(PYTEST) tests/cluster --numprocesses=$(CLUSTERS) --dist=loadfile --no-loadscope-reorder
 
-test-soak: build $(VENV)/.installed ## A hundred jobs while parts are killed: a short soak
+test-soak: build $(VENV)/.installed ## 160 jobs while parts are killed: a short soak
 	@deploy/install-deps cluster test
 	$(PYTEST) tests/soak $(TEST_SOAK_ARGS)
 

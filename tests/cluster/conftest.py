@@ -14,7 +14,22 @@ from lives.together import Lives
 
 WRITE_LIVES = "--write-lives"
 """The option by which lives.md is renewed."""
-LONGEST_FIRST = ("test_tuning", "test_lives", "test_replicas", "test_outages", "test_truth")
+LONGEST_FIRST = (
+    "test_tuning",
+    "test_lives",
+    "test_burst_buffers",
+    "test_attacks_service",
+    "test_replicas",
+    "test_outages",
+    "test_attacks",
+    "test_agreement",
+    "test_plugin_file",
+    "test_coordinators",
+    "test_in_force",
+    "test_attacks_node",
+    "test_limits",
+    "test_gain",
+)
 """Modules that would keep one worker busy when the others have ended, were they not begun first."""
 RECORD: pytest.StashKey[Record] = pytest.StashKey()
 """What lives.md is compared with, or renewed from."""

@@ -6,6 +6,7 @@ Nothing here sleeps for a fixed time: every wait asks until the answer is there,
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -50,6 +51,9 @@ ENDED = frozenset(
 
 FRESH_SECONDS = 0.4
 """How old what many wait for together may be when one of them asks."""
+
+COMPLETE = os.environ.get("IO_AUTOTUNE_CALIBRATION") == "complete"
+"""Whether floods and the like are as long as `make test-nightly` has them."""
 
 NEEDS_STRACE = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 """For tests that have the helper killed."""
@@ -282,8 +286,11 @@ class Site:
 
     def runs(self, job: Job) -> list[Json]:
         """Return the runs of a job, one for each launch; none if the service knows of none."""
-        everything = self.ask(ROOT, "history", "--limit", "10000")
-        return [run for run in everything if run["job_id"] == job.job_id]
+        done = self.tuner(ROOT, "explain", str(job.job_id), "--json")
+        if "there is no run of a job" in done.stderr:
+            return []
+        assert done.returncode == 0, f"io-autotune explain {job.job_id}: {done.stderr}"
+        return [detail["run"] for detail in json.loads(done.stdout)]
 
     def judged(self, job: Job, restart_count: int = 0) -> Json:
         """Wait until the run of one launch of a job has its verdict, and return the run."""
@@ -314,6 +321,19 @@ class Site:
         """Pin the one study of an application, and return it."""
         assignments = [f"{name}={value}" for name, value in values.items()]
         return self.ask(user, "pin", application, *assignments, "--why", "a test asks for it")
+
+    def flush(self) -> None:
+        """Have a pass of the nodes' timer now."""
+        self._helper("flush")
+
+    def sweep_as_at_boot(self) -> None:
+        """Have done what a node does at its boot; all nodes are on this host."""
+        self._helper("restore", "--all")
+
+    def _helper(self, *command: str) -> None:
+        places = [f"--spool-dir={self.paths.plugin_spool}", f"--run-dir={self.paths.plugin_run}"]
+        argv = ["io-autotune-node", *command, f"--config={self.paths.client_toml}", *places]
+        self.cluster.run_as(ROOT, argv)
 
     @contextmanager
     def nodes_configured(self, node_toml: str) -> Iterator[Path]:
@@ -505,16 +525,22 @@ class Site:
         Until then it knows of no variable that may be the user's, and what it runs without an
         answer does not count.
         """
-        for node in self.cluster.node_states():
-            self.run("true", asked("introduced"), f"--nodelist={node}", "--output=/dev/null")
+        jobs = [
+            self.sbatch("true", asked("introduced"), f"--nodelist={node}", "--output=/dev/null")
+            for node in self.cluster.node_states()
+        ]
+        for job in jobs:
+            self.judged(job)
 
     def check_nodes(self) -> None:
         """Check that every node can run jobs: none is drained, down or failing."""
         working = {"idle", "mixed", "allocated", "completing", "planned"}
         states = self.cluster.node_states()
-        bad = {node: state for node, state in states.items() if state not in working}
-        reasons = self.cluster.run_as(ROOT, ["sinfo", "--list-reasons"]).stdout
-        assert not bad, f"nodes cannot be used: {bad}\n{reasons}"
+        # One that is planned for a job says so by the "-" (sinfo(1)).
+        bad = {node: state for node, state in states.items() if state.rstrip("-") not in working}
+        if bad:
+            reasons = self.cluster.run_as(ROOT, ["sinfo", "--list-reasons"]).stdout
+            pytest.fail(f"nodes cannot be used: {bad}\n{reasons}")
 
     def check_nothing_left(self) -> None:
         """Wait for all jobs to end, and check that no node, directory or report stayed behind."""

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 from devcluster import Variant, files, render
 from devcluster.users import SERVICE_USER
-from harness import ROOT, Json, Site, await_true
+from harness import COMPLETE, ROOT, Json, Site, await_true
 from services import service_beside
 
 TREE = Path(__file__).resolve().parents[2]
@@ -22,14 +22,14 @@ PYTHON = TREE / "build/venv-report/bin/python"
 """It has what the report needs."""
 DATABASE = "agreement"
 SEED = 3
-STUDIES = 24
+STUDIES = 24 if COMPLETE else 16
 LIVES = 36
 """Of each study, a round."""
 ROUNDS = 2
 CLIENTS = 8
 PATIENT_MS = 60_000
 JUDGED_SECONDS = 60.0
-STEERED = 3
+STEERED = STUDIES // 8
 """So many studies are accepted, pinned and reset each, between two rounds."""
 STUDY_SETTINGS = {
     "baseline_runs": 2,

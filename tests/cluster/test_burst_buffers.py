@@ -258,7 +258,10 @@ def test_a_job_that_is_not_tuned_has_its_buffer(site: Site) -> None:
     assert _whole_log(site, job) == ["start", "#BB target=/scratch", "stop"]
 
 
-@pytest.mark.parametrize("outage", [service_stopped, service_mute, service_frozen])
+@pytest.mark.parametrize(
+    "outage",
+    [service_stopped, service_mute, pytest.param(service_frozen, marks=pytest.mark.slow)],
+)
 def test_without_the_service_a_job_has_what_its_user_wrote(
     site: Site, outage: Callable[[Site], AbstractContextManager[None]]
 ) -> None:

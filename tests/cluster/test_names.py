@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
+from devcluster import accounts, files
 from harness import ALICE, ROOT, Job, Site, await_value
 
 PROGRAMS = {"salloc": r"Granted job allocation (\d+)", "srun": r"job (\d+) has been allocated"}
 """What else submits, and how it says the job's id."""
+
+
+AT_ONCE = 8
+"""Jobs that are submitted beside each other."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +26,11 @@ class Way:
 
     name: str
     argv: tuple[str, ...] = ("sbatch", "names-script.sh")
-    """``names-script.sh`` lies in the user's home directory."""
+    """``names-script.sh`` lies where it is run."""
     lines: str = ""
     """Of the script, before its work."""
     stdin: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: tuple[tuple[str, str], ...] = ()
     inside: bool = False
     """Whether a tuned job of another name submits it."""
 
@@ -33,7 +39,7 @@ WAYS = [
     Way("-J", ("sbatch", "-J", "names-short", "names-script.sh")),
     Way("--job-name", ("sbatch", "--job-name=names-long", "names-script.sh")),
     Way("#SBATCH -J", lines="#SBATCH -J names-directive\n"),
-    Way("SBATCH_JOB_NAME", environment={"SBATCH_JOB_NAME": "names-variable"}),
+    Way("SBATCH_JOB_NAME", environment=(("SBATCH_JOB_NAME", "names-variable"),)),
     Way("the script's name"),
     Way("-J and #SBATCH -J", ("sbatch", "-J", "names-first", "names-script.sh"),
         lines="#SBATCH -J names-second\n"),
@@ -54,9 +60,18 @@ WAYS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def jobs(site: Site) -> Iterator[dict[Way, Future[Job]]]:
+    """Submit a job in each way, many at once."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {way: pool.submit(submitted, site, way, number) for number, way in enumerate(WAYS)}
+
+
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-def test_the_application_is_the_name_that_squeue_shows(site: Site, way: Way) -> None:
-    job = submitted(site, way)
+def test_the_application_is_the_name_that_squeue_shows(
+    site: Site, jobs: dict[Way, Future[Job]], way: Way
+) -> None:
+    job = jobs[way].result()
     run = site.judged(job)
     shown = squeue_name(site, job)
     (known,) = site.ask(ROOT, "rules", "check", shown)
@@ -64,9 +79,11 @@ def test_the_application_is_the_name_that_squeue_shows(site: Site, way: Way) -> 
     assert run["application"] != "names-outer", "it has the outer job's history"
 
 
-def submitted(site: Site, way: Way) -> Job:
+def submitted(site: Site, way: Way, number: int) -> Job:
     """Submit a job with the option; its id is asked for, never guessed."""
-    script = site.paths.home(ALICE) / "names-script.sh"
+    alice = accounts.find(ALICE)
+    script = site.paths.home(ALICE) / f"names-{number}" / "names-script.sh"
+    files.directory(script.parent, 0o755, alice.uid, alice.gid)
     script.write_text(f"#!/bin/bash\n{way.lines}true\n", encoding="utf-8")
     program, *rest = way.argv
     argv = [
@@ -77,9 +94,10 @@ def submitted(site: Site, way: Way) -> Job:
     ]
     environment = dict(way.environment)
     if way.inside:
-        printed = site.paths.home(ALICE) / "names-inside.out"
+        printed = script.with_name("names-inside.out")
         inner = f"exec {shlex.join(argv)} > {printed} 2>&1"
-        outer = site.sbatch(inner, "--io-autotune", "--job-name=names-outer", "--ntasks=1")
+        options = ("--job-name=names-outer", "--ntasks=1", f"--chdir={script.parent}")
+        outer = site.sbatch(inner, "--io-autotune", *options)
         site.ended(outer)
         text = printed.read_text(encoding="utf-8")
     else:

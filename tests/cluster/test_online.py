@@ -198,15 +198,7 @@ def test_a_sweep_as_at_boot_ends_agents_and_puts_levers_back(site: Site, disk: D
     before = disk.queue()
     pinned(site, app)
     job, fence = working(site, disk, app)
-    arguments = [
-        "--all",
-        f"--config={site.paths.client_toml}",
-        f"--spool-dir={site.paths.plugin_spool}",
-        f"--run-dir={site.paths.plugin_run}",
-    ]
-    helper = str(site.paths.bin / "io-autotune-node")
-    path = {"PATH": os.environ["PATH"]}
-    site.cluster.run_as("root", [helper, "restore", *arguments], env=path)
+    site.sweep_as_at_boot()
     assert not agents()
     assert disk.queue() == before
     fence.touch()

@@ -21,7 +21,7 @@ SUBMIT_MARGIN = 0.5
 JOB_MARGIN = 2.0
 """For Slurm's scheduler, which looks at the queue now and then, and our looking at it."""
 COUNTING_PATIENCE = 30.0
-"""The flusher tries every five seconds."""
+"""The flusher tries every second."""
 
 OVERDUE_SECONDS = 200.0
 """More than the timer gives an epilog that is late, and the service Slurm's word."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -150,17 +149,6 @@ def test_what_was_saved_at_a_reboot_is_forgotten(site: Site, before: list[str]) 
     target = '{"kind": "sysctl", "name": "vm.dirty_expire_centisecs"}'
     text = f'{{"boot_id": "another", "values": [{{"target": {target}, "value": "1"}}]}}'
     files.write(saved / "7.json", text.encode(), mode=0o400)
-    site.cluster.run_as(
-        "root",
-        [
-            str(site.paths.bin / "io-autotune-node"),
-            "restore",
-            "--all",
-            f"--config={site.paths.client_toml}",
-            f"--spool-dir={site.paths.plugin_spool}",
-            f"--run-dir={site.paths.plugin_run}",
-        ],
-        env={"PATH": os.environ["PATH"]},
-    )
+    site.sweep_as_at_boot()
     assert not saved.exists()
     assert values() == before

@@ -9,8 +9,8 @@ from statistics import fmean, median
 from harness import ALICE, Json, Site, asked, hints, roles
 
 APPLICATION = "tuning-strided"
-BLOCKS = 40000
-"""Of 512 bytes, for each of four ranks: with ROMIO's default a job takes about a second."""
+BLOCKS = 20000
+"""Of 512 bytes, for each of four ranks: with ROMIO's default a job takes most of a second."""
 SETTLED_RUNS = 5
 """As many tuned runs and as many control runs at least are compared."""
 MOST_RUNS = 120

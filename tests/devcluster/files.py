@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -20,8 +21,7 @@ def write(path: Path, content: str | bytes, mode: int, uid: int = 0, gid: int = 
     except FileNotFoundError:
         same = False
     if same:
-        os.chown(path, uid, gid)
-        path.chmod(mode)
+        own(path, mode, uid, gid)
         return False
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
@@ -40,6 +40,11 @@ def write(path: Path, content: str | bytes, mode: int, uid: int = 0, gid: int = 
 def directory(path: Path, mode: int, uid: int = 0, gid: int = 0) -> None:
     """Make a directory if it is missing, and set its mode and owner."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own(path, mode, uid, gid)
+
+
+def own(path: Path, mode: int, uid: int = 0, gid: int = 0) -> None:
+    """Set a file's or a directory's mode and owner."""
     os.chown(path, uid, gid)
     path.chmod(mode)
 
@@ -56,6 +61,15 @@ def digest_of(path: Path) -> str:
         listing = "".join(f"{item.relative_to(path)} {digest_of(item)}\n" for item in below)
         return digest(listing.encode())
     try:
-        return digest(path.read_bytes())
+        found = path.stat()
+        # Programs are large, and looked at whenever a part is brought back.
+        version = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return _digest_of_version(path, version)
     except FileNotFoundError:
         return ""
+
+
+@lru_cache(maxsize=1024)
+def _digest_of_version(path: Path, _version: tuple[int, ...]) -> str:
+    """Return the digest of a file, read once for each time that it was changed."""
+    return digest(path.read_bytes())

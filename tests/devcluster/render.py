@@ -74,7 +74,7 @@ MpiDefault=pmi2
 SelectType=select/cons_tres
 {_parameters("SlurmdParameters", _of_slurmd(record.variant))}
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,sched_interval=2,sched_min_interval=200000,batch_sched_delay=0
+SchedulerParameters=bf_interval=1,sched_interval=2,sched_min_interval=20000,batch_sched_delay=0
 
 ReturnToService=2
 MinJobAge={record.variant.min_job_age}
@@ -354,8 +354,8 @@ conf = {quote(str(paths.slurm_conf))}
 {_programs()}{_sources(record.variant)}{_associations(record.variant)}
 [reconcile]
 # Runs here take seconds, and the next start wants to know how the last one ended.
-poll_seconds = 0.25
-sweep_seconds = 5.0
+poll_seconds = 0.1
+sweep_seconds = 1.0
 
 [study]
 {_settings(record.study_settings)}"""

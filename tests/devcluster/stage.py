@@ -50,10 +50,13 @@ def install(build: Path, paths: Paths, known: Mapping[str, str]) -> tuple[dict[s
     installed: dict[str, str] = {}
     changed = 0
     for target, source in plan(build, paths).items():
-        data = source.read_bytes()
-        executable = target.parent != paths.accelerators
-        changed += files.write(target, data, mode=0o755 if executable else 0o644)
-        installed[str(target.relative_to(paths.root))] = files.digest(data)
+        mode = 0o644 if target.parent == paths.accelerators else 0o755
+        built = files.digest_of(source)
+        if target.is_symlink() or files.digest_of(target) != built:
+            changed += files.write(target, source.read_bytes(), mode)
+        else:
+            files.own(target, mode)
+        installed[str(target.relative_to(paths.root))] = built
     for name in sorted(set(known) - set(installed)):
         (paths.root / name).unlink(missing_ok=True)
         changed += 1

@@ -12,7 +12,7 @@ from harness import Site
 from soak.soak import prepared
 
 NODES = 4
-JOBS = 100
+JOBS = 160
 SEED = 12
 """Under it a short soak has its kills, a full spool and a mute service early."""
 

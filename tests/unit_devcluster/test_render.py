@@ -229,7 +229,7 @@ def test_service_toml() -> None:
             "otherwise": [],
         },
         "slurm": {"cluster": "dev", "conf": "/var/lib/io-autotune-dev/etc/slurm.conf"},
-        "reconcile": {"poll_seconds": 0.25, "sweep_seconds": 5.0},
+        "reconcile": {"poll_seconds": 0.1, "sweep_seconds": 1.0},
         "study": {"method": "robert2020", "design_points": 6},
     }
 

@@ -240,6 +240,7 @@ def _be_forgotten(site: Site, cells: Sequence[Cell]) -> None:
             for job_id in jobs:
                 for directory in site.paths.plugin_run.glob(f"*/{NODE}/{job_id}"):
                     shutil.rmtree(directory)
+            site.sweep_as_at_boot()
             stack.close()
             await_true(
                 "the runs to be given up",

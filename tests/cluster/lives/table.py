@@ -41,18 +41,18 @@ _OF_TWO_NODES = tuple(kind for kind in kinds.KINDS if kind.nodes <= 2)  # noqa: 
 _PLAIN_PROGRAMS = (kinds.BATCH, kinds.STEPS, kinds.SALLOC, kinds.SRUN)
 
 QUICK = (
+    *_each(ends.STEPD_KILLED, kinds.BATCH),
+    *_each(ends.REQUEUED, kinds.BATCH, kinds.STEPS, kinds.TWO_NODES, kinds.ARRAY),
+    *_each(ends.REQUEUES_ITSELF, kinds.BATCH),
+    *_each(ends.SUSPENDED, *_PLAIN_PROGRAMS, kinds.TWO_NODES),
     *_each(ends.COMPLETED, *_OF_TWO_NODES),
     *_each(ends.EXIT, *_EVERY_PROGRAM, kinds.SECOND_NODE, kinds.EXPORT_NONE, kinds.WRAP),
     *_each(ends.SIGNAL, *_PLAIN_PROGRAMS, kinds.MPIEXEC, kinds.TWO_NODES),
     *_each(ends.CANCELLED_PENDING, *_PLAIN_PROGRAMS, kinds.TWO_NODES, kinds.ARRAY, kinds.HET),
     *_each(ends.CANCELLED_PROLOG, *_PLAIN_PROGRAMS, kinds.ARRAY),
     *_each(ends.CANCELLED, *_EVERY_PROGRAM, kinds.SALLOC_TWO, kinds.SRUN_TWO),
-    *_each(ends.REQUEUED, kinds.BATCH, kinds.STEPS, kinds.TWO_NODES, kinds.ARRAY),
-    *_each(ends.REQUEUES_ITSELF, kinds.BATCH),
-    *_each(ends.SUSPENDED, *_PLAIN_PROGRAMS, kinds.TWO_NODES),
-    *_each(ends.STEPD_KILLED, kinds.BATCH),
 )
-"""Those that take seconds, on the cluster that every other test has too."""
+"""Those that take seconds, on the cluster that every other test has too; the longest first."""
 
 LONG = (
     *_each(ends.TIMEOUT, *_EVERY_PROGRAM, kinds.SALLOC_TWO, kinds.SRUN_TWO, kinds.WRAP),

@@ -6,7 +6,7 @@ from devcluster import command
 from devcluster.parts.part import Part
 from devcluster.paths import Paths
 
-EVERY_SECONDS = 5
+EVERY_SECONDS = 1
 """How often the spool is tried."""
 
 
