@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::mount::{MntFlags, umount2};
 use nix::sys::stat::Mode;
 
 const PRECIOUS: &str = "as it was";
@@ -31,6 +32,21 @@ const KINDS: &[&str] = &[
 /// A node that was never asked, with what must stay as it is beside it.
 struct Node {
     root: tempfile::TempDir,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        unmount_below(self.root.path());
+    }
+}
+
+/// Takes away the small file systems of jobs, as a directory that holds one cannot be removed.
+fn unmount_below(directory: &Path) {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    for point in points.filter(|point| Path::new(point).starts_with(directory)) {
+        umount2(point, MntFlags::MNT_DETACH).unwrap();
+    }
 }
 
 struct Ended {
@@ -344,6 +360,7 @@ fn a_directory_of_ours_that_is_a_link_or_anybodys_is_not_used() {
             assert!(node.hook("finish").good && node.hook("start").good);
             let directory = node.path(name);
             if kind == "link" {
+                unmount_below(&directory);
                 fs::remove_dir_all(&directory).unwrap();
                 symlink(node.path("elsewhere"), &directory).unwrap();
             } else {

@@ -24,6 +24,8 @@ const TYPICAL: f64 = 0.1;
 /// The prior of the scatter: degrees of freedom and variance.
 const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
+/// A margin while few runs show the scatter: the boundary is that of a known one.
+const MARGIN: f64 = 4.0;
 
 /// Whether the history's objective is another than elapsed.
 pub(crate) fn is_beside(view: &View<'_>) -> bool {
@@ -47,7 +49,8 @@ pub(crate) fn of(view: &View<'_>, point: &Point) -> Option<ElapsedBeside> {
     let each = || view.iter().filter_map(|(_, known)| elapsed(known));
     let degrees: f64 = each().map(|one| one.count.saturating_sub(1) as f64).sum();
     let squares: f64 = each().map(|one| one.m2.max(0.0)).sum();
-    let variance = (squares + PRIOR_DEGREES * PRIOR_VARIANCE) / (degrees + PRIOR_DEGREES);
+    let degrees = degrees + PRIOR_DEGREES;
+    let variance = (squares + PRIOR_DEGREES * PRIOR_VARIANCE) / degrees * (1.0 + MARGIN / degrees);
     let of_difference = variance * (1.0 / own.count as f64 + 1.0 / default.count as f64);
     let ratio = TYPICAL * TYPICAL / of_difference;
     let reach = of_difference

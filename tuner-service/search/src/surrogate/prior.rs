@@ -493,7 +493,7 @@ mod tests {
                 .push(tested(&space, &[level, 3], &[time], ordinal));
         }
         let weights = mean_of(&space, &sources, &own).weights;
-        assert!(weights[0] > 0.9, "{weights:?}");
+        assert!(weights[0] > 0.7, "{weights:?}");
     }
 
     #[test]

@@ -25,6 +25,7 @@ const NINETEENTH: &str = include_str!("../../../../migrations/0019_directives.sq
 const TWENTY_FIRST: &str = include_str!("../../../../migrations/0021_orders.sql");
 const TWENTY_FOURTH: &str = include_str!("../../../../migrations/0024_retention.sql");
 const TWENTY_SIXTH: &str = include_str!("../../../../migrations/0026_sharing.sql");
+const TWENTY_EIGHTH: &str = include_str!("../../../../migrations/0028_sources.sql");
 
 async fn apply(connection: &mut PgConnection, migration: &'static str) {
     let mut transaction = connection.begin().await.unwrap();
@@ -216,8 +217,10 @@ async fn judged_runs_of_the_first_release_keep_their_effect_and_the_caches_are_t
             .unwrap();
         apply(&mut connection, tables).await;
         apply(&mut connection, TWENTY_FOURTH).await;
-        let (tables, _rights) = TWENTY_SIXTH.split_once("call narrow_rights").unwrap();
-        apply(&mut connection, tables).await;
+        for migration in [TWENTY_SIXTH, TWENTY_EIGHTH] {
+            let (tables, _rights) = migration.split_once("call narrow_rights").unwrap();
+            apply(&mut connection, tables).await;
+        }
         for tested in [&mut launched, &mut of_default] {
             for run in &mut tested.recent {
                 assert_eq!(run.started, None);

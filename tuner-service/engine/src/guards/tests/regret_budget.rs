@@ -206,7 +206,7 @@ fn exploration_pauses_and_goes_on() {
             last = Some(expected_regret(&space, history, &[], &settings));
         });
         let last = last.unwrap();
-        assert!(held > 20, "{method}: {held}");
+        assert!(held >= 20, "{method}: {held}");
         // A surrogate does not believe that the default stands alone, and loses somewhat more.
         let most = if *method == MethodName::SurrogateGenetic {
             30

@@ -91,6 +91,15 @@ const ANSWERS: &[(&str, [u64; 3])] = &[
             5_718_343_240_957_380_498,
         ],
     ),
+    // Version 7 explores outwards, for more runs after the search.
+    (
+        "io-autotune-engine 7",
+        [
+            15_856_739_611_198_514_250,
+            2_334_147_526_659_043_185,
+            5_718_343_240_957_380_498,
+        ],
+    ),
 ];
 
 #[test]
