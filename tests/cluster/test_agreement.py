@@ -168,12 +168,14 @@ def report(service: Service, directory: Path) -> Json:
 def compare(document: Json, served: list[Json]) -> None:
     """Check what the report shows of every study against what the service answers."""
     assessed = {study["study_id"]: study["assessment"] for study in served}
+    objectives = {study["study_id"]: study["objective"] for study in served}
     compared = sum(each["gain"]["control_runs"] > 0 for each in assessed.values())
     assert {study["study_id"] for study in document["studies"]} == assessed.keys()
     for study in document["studies"]:
         study_id = study["study_id"]
         assessment = assessed[study_id]
-        same_gain(study["gain"], assessment["gain"], document["false_discovery_rate"], compared)
+        gain = {**assessment["gain"], "objective": objectives[study_id]}
+        same_gain(study["gain"], gain, document["false_discovery_rate"], compared)
         shown = [each for each in document["findings"] if each["study_id"] == study_id]
         same_findings(shown, assessment["findings"])
 

@@ -80,7 +80,7 @@ def test_a_step_on_another_node_alone_has_that_nodes_hints(site: Site) -> None:
     reports = {report["job"]["node"]: report for report in site.explain(job)["reports"]}
     assert set(reports) == {"n1", "n2"}, "not every node has reported"
     (step,) = reports["n2"]["steps"]
-    ours = {"ROMIO_HINTS": "set", "MPI_IO_IN_FORCE": "set"}
+    ours = {"ROMIO_HINTS": "set", "MPI_IO_IN_FORCE": "set", "IO_MARKS_FILE": "set"}
     assert (step["nodes"], step["variables"]) == (1, ours)
 
 

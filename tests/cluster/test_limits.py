@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from harness import ALICE, ROOT, Json, Site, asked, roles
 
 SECONDS_OF_WORK = 27
 """A limit of one minute, the shortest there is, leaves no room to take twice as long."""
 SHORT = "--time=1"
 LONG = "--time=10"
+EXPLORING = ("design", "search")
 
 
 def test_a_job_explores_only_if_its_time_limit_leaves_room(site: Site) -> None:
@@ -23,7 +27,7 @@ def test_a_job_explores_only_if_its_time_limit_leaves_room(site: Site) -> None:
     assert "the time limit of 60 s leaves no room to explore" in short["reason"]
     assert limit_of(site, short)["seconds"] == 60
     study = site.study(app)
-    assert study["phase"] == "design", "it waits for a job that has room"
+    assert study["phase"] in EXPLORING, "it waits for a job that has room"
     (warning,) = study["warnings"]
     assert "--time=2" in warning, warning
 
@@ -35,7 +39,7 @@ def test_a_job_explores_only_if_its_time_limit_leaves_room(site: Site) -> None:
     # From 23.02 on the prolog knows it (SLURM_JOB_END_TIME).
     told_by = "start" if site.slurm_series() >= (23, 2) else "squeue"
     assert limit_of(site, run) == {"seconds": 600, "told_by": told_by}
-    assert run["role"] == "design", run["reason"]
+    assert run["role"] in EXPLORING, run["reason"]
     assert site.study(app)["warnings"] == []
 
     for run in site.history(app):
@@ -43,6 +47,19 @@ def test_a_job_explores_only_if_its_time_limit_leaves_room(site: Site) -> None:
         assert replay["same"], replay
 
 
+@pytest.fixture
+def with_a_design(site: Site) -> Iterator[None]:
+    """A design runs whole, and again where its points fail."""
+    before = site.paths.service_toml.read_text(encoding="utf-8")
+    after = f"{before}\n[study.surrogate-genetic]\nexplores_outwards = false\n"
+    site.paths.service_toml.write_text(after, encoding="utf-8")
+    site.restart("io-autotuned")
+    yield
+    site.paths.service_toml.write_text(before, encoding="utf-8")
+    site.restart("io-autotuned")
+
+
+@pytest.mark.usefixtures("with_a_design")
 def test_what_fails_where_the_default_does_not_is_quarantined(site: Site) -> None:
     app = "limits-quarantine"
     fails_with_hints = '[ -z "${ROMIO_HINTS:-}" ] || ! [ -s "$ROMIO_HINTS" ]'
