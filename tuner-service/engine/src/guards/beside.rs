@@ -25,7 +25,7 @@ const TYPICAL: f64 = 0.1;
 const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
 /// A margin while few runs show the scatter: the boundary is that of a known one.
-const MARGIN: f64 = 4.0;
+const MARGIN: f64 = 8.0;
 
 /// Whether the history's objective is another than elapsed.
 pub(crate) fn is_beside(view: &View<'_>) -> bool {

@@ -87,7 +87,7 @@ fn the_first_run_is_what_others_promise_and_part_of_the_design_stays() {
 }
 
 #[test]
-fn a_contradicted_prior_gets_one_run_and_the_whole_design_follows() {
+fn a_contradicted_prior_gets_one_run_and_the_design_follows() {
     let prior = prior(40.0);
     let mut settings = Settings::default();
     settings.surrogate_genetic.explores_outwards = false;
@@ -97,7 +97,7 @@ fn a_contradicted_prior_gets_one_run_and_the_whole_design_follows() {
     assert!(matches!(exploring[0].reason, Reason::Promised { .. }));
     assert_eq!(promised(&all), 1);
     let of_design = |one: &&&Suggestion| matches!(one.reason, Reason::DesignPoint { .. });
-    assert!(exploring.iter().filter(of_design).count() >= 2);
+    assert!(exploring.iter().any(|one| of_design(&one)));
     for later in &exploring[1..] {
         let point = space().validate(&later.parametrization).unwrap();
         assert!(time(&point, 250.0) < 200.0, "{later:?}");
