@@ -1,16 +1,19 @@
 //! Elapsed beside another objective: a parametrization whose runs surely take longer than the
 //! default's is not recommended, however good it is by the objective.
 //!
-//! With the mean logs of elapsed m and m0 of a point's n and the default's n0 runs, and their common
-//! variance s^2 within points,
+//! With the mean logs of elapsed m and m0 of a point's n and the default's n0 runs, and s^2, with f
+//! degrees of freedom, their variance within points,
 //!
 //! ```text
-//! m - m0 -+ sqrt(V (1 + V / t^2) (2 ln(1 / a) + ln(1 + t^2 / V))),    V = s^2 (1 / n + 1 / n0)
+//! m - m0 -+ sqrt(s^2 v f (k - 1) / (1 - k / (1 + r))),    v = 1 / n + 1 / n0,    r = d^2 / v,
+//!                                                         k = (sqrt(1 + r) / a)^(2 / (f + 1))
 //! ```
 //!
-//! holds at every look: the normal mixture boundary (H. Robbins, Annals of Mathematical Statistics 41
-//! (1970), 1397-1409, example 1), tightest where the effect is about t. s^2 is shrunk as in
-//! [`time_limit`](crate::guards::time_limit), since few runs may be alike by chance.
+//! holds at every look: where the Bayes factor of the two-sample t test with a normal prior of the
+//! effect, d standard deviations of a run wide (M. Gonen et al., American Statistician 59 (2005),
+//! 252-257), is below 1 / a; it is a likelihood ratio of the invariant statistic (A. Hendriksen et
+//! al., Bayesian Analysis 16 (2021), 961-989). While k is not below 1 + r there is no bound. s^2 is
+//! shrunk as in [`time_limit`](crate::guards::time_limit), since few runs may be alike by chance.
 
 use io_autotune_model::space::Point;
 use io_autotune_model::{ELAPSED_BESIDE, ElapsedBeside, Moments};
@@ -19,13 +22,11 @@ use io_autotune_search::math::Portable;
 
 /// The probability of a false veto of a parametrization, over all looks; as much for the other end.
 const ERROR: f64 = 0.05;
-/// Longer by so much the interval is tightest.
-const TYPICAL: f64 = 0.1;
+/// The effect that is looked for, in standard deviations of a run.
+const EFFECT: f64 = 2.0;
 /// The prior of the scatter: degrees of freedom and variance.
 const PRIOR_DEGREES: f64 = 2.0;
 const PRIOR_VARIANCE: f64 = 0.01;
-/// A margin while few runs show the scatter: the boundary is that of a known one.
-const MARGIN: f64 = 8.0;
 
 /// Whether the history's objective is another than elapsed.
 pub(crate) fn is_beside(view: &View<'_>) -> bool {
@@ -38,7 +39,7 @@ pub(crate) fn elapsed(known: &Known) -> Option<&Moments> {
 }
 
 /// How elapsed of a point compares with the default's; none where it is the objective, of the default
-/// itself, and before each has two runs.
+/// itself, and before there are enough runs to bound it.
 pub(crate) fn of(view: &View<'_>, point: &Point) -> Option<ElapsedBeside> {
     if *point == view.default {
         return None;
@@ -50,22 +51,26 @@ pub(crate) fn of(view: &View<'_>, point: &Point) -> Option<ElapsedBeside> {
     let degrees: f64 = each().map(|one| one.count.saturating_sub(1) as f64).sum();
     let squares: f64 = each().map(|one| one.m2.max(0.0)).sum();
     let degrees = degrees + PRIOR_DEGREES;
-    let variance = (squares + PRIOR_DEGREES * PRIOR_VARIANCE) / degrees * (1.0 + MARGIN / degrees);
-    let of_difference = variance * (1.0 / own.count as f64 + 1.0 / default.count as f64);
-    let ratio = TYPICAL * TYPICAL / of_difference;
-    let reach = of_difference
-        * (1.0 + 1.0 / ratio)
-        * (-2.0 * (2.0 * ERROR).logarithm() + (1.0 + ratio).logarithm());
+    let variance = (squares + PRIOR_DEGREES * PRIOR_VARIANCE) / degrees;
+    let of_means = 1.0 / own.count as f64 + 1.0 / default.count as f64;
+    let ratio = EFFECT * EFFECT / of_means;
+    let bound = (1.0 + ratio).sqrt() / (2.0 * ERROR);
+    let bound = (bound.logarithm() * 2.0 / (degrees + 1.0)).exponential();
+    let rest = 1.0 - bound / (1.0 + ratio);
+    if rest <= 0.0 {
+        return None;
+    }
+    let reach = (variance * of_means * degrees * (bound - 1.0) / rest).sqrt();
     let longer = own.mean - default.mean;
     let share = |log: f64| log.exponential() - 1.0;
     Some(ElapsedBeside {
         parametrization: view.space.parametrization(point),
         longer: share(longer),
-        low: share(longer - reach.sqrt()),
-        high: share(longer + reach.sqrt()),
+        low: share(longer - reach),
+        high: share(longer + reach),
         runs: own.count,
         default_runs: default.count,
-        vetoed: longer > reach.sqrt(),
+        vetoed: longer > reach,
     })
 }
 

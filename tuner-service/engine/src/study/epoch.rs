@@ -183,8 +183,8 @@ impl<'a> Epoch<'a> {
     }
 
     /// Elapsed of the best by the study's objective beside the default's; none where elapsed is the
-    /// objective, where the best is the default, and before each has two runs. A vetoed one is not
-    /// [recommended](Epoch::recommend).
+    /// objective, where the best is the default, and before there are enough runs to bound it. A vetoed one is
+    /// not [recommended](Epoch::recommend).
     pub fn elapsed_beside(&self, history: &History) -> Option<ElapsedBeside> {
         recommend::elapsed_beside(&self.view(history), &self.settings)
     }
