@@ -241,8 +241,9 @@ def test_a_job_with_an_agent_has_nothing_else_that_is_different(site: Site) -> N
         told = record(site, job)
         assert (told is not None) == (policy != "off")
         text = site.output(job)
-        # What every job has of its own: a variable's whole value, a control group's or a directory's name. The
-        # same digits inside another value (SLURM_WORKING_CLUSTER's) are not its number.
+        # What every job has of its own: a variable's whole value, a control group's or a
+        # directory's name. The same digits inside another value (SLURM_WORKING_CLUSTER's) are not
+        # its number.
         own = "|".join((str(job.job_id), *own_numbers(text)))
         return [re.sub(rf"(^\w+=|/job_|\.n1\.)({own})(?!\d)", r"\1N", line) for line in lines(text)]
 

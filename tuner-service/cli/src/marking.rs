@@ -96,7 +96,10 @@ mod tests {
         let path = directory.path().join("c.n1.7/marks");
         let rate = Mark::reported("rate=4").unwrap();
         assert!(
-            matches!(append(&[rate.clone()], &job), Err(NotMarked::Io(_))),
+            matches!(
+                append(std::slice::from_ref(&rate), &job),
+                Err(NotMarked::Io(_))
+            ),
             "no file is made"
         );
         fs::write(&path, "").unwrap();

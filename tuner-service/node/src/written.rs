@@ -274,13 +274,15 @@ mod tests {
         assert!(!written.values.exists(), "though it is still open");
     }
 
+    type Put<'a> = &'a dyn Fn(&Path);
+
     #[test]
     fn what_is_in_the_place_of_the_users_file_is_not_read_and_not_waited_for() {
         let elsewhere = tempfile::tempdir().unwrap();
         let secret = elsewhere.path().join("secret");
         fs::write(&secret, "begin 1\nend 9\n").unwrap();
         // Root's own hand puts there what no user can.
-        let puts: [(&str, &dyn Fn(&Path)); 4] = [
+        let puts: [(&str, Put); 4] = [
             ("a link to a file of root's", &|path| {
                 symlink(&secret, path).unwrap();
             }),

@@ -138,7 +138,7 @@ pub(crate) fn studies(a: &StudySummary, b: &StudySummary) -> Columns {
     };
     row("gain", &|study| {
         let known = study.assessment.as_ref();
-        known.map_or_else(|| "-".to_owned(), |known| gain::of(known))
+        known.map_or_else(|| "-".to_owned(), gain::of)
     });
     row("chosen", &|study| match &study.recommended {
         None => "nothing yet".to_owned(),

@@ -33,7 +33,7 @@ pub(crate) fn show(detail: &StudyDetail, runs: &[RunSummary], screen: &Screen) -
         study
             .assessment
             .as_ref()
-            .map_or_else(|| "-".to_owned(), |known| gain::of(known)),
+            .map_or_else(|| "-".to_owned(), gain::of),
         match &study.recommended {
             None => "nothing yet".to_owned(),
             Some(_) => differing(&study.differs),
