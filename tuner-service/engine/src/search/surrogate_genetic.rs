@@ -64,7 +64,7 @@ const PROMISED: usize = 16;
 const WELL_KNOWN: u64 = 3;
 
 /// The upper bound of a prediction lies so many standard deviations above its mean.
-const DOUBT: f64 = 1.0;
+const DOUBT: f64 = 0.5;
 
 /// A run that takes so many times what an exploring one may is terrible.
 const TERRIBLE: f64 = 2.0;
