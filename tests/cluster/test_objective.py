@@ -101,7 +101,9 @@ def test_what_makes_elapsed_worse_is_vetoed(site: Site) -> None:
     app = "objective-vetoed"
     by_marks(site, app, SLOWER)
     judged: list[Json] = []
-    while sum(run["phase"] == "settled" for run in judged) < 4:
+    while sum(run["phase"] == "settled" for run in judged) < 4 or all(
+        run["role"] != "settled" for run in judged
+    ):
         assert len(judged) < MOST_RUNS, "it does not settle"
         run = site.run(SLOWER, asked(app))
         assert run["state"] == "counted", run["verdict"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from clusters import cluster_of_its_own
+from clusters import STUDY_SETTINGS, cluster_of_its_own
 from harness import ALICE, BOB, Json, Site, asked
 
 NO_HOME = ("--chdir=/tmp", "--output=/dev/null")
@@ -27,7 +27,8 @@ LOSES = f"{READS_DISABLED} && exec sleep 2; exec sleep 1"
 @pytest.fixture(scope="module")
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     """Bring up a cluster on which nobody has learnt anything."""
-    with cluster_of_its_own(request, "priors") as site:
+    settings = tuple(one for one in STUDY_SETTINGS if one != "prior=off")
+    with cluster_of_its_own(request, "priors", study_settings=settings) as site:
         yield site
 
 
