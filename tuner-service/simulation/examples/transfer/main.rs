@@ -144,7 +144,7 @@ fn page(
          - *The site*: the other eleven have run 50 times each, without a prior. *Unrelated*: eight that have nothing in\n  \
          common with it. *Best is worst*: three of an application that measures like it, and is fast where it is slow.\n\
          - Noise is log-normal. Of each target, with all priors, noise has the same seed.\n\
-         - Constants were chosen on the sites of seeds 1000 and 1001.\n\
+         - Constants were chosen on sites of seed 1000 and 1001, the last two of them by reasoning.\n\
          - Intervals are of 95 %, over targets.",
         site::FAMILIES * site::MEMBERS,
         site::FAMILIES,
