@@ -485,6 +485,13 @@ mod tests {
         }
     }
 
+    fn from_site() -> Settings {
+        Settings {
+            prior: PriorFrom::Site,
+            ..Settings::default()
+        }
+    }
+
     fn decided(request: &str, restart_count: u32, busy: bool, state: &StudyState) -> Decision {
         drawn(0.5, request, restart_count, busy, state)
     }
@@ -497,7 +504,7 @@ mod tests {
         state: &StudyState,
     ) -> Decision {
         let request = request.parse().unwrap();
-        let (accelerator, settings) = (accelerator(), Settings::default());
+        let (accelerator, settings) = (accelerator(), from_site());
         let recommended = OnceLock::new();
         let occasion = Occasion {
             request: &request,
@@ -869,7 +876,7 @@ mod tests {
         };
         assert_eq!(kept.others, others_of(state));
         let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
-        let (begun_from, sources) = sources_of(state, &Settings::default());
+        let (begun_from, sources) = sources_of(state, &from_site());
         assert_eq!(kept.sources, begun_from);
         kept.choose(&epoch, &state.history, &others, &sources)
     }

@@ -153,10 +153,14 @@ impl Method for SurrogateGenetic {
             return !self.is_careful(context) || context.is_inherited(point);
         };
         let prediction = model.posterior.surrogate.predict(point);
-        fits(context, model.posterior, prediction)
-            && !model.is_far(prediction)
-            && (context.is_inherited(point)
-                || model.reach.is_none_or(|reach| reach.contains(point)))
+        // What ran well elsewhere is not unknown: its mean decides.
+        let is_near = if context.is_inherited(point) {
+            prediction.mean <= model.most
+        } else {
+            let within = |reach: &Reach<'_>| reach.contains(point);
+            !model.is_far(prediction) && model.reach.as_ref().is_none_or(within)
+        };
+        is_near && fits(context, model.posterior, prediction)
     }
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
