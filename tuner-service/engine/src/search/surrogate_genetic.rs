@@ -21,7 +21,8 @@
 //! once the best is known, to the new point that promises most, whatever it may lose now.
 //!
 //! With `explores_outwards`, while there is a regret budget, only what is within reach of harmless
-//! runs may run (`reach.rs`).
+//! runs may run (`reach.rs`), and only if the upper bound of its prediction is not too slow; where
+//! nothing new passes, the quickest new point within reach that the budget allows.
 //!
 //! If a run would exceed the study's [regret bound](crate::study::settings::RegretSettings), a
 //! cheaper informative one runs; without any, the one with the most improvement for its cost.
@@ -213,8 +214,14 @@ impl Method for SurrogateGenetic {
             })
             .collect();
         candidates.retain(|candidate| {
-            let loses = context.held && regret::may_regret(model.posterior, candidate.prediction);
-            !loses && !model.is_far(candidate.prediction)
+            !context.held || !regret::may_regret(model.posterior, candidate.prediction)
+        });
+        let nearest = model.nearest_beyond(context, &candidates);
+        candidates.retain(|candidate| {
+            nearest.as_ref().map_or_else(
+                || !model.is_far(candidate.prediction),
+                |nearest| candidate.point == *nearest,
+            )
         });
         let count = candidates.len() as u64;
         let new = self.is_turn_of_new(context, &model);
@@ -329,6 +336,27 @@ struct Model<'a> {
 impl<'a> Model<'a> {
     fn is_far(&self, prediction: Prediction) -> bool {
         prediction.mean + self.doubt * prediction.variance.sqrt() > self.most
+    }
+
+    /// The quickest new point by its prediction, if nothing new is near enough and this one [fits].
+    ///
+    /// After one terrible run beside the default the process's mean lies between the two, so all
+    /// that is new looks far, though it is within reach: the search would end with its second point.
+    fn nearest_beyond(
+        &self,
+        context: &MethodContext<'_>,
+        candidates: &[Candidate],
+    ) -> Option<Point> {
+        self.reach.as_ref()?;
+        let new = || {
+            let untested = |candidate: &&Candidate| context.is_untested(&candidate.point);
+            candidates.iter().filter(untested)
+        };
+        if new().any(|candidate| !self.is_far(candidate.prediction)) {
+            return None;
+        }
+        let fitting = new().filter(|candidate| fits(context, self.posterior, candidate.prediction));
+        highest(fitting, |candidate| -candidate.prediction.mean).map(|one| one.point.clone())
     }
 
     fn is_free(&self, point: &Point) -> bool {
@@ -600,5 +628,55 @@ mod tests {
             passing >= 8 && gave_way * 5 >= passing * 4,
             "{gave_way} of {passing}"
         );
+    }
+
+    /// A space of categories, whose default took 100 s, and one other category 490 s.
+    fn one_terrible() -> (Space, History) {
+        let names = ["level", "march", "vectorize", "unroll"];
+        let parameters = names.map(|name| categories(name, 5)).to_vec();
+        let space = Space::new(parameters).unwrap();
+        let mut terrible = space.default_point().0;
+        terrible[0] = 4;
+        let known = vec![
+            tested(&space, &space.default_point().0, &[100.0; 4], 0),
+            tested(&space, &terrible, &[490.0], 4),
+        ];
+        (space, history(known, 1, 5))
+    }
+
+    #[test]
+    fn one_terrible_run_does_not_end_a_search() {
+        let (space, history) = one_terrible();
+        for seed in 0..10 {
+            with_context(
+                &space,
+                &history,
+                &[],
+                &SurrogateGenetic::default(),
+                seed,
+                |context| {
+                    let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+                    let next = SurrogateGenetic::default().propose(context, rng);
+                    let Proposal::Run { point, .. } = next else {
+                        panic!("{next:?}");
+                    };
+                    assert!(context.is_untested(&point), "{point:?}");
+                    let default = space.default_point();
+                    let changed = point.0.iter().zip(&default.0).filter(|(a, b)| a != b);
+                    assert_eq!(changed.count(), 1, "a step from what is known: {point:?}");
+                    assert_ne!(point.0[0], 4, "that direction was terrible");
+                },
+            );
+        }
+    }
+
+    #[test]
+    fn what_looks_far_waits_for_its_budget() {
+        let (space, history) = one_terrible();
+        let method = SurrogateGenetic::default();
+        with_context(&space, &history, &[], &method, 1, |context| {
+            let chosen = chosen(context, 0.1);
+            assert!(chosen.is_none_or(|cost| cost <= 0.1), "{chosen:?}");
+        });
     }
 }

@@ -548,7 +548,9 @@ impl Chooser<'_> {
         }
         let held = regret.is_reached();
         let paused = Stage::Paused(regret.into());
-        if !held && let Some((point, reason)) = prior::promised(&self.view, self.explored()) {
+        // Who names a study to begin from means more than what the others promise.
+        let may_promise = !held && self.epoch.inherited.is_empty();
+        if may_promise && let Some((point, reason)) = prior::promised(&self.view, self.explored()) {
             return Stage::Promised(point, reason);
         }
         let context = self.context(held);

@@ -94,6 +94,24 @@ fn the_first_run_is_what_others_promise_and_part_of_the_design_stays() {
 }
 
 #[test]
+fn a_warm_start_comes_before_what_others_promise() {
+    let (prior, space, settings) = (prior(40.0), space(), from_site());
+    let inherited = [space.parametrization(&Point(vec![2, 1, 1]))];
+    let epoch = Epoch::new(&space, &settings, SEED)
+        .inheriting(&inherited)
+        .with_prior(Some(&prior));
+    let mut history = History::default();
+    let first = loop {
+        let next = epoch.suggest(&history, &[]);
+        if next.role.explores() {
+            break next;
+        }
+        finish(&mut history, &started(&next), Outcome::Elapsed(100.0));
+    };
+    assert_eq!(first.parametrization, inherited[0], "{:?}", first.reason);
+}
+
+#[test]
 fn a_contradicted_prior_gets_one_run_and_the_design_follows() {
     let prior = prior(40.0);
     let mut settings = from_site();
