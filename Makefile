@@ -311,7 +311,7 @@ shared-report: ## Renew docs/measurements/shared.md: what one of five users can 
 	target/release/examples/shared $(SHARED_ARGS) > build/shared.md
 	mv build/shared.md docs/measurements/shared.md
 
-TRANSFER_ARGS ?= --sites 4 --seed 1
+TRANSFER_ARGS ?= --sites 4 --lives 4 --seed 1
 transfer-report: ## Renew docs/measurements/transfer.md: studies that begin from what others learnt: an hour
 	@deploy/install-deps build
 	cargo build $(CARGO_SELECTION) --example transfer

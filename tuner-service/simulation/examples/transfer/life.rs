@@ -27,6 +27,22 @@ pub(crate) struct Life {
     pub(crate) history: History,
 }
 
+impl Life {
+    /// The mean of each figure; without a history.
+    pub(crate) fn mean(lives: &[Life]) -> Life {
+        let mean = |of: fn(&Life) -> &Vec<f64>| {
+            let at = |look| lives.iter().map(|one| of(one)[look]).sum::<f64>() / lives.len() as f64;
+            (0..LOOKS.len()).map(at).collect()
+        };
+        Life {
+            recommended: mean(|one| &one.recommended),
+            average: mean(|one| &one.average),
+            harm: mean(|one| &one.harm),
+            history: History::default(),
+        }
+    }
+}
+
 /// A study that begins from these sources, if there are any.
 pub(crate) fn live(
     space: &Space,
