@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from clusters import STUDY_SETTINGS, cluster_of_its_own
-from harness import ALICE, BOB, Json, Site, asked
+from harness import ALICE, BOB, ROOT, Json, Site, asked
 
 NO_HOME = ("--chdir=/tmp", "--output=/dev/null")
 FAST = {"romio_cb_read": "disable"}
@@ -79,8 +79,11 @@ def test_two_siblings_shorten_the_third_and_who_is_contrary_pays_one_run(site: S
         assert [one["same"] for one in replayed] == [True], replayed
         told = site.tuner(BOB, "explain", str(run["job_id"]))
         assert "2 other studies" in told.stdout, told.stdout + told.stderr
+        assert "what is known by 2 studies of other users" in told.stdout, told.stdout
         for name in ("prior-one", "prior-two", ALICE):
             assert name not in told.stdout + told.stderr
+        told = site.tuner(ROOT, "explain", str(run["job_id"]))
+        assert "(prior-one), study" in told.stdout, told.stdout + told.stderr
 
     # Two sources whose best is this one's worst.
     contrary = explored(site, LOSES, "prior-contrary", 10)

@@ -23,8 +23,8 @@ use std::fmt::Display;
 
 use io_autotune_model::Parametrization;
 use io_autotune_protocol::{
-    Applied, Elapsed, FinishRequest, Request, RunDetail, RunState, RunSummary, StudySummary,
-    shown_lines,
+    Applied, BegunFrom, Elapsed, FinishRequest, Request, RunDetail, RunState, RunSummary,
+    StudySummary, shown_lines,
 };
 
 use serde::Deserialize;
@@ -177,6 +177,9 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         expected(detail).map_or_else(String::new, |line| format!("expected     {line}\n")),
         counts(run),
     );
+    if let Some(begun_from) = &detail.begun_from {
+        text.push_str(&format!("begun from   {}\n", others(begun_from)));
+    }
     if !is_elapsed {
         text.push_str(&format!("objective    {}\n", objective(run)));
     }
@@ -211,6 +214,20 @@ fn explain_one(detail: &RunDetail, screen: &Screen) -> String {
         }
     }
     text
+}
+
+/// The studies whose knowledge a choice could begin from: by name those that the reader may see.
+fn others(begun_from: &BegunFrom) -> String {
+    let seen = begun_from.seen.iter();
+    let mut of: Vec<String> = seen
+        .map(|one| format!("study {} ({})", one.id, one.application))
+        .collect();
+    let unseen = begun_from.studies.saturating_sub(of.len() as u64);
+    if unseen > 0 {
+        let studies = if unseen == 1 { "study" } else { "studies" };
+        of.push(format!("{unseen} {studies} of other users"));
+    }
+    format!("what is known by {}", of.join(", "))
 }
 
 /// What its study makes small or large, and what the run came to by it.
@@ -404,6 +421,7 @@ mod tests {
             reports: Vec::new(),
             findings: Vec::new(),
             decided_by: None,
+            begun_from: None,
         };
         let text = explain(&[detail(later), detail(run(RunState::Counted))]);
         assert_eq!(
@@ -436,6 +454,27 @@ mod tests {
     }
 
     #[test]
+    fn of_the_studies_that_it_begins_from_those_are_named_that_the_reader_may_see() {
+        let ocean = io_autotune_protocol::NamedStudy {
+            id: 12,
+            application: "ocean".to_owned(),
+        };
+        let of = |studies, seen: &[_]| {
+            others(&BegunFrom {
+                studies,
+                seen: seen.to_vec(),
+            })
+        };
+        assert_eq!(of(2, &[]), "what is known by 2 studies of other users");
+        let one = [ocean];
+        assert_eq!(of(1, &one), "what is known by study 12 (ocean)");
+        assert_eq!(
+            of(2, &one),
+            "what is known by study 12 (ocean), 1 study of other users"
+        );
+    }
+
+    #[test]
     fn a_run_cut_short_is_a_lower_bound_and_what_is_found_of_it_is_said() {
         let about = |parametrization| Finding {
             kind: FindingKind::Quarantine,
@@ -454,6 +493,7 @@ mod tests {
             reports: Vec::new(),
             findings: vec![about(None), about(Some(of_another))],
             decided_by: None,
+            begun_from: None,
         };
         let text = explain(&[detail]);
         assert!(
@@ -506,6 +546,7 @@ mod tests {
                 parametrization: Some(of_one.clone()),
             }],
             decided_by: None,
+            begun_from: None,
         };
         let text = explain(&[detail(drawn.clone())]);
         for line in [

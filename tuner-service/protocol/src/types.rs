@@ -1113,6 +1113,27 @@ pub struct RunDetail {
     /// The order, or the study's own pin, that decided it. Null: none did, or like its reason.
     #[serde(default)]
     pub decided_by: Option<OrderSummary>,
+    /// Other studies, from whose knowledge it could be chosen. Null: none were, or like its reason.
+    #[serde(default)]
+    pub begun_from: Option<BegunFrom>,
+}
+
+/// Other studies of a run's accelerator that its choice could begin from (docs/priors.md).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BegunFrom {
+    /// How many they are.
+    pub studies: u64,
+    /// Those of them that are the asker's own; an admin and an operator see all.
+    pub seen: Vec<NamedStudy>,
+}
+
+/// A study by its number and name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NamedStudy {
+    /// Its number.
+    pub id: i64,
+    /// Its application.
+    pub application: String,
 }
 
 /// `POST /v1/studies/{id}/pin`: fixes the parametrization of a study.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::Store;
 use crate::error::{Named, StoreError};
 
 /// Of so many that began last, those whose measures are nearest are taken.
@@ -23,6 +24,29 @@ pub struct Learnt {
     pub judged: i64,
     /// What the engine made of them.
     pub learnt: Value,
+}
+
+impl Store {
+    /// The number and application of each of these epochs' studies, if it is this owner's; without
+    /// an owner all.
+    pub async fn studies_of_epochs(
+        &self,
+        epochs: &[i64],
+        owner: Option<u32>,
+    ) -> Result<Vec<(i64, String)>, StoreError> {
+        const NAME: &str = "studies_of_epochs";
+        let rows = sqlx::query!(
+            "select distinct s.id, a.name from epochs e join studies s on s.id = e.study_id
+             join applications a on a.id = s.application_id
+             where e.id = any($1) and ($2::bigint is null or a.owner_uid = $2) order by s.id",
+            epochs,
+            owner.map(i64::from)
+        )
+        .fetch_all(&self.pool)
+        .await
+        .named(NAME)?;
+        Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
+    }
 }
 
 /// Of other studies with the same accelerator and space. A study whose latest epoch has learnt little

@@ -11,9 +11,9 @@ use io_autotune_catalogue::{Accelerator, canonical_name};
 use io_autotune_engine::{Choice, History};
 use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::{
-    Delivery, DirectivesAnswer, DirectivesRequest, ErrorBody, FinishAnswer, FinishRequest, Job,
-    OnlineRecord, OverAnswer, OverRequest, RUNS_PAGE, Replay, Request, RunDetail, RunState,
-    RunSummary, StartAnswer, StartRequest, is_directive_name,
+    BegunFrom, Delivery, DirectivesAnswer, DirectivesRequest, ErrorBody, FinishAnswer,
+    FinishRequest, Job, NamedStudy, OnlineRecord, OverAnswer, OverRequest, RUNS_PAGE, Replay,
+    Request, RunDetail, RunState, RunSummary, StartAnswer, StartRequest, is_directive_name,
 };
 use io_autotune_store::{
     Finish, JobKey, NewRun, RunFilter, RunRow, StartedRun, StoreError, StudyKey, StudyState,
@@ -435,16 +435,39 @@ pub(super) async fn explain(
         let assessment = assess::of(&service.store, &service.settings, &state).await?;
         let then = then(&service, &row, reader).await?;
         let decided_by = decided(&service, Asker { reader, caller }, &row).await?;
+        let begun_from = begun_from(&service, &row, reader).await?;
         details.push(summary::detail(
             row,
             reports,
             assessment.findings,
             then,
             decided_by,
+            begun_from,
             reader,
         )?);
     }
     Ok(Json(details))
+}
+
+/// The studies that a run's choice could begin from, if that is told and was kept.
+async fn begun_from(
+    service: &Service,
+    row: &RunRow,
+    reader: Reader,
+) -> Result<Option<BegunFrom>, ApiError> {
+    let kept = Kept::read(&row.suggestion).ok();
+    let kept = kept.filter(|kept| reader.learns_inputs(row) && !kept.sources.is_empty());
+    let Some(kept) = kept else {
+        return Ok(None);
+    };
+    let epochs: Vec<i64> = kept.sources.iter().map(|source| source.epoch_id).collect();
+    let studies = service.store.studies_of_epochs(&epochs, reader.owner());
+    let seen = studies.await?.into_iter();
+    let seen = seen.map(|(id, application)| NamedStudy { id, application });
+    Ok(Some(BegunFrom {
+        studies: epochs.len() as u64,
+        seen: seen.collect(),
+    }))
 }
 
 /// What was known at a run's start, if that is told and was kept.

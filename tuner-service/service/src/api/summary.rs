@@ -9,9 +9,9 @@ use io_autotune_engine::{
 };
 use io_autotune_model::{Assessment, Finding, FindingKind, Objective};
 use io_autotune_protocol::{
-    Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary, OrderSummary,
-    PinSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary, SharingSummary,
-    StudyDetail, StudySummary, TestedSummary,
+    BegunFrom, Elapsed, GainSummary, ImportanceShare, ImportanceSummary, OpenedSummary,
+    OrderSummary, PinSummary, QuarantineSummary, RegretSummary, RunDetail, RunState, RunSummary,
+    SharingSummary, StudyDetail, StudySummary, TestedSummary,
 };
 use io_autotune_store::{ComparedRun, RunRow, StudyFilter, StudyRow, StudyState};
 use serde::de::DeserializeOwned;
@@ -558,6 +558,7 @@ pub(crate) fn detail(
     findings: Vec<Finding>,
     then: Option<History>,
     decided_by: Option<OrderSummary>,
+    begun_from: Option<BegunFrom>,
     reader: Reader,
 ) -> Result<RunDetail, ApiError> {
     let of = |parametrization: &Parametrization| {
@@ -587,6 +588,7 @@ pub(crate) fn detail(
         reports,
         findings,
         decided_by,
+        begun_from,
     })
 }
 
@@ -664,7 +666,7 @@ mod tests {
 
     fn shown(row: RunRow, reader: Reader) -> Value {
         let reports = vec![json!({ "applied": row.applied })];
-        let detail = detail(row, reports, Vec::new(), None, None, reader).unwrap();
+        let detail = detail(row, reports, Vec::new(), None, None, None, reader).unwrap();
         serde_json::to_value(detail).unwrap()
     }
 
