@@ -312,11 +312,11 @@ shared-report: ## Renew docs/measurements/shared.md: what one of five users can 
 	mv build/shared.md docs/measurements/shared.md
 
 TRANSFER_ARGS ?= --sites 4 --lives 4 --seed 1
-transfer-report: ## Renew docs/measurements/transfer.md: studies that begin from what others learnt: an hour
+transfer-report: ## Renew docs/measurements/priors.md: studies that begin from what others learnt: half an hour
 	@deploy/install-deps build
 	cargo build $(CARGO_SELECTION) --example transfer
-	target/release/examples/transfer $(TRANSFER_ARGS) > build/transfer.md
-	mv build/transfer.md docs/measurements/transfer.md
+	target/release/examples/transfer $(TRANSFER_ARGS) > build/priors.md
+	mv build/priors.md docs/measurements/priors.md
 
 SCREENSHOTS_ARGS ?=
 report-screenshots: browser $(VENV_REPORT)/.installed ## Renew the pictures of the report's page in docs/images

@@ -1,6 +1,6 @@
 //! Measures what a prior from other studies does: `make transfer-report`.
 //!
-//! Prints docs/measurements/transfer.md. `--sites`, `--lives` and `--seed` alone decide the figures.
+//! Prints docs/measurements/priors.md. `--sites`, `--lives` and `--seed` alone decide the figures.
 
 mod life;
 #[path = "../time_to_proof/section.rs"]
