@@ -44,6 +44,8 @@ STUDY_SETTINGS = (
     "exploring=2",
     "control_every=2",
     "control_every_resolved=2",
+    # What other tests' studies have learnt is not to decide.
+    "prior=off",
     # Eight runs are few: one more of a child must do.
     "robert2020.resampling_share=0.5",
     # Most jobs of the tests read nothing of what they are given, and do hardly any I/O.

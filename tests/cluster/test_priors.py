@@ -27,7 +27,7 @@ LOSES = f"{READS_DISABLED} && exec sleep 2; exec sleep 1"
 @pytest.fixture(scope="module")
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     """Bring up a cluster on which nobody has learnt anything."""
-    settings = (*STUDY_SETTINGS, "prior=site")
+    settings = tuple(one for one in STUDY_SETTINGS if one != "prior=off")
     with cluster_of_its_own(request, "priors", study_settings=settings) as site:
         yield site
 
@@ -96,8 +96,8 @@ def test_two_siblings_shorten_the_third_and_who_is_contrary_pays_one_run(site: S
 def test_a_site_that_wants_no_priors_has_none(site: Site) -> None:
     service_toml = site.paths.service_toml
     before = service_toml.read_text(encoding="utf-8")
-    assert 'prior = "site"' in before
-    after = before.replace('prior = "site"', 'prior = "off"')
+    assert "[study]" in before
+    after = before.replace("[study]", '[study]\nprior = "off"')
     service_toml.write_text(after, encoding="utf-8")
     site.restart("io-autotuned")
     first = explored(site, GAINS, "prior-four", 5)[0]

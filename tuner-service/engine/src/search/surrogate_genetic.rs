@@ -50,6 +50,7 @@ use io_autotune_search::{Method, MethodContext, Proposal};
 use serde::{Deserialize, Serialize};
 
 use crate::search::reach::Reach;
+use crate::study::prior::TRUSTED;
 
 const CHILDREN: usize = 300;
 /// The best points whose single changes are candidates too.
@@ -175,16 +176,18 @@ impl Method for SurrogateGenetic {
         if candidates.len() == 1 && context.space().points(1).is_some() {
             return Proposal::Exhausted;
         }
-        let leans = model.posterior.surrogate.lean() > 0.0;
-        if let Some(expected) = context.view.expected().filter(|_| leans) {
-            for promised in expected.best(PROMISED) {
-                candidates.entry(promised).or_insert(None);
-            }
-        }
-        candidates.retain(|point, _| model.is_free(point));
         if let Some(reach) = &model.reach {
             reach.retain(&mut candidates);
         }
+        let lean = model.posterior.surrogate.lean();
+        if let Some(expected) = context.view.expected().filter(|_| lean > 0.0) {
+            for promised in expected.best(PROMISED) {
+                if model.is_within(expected, lean, &promised) {
+                    candidates.entry(promised).or_insert(None);
+                }
+            }
+        }
+        candidates.retain(|point, _| model.is_free(point));
         let (points, origins): (Vec<Point>, Vec<Option<Origin>>) = candidates.into_iter().unzip();
         let predictions = model.posterior.surrogate.predict_all(&points);
         let successes = if self.models_failures {
@@ -357,6 +360,14 @@ impl<'a> Model<'a> {
         }
         let fitting = new().filter(|candidate| fits(context, self.posterior, candidate.prediction));
         highest(fitting, |candidate| -candidate.prediction.mean).map(|one| one.point.clone())
+    }
+
+    /// Whether what other studies ran is within reach: by the epoch's own runs, or, as far as these
+    /// bear the others out, because several say that it is faster than the default.
+    fn is_within(&self, expected: &Mean, lean: f64, point: &Point) -> bool {
+        let trusted = lean >= TRUSTED && expected.is_promised(point);
+        let reach = self.reach.as_ref();
+        trusted || reach.is_none_or(|reach| reach.contains(point))
     }
 
     fn is_free(&self, point: &Point) -> bool {

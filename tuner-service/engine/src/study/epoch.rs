@@ -549,11 +549,14 @@ impl Chooser<'_> {
         let held = regret.is_reached();
         let paused = Stage::Paused(regret.into());
         // Who names a study to begin from means more than what the others promise.
-        let may_promise = !held && self.epoch.inherited.is_empty();
-        if may_promise && let Some((point, reason)) = prior::promised(&self.view, self.explored()) {
-            return Stage::Promised(point, reason);
-        }
         let context = self.context(held);
+        if !held && self.epoch.inherited.is_empty() {
+            let admits = |point: &Point| self.method().admits(&context, point);
+            let promised = prior::promised(&self.view, self.explored(), admits, &mut self.rng());
+            if let Some((point, reason)) = promised {
+                return Stage::Promised(point, reason);
+            }
+        }
         let next = context.next_design_point(self.method());
         if let Some((index, point)) = next.filter(|_| !prior::replaces_design(&context)) {
             return if held && regret::may_regret_at(&self.view, point) {

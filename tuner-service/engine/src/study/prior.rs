@@ -1,26 +1,38 @@
 //! What an epoch does on other studies' word. One run is made on it alone, the first: what promises
-//! most. Later ones go by the posterior, which leans on the prior as far as the epoch's own runs
-//! bear it out; while they do, one point of the design is enough.
+//! most of what is a step away from the default. Later ones go by the posterior, which leans on the
+//! prior as far as the epoch's own runs bear it out; while they do, one point of the design is
+//! enough, and what several studies found faster than the default is within reach.
 
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::Point;
 use io_autotune_search::MethodContext;
 use io_autotune_search::history::by_point::Known;
 use io_autotune_search::math::Portable;
+use io_autotune_search::neighbourhood;
 use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::surrogate::prior::Mean;
+use rand_chacha::ChaCha8Rng;
 
-/// So much of the prior's mean is believed where its word replaces design points.
-const TRUSTED: f64 = 0.45;
+/// So much of the prior's mean is believed where its word replaces design points, and steps.
+pub(crate) const TRUSTED: f64 = 0.45;
 /// The design points that stay.
 const KEPT: usize = 1;
 
-/// What other studies promise an epoch that has explored nothing.
-pub(crate) fn promised(view: &Modelled<'_>, explored: u64) -> Option<(Point, Reason)> {
+/// What other studies promise an epoch that has explored nothing, of what may run: whoever they are,
+/// a first step is small.
+pub(crate) fn promised(
+    view: &Modelled<'_>,
+    explored: u64,
+    admits: impl Fn(&Point) -> bool,
+    rng: &mut ChaCha8Rng,
+) -> Option<(Point, Reason)> {
     let expected = view.expected().filter(|_| explored == 0)?;
+    let steps = neighbourhood::single_changes(view.space, &view.default, rng);
+    let steps: Vec<Point> = steps.into_iter().map(|(_, point)| point).collect();
     let new = |known: &Known| known.runs() == 0;
-    let is_new = |point: &Point| *point != view.default && view.get(point).is_none_or(new);
-    let (point, log_ratio) = expected.promising(is_new)?;
+    let may_run =
+        |point: &Point| *point != view.default && view.get(point).is_none_or(new) && admits(point);
+    let (point, log_ratio) = expected.promising(&steps, may_run)?;
     let reason = Reason::Promised {
         studies: expected.counted(),
         predicted: log_ratio.exponential(),

@@ -73,9 +73,9 @@ pub struct Settings {
 #[serde(rename_all = "lowercase")]
 pub enum PriorFrom {
     /// What the site's other studies of the accelerator learnt.
+    #[default]
     Site,
     /// Nothing.
-    #[default]
     Off,
 }
 

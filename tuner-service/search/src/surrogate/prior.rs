@@ -312,14 +312,19 @@ impl Mean {
             .collect()
     }
 
-    /// Of what sources ran, what promises most, with its log ratio to the default: faster by its
-    /// doubt, as two of them say at least.
-    pub fn promising(&self, admits: impl Fn(&Point) -> bool) -> Option<(Point, f64)> {
+    /// Of what sources ran, and of these points, what promises most, with its log ratio to the
+    /// default: faster by its doubt, as two of them say at least.
+    pub fn promising(
+        &self,
+        others: &[Point],
+        admits: impl Fn(&Point) -> bool,
+    ) -> Option<(Point, f64)> {
         let known = self
             .prior
             .processes
             .iter()
-            .flat_map(|process| &process.points);
+            .flat_map(|process| &process.points)
+            .chain(others);
         let mut points: Vec<Point> = known.filter(|point| admits(point)).cloned().collect();
         points.sort();
         points.dedup();
@@ -353,6 +358,11 @@ impl Mean {
         ranked.sort_by(|(a, one), (b, other)| a.total_cmp(b).then_with(|| one.cmp(other)));
         ranked.truncate(most);
         ranked.into_iter().map(|(_, point)| point).collect()
+    }
+
+    /// Whether several sources say that a point is faster than the default.
+    pub fn is_promised(&self, point: &Point) -> bool {
+        self.agree(point, |log_ratio| log_ratio < -LEAST_PROMISE)
     }
 
     /// Whether several sources say that a point takes more than this log ratio.
@@ -442,11 +452,11 @@ mod tests {
         let own = history(vec![tested(&space, &[0, 0], &[50.0; 4], 0)], 0, 4);
         let any = |_: &Point| true;
         let mean = mean_of(&space, &[source(1.0), source(0.8)], &own);
-        let (point, log_ratio) = mean.promising(any).unwrap();
+        let (point, log_ratio) = mean.promising(&[], any).unwrap();
         assert_eq!(point.0[0], 5);
         assert!((-1.4..-0.8).contains(&log_ratio), "{log_ratio}");
         let disputed = mean_of(&space, &[source(1.0), source(-1.0)], &own);
-        assert_eq!(disputed.promising(any), None);
+        assert_eq!(disputed.promising(&[], any), None);
         // Upside down the bottom takes several times the default: two have to say so.
         let worst = Point(vec![5, 0]);
         let two = mean_of(&space, &[source(-1.0), source(-0.9)], &own);
