@@ -313,7 +313,7 @@ mod tests {
             ("control_every_resolved", |s| s.control_every_resolved = 1),
             ("max_baseline_cv", |s| s.max_baseline_cv = f64::NAN),
             ("pool_size", |s| {
-                s.robert2020.selection = Selection::Tournament { pool_size: 0 }
+                s.robert2020.selection = Selection::Tournament { pool_size: 100_001 }
             }),
             ("points", |s| {
                 s.robert2020.crossover = Crossover::NPoint { points: 0 }
