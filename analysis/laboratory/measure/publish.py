@@ -21,7 +21,9 @@ def csv_text(plan: Plan, measured: Sequence[Measured]) -> str:
     loads = ["load"] if any(run.load is not None for run in measured) else []
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*(parameter.name for parameter in plan.parameters), "rep", "order", *loads, "time"])
+    rows.writerow(
+        [*(parameter.name for parameter in plan.parameters), "rep", "order", *loads, "time"]
+    )
     points = plan.points
     for run in sorted(measured, key=lambda run: (run.planned.place, run.planned.block)):
         planned = run.planned

@@ -5,7 +5,7 @@ import os
 import platform
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,56 +13,21 @@ from pathlib import Path
 from measure import publish
 from measure.agreement import agreement
 from measure.journal import Journal, Measured
-from measure.plan import Parameter, Plan, PlanError, Planned
+from measure.plan import Plan, PlanError, Planned
 
-from measure_burst_buffer.job import Checkpoints, RunFailed, run
+from measure_burst_buffer.grid import JOB, burst_buffer
+from measure_burst_buffer.job import RunFailed, run
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 DATA = REPOSITORY / "analysis" / "data"
 DAEMON = REPOSITORY / "target" / "release" / "burst-buffer"
 JOURNAL = REPOSITORY / "build" / "measure-burst-buffer"
 
-PARAMETERS = (
-    Parameter("workers", "int", (2, 4, 6, 8, 10, 12), 10),
-    Parameter("destagers", "int", (2, 4, 6, 8, 10, 12), 10),
-    Parameter("cache_mib", "int", (8, 10, 12), 12),
-    Parameter("threshold", "int", (50, 60, 70, 80, 90), 90),
-)
-"""Table III of Robert 2020, its caches of 40, 50 and 60 GB scaled; the default is the paper's."""
-
-JOB = Checkpoints(
-    processes=16,
-    checkpoints=2,
-    each_mib=18,
-    request_kib=256,
-    computes=0.1,
-    read_mib=9,
-    instrument=(
-        "--rate=120",
-        "--latency-ms=7",
-        "--streams=7",
-        "--penalty=0.12",
-        "--request-ms=3",
-        "--cores=14",
-        "--contention=0.06",
-        "--reclaim-ms=8",
-        "--neighbour=0.25",
-    ),
-)
-"""It writes three times the largest cache, as in the paper (174 GB, 60 GB)."""
-
 
 def main() -> int:
     """Makes the missing runs, then writes the table; 0 if it is written."""
     options = _parser().parse_args()
-    plan = Plan(
-        "burst-buffer",
-        PARAMETERS,
-        JOB,
-        options.blocks,
-        options.seed,
-        "elapsed seconds of a checkpointing job on tests/burst-buffer; see README.md",
-    )
+    plan = burst_buffer(options.blocks, options.seed)
     try:
         journal = Journal(options.journal, plan)
         for number in range(plan.blocks):
@@ -102,7 +67,7 @@ def _block(plan: Plan, journal: Journal, number: int, slots: int) -> None:
     _say(f"block {number + 1} of {plan.blocks}: {len(missing)} runs; the load is {load}")
 
 
-def _one(seed: int, planned: Planned, four: dict[str, int]) -> Measured:
+def _one(seed: int, planned: Planned, four: Mapping[str, object]) -> Measured:
     neighbour = random.Random(f"{seed}/{planned.block}/{planned.place}").getrandbits(63)
     began, load = datetime.now(UTC), os.getloadavg()[0]
     return Measured(planned, 0, began, run(JOB, DAEMON, four, neighbour), load)

@@ -1,4 +1,4 @@
-"""One run: mounts the instrument, writes checkpoints through it, reads the newest back, times it."""
+"""One run: mounts the instrument, writes checkpoints through it, reads the newest back."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ class Checkpoints:
         )
 
 
-def run(job: Checkpoints, daemon: Path, four: dict[str, int], seed: int) -> float:
+def run(job: Checkpoints, daemon: Path, four: Mapping[str, object], seed: int) -> float:
     """Returns the seconds of one run; the slow side is a directory in memory behind the rate."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="burst-buffer-") as place:
         slow, mount = Path(place) / "slow", Path(place) / "mount"

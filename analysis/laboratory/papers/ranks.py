@@ -1,16 +1,7 @@
-"""The agreement of two rankings."""
+"""Rankings, as they are printed."""
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
-
-from scipy.stats import kendalltau
-
-
-def tau(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Kendall's tau-b (Kendall 1945) of two columns, -1 to 1; None if a column is all ties."""
-    value = float(kendalltau(one, other).statistic)
-    return None if math.isnan(value) else value
 
 
 def rounded(figure: float | None) -> float:
