@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="measure-burst-buffer",
         description="Measure the instrument's grid as root, through FUSE; resumable.",
     )
-    parser.add_argument("--blocks", type=int, default=16, help="runs of each parametrization (16)")
+    parser.add_argument("--blocks", type=int, default=8, help="runs of each parametrization (8)")
     parser.add_argument("--seed", type=int, default=1, help="of orders and neighbours (1)")
     parser.add_argument("--slots", type=int, default=2, help="runs at once (2)")
     parser.add_argument(

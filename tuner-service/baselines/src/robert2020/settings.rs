@@ -12,21 +12,21 @@ pub struct Robert2020 {
     pub selection: Selection,
     /// How they are mixed (section V-C).
     pub crossover: Crossover,
-    /// How the probabilistic pick weighs (section V-B).
-    pub weight: Weight,
     /// The probability that a child mutates, from 0 to 1 (sections V-D and VIII-D).
     pub mutation_rate: f64,
-    /// Where a mutation goes (section V-D).
-    pub mutation: Mutation,
     /// How noise is reduced (section VI); by default standard-error dynamic resampling.
     pub noise: Noise,
-    /// Of what a neighbourhood is a share (section VI-B).
-    pub neighbours_of: NeighboursOf,
     /// The p of `th_se = p * mean of the design` and `n = s^2 / (p^2 m^2)` (section VI-A-c).
     pub resampling_share: f64,
     /// Whether design points predicted too slow (`loss.design_most`) are dropped. The paper's are
     /// not.
     pub drops_design_points: bool,
+    /// How the probabilistic pick weighs (section V-B).
+    pub weight: Weight,
+    /// Where a mutation goes (section V-D).
+    pub mutation: Mutation,
+    /// Of what a neighbourhood is a share (section VI-B).
+    pub neighbours_of: NeighboursOf,
 }
 
 impl Default for Robert2020 {
@@ -34,13 +34,13 @@ impl Default for Robert2020 {
         Robert2020 {
             selection: Selection::default(),
             crossover: Crossover::default(),
-            weight: Weight::default(),
             mutation_rate: 0.2,
-            mutation: Mutation::default(),
             noise: Noise::default(),
-            neighbours_of: NeighboursOf::default(),
             resampling_share: 0.10,
             drops_design_points: false,
+            weight: Weight::default(),
+            mutation: Mutation::default(),
+            neighbours_of: NeighboursOf::default(),
         }
     }
 }
