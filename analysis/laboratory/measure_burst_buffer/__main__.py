@@ -32,14 +32,16 @@ def main() -> int:
         journal = Journal(options.journal, plan)
         for number in range(plan.blocks):
             _block(plan, journal, number, options.slots)
-        publish.write(options.output, plan, journal.measured, _machine(journal.measured, options))
+        # A journal may hold more: blocks that an earlier command asked for.
+        measured = [run for run in journal.measured if run.planned.block < plan.blocks]
+        publish.write(options.output, plan, measured, _machine(measured, options))
     except (PlanError, RunFailed, OSError) as error:
         print(f"measure-burst-buffer: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         _say("interrupted; the same command goes on with what is missing")
         return 130
-    times = publish.matrix(plan, journal.measured)
+    times = publish.matrix(plan, measured)
     print(publish.summary(plan, times, agreement(times)))
     _say(f"{options.output / plan.accelerator}.csv and .json are written")
     return 0
