@@ -335,7 +335,7 @@ measure-romio: build ## Measure the ROMIO accelerator's table on a private clust
 	PYTHONPATH=$(LABORATORY):tests python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
 
 BURST_BUFFER_ARGS ?=
-measure-burst-buffer: build ## Measure the instrument's table, as root: an hour; resumable
+measure-burst-buffer: build ## Measure the instrument's table, as root: half an hour; resumable
 	PYTHONPATH=$(LABORATORY) nice -n -5 python3 -m measure_burst_buffer $(BURST_BUFFER_ARGS)
 
 MEASURE_LOCAL_ARGS ?=
