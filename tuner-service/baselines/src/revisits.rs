@@ -51,3 +51,56 @@ impl Purse {
         open.is_some_and(|known| known.in_flight == 0 && !known.is_quarantined())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::cao2018::{Cao2018Annealing, Cao2018Genetic};
+    use io_autotune_search::testing::{grid, history, tested, with_context};
+    use io_autotune_search::{Method, Proposal};
+
+    /// What a method runs next where all of nine points have run, the last `beyond` the design's.
+    fn next(method: &dyn Method, beyond: u64) -> Option<Point> {
+        let space = grid(&[3, 3]);
+        let points = space.points(100).unwrap();
+        let runs = points.iter().enumerate();
+        let entries =
+            runs.map(|(nth, point)| tested(&space, &point.0, &[100.0 + nth as f64], nth as i64));
+        let design = method.design_points(&space, 50).min(8);
+        let history = history(entries.collect(), u64::from(design) + beyond, 9);
+        with_context(&space, &history, &[], method, 1, |context| {
+            match method.propose(context, &mut ChaCha8Rng::seed_from_u64(1)) {
+                Proposal::Run { point, .. } => Some(point),
+                _ => None,
+            }
+        })
+    }
+
+    /// Cao 2018, section 4.2: each configuration that a method comes to is evaluated.
+    #[test]
+    fn cao2018_iv_2_coming_back_to_a_point_costs_a_run() {
+        let genetic = |revisits| Cao2018Genetic {
+            revisits,
+            ..Cao2018Genetic::default()
+        };
+        let annealing = |revisits| Cao2018Annealing {
+            revisits,
+            ..Cao2018Annealing::default()
+        };
+        let default = grid(&[3, 3]).default_point();
+        let paying: [&dyn Method; 2] = [&genetic(Revisits::Run), &annealing(Revisits::Run)];
+        for method in paying {
+            let first = next(method, 0).unwrap();
+            assert_ne!(first, default, "it is known from its own runs");
+            // What is paid for is passed: somewhere another one follows.
+            assert!((1..20).any(|paid| next(method, paid).is_some_and(|point| point != first)));
+        }
+        let free: [&dyn Method; 2] = [&genetic(Revisits::Free), &annealing(Revisits::Free)];
+        for method in free {
+            assert_eq!(next(method, 0), None, "nothing is left to run");
+        }
+    }
+}
