@@ -117,7 +117,7 @@ def _compared(result: dict[str, Any], tables: list[Table], seeds: int) -> list[s
         order = ranks.order(names, theirs, higher=True)
         rows.append([f"the paper's {system}", number(near_best, 2), order])
     words = [
-        f"- {system}: " + "; ".join(f"{name} {words}" for name, (_, words) in printed.items())
+        f"- {system}:\n  " + "; ".join(f"{name} {words}" for name, (_, words) in printed.items())
         for system, (_, printed) in FIGURE_5.items()
     ]
     head = ["", "near-optimal %", "order at the end, best first"]
