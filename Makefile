@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report search-ablation generated-tables measure-local measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-local measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -261,6 +261,10 @@ comparison-report: build generated-tables $(VENV_PEERS)/.installed ## Renew docs
 	PYTHONPATH=$(LABORATORY) $(VENV_PEERS)/bin/python -m comparison --seeds $(SEEDS) --peer-seeds $(PEER_SEEDS) \
 		--kept $(KEPT) $(COMPARISON_ARGS) -- analysis/data analysis/data/held-out $(GENERATED) $(TABLES)
 
+PAPERS_ARGS ?=
+papers-report: build $(VENV_REPORT)/.installed ## Renew docs/papers: what the papers print, beside what comes out here
+	PYTHONPATH=$(LABORATORY) $(VENV_REPORT)/bin/python -m papers $(PAPERS_ARGS) -- analysis/data analysis/data/held-out
+
 GAINS_ROOT ?= /var/lib/io-autotune-gains
 GAINS_ARGS ?=
 accelerators-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/accelerators-report.md: what each accelerator gains over its default here
@@ -329,6 +333,10 @@ MEASURE_ARGS ?=
 measure-romio: build ## Measure the ROMIO accelerator's table on a private cluster: leave the machine alone meanwhile
 	@deploy/install-deps cluster
 	PYTHONPATH=$(LABORATORY):tests python3 -m measure --root $(ROMIO_ROOT) $(MEASURE_ARGS)
+
+BURST_BUFFER_ARGS ?=
+measure-burst-buffer: build ## Measure the instrument's table, as root: half an hour; resumable
+	PYTHONPATH=$(LABORATORY) nice -n -5 python3 -m measure_burst_buffer $(BURST_BUFFER_ARGS)
 
 MEASURE_LOCAL_ARGS ?=
 measure-local: ## Measure the tables in analysis/data/held-out on this machine: leave it alone meanwhile

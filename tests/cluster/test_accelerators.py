@@ -83,6 +83,11 @@ def test_the_documentation_makes_an_accelerator(site: Site) -> None:
         ("unifyfs", {"logio_chunk_size": "65536"}, ["UNIFYFS_LOGIO_CHUNK_SIZE=65536"]),
         ("scr", {"flush": "20", "set_size": "16"}, ["SCR_FLUSH=20", "SCR_SET_SIZE=16"]),
         ("hdf5-subfiling", {"ioc_per_node": "4"}, ["H5FD_SUBFILING_IOC_PER_NODE=4"]),
+        (
+            "small-read-optimizer",
+            {"sequence_length": "50", "prefetch_size": "5242880"},
+            ["SRO_PREFETCH_SIZE=5242880", "SRO_SEQUENCE_LENGTH=50"],
+        ),
     ],
 )
 def test_what_is_not_here_is_given_its_variables(
@@ -91,7 +96,7 @@ def test_what_is_not_here_is_given_its_variables(
     app, option = f"accelerators-{accelerator}", f"accelerator={accelerator}"
     site.run("true", asked(app, option))
     site.pin(app, pin)
-    job = site.sbatch("env | grep -E '^(UNIFYFS|SCR|H5FD)_' | sort", asked(app, option))
+    job = site.sbatch("env | grep -E '^(UNIFYFS|SCR|H5FD|SRO)_' | sort", asked(app, option))
     assert site.judged(job)["state"] == "counted"
     assert lines(site.output(job)) == expected
 

@@ -6,19 +6,15 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from clusters import cluster_of_its_own
-from devcluster import Variant, files
-from devcluster.users import SLURM_USER
+from devcluster import Variant
+from devcluster.instrument import serving
 from harness import ALICE, ROOT, Site, asked, await_true, lines
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-INSTRUMENT = REPOSITORY / "tests" / "burst-buffer"
-SHIPPED = REPOSITORY / "deploy" / "accelerators.d" / "smart-burst-buffer.toml"
 BUFFERED = "accelerator=smart-burst-buffer"
 SCALED = {
     "[2, 4, 6, 8, 10, 12]": "[1, 2, 4, 6]",
@@ -70,35 +66,18 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         pytest.skip("there is no /dev/fuse on this host")
     variant = Variant(burst_buffer=True)
     with cluster_of_its_own(request, "instrument", variant=variant) as site:
-        catalogue = site.paths.accelerators / "smart-burst-buffer.toml"
-        text = SHIPPED.read_text(encoding="utf-8")
-        for papers, ours in SCALED.items():
-            assert papers in text
-            text = text.replace(papers, ours)
-        files.write(catalogue, text, mode=0o644)
-        socket = site.paths.run / "buffers.sock"
-        program = site.paths.bin / "burst-buffer"
-        ask = site.paths.bin / "burst-buffer-ask"
-        files.write(ask, (INSTRUMENT / "ask").read_bytes(), mode=0o755)
-        files.write(program, f'#!/bin/sh\nexec {ask} {socket} "$@"\n', mode=0o755)
-        _slow(site).mkdir()
-        daemon = [str(site.paths.bin / "burst-buffer-daemon"), "--rate=60", "--neighbour=0.2"]
-        places = [str(socket), str(site.paths.burst_buffers), str(_slow(site))]
-        argv = [sys.executable, str(INSTRUMENT / "serve"), *places, SLURM_USER, *daemon]
-        with subprocess.Popen(argv) as agent:
-            try:
-                await_true("the agent to listen", socket.exists)
+        options = ["--rate=60", "--neighbour=0.2"]
+        with serving(site.paths, _slow(site), SCALED, options) as socket:
+            await_true("the agent to listen", socket.exists)
 
-                def is_scaled() -> bool:
-                    shown = site.ask(ALICE, "accelerators", "show", "smart-burst-buffer")
-                    return shown["space"][0]["default"] == 1
+            def is_scaled() -> bool:
+                shown = site.ask(ALICE, "accelerators", "show", "smart-burst-buffer")
+                return shown["space"][0]["default"] == 1
 
-                await_true("the accelerator to be the site's", is_scaled)
-                site.introduce_nodes()
-                yield site
-                _await_no_buffers(site)
-            finally:
-                agent.send_signal(signal.SIGTERM)
+            await_true("the accelerator to be the site's", is_scaled)
+            site.introduce_nodes()
+            yield site
+            _await_no_buffers(site)
 
 
 @pytest.fixture(autouse=True)

@@ -11,25 +11,12 @@ from peers.progress import progress
 from peers.report import ENOUGH_SEEDS
 from peers.tables import Table, TableError, named
 
-from comparison import cao2018, robert2019, robert2020
 from comparison.baselines import BUDGET, Baselines
 from comparison.markdown import number, table
 from comparison.prose import prose
-from comparison.simulate import without_noise
+from comparison.simulate import near
 from comparison.split import is_of_the_tree, split
 
-STAND_IN = "burst-buffer"
-"""The table of the 2020 paper's comparison."""
-PAPERS = [
-    STAND_IN,
-    "romio",
-    "ccpe_randwrite",
-    "fio_m1015_randwrite",
-    "forge_mn4_shared_contig",
-    "lrzip",
-    "mysql57",
-]
-"""Those of all papers' comparisons."""
 CORES, MOST_HOURS = 2, 8.0
 """What the peers may take."""
 
@@ -42,9 +29,6 @@ def main() -> int:
     try:
         tables = named(arguments.tables)
         parts = split(tables)
-        by_name = {on.name: on for on in tables}
-        if STAND_IN not in by_name:
-            raise TableError(f"the papers' comparisons need {STAND_IN}: give analysis/data too")
         compared = {
             part.title: Baselines(
                 program,
@@ -66,18 +50,7 @@ def main() -> int:
                 if of.left_out:
                     lines += ["", f"Left out, without other optimisers: {', '.join(of.left_out)}."]
                 lines += ["", *_described(of.tables), "", *of.summary(), "", *of.section()]
-        papers = [by_name[name] for name in PAPERS if name in by_name]
-        quiet = [without_noise(on, arguments.work / "without-noise") for on in papers]
-        lines += [
-            "",
-            *_time_of_peers(compared),
-            "",
-            *robert2020.section(program, by_name[STAND_IN], arguments.paper_seeds[0]),
-            "",
-            *robert2019.section(program, papers, quiet, arguments.paper_seeds[1]),
-            "",
-            *cao2018.section(program, papers, quiet, arguments.paper_seeds[2], output),
-        ]
+        lines += ["", *_time_of_peers(compared)]
     except (TableError, ReplayError) as error:
         print(f"comparison-report: {error}", file=sys.stderr)
         return 1
@@ -96,7 +69,7 @@ def _described(tables: list[Table]) -> list[str]:
             str(len(on.parameters)),
             f"{100.0 * on.scatter:.0f} %",
             number(on.truths[on.default] / on.truths[on.best]),
-            str(robert2020.near(on, 0.05)),
+            str(near(on, 0.05)),
         ]
         for on in tables
     ]
@@ -139,14 +112,6 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=20,
         help="studies of each peer (20); what is missing is run, what is kept beyond is used",
-    )
-    parser.add_argument(
-        "--paper-seeds",
-        type=int,
-        nargs=3,
-        default=[100, 20, 40],
-        metavar=("2020", "2019", "2018"),
-        help="studies of each method in the papers' own comparisons (100 20 40)",
     )
     parser.add_argument(
         "--kept",

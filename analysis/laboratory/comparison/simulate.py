@@ -22,6 +22,11 @@ def figures(of_method: dict[str, Any]) -> dict[str, float | None]:
     return {figure["metric"]: figure.get("value") for figure in of_method["figures"]}
 
 
+def near(on: Table, share: float) -> int:
+    """The number of parametrizations within `share` of the best time."""
+    return sum(truth <= on.truths[on.best] * (1.0 + share) for truth in on.truths)
+
+
 def without_noise(table: Table, directory: Path) -> Path:
     """Writes the table with each parametrization's mean for every run."""
     directory.mkdir(parents=True, exist_ok=True)

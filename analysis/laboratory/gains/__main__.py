@@ -11,6 +11,7 @@ import json
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +19,12 @@ from typing import Any
 
 import msgspec
 from demo.campaign import Campaign, Goal
-from devcluster import Cluster, ClusterError, files
+from devcluster import Cluster, ClusterError, Variant, files
+from devcluster.instrument import serving
 from io_autotune_report.document import Gain
 
 from gains import storage
-from gains.cases import CASES, Case
+from gains.cases import CASES, SCALED, THREADS, Case
 from gains.page import Row, page
 
 USER = "io-alice"
@@ -30,6 +32,8 @@ STUDY = ["design_points=8", "budget=16", "control_every=2", "control_every_resol
 """A shorter study than a site's; every second run is a control run once it has settled."""
 SECONDS = 400.0
 """No job of a case is submitted later than this, so that all of them end within an hour."""
+FOLLOW_SECONDS = 60.0
+"""How long the service may take to see a changed catalogue file."""
 
 HEAD = """#!/bin/bash
 #SBATCH --ntasks=4 --exclusive --time=5 --output=/dev/null
@@ -51,7 +55,8 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=24, help="tuned runs, and as many control runs")
     options = parser.parse_args()
     goal = Goal(tuned=options.runs, controls=options.runs, seconds=SECONDS, of_one_choice=True)
-    cluster = Cluster(options.root, nodes=1, study_settings=STUDY, say=_say)
+    variant = Variant(burst_buffer=True)
+    cluster = Cluster(options.root, nodes=1, variant=variant, study_settings=STUDY, say=_say)
     try:
         cluster.up()
         rows = [
@@ -80,7 +85,11 @@ def _row(cluster: Cluster, case: Case, goal: Goal) -> Row:
         _say(f"\n{case.accelerator} is not measured: {problem}\n")
         return Row(case, skipped=problem)
     _say(f"\n{case.accelerator}: {case.what}\n")
-    with _place(cluster, case) as (place, device), _allowed(cluster, case, place, device):
+    with (
+        _place(cluster, case) as (place, device),
+        _allowed(cluster, case, place, device),
+        _buffers(cluster, case, place),
+    ):
         if case.prepare:
             subprocess.run(["bash", "-c", case.prepare], cwd=place, check=True)
         script = cluster.paths.home(USER) / f"{case.accelerator}.sh"
@@ -111,6 +120,22 @@ def _place(cluster: Cluster, case: Case) -> Iterator[tuple[Path, str]]:
         return
     with storage.throttled(directory, case.throttle) as slow:
         yield slow.mount, slow.device
+
+
+@contextmanager
+def _buffers(cluster: Cluster, case: Case, place: Path) -> Iterator[None]:
+    """Gives jobs burst buffers, and waits until the service knows what they are like."""
+    if not case.buffer:
+        yield
+        return
+    with serving(cluster.paths, place / "slow", SCALED, case.buffer):
+        show = ["io-autotune", "accelerators", "show", case.accelerator, "--json"]
+        deadline = time.monotonic() + FOLLOW_SECONDS
+        while json.loads(cluster.run_as(USER, show).stdout)["space"][0]["default"] != THREADS:
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{case.accelerator} is not the instrument's: see service.log")
+            time.sleep(0.2)
+        yield
 
 
 @contextmanager

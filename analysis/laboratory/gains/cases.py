@@ -25,6 +25,8 @@ class Case:
     """A shell command that is run once, by root, where the job reads and writes."""
     node_toml: str = ""
     """What the nodes allow; ``{device}`` is the slow storage's, ``{fast}`` a directory off it."""
+    buffer: tuple[str, ...] = ()
+    """Its jobs have the instrument tests/burst-buffer, with these options."""
 
 
 STRIDED = """\
@@ -44,6 +46,15 @@ ALLOW_PAGE_CACHE = "".join(
         "dirty_writeback_centisecs",
     )
 )
+
+THREADS = 4
+"""Workers and destagers that the instrument has of its own accord."""
+SCALED = {
+    "default = 10": f"default = {THREADS}",
+    "[40, 50, 60]": "[16, 32, 64]",
+    "default = 60": "default = 64",
+}
+"""The catalogue's smart-burst-buffer as the instrument is: MiB for GB, and its own defaults."""
 
 INPUT = "head -c 24M /dev/urandom > input && chmod 644 input && sync"
 FORGET = "dd if={place}/input iflag=nocache count=0 status=none\n"
@@ -112,6 +123,16 @@ CASES = (
         node_toml='[[commands]]\nname = "rclone-vfs"\n'
         'start = ["{bin}/rclone-vfs", "start", ":local:{place}"]\n'
         'stop = ["{bin}/rclone-vfs", "stop", ":local:{place}"]\ndirectory = "{fast}"\n',
+    ),
+    Case(
+        "smart-burst-buffer",
+        "fio: 16 processes write a checkpoint of 64 MiB, each its own file, durable in the end, "
+        "through the instrument `tests/burst-buffer`, whose slow side of 60 MB/s has a neighbour",
+        "#BB target=slow\n"
+        'fio --name=checkpoint --directory="$BURST_BUFFER_DIR" --numjobs=16 --thread --rw=write '
+        "--bs=256k --size=4M --end_fsync=1 --unlink=1 --output=/dev/null\n",
+        "Four destagers wait 40 ms for each block: the slow side has time for eight.",
+        buffer=("--rate=60", "--latency-ms=40", "--streams=8", "--neighbour=0.2"),
     ),
     Case(
         "page-cache+romio",

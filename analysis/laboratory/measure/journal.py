@@ -11,7 +11,7 @@ from pathlib import Path
 
 from measure.plan import Plan, PlanError, Planned
 
-COLUMNS = ("block", "place", "job_id", "started_at", "elapsed")
+COLUMNS = ("block", "place", "job_id", "started_at", "elapsed", "load")
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,13 @@ class Measured:
 
     planned: Planned
     job_id: int
+    """Slurm's; 0 for what is no job."""
     started_at: datetime
-    """By the service's clock."""
+    """By the service's clock; this machine's for what is no job."""
     elapsed: float
     """Seconds."""
+    load: float | None = None
+    """The machine's load average over the last minute as the run began, where somebody looked."""
 
 
 class Journal:
@@ -65,6 +68,7 @@ class Journal:
                 run.job_id,
                 run.started_at.isoformat(),
                 repr(run.elapsed),
+                "" if run.load is None else f"{run.load:.2f}",
             )
             rows.writerow(row)
         with self._runs.open("a", encoding="utf-8") as file:
@@ -95,6 +99,7 @@ class Journal:
                         int(row["job_id"]),
                         datetime.fromisoformat(row["started_at"]),
                         float(row["elapsed"]),
+                        float(row["load"]) if row["load"] else None,
                     )
                 )
             except (KeyError, TypeError, ValueError) as error:

@@ -77,9 +77,11 @@ class Plan:
 
     accelerator: str
     parameters: tuple[Parameter, ...]
-    workload: Workload
+    workload: Any
+    """A dataclass that describes itself as text."""
     blocks: int
     seed: int
+    objective: str = "elapsed seconds of a Slurm job, as io-autotune records it; see README.md"
 
     @property
     def points(self) -> list[Point]:
@@ -104,8 +106,8 @@ class Plan:
         return [Planned(number, place) for place in places]
 
     def as_json(self) -> dict[str, Any]:
-        """The plan as JSON types: one journal never mixes two plans."""
-        return asdict(self)
+        """The plan as JSON types: one journal never mixes two plans, but can get more blocks."""
+        return {name: value for name, value in asdict(self).items() if name != "blocks"}
 
 
 def parameters_of(catalogue: str, levels: Mapping[str, Sequence[Value]]) -> tuple[Parameter, ...]:

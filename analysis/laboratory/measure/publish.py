@@ -18,13 +18,17 @@ def csv_text(plan: Plan, measured: Sequence[Measured]) -> str:
         run.planned: order
         for order, run in enumerate(sorted(measured, key=lambda run: (run.started_at, run.job_id)))
     }
+    loads = ["load"] if any(run.load is not None for run in measured) else []
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*(parameter.name for parameter in plan.parameters), "rep", "order", "time"])
+    rows.writerow(
+        [*(parameter.name for parameter in plan.parameters), "rep", "order", *loads, "time"]
+    )
     points = plan.points
     for run in sorted(measured, key=lambda run: (run.planned.place, run.planned.block)):
         planned = run.planned
-        row = (planned.block, orders[planned], f"{run.elapsed:.4f}")
+        load = [run.load] if loads else []
+        row = (planned.block, orders[planned], *load, f"{run.elapsed:.4f}")
         rows.writerow([*points[planned.place], *row])
     return text.getvalue()
 
@@ -37,7 +41,7 @@ def json_text(plan: Plan, machine: Mapping[str, str]) -> str:
     )
     rest = {
         "default": plan.named(plan.default),
-        "objective": "elapsed seconds of a Slurm job, as io-autotune records it; see README.md",
+        "objective": plan.objective,
         "workload": str(plan.workload),
         "blocks": plan.blocks,
         "seed": plan.seed,

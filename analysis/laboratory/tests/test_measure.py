@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,11 +15,14 @@ from measure.agreement import agreement, kendall_w, ranks
 from measure.grid import romio
 from measure.journal import Journal, Measured
 from measure.plan import Plan, PlanError, Planned, parameters_of
+from measure_burst_buffer import job
+from measure_burst_buffer.grid import JOB, burst_buffer
 from peers.tables import Table
 
 ROOT = Path(__file__).parents[3]
 CATALOGUE = (ROOT / "deploy/accelerators.d/romio.toml").read_text("utf-8")
-TABLE = ROOT / "analysis/data/romio.json"
+DATA = ROOT / "analysis/data"
+DAEMON = ROOT / "target/release/burst-buffer"
 
 
 def plan(blocks: int = 3, seed: int = 5) -> Plan:
@@ -160,13 +164,17 @@ def test_blocks_that_agree_are_told_from_drift_and_from_noise() -> None:
     assert 0.02 < noisy.outliers < 0.2
 
 
-def test_the_table_that_is_shipped_is_what_the_plan_says() -> None:
-    described = json.loads(TABLE.read_text("utf-8"))
-    whole = romio(CATALOGUE, described["blocks"], described["seed"])
+@pytest.mark.parametrize("name", ["romio", "burst-buffer"])
+def test_the_table_that_is_shipped_is_what_the_plan_says(name: str) -> None:
+    path = DATA / f"{name}.json"
+    described = json.loads(path.read_text("utf-8"))
+    blocks, seed = described["blocks"], described["seed"]
+    whole = romio(CATALOGUE, blocks, seed) if name == "romio" else burst_buffer(blocks, seed)
+    assert blocks >= 8
     assert [p["name"] for p in described["parameters"]] == [p.name for p in whole.parameters]
     assert described["default"] == whole.named(whole.default)
     assert described["workload"] == str(whole.workload)
-    with TABLE.with_suffix(".csv").open(encoding="utf-8") as file:
+    with path.with_suffix(".csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(everything(whole)) >= 1600
     orders = {int(row["order"]) for row in rows}
@@ -177,3 +185,25 @@ def test_the_table_that_is_shipped_is_what_the_plan_says() -> None:
         assert {name: row[name] for name in named} == named
         # Within its block: a run that did not count was made again at the block's end.
         assert (int(row["rep"]), int(row["order"]) // len(whole.points)) == (block, block)
+
+
+def test_more_blocks_go_on_with_the_same_journal(tmp_path: Path) -> None:
+    few, more = burst_buffer(1, 1), burst_buffer(2, 1)
+    made_before = [replace(run, job_id=0, load=1.25) for run in made(few.block(0))]
+    Journal(tmp_path, few).append(made_before)
+    again = Journal(tmp_path, more)
+    assert again.measured == made_before, "with the load of each run"
+    assert again.missing(everything(more)) == more.block(1)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not DAEMON.exists() or not Path("/dev/fuse").exists(),
+    reason="it needs root, /dev/fuse and the instrument: make build",
+)
+def test_a_run_of_the_instrument_takes_what_its_slow_side_needs() -> None:
+    small = replace(JOB, each_mib=4, read_mib=2, computes=0.0, instrument=("--rate=20",))
+    four = {"workers": 4, "destagers": 4, "cache_mib": 2, "threshold": 50}
+    elapsed = job.run(small, DAEMON, four, 1)
+    assert 0.3 < elapsed < 10.0, "6 MiB at the least at 20 MB/s"
+    with pytest.raises(job.RunFailed, match="does not start"):
+        job.run(replace(small, instrument=("--nonsense",)), DAEMON, four, 1)

@@ -2,7 +2,8 @@
 //!
 //! A block is clean (the slow side has it), dirty, or being carried. Only clean blocks are dropped:
 //! the least recently used, when more of the cache is used than the threshold says, or when a new
-//! block needs room. A file's sync waits until none of its blocks is dirty or carried.
+//! block needs room: then who needs it waits. A file's sync waits until none of its blocks is dirty
+//! or carried.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::File;
@@ -10,7 +11,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
 
+use crate::cores::Cores;
 use crate::slow::Link;
 
 pub(crate) const BLOCK: usize = 256 * 1024;
@@ -64,20 +68,31 @@ pub(crate) struct Cache {
     inner: Mutex<Blocks>,
     changed: Condvar,
     link: Arc<Link>,
+    cores: Arc<Cores>,
     /// In blocks.
     most: usize,
     threshold: usize,
+    /// What dropping a block costs a request that needs its room.
+    reclaim: Duration,
 }
 
 impl Cache {
     /// `threshold` in percent of `bytes`.
-    pub(crate) fn new(bytes: usize, threshold: usize, link: Arc<Link>) -> Self {
+    pub(crate) fn new(
+        bytes: usize,
+        threshold: usize,
+        reclaim: Duration,
+        link: Arc<Link>,
+        cores: Arc<Cores>,
+    ) -> Self {
         let most = (bytes / BLOCK).max(2);
         Self {
             inner: Mutex::default(),
             changed: Condvar::new(),
             link,
+            cores,
             most,
+            reclaim,
             threshold: most * threshold.min(100) / 100,
         }
     }
@@ -152,19 +167,27 @@ impl Cache {
     ) -> io::Result<MutexGuard<'_, Blocks>> {
         let key = (of.number, index);
         let mut inner = self.lock();
+        let mut reclaims = false;
         loop {
             if inner.blocks.contains_key(&key) {
                 return Ok(inner);
             }
-            let has_room = inner.blocks.len() + inner.filling.len() < self.most;
-            if inner.filling.contains(&key) || !has_room && !inner.drop_oldest() {
+            if inner.filling.contains(&key) {
                 inner = self.wait(inner);
-            } else if has_room {
+            } else if inner.blocks.len() + inner.filling.len() < self.most {
                 break;
+            } else if inner.drop_oldest() {
+                reclaims = true;
+                break;
+            } else {
+                inner = self.wait(inner);
             }
         }
         inner.filling.insert(key);
         drop(inner);
+        if reclaims {
+            thread::sleep(self.reclaim);
+        }
         let data = if is_whole {
             Ok(vec![0; BLOCK])
         } else {
@@ -229,6 +252,7 @@ impl Cache {
             let length = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
             let data = block.data[..length].to_vec();
             drop(inner);
+            self.cores.take_turn();
             self.link.carry(length);
             let written = of.file.write_all_at(&data, offset);
             inner = self.lock();
@@ -358,10 +382,8 @@ fn pieces(
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-    use std::time::Duration;
-
     use super::*;
+    use crate::cores::CoreSettings;
     use crate::slow::SlowSettings;
 
     const FAST: SlowSettings = SlowSettings {
@@ -372,6 +394,8 @@ mod tests {
         neighbour: 0.0,
     };
 
+    const RECLAIM: Duration = Duration::from_millis(1);
+
     struct Rig {
         cache: Arc<Cache>,
         destagers: Vec<thread::JoinHandle<()>>,
@@ -381,7 +405,13 @@ mod tests {
     impl Rig {
         fn new(blocks: usize, threshold: usize, destagers: usize) -> Self {
             let link = Arc::new(Link::new(FAST));
-            let cache = Arc::new(Cache::new(blocks * BLOCK, threshold, link));
+            let cores = Arc::new(Cores::new(CoreSettings {
+                turn: Duration::ZERO,
+                cores: 1,
+                contention: 0.0,
+            }));
+            let bytes = blocks * BLOCK;
+            let cache = Arc::new(Cache::new(bytes, threshold, RECLAIM, link, cores));
             let destagers = (0..destagers).map(|_| {
                 let cache = Arc::clone(&cache);
                 thread::spawn(move || cache.destage())

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod cores;
 mod pool;
 mod slow;
 mod tree;
@@ -27,6 +28,7 @@ use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::cache::Cache;
+use crate::cores::{CoreSettings, Cores};
 use crate::pool::Pool;
 use crate::slow::{Link, SlowSettings};
 use crate::tree::{Moved, Tree};
@@ -58,9 +60,18 @@ struct Arguments {
     /// The used share of the cache, in percent, from which clean data is dropped.
     #[arg(long, default_value_t = 90)]
     threshold: usize,
-    /// Milliseconds that a request costs a worker.
+    /// Milliseconds that a request costs a worker, and a block a destager.
     #[arg(long, default_value_t = 2.0)]
     request_ms: f64,
+    /// So many threads at work at once cost nothing.
+    #[arg(long, default_value_t = 16)]
+    cores: usize,
+    /// The share of time that each one more costs all.
+    #[arg(long, default_value_t = 0.0)]
+    contention: f64,
+    /// Milliseconds that a request waits if clean data has to be dropped for it.
+    #[arg(long, default_value_t = 0.0)]
+    reclaim_ms: f64,
     /// The slow side's rate, in MB/s.
     #[arg(long, default_value_t = 120.0)]
     rate: f64,
@@ -113,12 +124,19 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     // Before the first thread, so that none of them takes one.
     signals.thread_block()?;
     let link = Arc::new(Link::new(settings));
-    let bytes = arguments.cache_mib * 1024 * 1024;
-    let cache = Arc::new(Cache::new(bytes, arguments.threshold, Arc::clone(&link)));
-    let pool = Arc::new(Pool::new(
-        arguments.workers,
-        milliseconds(arguments.request_ms),
+    let cores = Arc::new(Cores::new(CoreSettings {
+        turn: milliseconds(arguments.request_ms),
+        cores: arguments.cores,
+        contention: arguments.contention,
+    }));
+    let cache = Arc::new(Cache::new(
+        arguments.cache_mib * 1024 * 1024,
+        arguments.threshold,
+        milliseconds(arguments.reclaim_ms),
+        Arc::clone(&link),
+        Arc::clone(&cores),
     ));
+    let pool = Arc::new(Pool::new(arguments.workers, &cores));
     let slow = arguments.slow.canonicalize()?;
     let (own_cache, own_pool) = (Arc::clone(&cache), Arc::clone(&pool));
     let tree = Tree::new(slow, own_cache, own_pool, arguments.page_cache);
@@ -140,10 +158,9 @@ fn run(arguments: &Arguments) -> io::Result<()> {
             thread::spawn(move || cache.destage())
         })
         .collect();
-    let neighbour = {
-        let (link, seed) = (Arc::clone(&link), arguments.seed);
-        thread::spawn(move || link.disturb(seed))
-    };
+    let seed = arguments.seed;
+    // It holds nothing, and ends with the process.
+    thread::spawn(move || link.disturb(seed));
     // It ends when nobody has the mount any more.
     let (ended, served) = mpsc::channel();
     thread::spawn(move || ended.send(session.run()));
@@ -159,8 +176,6 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     for destager in destagers {
         let _ = destager.join();
     }
-    link.end();
-    let _ = neighbour.join();
     ended
 }
 

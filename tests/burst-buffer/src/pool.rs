@@ -3,7 +3,8 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+
+use crate::cores::Cores;
 
 type Task = Box<dyn FnOnce() + Send>;
 
@@ -14,15 +15,15 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Each request costs a worker so long besides what it does: network and protocol.
-    pub(crate) fn new(workers: usize, each: Duration) -> Self {
+    /// Each request costs a worker a turn on the cores besides what it does.
+    pub(crate) fn new(workers: usize, cores: &Arc<Cores>) -> Self {
         let (sender, receiver) = channel::<Task>();
         let receiver = Arc::new(Mutex::new(receiver));
         let workers = (0..workers.max(1)).map(|_| {
-            let receiver = Arc::clone(&receiver);
+            let (receiver, cores) = (Arc::clone(&receiver), Arc::clone(cores));
             thread::spawn(move || {
                 while let Some(task) = next(&receiver) {
-                    thread::sleep(each);
+                    cores.take_turn();
                     task();
                 }
             })

@@ -2,7 +2,7 @@
 //! holds for direct and synchronous I/O only; buffered writes escape it.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,6 @@ pub(crate) struct Link {
     settings: SlowSettings,
     free_at: Mutex<Instant>,
     streams: AtomicUsize,
-    over: AtomicBool,
 }
 
 impl Link {
@@ -35,7 +34,6 @@ impl Link {
             settings,
             free_at: Mutex::new(now()),
             streams: AtomicUsize::new(0),
-            over: AtomicBool::new(false),
         }
     }
 
@@ -57,7 +55,7 @@ impl Link {
     }
 
     /// Somebody else's work: bursts of up to a fifth of a second, at random times. A run then takes
-    /// as long as its neighbour lets it, as on the papers' cluster. Until [`Link::end`].
+    /// as long as its neighbour lets it, as on the papers' cluster.
     pub(crate) fn disturb(&self, seed: u64) {
         const LONGEST: f64 = 0.2;
         if self.settings.neighbour <= 0.0 {
@@ -73,7 +71,7 @@ impl Link {
             let share = (state >> 11) as f64 / (1_u64 << 53) as f64;
             share
         };
-        while !self.over.load(Ordering::Relaxed) {
+        loop {
             let burst = LONGEST * uniform();
             #[expect(
                 clippy::cast_possible_truncation,
@@ -85,10 +83,6 @@ impl Link {
             let rest = 2.0 * uniform() * burst * (1.0 - share) / share;
             thread::sleep(end.saturating_duration_since(now()) + Duration::from_secs_f64(rest));
         }
-    }
-
-    pub(crate) fn end(&self) {
-        self.over.store(true, Ordering::Relaxed);
     }
 }
 

@@ -7,9 +7,13 @@
 #![forbid(unsafe_code)]
 
 pub mod alabed2021;
+mod annealing;
 pub mod cao2018;
+mod revisits;
 pub mod robert2019;
 pub mod robert2020;
+
+pub use revisits::Revisits;
 
 /// Calls a macro with every published method, in the order in which they are listed: what it is, its
 /// name in code and as a field, its type, and its name in configuration.

@@ -4,5 +4,6 @@ mod annealing;
 mod settings;
 mod surrogate;
 
-pub use io_autotune_search::annealing::Restart;
+pub use crate::annealing::Restart;
+pub(crate) use annealing::walk;
 pub use settings::{Robert2019Annealing, Robert2019Cooling, Robert2019Surrogate};

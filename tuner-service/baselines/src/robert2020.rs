@@ -25,7 +25,9 @@ use io_autotune_search::surrogate::posterior::Modelled;
 use io_autotune_search::{Method, MethodContext, Proposal, neighbourhood};
 use resampling::Rule;
 
-pub use settings::{Crossover, Noise, Regression, Resampling, Robert2020, Selection};
+pub use settings::{
+    Crossover, Mutation, NeighboursOf, Noise, Regression, Resampling, Robert2020, Selection, Weight,
+};
 pub use table_v::table_v;
 
 /// The children that are drawn before one near the last is taken.

@@ -6,6 +6,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use io_autotune_engine::MethodName;
 use io_autotune_protocol::{OrderScope, ReportFileName, RunState, is_name};
 use io_autotune_simulation::MethodSpec;
+use io_autotune_simulation::metrics::weight;
 use jiff::Timestamp;
 
 use crate::format::Wanted;
@@ -769,6 +770,10 @@ pub(crate) struct Simulate {
     /// How many threads replay; all cores, if left out. The figures do not depend on it.
     #[arg(long)]
     pub(crate) threads: Option<NonZero<usize>>,
+    /// METRIC=WEIGHT: what a metric weighs in the scores of the 2020 paper, 1 if left out. May be given
+    /// several times.
+    #[arg(long = "weigh", value_name = "METRIC=WEIGHT", value_parser = weight)]
+    pub(crate) weights: Vec<(String, f64)>,
     /// How the figures are printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,

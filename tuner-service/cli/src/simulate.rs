@@ -58,6 +58,7 @@ pub(crate) fn run(simulate: &Simulate) -> Result<String, SimulateError> {
             .or_else(|| std::thread::available_parallelism().ok())
             .unwrap_or(NonZero::<usize>::MIN),
         keep_studies: simulate.per_seed,
+        weights: simulate.weights.iter().cloned().collect(),
     };
     let studies = tables.len() as u64 * methods.len() as u64 * u64::from(seeds);
     let bar = progress(studies);
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
     use crate::arguments::{Arguments, Command};
 
-    const STAND_IN: &str = concat!(
+    const TABLE: &str = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../analysis/data/burst-buffer.json"
     );
@@ -145,14 +146,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let plots = directory.path().join("new");
         let plots = plots.to_str().unwrap();
-        let common = [
-            "--table",
-            STAND_IN,
-            "--method",
-            "robert2020",
-            "--seeds",
-            "2",
-        ];
+        let common = ["--table", TABLE, "--method", "robert2020", "--seeds", "2"];
         let formatted = |more: &[&str]| simulated(&[&common, more].concat()).unwrap();
         assert!(formatted(&["--plot", plots]).starts_with("burst-buffer: 540 of 540"));
         assert!(
@@ -173,7 +167,7 @@ mod tests {
 
     #[test]
     fn table_v_is_one_command() {
-        let preset = ["--table", STAND_IN, "--preset", "robert2020-table-v"];
+        let preset = ["--table", TABLE, "--preset", "robert2020-table-v"];
         let one_seed = [&preset[..], &["--seeds", "1", "--method", "default"]].concat();
         let text = simulated(&one_seed).unwrap();
         assert!(text.contains("254 methods"), "{text}");
@@ -196,6 +190,43 @@ mod tests {
     }
 
     #[test]
+    fn the_scores_take_weights() {
+        let scored = |weights: &[&str]| {
+            let common = [
+                "--table",
+                TABLE,
+                "--method",
+                "robert2020",
+                "--method",
+                "random",
+            ];
+            let json =
+                simulated(&[&common, weights, &["--seeds", "4", "--format", "json"]].concat());
+            let json: serde_json::Value = serde_json::from_str(&json.unwrap()).unwrap();
+            json["tables"][0]["methods"][0]["scores"].clone()
+        };
+        assert_eq!(scored(&["--weigh", "NbrSteps=1"]), scored(&[]));
+        // What is left is whether it takes fewer steps: all or nothing, of two.
+        let ignored = ["SuccessRate=0", "DistOptim=0"]
+            .map(|word| ["--weigh", word])
+            .concat();
+        let optim = scored(&ignored)["optim"].as_f64().unwrap();
+        assert!(optim == 0.0 || optim == 1.0, "{optim}");
+        let refused = Arguments::try_parse_from([
+            "io-autotune",
+            "simulate",
+            "--table",
+            TABLE,
+            "--method",
+            "random",
+            "--weigh",
+            "Steps=1",
+        ]);
+        let error = refused.err().unwrap().to_string();
+        assert!(error.contains("one of SuccessRate, NbrSteps"), "{error}");
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let method = ["--method", "default", "--seeds", "1"];
         let refused = |more: &[&str]| {
@@ -203,17 +234,17 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        let error = refused(&["--table", STAND_IN, "--table", STAND_IN]);
+        let error = refused(&["--table", TABLE, "--table", TABLE]);
         assert!(error.contains("both named \"burst-buffer\""), "{error}");
         let error = refused(&["--table", "/nowhere/a.json"]);
         assert!(error.contains("/nowhere/a.json"), "{error}");
-        let error = refused(&["--table", STAND_IN, "--plot", "/dev/null/plots"]);
+        let error = refused(&["--table", TABLE, "--plot", "/dev/null/plots"]);
         assert!(error.contains("/dev/null/plots"), "{error}");
         let parsed = Arguments::try_parse_from([
             "io-autotune",
             "simulate",
             "--table",
-            STAND_IN,
+            TABLE,
             "--method",
             "magic",
         ]);

@@ -9,7 +9,8 @@ use crate::bootstrap::{Estimate, estimate, mean};
 use crate::dataset::Table;
 use crate::method::MethodSpec;
 use crate::metrics::{
-    AVERAGE_RUN, Course, GROUPS, Metric, NearOptimal, RECOMMENDED, Scores, near_optimal, scores,
+    AVERAGE_RUN, Course, GROUPS, Metric, NearOptimal, RECOMMENDED, Scores, Weights, near_optimal,
+    scores,
 };
 use crate::parallel::each;
 use crate::replay::{Counted, Plan, replay};
@@ -34,6 +35,8 @@ pub struct Setup {
     pub threads: NonZero<usize>,
     /// Whether to keep the single studies, see [`MethodResult::studies`].
     pub keep_studies: bool,
+    /// What metrics weigh in the scores.
+    pub weights: Weights,
 }
 
 /// The result of a comparison.
@@ -252,7 +255,7 @@ fn table_result(table: &Table, methods: &[&[Outcome]], setup: &Setup) -> TableRe
                 .value,
         )
     };
-    if let Some(scores) = scores(methods.len(), figure) {
+    if let Some(scores) = scores(methods.len(), &setup.weights, figure) {
         for (result, scores) in results.iter_mut().zip(scores) {
             result.scores = Some(scores);
         }

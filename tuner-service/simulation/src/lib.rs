@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
-pub mod burst_buffer;
 pub mod compare;
 pub mod dataset;
 pub mod method;

@@ -13,7 +13,7 @@ use crate::dataset::Table;
 use crate::replay::{Run, Trajectory};
 
 pub use cao2018::{NearOptimal, near_optimal};
-pub use robert2020::{Scores, scores};
+pub use robert2020::{Scores, Weights, scores, weight};
 
 /// A replayed study and its table.
 #[derive(Clone, Copy, Debug)]

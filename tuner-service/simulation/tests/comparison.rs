@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -50,6 +51,7 @@ fn setup(threads: usize) -> Setup {
         in_flight: 2,
         threads: NonZero::new(threads).unwrap(),
         keep_studies: true,
+        weights: BTreeMap::new(),
     }
 }
 

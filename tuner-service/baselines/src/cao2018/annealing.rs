@@ -6,8 +6,8 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::settings::{Cao2018Annealing, Cao2018Cooling};
+use crate::annealing::{Annealing, Restart};
 use io_autotune_model::space::{Point, Space, levels_of, other_level};
-use io_autotune_search::annealing::{Annealing, Restart};
 use io_autotune_search::{Method, MethodContext, Proposal};
 
 impl Cao2018Annealing {
@@ -43,6 +43,7 @@ impl Method for Cao2018Annealing {
             neighbour: alter,
             temperature: &|step| initial * self.left(context.budget, step),
             restart: Restart::None,
+            revisits: self.revisits,
         }
         .propose(context, &start, rng)
     }

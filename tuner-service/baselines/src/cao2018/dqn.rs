@@ -18,11 +18,11 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::settings::Cao2018Dqn;
+use crate::annealing::changed;
 
 use agent::Agent;
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::{Point, Space};
-use io_autotune_search::annealing::changed;
 use io_autotune_search::{Method, MethodContext, Proposal, random, replay};
 use world::{Action, Encoder, Memory};
 

@@ -10,6 +10,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::settings::Cao2018Genetic;
+use crate::revisits::Purse;
 use io_autotune_model::reason::{BestKnownBecause, Reason};
 use io_autotune_model::space::{Point, Space, levels_of, other_level};
 use io_autotune_search::checks::MAX_DESIGN_POINTS;
@@ -68,12 +69,13 @@ impl Method for Cao2018Genetic {
                 .nothing_known()
                 .unwrap_or_else(|| random::draw(context, rng));
         }
+        let mut purse = Purse::new(self.revisits, context);
         for number in 0..MOST_GENERATIONS {
             let children = self.breed(context.space(), &generation, number, rng);
-            let untested = children
-                .iter()
-                .find(|child| context.is_untested(&child.point));
-            if let Some(child) = untested {
+            let due = children.iter().find(|child| {
+                context.is_untested(&child.point) || purse.must_pay(context, &child.point)
+            });
+            if let Some(child) = due {
                 return run(context.space(), child);
             }
             let waits = |child: &Child| {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Revisits;
+
 use io_autotune_search::checks::MAX_DESIGN_POINTS;
 use io_autotune_search::checks::{SettingsError, positive, probability, whole};
 
@@ -13,6 +15,8 @@ pub struct Cao2018Annealing {
     pub initial_share: f64,
     /// How the temperature falls.
     pub cooling: Cao2018Cooling,
+    /// What coming back to a tested point costs.
+    pub revisits: Revisits,
 }
 
 impl Default for Cao2018Annealing {
@@ -20,6 +24,7 @@ impl Default for Cao2018Annealing {
         Cao2018Annealing {
             initial_share: 0.5,
             cooling: Cao2018Cooling::default(),
+            revisits: Revisits::default(),
         }
     }
 }
@@ -46,6 +51,8 @@ pub struct Cao2018Genetic {
     pub population: u32,
     /// The probability that a value mutates, 0 to 1. The paper's 2 %; its figure 7 goes up to 64 %.
     pub mutation_rate: f64,
+    /// What coming back to a tested point costs.
+    pub revisits: Revisits,
 }
 
 impl Default for Cao2018Genetic {
@@ -53,6 +60,7 @@ impl Default for Cao2018Genetic {
         Cao2018Genetic {
             population: 8,
             mutation_rate: 0.02,
+            revisits: Revisits::default(),
         }
     }
 }

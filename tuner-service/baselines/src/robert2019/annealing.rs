@@ -5,8 +5,8 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::settings::{Robert2019Annealing, Robert2019Cooling};
+use crate::annealing::Annealing;
 use io_autotune_model::space::{Point, Space, levels_of, other_level};
-use io_autotune_search::annealing::Annealing;
 use io_autotune_search::{Method, MethodContext, Proposal};
 
 impl Method for Robert2019Annealing {
@@ -22,6 +22,7 @@ impl Method for Robert2019Annealing {
             neighbour: walk,
             temperature: &|step| temperature(self, step),
             restart: self.restart,
+            revisits: self.revisits,
         }
         .propose(context, &start(context), rng)
     }
@@ -48,7 +49,7 @@ fn temperature(settings: &Robert2019Annealing, step: u64) -> f64 {
 /// "At each iteration, the algorithm can increase or decrease by one unit each possible
 /// parametrization": every parameter goes one level up or down, or stays, equally often. A
 /// category, which the paper lacks, stays or changes likewise.
-fn walk(space: &Space, from: &Point, rng: &mut ChaCha8Rng) -> Point {
+pub(crate) fn walk(space: &Space, from: &Point, rng: &mut ChaCha8Rng) -> Point {
     let moved = |(parameter, level): (&io_autotune_model::space::Parameter, &u32)| {
         let last = levels_of(parameter) - 1;
         let way = rng.random_range(0..3);

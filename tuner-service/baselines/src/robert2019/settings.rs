@@ -1,9 +1,10 @@
 //! The settings of the methods of Robert, Zertal and Goret 2019 (section III-B).
 
+use crate::Revisits;
+use crate::annealing::Restart;
 use io_autotune_model::reason::Acquisition;
 use serde::{Deserialize, Serialize};
 
-use io_autotune_search::annealing::Restart;
 use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError, positive, probability, whole};
 
 /// The settings of the method `robert2019-surrogate`.
@@ -37,6 +38,8 @@ pub struct Robert2019Annealing {
     pub cooling: Robert2019Cooling,
     /// When it is set back to where it started.
     pub restart: Restart,
+    /// What coming back to a tested point costs.
+    pub revisits: Revisits,
 }
 
 impl Default for Robert2019Annealing {
@@ -46,6 +49,7 @@ impl Default for Robert2019Annealing {
             initial_temperature: 1000.0,
             cooling: Robert2019Cooling::default(),
             restart: Restart::default(),
+            revisits: Revisits::default(),
         }
     }
 }
@@ -104,7 +108,7 @@ impl Robert2019Annealing {
                 probability("robert2019-annealing.restart.probability", value)
             }
             Restart::Threshold { share } => {
-                let unit = ", as a share of the initial temperature";
+                let unit = ", as a share of the start's mean";
                 positive("robert2019-annealing.restart.share", share, 1.0, unit)
             }
         }

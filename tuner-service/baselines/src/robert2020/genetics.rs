@@ -5,8 +5,10 @@ use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
 
 use super::regression::{self, Individual};
-use super::settings::{Crossover, Robert2020, Selection};
-use io_autotune_model::space::Point;
+use super::settings::{Crossover, Mutation, NeighboursOf, Robert2020, Selection, Weight};
+use crate::annealing::changed;
+use crate::robert2019::walk;
+use io_autotune_model::space::{Point, Space, levels_of};
 use io_autotune_search::MethodContext;
 use io_autotune_search::history::by_point::View;
 use io_autotune_search::neighbourhood::step;
@@ -27,7 +29,14 @@ pub(super) fn population<'a>(view: &'a View<'_>, settings: &Robert2020) -> Vec<I
         .filter_map(|(point, known)| known.mean().map(|mean| Individual { point, mean }))
         .collect();
     match settings.noise.regression() {
-        Some((kind, share)) => regression::regressed(view.space, known, kind, share),
+        Some((kind, share)) => {
+            let of = match settings.neighbours_of {
+                NeighboursOf::Space => view.space.size() as f64,
+                NeighboursOf::Tested => known.len() as f64,
+            };
+            // `as` saturates.
+            regression::regressed(view.space, known, kind, (share * of).floor() as usize)
+        }
         None => known,
     }
 }
@@ -41,28 +50,44 @@ pub(super) fn breed(
 ) -> Option<Child> {
     let (first, second) = match settings.selection {
         Selection::Tournament { pool_size } => tournament(population, pool_size as usize, rng)?,
-        Selection::Probabilistic => probabilistic(population, rng)?,
+        Selection::Probabilistic => probabilistic(population, settings.weight, rng)?,
     };
     let (first, second) = (population[first].point, population[second].point);
     let (point, cuts) = cross(first, second, settings.crossover, rng);
-    let mut point = context.space().canonical(point);
-    let mutates = rng.random::<f64>() < settings.mutation_rate;
-    let mutated = mutates.then(|| step(context.space(), &mut point, rng));
+    let crossed = context.space().canonical(point);
+    let mut point = crossed.clone();
+    if rng.random::<f64>() < settings.mutation_rate {
+        point = mutate(context.space(), &crossed, settings.mutation, rng);
+    }
     Some(Child {
-        point: context.space().canonical(point),
         parents: [first.clone(), second.clone()],
         cuts,
-        mutated: mutated
-            .flatten()
-            .map(|index| context.space().parameters()[index].name.clone())
-            .into_iter()
-            .collect(),
+        mutated: changed(context.space(), &crossed, &point),
+        point,
     })
+}
+
+/// A random walk's step (section V-D), of which something comes if the space has a second point.
+fn mutate(space: &Space, from: &Point, mutation: Mutation, rng: &mut ChaCha8Rng) -> Point {
+    let mut point = from.clone();
+    if mutation == Mutation::One {
+        step(space, &mut point, rng);
+        return space.canonical(point);
+    }
+    let existing = space.existing(from);
+    let mobile = |(place, parameter)| existing.contains(place) && levels_of(parameter) > 1;
+    if space.parameters().iter().enumerate().any(mobile) {
+        while point == *from {
+            point = space.canonical(walk(space, from, rng));
+        }
+    }
+    point
 }
 
 /// Tournament pick (section V-B): "randomly drawing two pools of parametrization of a given size
 /// and selecting the candidates with the best execution time in each pool". The pools share no
-/// member, as in the predecessor (Robert, Zertal and Goret 2019); a small population is halved.
+/// member, as in the predecessor (Robert, Zertal and Goret 2019), which "randomly divides the already
+/// tested parametrizations in two": so is a small population, and each with a size of 0.
 /// Returns the parents' indices, twice the same for a population of one.
 pub(super) fn tournament(
     population: &[Individual<'_>],
@@ -72,7 +97,12 @@ pub(super) fn tournament(
     if population.len() < 2 {
         return (!population.is_empty()).then_some((0, 0));
     }
-    let size = pool_size.clamp(1, population.len() / 2);
+    let half = population.len() / 2;
+    let size = if pool_size == 0 {
+        half
+    } else {
+        pool_size.min(half)
+    };
     let mut drawn: Vec<usize> = index::sample(rng, population.len(), 2 * size).into_vec();
     // The order of a sample is not random enough to split it.
     drawn.shuffle(rng);
@@ -87,28 +117,33 @@ pub(super) fn tournament(
 
 /// Probabilistic pick (section V-B), which "consists in picking out the best parametrization"; the
 /// predecessor "randomly picks the fittest parametrizations according to their execution time".
-/// Read as the roulette wheel of the review that the paper cites, with probabilities proportional
-/// to 1 / mean; the second parent is drawn from the others. Returns indices.
+/// Read as the roulette wheel of the review that the paper cites; the second parent is drawn from
+/// the others. Returns indices.
 pub(super) fn probabilistic(
     population: &[Individual<'_>],
+    weight: Weight,
     rng: &mut ChaCha8Rng,
 ) -> Option<(usize, usize)> {
-    let first = roulette(population, None, rng)?;
-    let second = roulette(population, Some(first), rng).unwrap_or(first);
+    let first = roulette(population, weight, None, rng)?;
+    let second = roulette(population, weight, Some(first), rng).unwrap_or(first);
     Some((first, second))
 }
 
 fn roulette(
     population: &[Individual<'_>],
+    weight: Weight,
     without: Option<usize>,
     rng: &mut ChaCha8Rng,
 ) -> Option<usize> {
     let candidates = || (0..population.len()).filter(|index| Some(*index) != without);
-    // Relative to the best mean: weights in (0, 1] have a finite sum.
     let best = candidates()
         .map(|index| population[index].mean)
         .min_by(f64::total_cmp)?;
-    let weight = |index: usize| best / population[index].mean;
+    // The best has 1: weights in (0, 1] have a finite sum.
+    let weight = |index: usize| match weight {
+        Weight::Inverse => best / population[index].mean,
+        Weight::AboveLeast => 1.0 / (population[index].mean - best + 1.0),
+    };
     let mut left = rng.random::<f64>() * candidates().map(weight).sum::<f64>();
     candidates()
         .find(|index| {
@@ -206,7 +241,7 @@ mod tests {
         let mut rng = rng(2);
         let mut firsts = [0_u32; 3];
         for _ in 0..7000 {
-            let (first, second) = probabilistic(&population, &mut rng).unwrap();
+            let (first, second) = probabilistic(&population, Weight::Inverse, &mut rng).unwrap();
             assert_ne!(first, second);
             firsts[first] += 1;
         }
@@ -214,10 +249,65 @@ mod tests {
         for (count, expected) in firsts.into_iter().zip([4000_u32, 2000, 1000]) {
             assert!(count.abs_diff(expected) < 200, "{firsts:?}");
         }
-        assert_eq!(probabilistic(&population[..1], &mut rng), Some((0, 0)));
-        assert_eq!(probabilistic(&[], &mut rng), None);
+        assert_eq!(
+            probabilistic(&population[..1], Weight::Inverse, &mut rng),
+            Some((0, 0))
+        );
+        assert_eq!(probabilistic(&[], Weight::Inverse, &mut rng), None);
         let extreme = individuals(&points, &[f64::MIN_POSITIVE, 1.0, f64::MAX]);
-        assert!(probabilistic(&extreme, &mut rng).is_some());
+        assert!(probabilistic(&extreme, Weight::Inverse, &mut rng).is_some());
+    }
+
+    #[test]
+    fn the_weight_of_the_authors_program_tells_close_times_apart() {
+        let points: Vec<Point> = (0..2).map(|level| Point(vec![level])).collect();
+        let population = individuals(&points, &[100.0, 103.0]);
+        let mut rng = rng(5);
+        let mut firsts = |weight| {
+            let drawn = (0..1000).map(|_| probabilistic(&population, weight, &mut rng).unwrap());
+            drawn.filter(|(first, _)| *first == 0).count()
+        };
+        // 103/203 and 4/5; the standard deviations are below 16.
+        assert!(firsts(Weight::Inverse).abs_diff(507) < 65);
+        assert!(firsts(Weight::AboveLeast).abs_diff(800) < 52);
+    }
+
+    /// Robert 2019, section III-B-3: "randomly divides the already tested parametrizations in two".
+    #[test]
+    fn robert2019_iii_b_3_a_tournament_divides_the_tested_in_two() {
+        let points: Vec<Point> = (0..10).map(|level| Point(vec![level])).collect();
+        let means: Vec<f64> = (1..=10).map(f64::from).collect();
+        let population = individuals(&points, &means);
+        let mut rng = rng(6);
+        let mut last = 0;
+        for _ in 0..400 {
+            let (one, other) = tournament(&population, 0, &mut rng).unwrap();
+            assert!(
+                (one == 0) != (other == 0),
+                "the best is in one half, and wins it"
+            );
+            last = last.max(one.max(other));
+        }
+        assert!(last <= 5, "a half has five: its best is at worst the sixth");
+    }
+
+    /// Robert 2020, section V-D: "a random walk"; robert2019, section III-B: "in every direction of
+    /// the parametric space", each parameter up or down "by one unit".
+    #[test]
+    fn robert2020_v_d_a_mutation_walks_in_every_direction() {
+        let space = grid(&[5, 5, 1]);
+        let from = Point(vec![2, 2, 0]);
+        let mut rng = rng(7);
+        let mut reached = BTreeSet::new();
+        for _ in 0..400 {
+            let to = mutate(&space, &from, Mutation::Every, &mut rng);
+            assert!(from.0.iter().zip(&to.0).all(|(a, b)| a.abs_diff(*b) <= 1));
+            reached.insert(to);
+        }
+        assert_eq!(reached.len(), 8, "all around, and never where it was");
+        let still = grid(&[1, 1]);
+        let from = Point(vec![0, 0]);
+        assert_eq!(mutate(&still, &from, Mutation::Every, &mut rng), from);
     }
 
     #[test]

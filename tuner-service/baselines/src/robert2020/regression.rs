@@ -4,7 +4,8 @@ use super::settings::Regression;
 use io_autotune_model::space::{Metric, Point, Space};
 use io_autotune_search::surrogate::cholesky::{Cholesky, Symmetric};
 
-/// The maximum number of neighbours. The paper never has more than 25; the work is cubic.
+/// The maximum number of neighbours: as many as a study of the paper tests, and more. The work is
+/// cubic.
 const MOST_NEIGHBOURS: usize = 64;
 /// Keeps the normal equations definite (coordinates are about 1): prefers small coefficients.
 const RIDGE: f64 = 1e-8;
@@ -21,13 +22,13 @@ pub(super) fn regressed<'a>(
     space: &Space,
     population: Vec<Individual<'a>>,
     kind: Regression,
-    share: f64,
+    size: usize,
 ) -> Vec<Individual<'a>> {
     let metric = space.metric();
     population
         .iter()
         .map(|individual| {
-            let neighbours = neighbourhood(&metric, &population, individual.point, share);
+            let neighbours = neighbourhood(&metric, &population, individual.point, size);
             let estimate = match kind {
                 Regression::Weighted => weighted(&neighbours),
                 Regression::Quadratic => quadratic(space, individual.point, &neighbours),
@@ -49,11 +50,12 @@ pub(super) struct Neighbour<'a> {
 
 /// "The neighborhood of parametrization x defined as the floor(p n) closest to x according to the
 /// Euclidean distance" (section VI-B) in shares of the ranges, nearest first, at least x itself.
+/// `size` is floor(p n).
 pub(super) fn neighbourhood<'a>(
     metric: &Metric,
     population: &[Individual<'a>],
     point: &Point,
-    share: f64,
+    size: usize,
 ) -> Vec<Neighbour<'a>> {
     let mut all: Vec<Neighbour<'_>> = population
         .iter()
@@ -67,7 +69,6 @@ pub(super) fn neighbourhood<'a>(
         let near = a.distance.total_cmp(&b.distance);
         near.then_with(|| a.point.cmp(b.point))
     });
-    let size = (share * population.len() as f64).floor() as usize;
     all.truncate(size.clamp(1, MOST_NEIGHBOURS));
     all
 }
@@ -158,7 +159,8 @@ mod tests {
             .iter()
             .map(|(point, mean)| Individual { point, mean: *mean })
             .collect();
-        neighbourhood(&space.metric(), &population, &known[0].0, share)
+        let size = (share * known.len() as f64).floor() as usize;
+        neighbourhood(&space.metric(), &population, &known[0].0, size)
     }
 
     fn line(times: &[f64]) -> Vec<(Point, f64)> {
@@ -237,7 +239,7 @@ mod tests {
                 .iter()
                 .map(|(point, mean)| Individual { point, mean: *mean })
                 .collect();
-            for estimate in regressed(&space, population, kind, 1.0) {
+            for estimate in regressed(&space, population, kind, 5) {
                 assert!(estimate.mean.is_finite() && estimate.mean > 0.0);
             }
         }

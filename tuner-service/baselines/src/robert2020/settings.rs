@@ -21,6 +21,12 @@ pub struct Robert2020 {
     /// Whether design points predicted too slow (`loss.design_most`) are dropped. The paper's are
     /// not.
     pub drops_design_points: bool,
+    /// How the probabilistic pick weighs (section V-B).
+    pub weight: Weight,
+    /// Where a mutation goes (section V-D).
+    pub mutation: Mutation,
+    /// Of what a neighbourhood is a share (section VI-B).
+    pub neighbours_of: NeighboursOf,
 }
 
 impl Default for Robert2020 {
@@ -32,6 +38,9 @@ impl Default for Robert2020 {
             noise: Noise::default(),
             resampling_share: 0.10,
             drops_design_points: false,
+            weight: Weight::default(),
+            mutation: Mutation::default(),
+            neighbours_of: NeighboursOf::default(),
         }
     }
 }
@@ -42,7 +51,8 @@ impl Default for Robert2020 {
 pub enum Selection {
     /// The best by mean of each of two random pools are the parents.
     Tournament {
-        /// The size of a pool. The paper gives no number.
+        /// The size of a pool; 0: the tested are divided in two (robert2019, section III-B-3). This
+        /// paper gives no number.
         pool_size: u32,
     },
     /// Parents are drawn with a probability that falls as their mean rises.
@@ -51,8 +61,42 @@ pub enum Selection {
 
 impl Default for Selection {
     fn default() -> Self {
-        Selection::Tournament { pool_size: 5 }
+        Selection::Tournament { pool_size: 0 }
     }
+}
+
+/// How the probabilistic pick weighs a mean t. The papers do not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// `1 / t`.
+    #[default]
+    Inverse,
+    /// `1 / (t - least t + 1 s)`, as in the authors' later program.
+    AboveLeast,
+}
+
+/// Where a mutation goes, a random walk (robert2020, section V-D).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mutation {
+    /// "In every direction" (robert2019, section III-B): each parameter goes one level up or down,
+    /// or stays.
+    #[default]
+    Every,
+    /// One random parameter goes one level up or down.
+    One,
+}
+
+/// Of what a neighbourhood is a share (robert2020, section VI-B: "n the total population size").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeighboursOf {
+    /// Of the space (section IV: "its size will be denoted as n"); those that were tested.
+    #[default]
+    Space,
+    /// Of the tested.
+    Tested,
 }
 
 /// How two parents become one child (robert2020, section V-C).
@@ -84,7 +128,7 @@ pub enum Noise {
     Regression {
         /// Which regression.
         regression: Regression,
-        /// The share of the population that is a point's neighbourhood, above 0 and at most 1.
+        /// The share of `neighbours_of` that is a point's neighbourhood, above 0 and at most 1.
         neighbour_share: f64,
     },
     /// Both (class FRGA).
@@ -93,7 +137,7 @@ pub enum Noise {
         resampling: Resampling,
         /// Which regression.
         regression: Regression,
-        /// The share of the population that is a point's neighbourhood, above 0 and at most 1.
+        /// The share of `neighbours_of` that is a point's neighbourhood, above 0 and at most 1.
         neighbour_share: f64,
     },
 }
@@ -156,7 +200,7 @@ impl Robert2020 {
     /// Errs with the first setting that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         if let Selection::Tournament { pool_size } = self.selection {
-            whole("robert2020.selection.pool_size", pool_size, 1, 100_000)?;
+            whole("robert2020.selection.pool_size", pool_size, 0, 100_000)?;
         }
         if let Crossover::NPoint { points } = self.crossover {
             whole("robert2020.crossover.points", points, 1, 100)?;

@@ -1,5 +1,7 @@
 //! Table II of S. Robert, S. Zertal, G. Vaumourin (2020), and the scores of section VII.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{Course, Group, Metric};
@@ -98,13 +100,53 @@ pub struct Scores {
     pub score: f64,
 }
 
+/// What metrics weigh in the scores, by name: "these can easily be modified by adding weights to give
+/// different importance to the heuristics' qualities" (section VII). What is not named weighs 1.
+pub type Weights = BTreeMap<String, f64>;
+
+/// The metrics of the scores, and whether more is better.
+const SCORED: [&[(&str, f64)]; 2] = [
+    &[
+        ("SuccessRate", 1.0),
+        ("NbrSteps", -1.0),
+        ("DistOptim", -1.0),
+    ],
+    &[
+        ("AvgDistOptim", -1.0),
+        ("InferiorDefault", 1.0),
+        ("RegCost", -1.0),
+    ],
+];
+
+/// Reads `METRIC=WEIGHT`.
+pub fn weight(text: &str) -> Result<(String, f64), String> {
+    let known = || SCORED.iter().copied().flatten().map(|(name, _)| *name);
+    let expected = || {
+        let names: Vec<&str> = known().collect();
+        format!(
+            "METRIC=WEIGHT is expected, with one of {} and a number from 0 on",
+            names.join(", ")
+        )
+    };
+    let (name, weight) = text.split_once('=').ok_or_else(expected)?;
+    let weight: f64 = weight.parse().map_err(|_| expected())?;
+    match known().any(|one| one == name) && weight.is_finite() && weight >= 0.0 {
+        true => Ok((name.to_owned(), weight)),
+        false => Err(expected()),
+    }
+}
+
 /// The scores of several methods.
 ///
 /// "Each metric is normalized between 0 and 1" over the compared methods, and so are the scores, as
 /// table VI shows (random sampler 0, best method 1). The sum is of scores before normalisation.
 /// Metrics and scores that are equal for all methods are 0. `figures` gives a metric, by name, of a
 /// method, by place. None with a single method or a missing metric.
-pub fn scores(methods: usize, figures: impl Fn(&str, usize) -> Option<f64>) -> Option<Vec<Scores>> {
+pub fn scores(
+    methods: usize,
+    weights: &Weights,
+    figures: impl Fn(&str, usize) -> Option<f64>,
+) -> Option<Vec<Scores>> {
     if methods < 2 {
         return None;
     }
@@ -112,25 +154,17 @@ pub fn scores(methods: usize, figures: impl Fn(&str, usize) -> Option<f64>) -> O
         let column: Option<Vec<f64>> = (0..methods).map(|method| figures(name, method)).collect();
         Some(normalised(&column?))
     };
-    let sum = |signed: [(&str, f64); 3]| -> Option<Vec<f64>> {
+    let sum = |signed: &[(&str, f64)]| -> Option<Vec<f64>> {
         let mut sums = vec![0.0; methods];
         for (name, sign) in signed {
+            let weight = sign * weights.get(*name).unwrap_or(&1.0);
             for (sum, figure) in sums.iter_mut().zip(normal(name)?) {
-                *sum += sign * figure;
+                *sum += weight * figure;
             }
         }
         Some(sums)
     };
-    let optim = sum([
-        ("SuccessRate", 1.0),
-        ("NbrSteps", -1.0),
-        ("DistOptim", -1.0),
-    ])?;
-    let stability = sum([
-        ("AvgDistOptim", -1.0),
-        ("InferiorDefault", 1.0),
-        ("RegCost", -1.0),
-    ])?;
+    let (optim, stability) = (sum(SCORED[0])?, sum(SCORED[1])?);
     let both: Vec<f64> = optim.iter().zip(&stability).map(|(a, b)| a + b).collect();
     let (optim, stability, both) = (
         normalised(&optim),
@@ -203,14 +237,14 @@ mod tests {
             let row = rows.iter().find(|(known, _)| *known == name)?;
             row.1.get(method).copied()
         };
-        let scores = scores(3, figures).unwrap();
+        let scores = scores(3, &Weights::new(), figures).unwrap();
         let optim: Vec<f64> = scores.iter().map(|scores| scores.optim).collect();
         // Sums 1, -0.5, -2.
         assert_eq!(optim, [1.0, 0.5, 0.0]);
         // Sums -1/3, -1, -2: of the range 5/3 the shares 1, 3/5 and 0.
         assert!((scores[1].stability - 0.6).abs() < 1e-12);
         assert_eq!((scores[0].score, scores[2].score), (1.0, 0.0));
-        assert_eq!(super::scores(1, figures), None);
-        assert_eq!(super::scores(2, |_, _| None), None);
+        assert_eq!(super::scores(1, &Weights::new(), figures), None);
+        assert_eq!(super::scores(2, &Weights::new(), |_, _| None), None);
     }
 }

@@ -1,0 +1,82 @@
+"""The command behind `make papers-report`."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from comparison.simulate import without_noise
+from peers.program import Program, ReplayError
+from peers.tables import TableError, named
+
+from papers import cao2018, robert2019, robert2020
+
+BURST_BUFFER = "burst-buffer"
+TABLES = [BURST_BUFFER, "romio", "sqlite", "lzma", "writes"]
+"""Those of the tree that nothing is held out of."""
+PAGES = ("robert2020", "robert2019", "cao2018")
+
+
+def main() -> int:
+    """Replays, writes the pages."""
+    arguments = _parser().parse_args()
+    program = Program(arguments.io_autotune, arguments.jobs, arguments.work / "kept")
+    try:
+        by_name = {on.name: on for on in named(arguments.tables)}
+        missing = [name for name in TABLES if name not in by_name]
+        if missing:
+            raise TableError(f"the papers' pages need {', '.join(missing)}: give analysis/data too")
+        tables = [by_name[name] for name in TABLES]
+        quiet = [without_noise(on, arguments.work / "without-noise") for on in tables]
+        makers = {
+            "robert2020": lambda: robert2020.page(
+                program, by_name[BURST_BUFFER], arguments.seeds_2020
+            ),
+            "robert2019": lambda: robert2019.page(program, tables, quiet, arguments.seeds_2019),
+            "cao2018": lambda: cao2018.page(
+                program, tables, quiet, arguments.seeds_2018, arguments.seeds_rates
+            ),
+        }
+        for name in arguments.only or PAGES:
+            lines, drawn = makers[name]()
+            _write(arguments.output / f"{name}.md", "\n".join(lines) + "\n")
+            for drawing, text in drawn.items():
+                _write(arguments.output / "figures" / drawing, text)
+    except (TableError, ReplayError) as error:
+        print(f"papers-report: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    print(f"papers-report: {path} is written", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="papers", description=__doc__)
+    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.json or FOLDER")
+    parser.add_argument("--only", choices=PAGES, action="append", help="this page alone")
+    studies = "studies of each method"
+    parser.add_argument(
+        "--seeds-2020", type=int, default=30, help=f"{studies} in each of eight repetitions (30)"
+    )
+    parser.add_argument("--seeds-2019", type=int, default=80, help=f"{studies} (80)")
+    parser.add_argument("--seeds-2018", type=int, default=100, help=f"{studies} (100)")
+    parser.add_argument(
+        "--seeds-rates", type=int, default=1000, help="studies of each mutation rate (1000)"
+    )
+    parser.add_argument(
+        "--work", type=Path, default=Path("build/papers"), help="for what is in between"
+    )
+    parser.add_argument("--output", type=Path, default=Path("docs/papers"))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads")
+    parser.add_argument(
+        "--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"), help="our program"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""Cao 2018: figures 3 to 8 and table 5."""
+
+from bisect import bisect_right
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from comparison.markdown import number, table
+from comparison.simulate import Method, near
+from peers.program import Program
+from peers.tables import Table
+
+from papers import drawing, ranks, studies
+from papers.published import FIGURE_5
+from papers.text import prose
+
+BUDGET = 100
+"""Runs of a study."""
+TIMES = (5, 10, 20, 40, 80)
+"""In runs of the default."""
+METHODS = [
+    Method("SA", "cao2018-annealing"),
+    Method("GA", "cao2018-genetic"),
+    Method("DQN", "cao2018-dqn"),
+    Method("BO", "cao2018-bayesian"),
+    Method("RS", "random"),
+]
+RATES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
+"""Figure 7's mutation rates."""
+NEAR = 1.0 / 0.99 - 1.0
+"""More than 99 % of the best throughput: so much more than the least time."""
+GENERATION = 8
+
+
+def page(
+    program: Program, tables: list[Table], quiet: list[Path], seeds: int, rates_seeds: int
+) -> tuple[list[str], dict[str, str]]:
+    """The page's lines, and its drawings. `quiet` are the tables without noise."""
+    words = ["--exploring-only", "--per-seed", "--budget", str(BUDGET)]
+    result = program.simulate(
+        quiet, [method.text for method in METHODS], [*words, "--seeds", str(seeds)]
+    )
+    said = {"budget": str(BUDGET), "seeds": str(seeds), "rates_seeds": str(rates_seeds)}
+    lines = [*prose("cao2018", **said), "", *_figure_3(tables)]
+    drawn = {}
+    lines += ["", *prose("cao2018-figure4", **said)]
+    for of, on in zip(result["tables"], tables, strict=True):
+        name = f"cao2018-{on.name}.svg"
+        drawn[name] = _best_so_far(of, on)
+        lines += ["", f"![best so far on {on.name}](figures/{name})"]
+    lines += ["", *prose("cao2018-figure5", **said)]
+    for of, on in zip(result["tables"], tables, strict=True):
+        lines += ["", *_figure_5(of, on, seeds)]
+    lines += ["", *_compared(result, tables, seeds)]
+    lines += ["", *prose("cao2018-figure6"), "", *_figure_6(result, tables)]
+    lines += [
+        "",
+        *prose("cao2018-figure7", **said),
+        "",
+        *_figure_7(program, tables, quiet, words, rates_seeds),
+    ]
+    lines += ["", *prose("cao2018-figure8"), "", *_figure_8(result, tables)]
+    lines += ["", *prose("cao2018-table5"), "", *_table_5(tables)]
+    return [*lines, "", *prose("cao2018-why")], drawn
+
+
+def _figure_3(tables: list[Table]) -> list[str]:
+    rows = []
+    for on in tables:
+        ordered = sorted(on.truths)
+        default = on.truths[on.default]
+        quantiles = [
+            ordered[int(share * (len(ordered) - 1))] for share in (0.0, 0.1, 0.5, 0.9, 1.0)
+        ]
+        better = 100.0 * sum(time < default for time in on.truths) / len(on.truths)
+        rows.append(
+            [
+                on.name,
+                *(number(quantiles[0] / time, 3) for time in quantiles),
+                f"{better:.0f} %",
+                f"{100.0 * near(on, NEAR) / len(on.points):.2g} %",
+            ]
+        )
+    head = ["throughput over the best's, quantiles", "best", "10 %", "50 %", "90 %", "worst"]
+    return table([*head, "better than the default", "near-optimal"], rows)
+
+
+def _best_so_far(of: dict[str, Any], on: Table) -> str:
+    series = {}
+    for method, found in zip(METHODS, of["methods"], strict=True):
+        first = studies.courses(found, on)[0]
+        series[method.name] = [min(first[: nth + 1]) for nth in range(len(first))]
+    return drawing.lines(series, "run", "least time so far, s")
+
+
+def _figure_5(of: dict[str, Any], on: Table, seeds: int) -> list[str]:
+    near_best = 100.0 * near(on, NEAR) / len(on.points)
+    rows = []
+    for method, found in zip(METHODS, of["methods"], strict=True):
+        times = found["near_times"]
+        by_time = [100.0 * bisect_right(times, n * of["default"]) / seeds for n in TIMES]
+        ends = 100.0 * len(times) / seeds
+        rows.append([method.name, *(number(one) for one in by_time), number(ends)])
+    head = [f"{on.name}: {number(near_best, 2)} % near-optimal", *(f"t = {n}" for n in TIMES)]
+    return table([*head, "all runs"], rows)
+
+
+def _compared(result: dict[str, Any], tables: list[Table], seeds: int) -> list[str]:
+    names = [method.name for method in METHODS]
+    rows = []
+    for of, on in zip(result["tables"], tables, strict=True):
+        ends = [100.0 * len(found["near_times"]) / seeds for found in of["methods"]]
+        share = number(100.0 * near(on, NEAR) / len(on.points), 2)
+        rows.append([on.name, share, ranks.order(names, ends, higher=True)])
+    for system, (near_best, printed) in FIGURE_5.items():
+        theirs = [-float(printed[name][0]) for name in names]
+        order = ranks.order(names, theirs, higher=True)
+        rows.append([f"the paper's {system}", number(near_best, 2), order])
+    words = [
+        f"- {system}:\n  " + "; ".join(f"{name} {words}" for name, (_, words) in printed.items())
+        for system, (_, printed) in FIGURE_5.items()
+    ]
+    head = ["", "near-optimal %", "order at the end, best first"]
+    return [
+        "What the paper says of its figure, after five hours:",
+        "",
+        *words,
+        "",
+        *table(head, rows, left=3),
+    ]
+
+
+def _figure_6(result: dict[str, Any], tables: list[Table]) -> list[str]:
+    """The mean throughput by quarter of the runs, over the best."""
+    rows = []
+    for of, on in zip(result["tables"], tables, strict=True):
+        for method, found in zip(METHODS, of["methods"], strict=True):
+            courses = studies.courses(found, on)
+            quarters = [
+                fmean(on.truths[on.best] / time for times in courses for time in times[begin:end])
+                for begin, end in ((0, 25), (25, 50), (50, 75), (75, 100))
+                if any(times[begin:end] for times in courses)
+            ]
+            cells = [f"{one:.2f}" for one in quarters]
+            rows.append([on.name, method.name, *cells, *["-"] * (4 - len(cells))])
+    head = ["throughput over the best's", "", "runs 1-25", "26-50", "51-75", "76-100"]
+    return table(head, rows, left=2)
+
+
+def _figure_7(
+    program: Program, tables: list[Table], quiet: list[Path], words: list[str], seeds: int
+) -> list[str]:
+    rows = []
+    found = {}
+    for revisits in ("run", "free"):
+        prefix = f"cao2018-genetic:cao2018-genetic.revisits={revisits},cao2018-genetic"
+        methods = [f"{prefix}.mutation_rate={rate}" for rate in RATES]
+        few = [word for word in words if word != "--per-seed"]
+        found[revisits] = program.simulate(quiet, methods, [*few, "--seeds", str(seeds)])
+    for nth, on in enumerate(tables):
+        for revisits, result in found.items():
+            ends = [
+                100.0 * len(method["near_times"]) / seeds
+                for method in result["tables"][nth]["methods"]
+            ]
+            best = max(range(len(ends)), key=ends.__getitem__)
+            cells = [number(end) for end in ends]
+            cells[best] = f"**{cells[best]}**"
+            rows.append([on.name, revisits, *cells])
+    head = ["near-optimal found, %", "revisits", *(f"{rate:.0%}" for rate in RATES)]
+    return table(head, rows, left=2)
+
+
+def _figure_8(result: dict[str, Any], tables: list[Table]) -> list[str]:
+    """The share of a generation's members that have the best parametrization's value."""
+    rows = []
+    genetic = [method.name for method in METHODS].index("GA")
+    for of, on in zip(result["tables"], tables, strict=True):
+        runs = [study["runs"] for study in of["methods"][genetic]["studies"]]
+        strength = _importance(on)
+        first = max(range(len(strength)), key=lambda place: strength[place])
+        last = min(range(len(strength)), key=lambda place: strength[place])
+        for place in (first, last):
+            cells = []
+            for generation in (0, 2, 5, 8):
+                begin = generation * GENERATION
+                members = [
+                    one
+                    for study in runs
+                    for one in study[begin : begin + GENERATION]
+                    if one is not None
+                ]
+                same = sum(on.points[one][place] == on.points[on.best][place] for one in members)
+                cells.append(f"{100.0 * same / len(members):.0f}" if members else "-")
+            name = on.parameters[place].name
+            rows.append([on.name, f"{name} (R² {strength[place]:.2f})", *cells])
+    head = [
+        "with the best's value, %",
+        "",
+        *(f"runs {8 * g + 1}-{8 * g + 8}" for g in (0, 2, 5, 8)),
+    ]
+    return table(head, rows, left=2)
+
+
+def _importance(on: Table) -> list[float]:
+    """R² of a one-way analysis of variance of each parameter, 0 to 1."""
+    mean = fmean(on.truths)
+    total = sum((time - mean) ** 2 for time in on.truths)
+    shares = []
+    for place in range(len(on.parameters)):
+        under: dict[int | None, list[float]] = {}
+        for point, time in zip(on.points, on.truths, strict=True):
+            under.setdefault(point[place], []).append(time)
+        between = sum(len(of) * (fmean(of) - mean) ** 2 for of in under.values())
+        shares.append(between / total if total else 0.0)
+    return shares
+
+
+def _table_5(tables: list[Table]) -> list[str]:
+    rows = []
+    for on in tables:
+        shares = _importance(on)
+        ordered = sorted(range(len(shares)), key=lambda place: -shares[place])
+        told = (f"{on.parameters[place].name} {shares[place]:.2f}" for place in ordered[:4])
+        rows.append([on.name, ", ".join(told)])
+    return table(["", "R², the four greatest"], rows, left=2)

@@ -1,0 +1,311 @@
+"""Robert 2020: tables III to VI, figures 4 and 5."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean, median, stdev
+from typing import Any
+
+from comparison.markdown import number, table
+from comparison.simulate import Method, near
+from comparison.simulate import figures as simulated
+from peers.program import Program
+from peers.tables import Table
+from scipy.stats import bartlett, levene
+
+from papers import drawing, ranks, studies
+from papers.published import CLASSES, FIGURE_5_MEDIAN, TABLE_IV, TABLE_VI, TABLE_VI_NOISE
+from papers.text import prose
+
+REPETITIONS = 8
+"""Of the paper's whole experiment, each under seeds of its own."""
+HIGHER = {"SuccessRate", "InferiorDefault", "ScoreOptim", "ScoreStability", "Score"}
+"""The metrics of which more is better."""
+SCORES = {"ScoreOptim": "optim", "ScoreStability": "stability", "Score": "score"}
+_SEDR = "robert2020:noise=resampling,noise.resampling=sedr"
+FIGURE_5 = [
+    Method("CGA", "robert2020:noise=none"),
+    Method("RGA, SEDR 10 %", _SEDR),
+    Method(
+        "FRGA, SEDR 40 %, quadratic 5 %",
+        "robert2020:noise=both,noise.resampling=sedr,noise.regression=quadratic,"
+        "noise.neighbour_share=0.05,resampling_share=0.4",
+    ),
+]
+"""Figure 5's two, and the one of which the paper tells 21 iterations."""
+_FGA = "robert2020:noise=regression,noise.regression=quadratic,noise.neighbour_share=0.05"
+READINGS = [
+    ("as published", ""),
+    ("a neighbourhood is a share of the tested", "neighbours_of=tested"),
+    ("a mutation changes one parameter", "mutation=one"),
+    ("pools of five", "selection=tournament,selection.pool_size=5"),
+    ("probabilistic, 1 / t", "selection=probabilistic"),
+    ("probabilistic, 1 / (t - least t + 1 s)", "selection=probabilistic,weight=above_least"),
+    ("65 runs: the design comes on top", "budget=65"),
+]
+"""What the paper leaves open, by settings."""
+READ = {"CGA": "robert2020:noise=none", "RGA SEDR 10 %": _SEDR, "FGA quadratic 5 %": _FGA}
+LEAST_P = 1e-5
+"""The paper prints no smaller one."""
+SHOWN = ("SuccessRate", "DistOptim", "NbrSteps", "AvgDistOptim", "InferiorDefault")
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best method of a class, by `Score`."""
+
+    name: str
+    metrics: Mapping[str, float | None]
+
+
+def page(program: Program, on: Table, seeds: int) -> tuple[list[str], dict[str, str]]:
+    """The page's lines, and its drawings."""
+    repetitions = [
+        best_of_each(
+            program.simulate(
+                [on.path],
+                [],
+                [
+                    *("--preset", "robert2020-table-v", "--seeds", str(seeds)),
+                    *("--first-seed", str(seeds * nth)),
+                ],
+            )
+        )
+        for nth in range(REPETITIONS)
+    ]
+    told, drawn = _figure_5(program, on, seeds * REPETITIONS)
+    said = {"repetitions": str(REPETITIONS), "seeds": str(seeds), "all": str(seeds * REPETITIONS)}
+    return [
+        *prose("robert2020"),
+        "",
+        *_dataset(on),
+        "",
+        *prose("robert2020-table-vi", **said),
+        "",
+        *_table_vi(repetitions),
+        "",
+        *prose("robert2020-orders", **said),
+        "",
+        *_orders(repetitions),
+        "",
+        *told,
+        "",
+        *prose("robert2020-readings", **said),
+        "",
+        *_readings(program, on, seeds * REPETITIONS),
+        "",
+        *prose("robert2020-why"),
+    ], drawn
+
+
+def best_of_each(result: dict[str, Any]) -> list[Best]:
+    """In the order of the classes."""
+    of = list(zip(result["methods"], result["tables"][0]["methods"], strict=True))
+    best = []
+    for name in CLASSES:
+        candidates = [pair for pair in of if pair[0].split(" ")[0] == name]
+        label, method = max(candidates, key=lambda pair: pair[1]["scores"]["score"])
+        scores = {metric: method["scores"][key] for metric, key in SCORES.items()}
+        best.append(Best(label, simulated(method) | scores))
+    return best
+
+
+def _dataset(on: Table) -> list[str]:
+    raw = [sample.elapsed for samples in on.samples for sample in samples]
+    groups = [[sample.elapsed for sample in samples] for samples in on.samples]
+    ours = [_statistics(raw), _statistics(on.truths)]
+    rows = []
+    for nth, name in enumerate(("size", "mean", "standard deviation", "least", "most", "median")):
+        cells = []
+        for of, theirs in zip(ours, TABLE_IV.values(), strict=True):
+            cells += [number(of[nth], 4), number(theirs[nth], 5)]
+            if nth:
+                cells[-2:] = [
+                    f"{number(of[nth], 3)} s, {100 * of[nth] / of[1]:.0f} %",
+                    f"{theirs[nth]} s, {100 * theirs[nth] / theirs[1]:.0f} %",
+                ]
+        rows.append([name, *cells])
+    best, default = on.points[on.best], on.points[on.default]
+    words = [
+        " ".join(
+            f"{parameter.name} {parameter.values[level]}"
+            for parameter, level in zip(on.parameters, point, strict=True)
+        )
+        for point in (best, default)
+    ]
+    outliers = [sum(time > _fence(group) for time in group) for group in groups]
+    largest = [
+        truth
+        for point, truth in zip(on.points, on.truths, strict=True)
+        if point[2] == on.parameters[2].levels - 1
+    ]
+    facts = [
+        ["optimum", words[0], "workers 10 destagers 8 cache 60 GB threshold 50"],
+        ["default", words[1], "workers 10 destagers 10 cache 60 GB threshold 90"],
+        [
+            "default over the optimum",
+            f"{_beyond(on.truths[on.default], on.truths[on.best])}",
+            "12 %",
+        ],
+        [
+            "worst over the best, largest cache",
+            _beyond(max(largest), min(largest)),
+            "41 %",
+        ],
+        ["single runs of one parametrization vary by", f"{100 * on.scatter:.0f} %", "17 %"],
+        [
+            "runs beyond Tukey's upper fence, of each parametrization's",
+            f"{fmean(outliers):.2f} of {len(groups[0])}",
+            "1 of 16",
+        ],
+        [
+            "Levene's and Bartlett's tests of equal variances, p",
+            f"{_p(levene(*groups).pvalue)}, {_p(bartlett(*groups).pvalue)}",
+            "< 0.00001, < 0.00001",
+        ],
+        ["parametrizations within 3 % of the optimum", str(near(on, 0.03)), "not told"],
+        [
+            "the next best over the optimum",
+            f"{100 * (sorted(on.truths)[1] / on.truths[on.best] - 1):.1f} %",
+            "not told",
+        ],
+    ]
+    return [
+        *prose("robert2020-data"),
+        "",
+        *table(["", "raw", "the paper's", "averaged", "the paper's"], rows),
+        "",
+        *table(["", "here", "the paper"], facts, left=3),
+    ]
+
+
+def _statistics(times: list[float]) -> list[float]:
+    return [float(len(times)), fmean(times), stdev(times), min(times), max(times), median(times)]
+
+
+def _beyond(time: float, other: float) -> str:
+    return f"{100.0 * (time / other - 1.0):.0f} %"
+
+
+def _p(value: float) -> str:
+    return "< 0.00001" if value < LEAST_P else f"{value:.5f}"
+
+
+def _fence(group: list[float]) -> float:
+    ordered = sorted(group)
+
+    def quantile(share: float) -> float:
+        at = share * (len(ordered) - 1)
+        below = int(at)
+        above = min(below + 1, len(ordered) - 1)
+        return ordered[below] + (at - below) * (ordered[above] - ordered[below])
+
+    return quantile(0.75) + 1.5 * (quantile(0.75) - quantile(0.25))
+
+
+def _table_vi(repetitions: list[list[Best]]) -> list[str]:
+    noise = []
+    for place, name in enumerate(CLASSES):
+        names = [best[place].name.removeprefix(name).strip() for best in repetitions]
+        often = max(dict.fromkeys(names), key=names.count)
+        words = f"{often} ({names.count(often)} of {len(names)})" if often else ""
+        noise.append(words)
+    rows = [["here, most often", *noise], ["the paper's", *TABLE_VI_NOISE]]
+    for metric, theirs in TABLE_VI.items():
+        cells = []
+        for place, their in enumerate(theirs):
+            of = [best[place].metrics[metric] or 0.0 for best in repetitions]
+            span = f"{number(min(of))}-{number(max(of))}"
+            cells.append(f"{number(median(of))}, {span} ({number(their, 4)})")
+        rows.append([metric, *cells])
+    return table(["", *CLASSES], rows)
+
+
+def _orders(repetitions: list[list[Best]]) -> list[str]:
+    rows = []
+    for metric, theirs in TABLE_VI.items():
+        if metric == "ElTime":
+            continue
+        higher = metric in HIGHER
+        held: dict[str, list[str]] = {"as": [], "other": [], "open": []}
+        for one in range(len(CLASSES)):
+            for two in range(one + 1, len(CLASSES)):
+                first, last = (one, two) if (theirs[one] > theirs[two]) == higher else (two, one)
+                pair = f"{CLASSES[first]} > {CLASSES[last]}"
+                signs = {_ahead(best, metric, first, last, higher) for best in repetitions}
+                if theirs[one] == theirs[two]:
+                    continue
+                kind = "as" if signs == {1} else "other" if signs == {-1} else "open"
+                held[kind].append(pair)
+        rows.append([metric, *(", ".join(pairs) or "-" for pairs in held.values())])
+    head = ["", "as the paper, in all", "the other way round, in all", "not in all"]
+    return table(head, rows, left=4)
+
+
+def _ahead(best: list[Best], metric: str, first: int, last: int, higher: bool) -> int:
+    a, b = (ranks.rounded(best[place].metrics[metric]) for place in (first, last))
+    return 0 if a == b else 1 if (a > b) == higher else -1
+
+
+def _figure_5(program: Program, on: Table, seeds: int) -> tuple[list[str], dict[str, str]]:
+    words = ["--exploring-only", "--per-seed", "--seeds", str(seeds)]
+    result = program.simulate([on.path], [method.text for method in FIGURE_5], words)
+    default = on.truths[on.default]
+    series = {}
+    rows = []
+    for method, found in zip(FIGURE_5, result["tables"][0]["methods"], strict=True):
+        of = studies.courses(found, on)
+        by_run = studies.medians(of)
+        series[method.name] = by_run
+        gains = [100.0 * (1.0 - time / default) for time in by_run]
+        told = simulated(found)
+        rows.append(
+            [
+                method.name,
+                f"{median(gains):.1f} %",
+                FIGURE_5_MEDIAN.get(method.name, "-"),
+                f"{median(gains[15:]):.1f} %",
+                f"{100.0 * (1.0 - (told['OverDefault'] or 1.0)):.1f} %",
+                number(told["NbrSteps"]),
+            ]
+        )
+    series["default"] = [default] * max(map(len, series.values()))
+    drawn = {"robert2020-figure5.svg": drawing.lines(series, "iteration", "median time, s")}
+    head = [
+        "faster than the default",
+        "median over iterations",
+        "the paper's",
+        "after the design",
+        "what it recommends",
+        "found in run",
+    ]
+    return [
+        *prose("robert2020-figure5", seeds=str(seeds)),
+        "",
+        *table(head, rows),
+        "",
+        "![figure 5](figures/robert2020-figure5.svg)",
+    ], drawn
+
+
+def _readings(program: Program, on: Table, seeds: int) -> list[str]:
+    rows = []
+    for words, settings in READINGS:
+        methods = {
+            name: text + (f",{settings}" if settings else "")
+            for name, text in READ.items()
+            if "neighbours_of" not in settings or name.startswith("FGA")
+        }
+        # A study's budget is the program's, not the method's.
+        budget = ["--budget", "65"] if settings == "budget=65" else []
+        texts = [text.removesuffix(",budget=65") for text in methods.values()]
+        arguments = ["--exploring-only", "--seeds", str(seeds), *budget]
+        result = program.simulate([on.path], texts, arguments)
+        for name, found in zip(methods, result["tables"][0]["methods"], strict=True):
+            told = simulated(found)
+            near_best = 100.0 * found["near_by_run"][-1]
+            rows.append([words, name, *(number(told[one]) for one in SHOWN), number(near_best)])
+    paper = {name: place for place, name in enumerate(CLASSES)}
+    for name in READ:
+        place = paper[name.split(" ")[0]]
+        rows.append(["the paper", name, *(number(TABLE_VI[one][place], 4) for one in SHOWN), "-"])
+    return table(["", "", *SHOWN, "a best was run %"], rows, left=2)

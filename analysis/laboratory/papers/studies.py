@@ -1,0 +1,26 @@
+"""The studies that `simulate --per-seed` prints, as times."""
+
+from statistics import median
+from typing import Any
+
+from peers.tables import Table
+
+
+def courses(method: dict[str, Any], on: Table) -> list[list[float]]:
+    """The true time of each run of each study; a run outside the table takes the default's."""
+    default = on.truths[on.default]
+    return [
+        [default if place is None else on.truths[place] for place in study["runs"]]
+        for study in method["studies"]
+    ]
+
+
+def medians(of: list[list[float]]) -> list[float]:
+    """The median over studies, by run."""
+    return [median(times) for times in zip(*of, strict=False)]
+
+
+def share(of: list[list[float]], below: float) -> float:
+    """The share of runs that take less, %."""
+    runs = [time for times in of for time in times]
+    return 100.0 * sum(time < below for time in runs) / len(runs)
