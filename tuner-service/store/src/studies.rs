@@ -152,15 +152,19 @@ impl Store {
     }
 }
 
-/// Takes a study's row lock, which serialises its suggestions and caches.
+/// Takes a study's row lock, which serialises its suggestions and caches, and its turn: a start that
+/// was decided before is decided anew.
 pub(crate) async fn lock_study(
     connection: &mut PgConnection,
     name: &'static str,
     study_id: i64,
 ) -> Result<(), StoreError> {
-    sqlx::query_scalar!("select id from studies where id = $1 for update", study_id)
-        .fetch_one(connection)
-        .await
-        .named(name)?;
+    sqlx::query_scalar!(
+        "update studies set share = share where id = $1 returning id",
+        study_id
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)?;
     Ok(())
 }

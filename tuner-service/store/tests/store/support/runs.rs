@@ -1,6 +1,7 @@
 //! Short ways to start and finish runs.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use io_autotune_model::{Parametrization, Phase, Point, Role, Sluid, Space};
@@ -133,7 +134,7 @@ impl Start {
     pub(crate) async fn ask(
         &self,
         store: &Store,
-        decide: impl FnOnce(&StudyState) -> Decision,
+        mut decide: impl FnMut(&StudyState) -> Decision,
     ) -> Result<StartedRun, StoreError> {
         let new = NewRun {
             job: &self.job,
@@ -148,11 +149,9 @@ impl Start {
         match self.lock {
             Lock::Wait(wait) => store.start_run(&new, wait, decide).await,
             Lock::None => {
-                let mut decide = Some(decide);
                 loop {
                     let state = store.state_of(&self.study, &self.space).await?;
-                    let first = |state: &StudyState| decide.take().unwrap()(state);
-                    match store.start_unlocked(&new, &state, first).await {
+                    match store.start_unlocked(&new, &state, &mut decide).await {
                         // Steered meanwhile: nothing was decided, and the service reads anew as well.
                         Err(StoreError::Outdated { .. }) => {}
                         other => return other,
@@ -169,7 +168,7 @@ impl Start {
         parametrization: Parametrization,
     ) -> StartedRun {
         self.ask(store, |_| {
-            decision(Phase::Search, Role::Search, parametrization)
+            decision(Phase::Search, Role::Search, parametrization.clone())
         })
         .await
         .unwrap()
@@ -212,7 +211,9 @@ impl Report {
 
     /// Hands it to the store.
     pub(crate) async fn deliver(&self, store: &Store) -> Result<Finished, StoreError> {
+        let nonce = nonce();
         let finish = Finish {
+            nonce: &nonce,
             job: &self.job,
             sluid: self.sluid.as_ref(),
             run_id: self.run_id,
@@ -242,6 +243,12 @@ impl Report {
         };
         store.finish_run(&finish, merge).await
     }
+}
+
+/// A nonce that no request has had before in this process.
+pub(crate) fn nonce() -> String {
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
+    format!("{:032x}", REQUESTS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// What reports say together: the longest of their elapsed, what the first says was applied, and the
