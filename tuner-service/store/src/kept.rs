@@ -69,15 +69,52 @@ impl KeptEpochs {
             epoch: Arc::clone(&epoch),
         };
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.weight += copied.weight();
-        if let Some(earlier) = kept.epochs.insert(moment.epoch_id, copied) {
-            kept.weight -= earlier.weight();
-        }
-        while kept.weight > MOST
-            && let Some((_, least)) = kept.epochs.remove_lru()
-        {
-            kept.weight -= least.weight();
-        }
+        kept.keep(moment.epoch_id, copied);
         Ok(epoch)
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, epoch_id: i64, copied: Copied) {
+        self.weight += copied.weight();
+        if let Some(earlier) = self.epochs.insert(epoch_id, copied) {
+            self.weight -= earlier.weight();
+        }
+        while self.weight > MOST
+            && let Some((_, least)) = self.epochs.remove_lru()
+        {
+            self.weight -= least.weight();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copied(tested: usize) -> Copied {
+        Copied {
+            version: String::new(),
+            epoch: Arc::new(EpochState::of_size(tested)),
+        }
+    }
+
+    #[test]
+    fn what_was_used_last_is_kept_and_no_more_than_so_much() {
+        let epochs = KeptEpochs::default();
+        let mut kept = epochs.0.lock().unwrap();
+        for epoch_id in 0..100 {
+            kept.keep(epoch_id, copied(96));
+            kept.keep(epoch_id, copied(96));
+            assert!(kept.weight <= MOST && kept.epochs.get(&0).is_some());
+        }
+        assert_eq!((kept.epochs.len(), kept.weight), (40, 4000));
+        assert!(kept.epochs.peek(&99).is_some() && kept.epochs.peek(&1).is_none());
+        kept.keep(100, copied(MOST));
+        assert_eq!(
+            (kept.epochs.len(), kept.weight),
+            (0, 0),
+            "it is too large to keep"
+        );
     }
 }

@@ -55,7 +55,7 @@ impl Default for StoreOptions {
             connections: 16,
             statement_timeout: Duration::from_secs(10),
             most_studies: u32::MAX,
-            reads_sources: true,
+            reads_sources: false,
         }
     }
 }

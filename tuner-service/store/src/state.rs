@@ -249,6 +249,35 @@ pub(crate) async fn sources(
 }
 
 impl EpochState {
+    #[cfg(test)]
+    pub(crate) fn of_size(tested: usize) -> Self {
+        let one = io_autotune_model::Tested::new(Parametrization::default(), 1);
+        Self {
+            epoch: 1,
+            seed: 0,
+            space: Arc::new(
+                serde_json::from_str(
+                    r#"[{ "name": "a", "kind": "integer", "min": 1, "max": 8, "default": 1 }]"#,
+                )
+                .unwrap(),
+            ),
+            objective: Objective::Elapsed,
+            opened: EpochOpening {
+                at: Timestamp::UNIX_EPOCH,
+                why: String::new(),
+                takes: String::new(),
+                drift: None,
+            },
+            inherited: Vec::new(),
+            history: Arc::new(History {
+                tested: vec![one; tested],
+                tally: Tally::default(),
+            }),
+            judged: 0,
+            effects: Arc::default(),
+        }
+    }
+
     pub(crate) fn has_settled(&self) -> bool {
         self.history.tally.settled > 0
     }

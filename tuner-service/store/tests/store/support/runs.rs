@@ -167,11 +167,19 @@ impl Start {
         store: &Store,
         parametrization: Parametrization,
     ) -> StartedRun {
+        self.try_search(store, parametrization).await.unwrap()
+    }
+
+    /// Likewise, where the store may fail.
+    pub(crate) async fn try_search(
+        &self,
+        store: &Store,
+        parametrization: Parametrization,
+    ) -> Result<StartedRun, StoreError> {
         self.ask(store, |_| {
             decision(Phase::Search, Role::Search, parametrization.clone())
         })
         .await
-        .unwrap()
     }
 }
 
@@ -190,6 +198,8 @@ pub(crate) struct Report {
     /// What was applied; `None`: nothing was, so the run had the default.
     pub(crate) applied: Option<Parametrization>,
     pub(crate) measures: BTreeMap<String, f64>,
+    /// `None`: one that no request has had.
+    pub(crate) nonce: Option<String>,
 }
 
 impl Report {
@@ -206,12 +216,13 @@ impl Report {
             elapsed: Some(10.0),
             applied: None,
             measures: BTreeMap::from([("bytes_written".to_owned(), 4096.0)]),
+            nonce: None,
         }
     }
 
     /// Hands it to the store.
     pub(crate) async fn deliver(&self, store: &Store) -> Result<Finished, StoreError> {
-        let nonce = nonce();
+        let nonce = self.nonce.clone().unwrap_or_else(nonce);
         let finish = Finish {
             nonce: &nonce,
             job: &self.job,
@@ -246,7 +257,7 @@ impl Report {
 }
 
 /// A nonce that no request has had before in this process.
-pub(crate) fn nonce() -> String {
+fn nonce() -> String {
     static REQUESTS: AtomicU64 = AtomicU64::new(0);
     format!("{:032x}", REQUESTS.fetch_add(1, Ordering::Relaxed))
 }
