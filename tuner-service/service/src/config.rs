@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use io_autotune_catalogue::{Catalogue, CatalogueError, LookupError, RulesFileError};
 use io_autotune_configuration::{File, Mistake, Origin, Shown, ShownError, parse, without_secrets};
-use io_autotune_engine::{Settings, SettingsError};
+use io_autotune_engine::{PriorFrom, Settings, SettingsError};
 use io_autotune_protocol::{Audience, Auth, Signer};
 use io_autotune_store::StoreError;
 use serde::{Deserialize, Serialize, Serializer};
@@ -193,6 +193,11 @@ const RENAMED: &[(&str, &str)] = &[
 ];
 
 impl Config {
+    /// Whether studies begin with what others have learnt.
+    pub(crate) fn reads_sources(&self) -> bool {
+        self.study.prior == PriorFrom::Site
+    }
+
     pub(crate) fn load(path: &Path) -> Result<Self, StartupError> {
         Ok(Self::read(path)?.0)
     }

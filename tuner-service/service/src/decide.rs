@@ -461,7 +461,7 @@ mod tests {
             epoch_id: 1,
             epoch: 1,
             seed: 7,
-            space: accelerator().space,
+            space: accelerator().space.into(),
             objective: io_autotune_model::Objective::Elapsed,
             opened: io_autotune_store::EpochOpening {
                 at: jiff::Timestamp::UNIX_EPOCH,
@@ -471,8 +471,8 @@ mod tests {
             },
             inherited: Vec::new(),
             judged: 4,
-            history,
-            effects: ParameterEffects::default(),
+            history: history.into(),
+            effects: ParameterEffects::default().into(),
             pending: Vec::new(),
             limit_seconds: None,
             pin,
@@ -483,6 +483,10 @@ mod tests {
             siblings: Vec::new(),
             sources: Vec::new(),
         }
+    }
+
+    fn history(state: &mut StudyState) -> &mut History {
+        Arc::make_mut(&mut state.history)
     }
 
     fn from_site() -> Settings {
@@ -532,7 +536,7 @@ mod tests {
     #[test]
     fn a_run_of_the_baseline_is_given_an_empty_file_and_an_observed_one_nothing() {
         let mut first = state(None);
-        first.history = History::default();
+        first.history = Arc::default();
         let files = |request: &str, state: &StudyState| {
             let decision = decided(request, 0, false, state);
             let delivery: Delivery = serde_json::from_value(decision.delivery).unwrap();
@@ -664,7 +668,7 @@ mod tests {
         {
             default.record(ordinal as i64 + 1, *elapsed).unwrap();
         }
-        mixed.history.tested = vec![default];
+        history(&mut mixed).tested = vec![default];
         let observed = decided("app=ocean", 0, false, &mixed);
         assert_eq!(
             (observed.role, observed.parametrization),
@@ -694,7 +698,7 @@ mod tests {
             let run = RecentRun::new(run + 1, elapsed).started_at(300 * run);
             tested.record_run(run).unwrap();
         }
-        state.history.tested = vec![default, tuned];
+        history(&mut state).tested = vec![default, tuned];
         state
     }
 
@@ -715,11 +719,11 @@ mod tests {
     #[test]
     fn a_settled_study_is_never_observed_and_its_two_works_are_a_finding() {
         let mut works = slow_at_times(state(None), |run| run.count_ones() % 2 == 0);
-        works.history.tally.explored = 50;
-        works.history.tally.total = 54;
+        history(&mut works).tally.explored = 50;
+        history(&mut works).tally.total = 54;
         for (settled, busy, restarts) in [(0, false, 0), (1, false, 0), (1, true, 0), (1, false, 1)]
         {
-            works.history.tally.settled = settled;
+            history(&mut works).tally.settled = settled;
             let decision = decided("app=ocean", restarts, busy, &works);
             assert_ne!(decision.role, Role::Observe, "{}", decision.reason);
             assert_eq!(decision.phase, Phase::Settled);
@@ -728,7 +732,7 @@ mod tests {
         assert!(found.in_turn, "{found:?}");
         assert!(found.to_string().contains("two works under one name"));
         // The same runs before it has settled.
-        works.history.tally = state(None).history.tally;
+        history(&mut works).tally = state(None).history.tally;
         let decision = decided("app=ocean", 0, false, &works);
         assert_eq!(decision.role, Role::Observe, "{}", decision.reason);
     }
@@ -754,8 +758,9 @@ mod tests {
             "#,
         )
         .unwrap()
-        .space;
-        elsewhere.history = History::default();
+        .space
+        .into();
+        elsewhere.history = Arc::default();
         let decision = decided("app=ocean", 0, true, &elsewhere);
         assert_eq!(decision.parametrization, elsewhere.space.default());
         assert_eq!(decision.suggestion["overrides"]["undeliverable"], true);
@@ -763,7 +768,7 @@ mod tests {
 
     fn unheeding(mut state: StudyState) -> StudyState {
         for given in ["4", "8"] {
-            state.effects.record(&[ObservedValue {
+            Arc::make_mut(&mut state.effects).record(&[ObservedValue {
                 parameter: "size".into(),
                 name: "size".into(),
                 given: Some(given.into()),
@@ -868,7 +873,7 @@ mod tests {
         assert_eq!(kept.judged, state.judged);
         let epoch = io_autotune_store::EpochInputs {
             epoch_id: state.epoch_id,
-            space: state.space.clone(),
+            space: state.space.as_ref().clone(),
             seed: state.seed,
             inherited: state.inherited.clone(),
             is_warm_started: state.is_warm_started(),
@@ -927,7 +932,7 @@ mod tests {
         let mut state = state(None);
         state.share = Some("group ocean".to_owned());
         for (study_id, (fast, slow)) in (10..).zip(others) {
-            let mut history = state.history.clone();
+            let mut history = state.history.as_ref().clone();
             for (size, runs, elapsed) in [(8, fast, 0.5), (4, slow, 1.5)] {
                 let mut tested = io_autotune_engine::Tested::new(point(size), study_id);
                 for _ in 0..*runs {
@@ -983,7 +988,7 @@ mod tests {
     #[test]
     fn who_has_not_measured_the_default_yet_hears_nobody() {
         let mut state = hearing(&[(2, 1), (2, 1), (2, 1), (2, 1)]);
-        state.history = History::default();
+        state.history = Arc::default();
         let decision = decided("app=ocean", 0, false, &state);
         assert_eq!(decision.role, Role::Baseline);
         assert_eq!(decision.reason, "baseline run 1 of 4");
@@ -994,7 +999,7 @@ mod tests {
         let mut state = hearing(&[(2, 1), (2, 1), (2, 1), (2, 1)]);
         let mixed = slow_at_times(hearing(&[]), |run| run.count_ones() % 2 == 0);
         for one in &mut state.siblings {
-            one.history = mixed.history.clone();
+            one.history = mixed.history.as_ref().clone();
         }
         assert_ne!(decided("app=ocean", 0, false, &state).role, Role::Observe);
         state.history = mixed.history;
@@ -1004,7 +1009,7 @@ mod tests {
     #[test]
     fn a_settled_run_is_a_control_run_by_its_draw_and_seldom_once_a_gain_is_claimed() {
         let mut state = state(None);
-        state.history.tally.settled = 1;
+        history(&mut state).tally.settled = 1;
         for (draw, outlook, role, chance) in [
             (0.25, Outlook::Open, Role::Control, 0.5),
             (0.25, Outlook::Resolved, Role::Settled, 0.05),

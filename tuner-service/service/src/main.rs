@@ -198,6 +198,7 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     let options = StoreOptions {
         connections: config.database.connections,
         most_studies: config.users.studies,
+        reads_sources: config.reads_sources(),
         ..StoreOptions::default()
     };
     let store = Store::open(&config.database.url, options)?;

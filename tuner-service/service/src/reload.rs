@@ -170,7 +170,9 @@ impl Reloading {
         };
         for doorway in &mut self.doorways {
             let service = &mut doorway.service;
-            service.store = service.store.with_most_studies(config.users.studies);
+            service.store = service
+                .store
+                .with(config.users.studies, config.reads_sources());
             service.most_studies = config.users.studies;
             service.quotas = Arc::clone(&quotas);
             service.access = Arc::clone(&access);

@@ -131,8 +131,5 @@ pub(crate) async fn open_following_epoch(
     .fetch_one(&mut *connection)
     .await
     .named(name)?;
-    for entry in &tested {
-        tested::write(connection, name, epoch_id, entry).await?;
-    }
-    Ok(())
+    tested::write(connection, name, epoch_id, &tested).await
 }

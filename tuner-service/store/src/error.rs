@@ -28,6 +28,12 @@ pub enum StoreError {
         /// The transaction's name.
         transaction: &'static str,
     },
+    /// The request was read before, by this replica or another.
+    #[error("{transaction}: the request has been read before")]
+    Replayed {
+        /// The transaction's name.
+        transaction: &'static str,
+    },
     /// A study would be the user's first one too many.
     #[error("{transaction}: uid {uid} has {most} studies, the most of a user")]
     TooManyStudies {

@@ -20,6 +20,8 @@ use crate::{start, state};
 /// A node's report at the end of a job.
 #[derive(Clone, Debug)]
 pub struct Finish<'a> {
+    /// The request's nonce, 32 hexadecimal digits: it is read once by all replicas.
+    pub nonce: &'a str,
     /// The job.
     pub job: &'a JobKey,
     /// Slurm's id of the launch, if it has one.
@@ -89,8 +91,9 @@ impl Store {
     /// Stores a node's report; on an error the caller keeps the report. `merge` gets this report
     /// alone: a run's first report is applied at once, several are merged later by
     /// [`Store::merge_reports`]. A run that never started is recorded as a run of the default,
-    /// because its node had no answer and applied nothing. Errs with [`StoreError::Removed`] if its run
-    /// may have been removed; to a run without its reports, a report changes nothing.
+    /// because its node had no answer and applied nothing. Errs with [`StoreError::Replayed`] if the
+    /// request was read before, and with [`StoreError::Removed`] if its run may have been removed; to
+    /// a run without its reports, a report changes nothing.
     pub async fn finish_run(
         &self,
         finish: &Finish<'_>,
@@ -98,9 +101,11 @@ impl Store {
     ) -> Result<Finished, StoreError> {
         const NAME: &str = "finish_run";
         let merged = merge(&finish.report);
-        if let Some(run_id) = finish.run_id
-            && let Some(finished) = self.store_report(NAME, run_id, finish, &merged).await?
-        {
+        let nonce = Some(finish.nonce);
+        // Without a run's number, too: the nonce is kept.
+        let named = finish.run_id.unwrap_or_default();
+        let stored = self.store_report(NAME, named, finish, &merged, nonce);
+        if let Some(finished) = stored.await? {
             return Ok(finished);
         }
         let run_id = match self.reported(NAME, finish).await? {
@@ -115,7 +120,7 @@ impl Store {
                     })?
             }
         };
-        self.store_report(NAME, run_id, finish, &merged)
+        self.store_report(NAME, run_id, finish, &merged, None)
             .await?
             .ok_or_else(|| StoreError::Invariant {
                 transaction: NAME,
@@ -123,20 +128,25 @@ impl Store {
             })
     }
 
-    /// Stores a report in one statement. It locks the run first, so only one of two reports is the
-    /// first. `None`: the job has no such run.
+    /// Stores a report in one statement, unless the nonce is known. It locks the run first, so only
+    /// one of two reports is the first. `None`: the job has no such run.
     async fn store_report(
         &self,
         name: &'static str,
         run_id: i64,
         finish: &Finish<'_>,
         merged: &Merged,
+        nonce: Option<&str>,
     ) -> Result<Option<Finished>, StoreError> {
         let row = sqlx::query!(
-            r#"with run as (
+            r#"with reading as (
+                   insert into nonces (nonce) select decode($14, 'hex') where $14 is not null
+                   on conflict do nothing returning nonce
+               ), run as (
                    select id, finished_at is null as first, trimmed_at from runs
                    where id = $12 and cluster = $1 and job_id = $2 and restart_count = $3
-                     and coalesce(sluid = $13, true) for no key update
+                     and coalesce(sluid = $13, true) and ($14 is null or exists (select from reading))
+                   for no key update
                ), stored as (
                    insert into reports (run_id, node, body) select id, $4, $5 from run where trimmed_at is null
                    on conflict (run_id, node) do nothing returning run_id
@@ -152,7 +162,8 @@ impl Store {
                           epilog = case when run.first then $11 else epilog end
                    from run join stored on stored.run_id = run.id where runs.id = run.id returning runs.id
                )
-               select id as "id!", (select count(*) from told) as "told!" from run"#,
+               select (select id from run) as id, (select count(*) from told) as "told!",
+                      ($14 is null or exists (select from reading)) as "is_first_reading!""#,
             finish.job.cluster,
             i64::from(finish.job.job_id),
             finish.job.restart_count.cast_signed(),
@@ -165,13 +176,17 @@ impl Store {
             merged.missing,
             merged.epilog,
             run_id,
-            finish.sluid.map(Sluid::as_str)
+            finish.sluid.map(Sluid::as_str),
+            nonce
         )
-        .fetch_optional(&self.pool)
+        .fetch_one(&self.pool)
         .await
         .named(name)?;
-        Ok(row.map(|row| Finished {
-            run_id: row.id,
+        if !row.is_first_reading {
+            return Err(StoreError::Replayed { transaction: name });
+        }
+        Ok(row.id.map(|run_id| Finished {
+            run_id,
             duplicate: row.told == 0,
         }))
     }

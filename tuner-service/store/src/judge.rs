@@ -510,8 +510,5 @@ async fn enter(
             effect.enter(NAME, entry, one.run_id, one.started, objective)?;
         }
     }
-    for entry in entries.values() {
-        tested::write(connection, NAME, epoch_id, entry).await?;
-    }
-    Ok(())
+    tested::write(connection, NAME, epoch_id, entries.values()).await
 }

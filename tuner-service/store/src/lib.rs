@@ -22,6 +22,7 @@ mod finish;
 mod generation;
 mod judge;
 mod judgements;
+mod kept;
 mod nonces;
 mod orders;
 mod outcome;

@@ -1,14 +1,15 @@
 //! The connection pool, migrations, and named transactions.
 
 use std::str::FromStr;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Connection as _, PgPool, Postgres, Transaction};
 
 use crate::error::{Named, StoreError};
+use crate::kept::KeptEpochs;
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrations = sqlx::migrate!("../../migrations");
@@ -23,11 +24,16 @@ const LOCK_TIMEOUT: &str = "1s";
 /// Longest wait for a connection: a prolog has two seconds for everything.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_millis(900);
 
+/// A connection that was given back so recently is not asked whether it still works.
+const UNTESTED: Duration = Duration::from_millis(100);
+
 /// The store.
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) pool: PgPool,
     pub(crate) most_studies: u32,
+    pub(crate) reads_sources: bool,
+    pub(crate) kept: Arc<KeptEpochs>,
 }
 
 /// How a store is opened.
@@ -39,6 +45,8 @@ pub struct StoreOptions {
     pub statement_timeout: Duration,
     /// The most studies of a user.
     pub most_studies: u32,
+    /// Whether starts are told what other studies have learnt.
+    pub reads_sources: bool,
 }
 
 impl Default for StoreOptions {
@@ -47,6 +55,7 @@ impl Default for StoreOptions {
             connections: 16,
             statement_timeout: Duration::from_secs(10),
             most_studies: u32::MAX,
+            reads_sources: false,
         }
     }
 }
@@ -67,19 +76,31 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(wanted.connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            .test_before_acquire(false)
+            .before_acquire(|connection, before| {
+                Box::pin(async move {
+                    if before.idle_for > UNTESTED {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_lazy_with(options);
         Ok(Self {
             pool,
             most_studies: wanted.most_studies,
+            reads_sources: wanted.reads_sources,
+            kept: Arc::default(),
         })
     }
 
-    /// The same store, by another limit of studies.
+    /// The same store, by another limit of studies, and by whether it reads what others have learnt.
     #[must_use]
-    pub fn with_most_studies(&self, most_studies: u32) -> Self {
+    pub fn with(&self, most_studies: u32, reads_sources: bool) -> Self {
         Self {
-            pool: self.pool.clone(),
             most_studies,
+            reads_sources,
+            ..self.clone()
         }
     }
 

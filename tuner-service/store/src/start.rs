@@ -1,5 +1,6 @@
 //! The start of a run: idempotent per launch, which Slurm's id or the generation tells.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use io_autotune_model::{Parametrization, Phase, Role, Sluid, Space};
@@ -13,7 +14,7 @@ use crate::error::{Named, StoreError};
 use crate::generation::{self, Launch, StartedRun};
 use crate::pool::Store;
 use crate::records::{JobKey, StudyKey};
-use crate::state::{self, StudyState};
+use crate::state::{self, EpochState, Moment, StudyState, Which};
 use crate::studies::{lock_study_of, make_study};
 
 /// A run to be started.
@@ -68,14 +69,15 @@ pub struct Decision {
 }
 
 impl Store {
-    /// Starts a job's run. The first request decides, by `decide`, under the study's row lock;
-    /// later requests get the same answer. Errs with [`StoreError::Busy`] when the lock takes
+    /// Starts a job's run. The first request decides, by `decide`, and later requests get the same
+    /// answer. A decision from a study that was locked or written meanwhile is not used: `decide`
+    /// is asked again, under the study's row lock. Errs with [`StoreError::Busy`] when the lock takes
     /// longer than `wait`.
     pub async fn start_run(
         &self,
         new: &NewRun<'_>,
         wait: Duration,
-        decide: impl FnOnce(&StudyState) -> Decision,
+        mut decide: impl FnMut(&StudyState) -> Decision,
     ) -> Result<StartedRun, StoreError> {
         const NAME: &str = "start_run";
         let launch = new.launch();
@@ -83,6 +85,9 @@ impl Store {
         if new.nodes > 1
             && let Some(run) = self.run_of(NAME, &launch).await?
         {
+            return Ok(run);
+        }
+        if let Some(run) = self.start_known(NAME, new, wait, &mut decide).await? {
             return Ok(run);
         }
         let mut transaction = self.begin(NAME, wait).await?;
@@ -99,16 +104,73 @@ impl Store {
         if let Some(own) = latest.filter(|latest| !latest.is_anothers) {
             return Ok(own.run);
         }
-        let mut state = state::load(&mut transaction, NAME, study_id).await?;
-        if !state.space.offers_the_same(new.space) {
-            open_changed_epoch(&mut transaction, NAME, &state, new.space).await?;
-            state = state::load(&mut transaction, NAME, study_id).await?;
+        let (mut moment, mut epoch) = self.current(&mut transaction, NAME, study_id).await?;
+        if !epoch.space.offers_the_same(new.space) {
+            let parent = state::load(&mut transaction, NAME, study_id).await?;
+            open_changed_epoch(&mut transaction, NAME, &parent, new.space).await?;
+            (moment, epoch) = self.current(&mut transaction, NAME, study_id).await?;
         }
+        let siblings = state::siblings(&mut transaction, NAME, &moment, &epoch).await?;
+        let sources = match self.reads_sources {
+            true => state::sources(&mut transaction, NAME, study_id, &epoch).await?,
+            false => Vec::new(),
+        };
+        let state = moment.state(NAME, &epoch, siblings, sources)?;
         let decision = decide(&state);
         let place = (state.epoch_id, generation_number);
         let inserted = insert(&mut transaction, NAME, new, place, &decision).await?;
         transaction.commit().await.named(NAME)?;
         self.answer(NAME, &launch, inserted, decision).await
+    }
+
+    /// A locked study's current epoch.
+    async fn current(
+        &self,
+        connection: &mut PgConnection,
+        name: &'static str,
+        study_id: i64,
+    ) -> Result<(Moment, Arc<EpochState>), StoreError> {
+        let moment = state::moment(connection, name, Which::Number(study_id), i32::MAX)
+            .await?
+            .ok_or(sqlx::Error::RowNotFound)
+            .named(name)?;
+        let epoch = self.kept.read(connection, name, &moment).await?;
+        Ok((moment, epoch))
+    }
+
+    /// Starts the first run of a job's key in two statements: one reads what has no copy here, and
+    /// the other takes the study's turn. `None`: nothing was started, as there is no such copy, the
+    /// key has runs, or another has had the turn meanwhile.
+    async fn start_known(
+        &self,
+        name: &'static str,
+        new: &NewRun<'_>,
+        wait: Duration,
+        decide: impl FnOnce(&StudyState) -> Decision,
+    ) -> Result<Option<StartedRun>, StoreError> {
+        let mut connection = self.pool.acquire().await.named(name)?;
+        let which = Which::Key(new.study);
+        let Some(moment) = state::moment(&mut connection, name, which, i32::MAX).await? else {
+            return Ok(None);
+        };
+        let Some(epoch) = self.kept.at(&moment) else {
+            return Ok(None);
+        };
+        // What others know has no copy.
+        let hears_others = moment.share.is_some() || (self.reads_sources && !epoch.has_settled());
+        if hears_others || !epoch.space.offers_the_same(new.space) {
+            return Ok(None);
+        }
+        let turn = Turn {
+            study_id: moment.study_id,
+            after: moment.turn.clone(),
+            wait,
+        };
+        let state = moment.state(name, &epoch, Vec::new(), Vec::new())?;
+        let decision = decide(&state);
+        let place = (state.epoch_id, 0);
+        let inserted = insert_in(&mut connection, name, new, place, &decision, Some(&turn)).await?;
+        Ok(inserted.map(|run_id| started(run_id, decision)))
     }
 
     /// Starts a job's run without the study's lock, for a decision that explores nothing, from a
@@ -147,15 +209,7 @@ impl Store {
         decision: Decision,
     ) -> Result<StartedRun, StoreError> {
         match inserted {
-            Some(run_id) => Ok(StartedRun {
-                run_id,
-                phase: decision.phase,
-                role: decision.role,
-                parametrization: decision.parametrization,
-                reason: decision.reason,
-                delivery: decision.delivery,
-                directives: None,
-            }),
+            Some(run_id) => Ok(started(run_id, decision)),
             None => self
                 .run_of(name, launch)
                 .await?
@@ -198,19 +252,49 @@ pub(crate) fn nodes(nodes: u32) -> Option<i32> {
     i32::try_from(nodes).ok().filter(|nodes| *nodes > 0)
 }
 
+/// The turn of a study, which one start has after the other.
+struct Turn {
+    study_id: i64,
+    /// Nobody has had it since.
+    after: String,
+    /// For whoever has it now.
+    wait: Duration,
+}
+
 /// `None`: a concurrent request, under another study's lock or none, inserted the run.
 async fn insert(
     connection: &mut PgConnection,
     name: &'static str,
     new: &NewRun<'_>,
-    (epoch_id, generation_number): (i64, i32),
+    place: (i64, i32),
     decision: &Decision,
 ) -> Result<Option<i64>, StoreError> {
+    insert_in(connection, name, new, place, decision, None).await
+}
+
+/// In a turn, only if nobody has had it since, and as the first run of the job's key.
+async fn insert_in(
+    connection: &mut PgConnection,
+    name: &'static str,
+    new: &NewRun<'_>,
+    (epoch_id, generation_number): (i64, i32),
+    decision: &Decision,
+    turn: Option<&Turn>,
+) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
-        "insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
-                           parametrization, reason, suggestion, delivery, nodes, generation, sluid)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-         on conflict (cluster, job_id, restart_count, generation) do nothing returning id",
+        // The update waits for whoever has locked the study, and then looks at the row as it is.
+        r#"with turn as (
+               update studies s set share = s.share
+               from (select set_config('lock_timeout', $19, true) as set) wait
+               where s.id = $17 and s.xmin::text = $18 and wait.set is not null returning s.id
+           )
+           insert into runs (epoch_id, cluster, job_id, restart_count, uid, node, request, phase, role,
+                             parametrization, reason, suggestion, delivery, nodes, generation, sluid)
+           select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
+           where $18::text is null
+              or exists (select from turn)
+                 and not exists (select from runs where cluster = $2 and job_id = $3 and restart_count = $4)
+           on conflict (cluster, job_id, restart_count, generation) do nothing returning id"#,
         epoch_id,
         new.job.cluster,
         i64::from(new.job.job_id),
@@ -227,8 +311,23 @@ async fn insert(
         nodes(new.nodes),
         generation_number,
         new.sluid.map(Sluid::as_str),
+        turn.map(|turn| turn.study_id),
+        turn.map(|turn| &turn.after),
+        turn.map(|turn| turn.wait.as_millis().max(1).to_string()),
     )
     .fetch_optional(connection)
     .await
     .named(name)
+}
+
+fn started(run_id: i64, decision: Decision) -> StartedRun {
+    StartedRun {
+        run_id,
+        phase: decision.phase,
+        role: decision.role,
+        parametrization: decision.parametrization,
+        reason: decision.reason,
+        delivery: decision.delivery,
+        directives: None,
+    }
 }

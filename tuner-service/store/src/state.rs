@@ -1,5 +1,7 @@
 //! A study's state, from which suggestions are made: epoch, history, runs in flight.
 
+use std::sync::Arc;
+
 use io_autotune_model::{
     Gain, History, Objective, Outlook, ParameterEffects, Parametrization, Pending, Space, Tally,
 };
@@ -28,7 +30,7 @@ pub struct StudyState {
     /// The epoch's seed.
     pub seed: u64,
     /// The epoch's space.
-    pub space: Space,
+    pub space: Arc<Space>,
     /// What the epoch makes small or large.
     pub objective: Objective,
     /// Why and when the epoch was opened.
@@ -36,11 +38,11 @@ pub struct StudyState {
     /// The parametrizations that were best in the parent epoch or another study, the best first.
     pub inherited: Vec<Parametrization>,
     /// Judged runs.
-    pub history: History,
+    pub history: Arc<History>,
     /// Number of judgements in `history`, for [`Store::history_at`].
     pub judged: i64,
     /// What the accelerator said was in force in the epoch's runs.
-    pub effects: ParameterEffects,
+    pub effects: Arc<ParameterEffects>,
     /// Runs in flight that hold their place.
     pub pending: Vec<Pending>,
     /// Time limit in seconds of the epoch's latest run with an outcome, if it has a known one.
@@ -150,6 +152,46 @@ impl Store {
     }
 }
 
+/// What of a study changes with a start, with time, or with an order, and which epoch is current.
+#[derive(Debug)]
+pub(crate) struct Moment {
+    pub(crate) study_id: i64,
+    pub(crate) epoch_id: i64,
+    /// Another one whenever the study was locked or written.
+    pub(crate) turn: String,
+    /// Another one whenever the [`EpochState`] may have changed. A database that was set back has
+    /// another start.
+    pub(crate) version: String,
+    accepts_mixed: bool,
+    outlook: Outlook,
+    pub(crate) share: Option<String>,
+    pin: Option<Parametrization>,
+    orders: Vec<InForce>,
+    limit_seconds: Option<i64>,
+    pending: Vec<Pending>,
+}
+
+/// What of an epoch changes only with a judgement.
+#[derive(Debug)]
+pub(crate) struct EpochState {
+    epoch: i32,
+    seed: u64,
+    pub(crate) space: Arc<Space>,
+    objective: Objective,
+    opened: EpochOpening,
+    inherited: Vec<Parametrization>,
+    pub(crate) history: Arc<History>,
+    judged: i64,
+    effects: Arc<ParameterEffects>,
+}
+
+/// A study by its number or by its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Which<'a> {
+    Number(i64),
+    Key(&'a StudyKey),
+}
+
 /// Loads the current epoch in several statements: needs the study's lock or a snapshot.
 pub(crate) async fn load(
     connection: &mut PgConnection,
@@ -166,11 +208,132 @@ pub(crate) async fn load_before(
     study_id: i64,
     before: i32,
 ) -> Result<StudyState, StoreError> {
-    let epoch = sqlx::query!(
-        r#"select e.id, e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements, e.objective,
-                  (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why, e.takes,
-                  e.drift, e.inherited as "inherited: Json<Vec<Parametrization>>", e.parameter_effects as "parameter_effects: Json<ParameterEffects>",
-                  e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
+    let moment = moment(connection, name, Which::Number(study_id), before)
+        .await?
+        .ok_or(sqlx::Error::RowNotFound)
+        .named(name)?;
+    let epoch = epoch_state(connection, name, moment.epoch_id).await?;
+    let siblings = siblings(connection, name, &moment, &epoch).await?;
+    let sources = sources(connection, name, study_id, &epoch).await?;
+    moment.state(name, &epoch, siblings, sources)
+}
+
+pub(crate) async fn siblings(
+    connection: &mut PgConnection,
+    name: &'static str,
+    moment: &Moment,
+    epoch: &EpochState,
+) -> Result<Vec<Sibling>, StoreError> {
+    match moment.share {
+        Some(_) => {
+            let (space, objective) = (&epoch.space, &epoch.objective);
+            sharing::siblings(connection, name, moment.study_id, space, objective).await
+        }
+        None => Ok(Vec::new()),
+    }
+}
+
+pub(crate) async fn sources(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+    epoch: &EpochState,
+) -> Result<Vec<Learnt>, StoreError> {
+    match epoch.has_settled() {
+        false => {
+            let (space, tested) = (&epoch.space, &epoch.history.tested);
+            sources::sources(connection, name, study_id, space, tested).await
+        }
+        true => Ok(Vec::new()),
+    }
+}
+
+impl EpochState {
+    #[cfg(test)]
+    pub(crate) fn of_size(tested: usize) -> Self {
+        let one = io_autotune_model::Tested::new(Parametrization::default(), 1);
+        Self {
+            epoch: 1,
+            seed: 0,
+            space: Arc::new(
+                serde_json::from_str(
+                    r#"[{ "name": "a", "kind": "integer", "min": 1, "max": 8, "default": 1 }]"#,
+                )
+                .unwrap(),
+            ),
+            objective: Objective::Elapsed,
+            opened: EpochOpening {
+                at: Timestamp::UNIX_EPOCH,
+                why: String::new(),
+                takes: String::new(),
+                drift: None,
+            },
+            inherited: Vec::new(),
+            history: Arc::new(History {
+                tested: vec![one; tested],
+                tally: Tally::default(),
+            }),
+            judged: 0,
+            effects: Arc::default(),
+        }
+    }
+
+    pub(crate) fn has_settled(&self) -> bool {
+        self.history.tally.settled > 0
+    }
+}
+
+impl Moment {
+    pub(crate) fn state(
+        self,
+        name: &'static str,
+        epoch: &EpochState,
+        siblings: Vec<Sibling>,
+        sources: Vec<Learnt>,
+    ) -> Result<StudyState, StoreError> {
+        let ordered = Ordered::of(&self.orders, &epoch.space, self.pin.is_some());
+        Ok(StudyState {
+            study_id: self.study_id,
+            epoch_id: self.epoch_id,
+            epoch: epoch.epoch,
+            seed: epoch.seed,
+            space: Arc::clone(&epoch.space),
+            objective: epoch.objective.clone(),
+            opened: epoch.opened.clone(),
+            inherited: epoch.inherited.clone(),
+            history: Arc::clone(&epoch.history),
+            judged: epoch.judged,
+            effects: Arc::clone(&epoch.effects),
+            pending: self.pending,
+            limit_seconds: self
+                .limit_seconds
+                .map(|seconds| number(name, seconds))
+                .transpose()?,
+            pin: self.pin.or_else(|| ordered.pin.clone()),
+            ordered,
+            accepts_mixed: self.accepts_mixed,
+            outlook: self.outlook,
+            share: self.share,
+            siblings,
+            sources,
+        })
+    }
+}
+
+/// A study now, with the latest epoch before the one of this number; `None`: there is no such study.
+pub(crate) async fn moment(
+    connection: &mut PgConnection,
+    name: &'static str,
+    which: Which<'_>,
+    before: i32,
+) -> Result<Option<Moment>, StoreError> {
+    let (study_id, key) = match which {
+        Which::Number(study_id) => (Some(study_id), None),
+        Which::Key(key) => (None, Some(key)),
+    };
+    let row = sqlx::query!(
+        r#"select s.id as study_id, e.id as epoch_id, s.xmin::text as "turn!",
+                  concat_ws(' ', e.row_version, e.judgements, pg_postmaster_start_time()) as "version!",
                   s.mixed_accepted_at is not null as "accepts_mixed!",
                   case when (s.assessment->>'epoch')::int = e.ordinal then s.assessment->'gain' end
                       as "gain: Json<Gain>",
@@ -189,31 +352,58 @@ pub(crate) async fn load_before(
                                   from runs r where r.epoch_id = e.id and r.state = 'in_flight' and not r.released
                                   group by r.parametrization, r.phase, r.role) flying), '[]')
                       as "pending!: Json<Vec<Pending>>"
-           from epochs e join studies s on s.id = e.study_id
+           from studies s
+           cross join lateral (select id, ordinal, judgements, xmin::text as row_version from epochs
+                               where study_id = s.id and ordinal < $2 order by ordinal desc limit 1) e
            left join pins p on p.study_id = s.id and (p.until is null or p.until > now())
-           where e.study_id = $1 and e.ordinal < $2 order by e.ordinal desc limit 1"#,
+           where s.id = coalesce($1, (select of_key.id from studies of_key
+                                      join applications a on a.id = of_key.application_id
+                                      where a.owner_uid = $3 and a.name = $4 and of_key.accelerator = $5
+                                        and of_key.context_key = $6))"#,
         study_id,
-        before
+        before,
+        key.map(|key| i64::from(key.owner_uid)),
+        key.map(|key| &key.application),
+        key.map(|key| &key.accelerator),
+        key.map(StudyKey::context_key)
+    )
+    .fetch_optional(connection)
+    .await
+    .named(name)?;
+    Ok(row.map(|row| Moment {
+        study_id: row.study_id,
+        epoch_id: row.epoch_id,
+        turn: row.turn,
+        version: row.version,
+        accepts_mixed: row.accepts_mixed,
+        outlook: outlook(row.gain, row.shared),
+        share: row.share,
+        pin: row.pin.map(|pin| pin.0),
+        orders: row.orders.0,
+        limit_seconds: row.limit_seconds,
+        pending: row.pending.0,
+    }))
+}
+
+/// What an epoch knows, in two statements: needs the study's lock or a snapshot.
+pub(crate) async fn epoch_state(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+) -> Result<EpochState, StoreError> {
+    let epoch = sqlx::query!(
+        r#"select ordinal, seed, space as "space: Json<Space>", judgements, objective,
+                  (extract(epoch from opened_at) * 1000000)::bigint as "opened_at!", opened_why, takes, drift,
+                  inherited as "inherited: Json<Vec<Parametrization>>",
+                  parameter_effects as "parameter_effects: Json<ParameterEffects>",
+                  baseline, explored, controls, settled, settled_controls, total
+           from epochs where id = $1"#,
+        epoch_id
     )
     .fetch_one(&mut *connection)
     .await
     .named(name)?;
-    let tested = tested::all(connection, name, epoch.id).await?;
-    let objective = objective(name, &epoch.objective)?;
-    let siblings = match epoch.share {
-        Some(_) => {
-            sharing::siblings(connection, name, study_id, &epoch.space.0, &objective).await?
-        }
-        None => Vec::new(),
-    };
-    let sources = match epoch.settled {
-        0 => sources::sources(connection, name, study_id, &epoch.space.0, &tested).await?,
-        _ => Vec::new(),
-    };
-    let limit_seconds = epoch
-        .limit_seconds
-        .map(|seconds| number(name, seconds))
-        .transpose()?;
+    let tested = tested::all(connection, name, epoch_id).await?;
     let tally = Tally {
         baseline: number(name, epoch.baseline)?,
         explored: number(name, epoch.explored)?,
@@ -222,15 +412,11 @@ pub(crate) async fn load_before(
         settled_controls: number(name, epoch.settled_controls)?,
         total: number(name, epoch.total)?,
     };
-    let own_pin = epoch.pin.map(|pin| pin.0);
-    let ordered = Ordered::of(&epoch.orders.0, &epoch.space.0, own_pin.is_some());
-    Ok(StudyState {
-        study_id,
-        epoch_id: epoch.id,
+    Ok(EpochState {
         epoch: epoch.ordinal,
         seed: epoch.seed.cast_unsigned(),
-        space: epoch.space.0,
-        objective,
+        space: Arc::new(epoch.space.0),
+        objective: objective(name, &epoch.objective)?,
         opened: EpochOpening {
             at: timestamp(name, epoch.opened_at)?,
             why: epoch.opened_why,
@@ -238,18 +424,9 @@ pub(crate) async fn load_before(
             drift: epoch.drift,
         },
         inherited: epoch.inherited.0,
-        history: History { tested, tally },
+        history: Arc::new(History { tested, tally }),
         judged: epoch.judgements,
-        effects: epoch.parameter_effects.0,
-        pending: epoch.pending.0,
-        limit_seconds,
-        pin: own_pin.or_else(|| ordered.pin.clone()),
-        ordered,
-        accepts_mixed: epoch.accepts_mixed,
-        outlook: outlook(epoch.gain, epoch.shared),
-        share: epoch.share,
-        siblings,
-        sources,
+        effects: Arc::new(epoch.parameter_effects.0),
     })
 }
 

@@ -30,15 +30,17 @@ async fn find_study(
     .named(name)
 }
 
+/// [`lock_study`] of a key's; `None`: there is none yet.
 pub(crate) async fn lock_study_of(
     connection: &mut PgConnection,
     name: &'static str,
     key: &StudyKey,
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
-        "select s.id from studies s join applications a on a.id = s.application_id
-         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4
-         for update of s",
+        "update studies s set share = s.share from applications a
+         where a.id = s.application_id
+           and a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4
+         returning s.id",
         i64::from(key.owner_uid),
         key.application,
         key.accelerator,
@@ -152,15 +154,19 @@ impl Store {
     }
 }
 
-/// Takes a study's row lock, which serialises its suggestions and caches.
+/// Takes a study's row lock, which serialises its suggestions and caches, and its turn: a start that
+/// was decided before is decided anew.
 pub(crate) async fn lock_study(
     connection: &mut PgConnection,
     name: &'static str,
     study_id: i64,
 ) -> Result<(), StoreError> {
-    sqlx::query_scalar!("select id from studies where id = $1 for update", study_id)
-        .fetch_one(connection)
-        .await
-        .named(name)?;
+    sqlx::query_scalar!(
+        "update studies set share = share where id = $1 returning id",
+        study_id
+    )
+    .fetch_one(connection)
+    .await
+    .named(name)?;
     Ok(())
 }

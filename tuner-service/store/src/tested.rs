@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use io_autotune_model::{Moments, Parametrization, RecentRun, Tested};
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::error::{Named, StoreError};
-use crate::pool::one_row;
 use crate::records::number;
 
 pub(crate) struct Row {
@@ -95,40 +95,62 @@ pub(crate) async fn of_keys(
     rows.into_iter().map(|row| row.tested(name)).collect()
 }
 
+/// Writes rows of an epoch, of parametrizations that differ, in one statement.
 pub(crate) async fn write(
     connection: &mut PgConnection,
     name: &'static str,
     epoch_id: i64,
-    tested: &Tested,
+    all: impl IntoIterator<Item = &Tested>,
 ) -> Result<(), StoreError> {
+    // JSON keeps every digit of the numbers.
+    let rows: Vec<Value> = all
+        .into_iter()
+        .map(|tested| {
+            json!({
+                "key": tested.parametrization.key(),
+                "parametrization": tested.parametrization,
+                "count": tested.elapsed.count,
+                "mean": tested.elapsed.mean,
+                "m2": tested.elapsed.m2,
+                "log_mean": tested.log_elapsed.mean,
+                "log_m2": tested.log_elapsed.m2,
+                "recent": tested.recent,
+                "censored": tested.censored,
+                "measures": tested.measures,
+                "failed": tested.failed,
+                "out_of_memory": tested.out_of_memory,
+                "first_run": tested.first_ordinal,
+            })
+        })
+        .collect();
+    let wanted = rows.len() as u64;
     let result = sqlx::query!(
         "insert into tested (epoch_id, key, parametrization, count, mean, m2, log_mean, log_m2, recent, censored,
                              measures, failed, out_of_memory, first_run)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+         select $1, key, parametrization, count, mean, m2, log_mean, log_m2, recent, censored,
+                measures, failed, out_of_memory, first_run
+         from jsonb_to_recordset($2) as written(
+             key text, parametrization jsonb, count bigint, mean double precision, m2 double precision,
+             log_mean double precision, log_m2 double precision, recent jsonb, censored jsonb,
+             measures jsonb, failed bigint, out_of_memory bigint, first_run bigint)
          on conflict (epoch_id, key) do update
              set count = excluded.count, mean = excluded.mean, m2 = excluded.m2, log_mean = excluded.log_mean,
                  log_m2 = excluded.log_m2, recent = excluded.recent, censored = excluded.censored,
                  measures = excluded.measures, failed = excluded.failed,
                  out_of_memory = excluded.out_of_memory, first_run = excluded.first_run",
         epoch_id,
-        tested.parametrization.key(),
-        Json(&tested.parametrization) as _,
-        number::<u64, i64>(name, tested.elapsed.count)?,
-        tested.elapsed.mean,
-        tested.elapsed.m2,
-        tested.log_elapsed.mean,
-        tested.log_elapsed.m2,
-        Json(&tested.recent) as _,
-        Json(&tested.censored) as _,
-        Json(&tested.measures) as _,
-        number::<u64, i64>(name, tested.failed)?,
-        number::<u64, i64>(name, tested.out_of_memory)?,
-        tested.first_ordinal
+        Value::Array(rows)
     )
     .execute(connection)
     .await
     .named(name)?;
-    one_row(name, &result)
+    match result.rows_affected() {
+        written if written == wanted => Ok(()),
+        written => Err(StoreError::Invariant {
+            transaction: name,
+            problem: format!("of {wanted} parametrizations {written} were written"),
+        }),
+    }
 }
 
 pub(crate) async fn replace(
@@ -141,8 +163,5 @@ pub(crate) async fn replace(
         .execute(&mut *connection)
         .await
         .named(name)?;
-    for tested in all.values() {
-        write(connection, name, epoch_id, tested).await?;
-    }
-    Ok(())
+    write(connection, name, epoch_id, all.values()).await
 }

@@ -74,6 +74,8 @@ pub(crate) struct Endpoint {
     /// Does something once more each time it is read; others' answers are the same however often a
     /// request is sent.
     is_report: bool,
+    /// What it writes has the request's nonce with it: it finds by itself that it was read before.
+    pub(crate) keeps_nonce: bool,
     /// Takes a file in pieces, from whoever is granted it.
     pub(crate) is_import: bool,
 }
@@ -91,6 +93,7 @@ const fn endpoint(
         refusal,
         is_listing: false,
         is_report: false,
+        keeps_nonce: false,
         is_import: false,
     }
 }
@@ -108,6 +111,11 @@ impl Endpoint {
 
     const fn report(mut self) -> Self {
         self.is_report = true;
+        self
+    }
+
+    const fn keeping_nonce(mut self) -> Self {
+        self.keeps_nonce = true;
         self
     }
 }
@@ -202,7 +210,9 @@ pub(crate) static ENDPOINTS: [Endpoint; 32] = [
         BEFORE_NODES,
         DIRECTIVES,
     ),
-    endpoint(Method::POST, "/v1/runs/finish", NODE, NODES).report(),
+    endpoint(Method::POST, "/v1/runs/finish", NODE, NODES)
+        .report()
+        .keeping_nonce(),
     endpoint(Method::POST, "/v1/runs/over", NODE, NODES),
     endpoint(
         Method::POST,

@@ -60,6 +60,14 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "conflict", message)
     }
 
+    pub(crate) fn unauthorized(message: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message.to_owned())
+    }
+
+    pub(crate) fn replayed() -> Self {
+        Self::unauthorized("the request has been read before")
+    }
+
     pub(crate) fn no_report(why: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "no_report", why.to_owned())
     }
@@ -125,6 +133,7 @@ impl From<StoreError> for ApiError {
             // A user's affair, and as frequent as they like.
             StoreError::TooManyStudies { .. } => tracing::debug!(%error, "a study is not made"),
             StoreError::Removed { .. } => tracing::info!(%error, "what was removed is not had"),
+            StoreError::Replayed { .. } => tracing::warn!(%error, "a request was refused"),
             _ => tracing::error!(%error, "the store failed"),
         }
         match error {
@@ -145,6 +154,7 @@ impl From<StoreError> for ApiError {
                     "runs that started up to {through} were removed by retention ([retention] in service.toml)"
                 ),
             ),
+            StoreError::Replayed { .. } => Self::replayed(),
             StoreError::Busy { .. } | StoreError::Outdated { .. } => {
                 Self::unavailable("busy", "the study is busy; ask again")
             }

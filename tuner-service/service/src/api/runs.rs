@@ -10,6 +10,7 @@ use axum::{Extension, Json};
 use io_autotune_catalogue::{Accelerator, canonical_name};
 use io_autotune_engine::{Choice, History};
 use io_autotune_model::LARGEST_MEASURE;
+use io_autotune_protocol::signature::Nonce;
 use io_autotune_protocol::{
     BegunFrom, Delivery, DirectivesAnswer, DirectivesRequest, ErrorBody, FinishAnswer,
     FinishRequest, Job, NamedStudy, OnlineRecord, OverAnswer, OverRequest, RUNS_PAGE, Replay,
@@ -257,6 +258,7 @@ pub(super) async fn directives(
 pub(super) async fn finish(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
+    Extension(nonce): Extension<Nonce>,
     body: Result<Json<FinishRequest>, JsonRejection>,
 ) -> Result<Json<FinishAnswer>, ApiError> {
     let Json(mut finish) = body?;
@@ -284,6 +286,7 @@ pub(super) async fn finish(
             .unwrap_or_default()
     );
     let reported = Finish {
+        nonce: nonce.as_str(),
         job: &key,
         sluid: finish.job.sluid.as_ref(),
         run_id: finish.run_id,

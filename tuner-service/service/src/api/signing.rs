@@ -113,6 +113,7 @@ pub(crate) async fn signed(
                 Ok(reader) => {
                     parts.extensions.insert(caller);
                     parts.extensions.insert(reader);
+                    parts.extensions.insert(nonce.clone());
                     next.run(Request::from_parts(parts, Body::from(body))).await
                 }
             }
@@ -149,11 +150,11 @@ async fn sender(
         value.to_str().ok().map(str::to_owned)
     };
     let (Some(credential), Some(nonce)) = (header(REQUEST_HEADER), header(NONCE_HEADER)) else {
-        return Err(unauthorized(
+        return Err(ApiError::unauthorized(
             "the request is not signed: use the io-autotune client",
         ));
     };
-    let nonce = Nonce::parse(&nonce).map_err(|error| unauthorized(&error.to_string()))?;
+    let nonce = Nonce::parse(&nonce).map_err(|error| ApiError::unauthorized(&error.to_string()))?;
     if declared > REPORT_LIMIT as u64 {
         return Err(too_long(REPORT_LIMIT));
     }
@@ -178,7 +179,7 @@ fn refused(error: &dyn std::error::Error) -> ApiError {
     if let Some(more) = REFUSED.now() {
         tracing::warn!(%error, more, "a request was refused");
     }
-    unauthorized(&error.to_string())
+    ApiError::unauthorized(&error.to_string())
 }
 
 /// What the table of endpoints grants a caller here; a path that it lacks is nobody's. Errs, too,
@@ -194,10 +195,11 @@ async fn granted(
     };
     let reader = service.access.reader(caller, endpoint).await;
     let reader = reader.ok_or_else(|| ApiError::forbidden(endpoint.refusal))?;
-    if !endpoint.acts_once() || retried(|| service.store.is_first_reading(nonce.as_str())).await? {
+    let is_looked_up = endpoint.acts_once() && !endpoint.keeps_nonce;
+    if !is_looked_up || retried(|| service.store.is_first_reading(nonce.as_str())).await? {
         Ok(reader)
     } else {
-        Err(unauthorized("the request has been read before"))
+        Err(ApiError::replayed())
     }
 }
 
@@ -297,8 +299,4 @@ fn too_long(limit: usize) -> ApiError {
         "too_large",
         format!("a request's body may have {limit} bytes at the most"),
     )
-}
-
-fn unauthorized(message: &str) -> ApiError {
-    ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message.to_owned())
 }

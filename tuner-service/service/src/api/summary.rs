@@ -344,7 +344,7 @@ pub(crate) async fn study_detail(
         study,
         size: u64::try_from(state.space.size()).unwrap_or(u64::MAX),
         importance: Some(importance),
-        space: state.space.clone(),
+        space: state.space.as_ref().clone(),
         tested,
     })
 }

@@ -103,7 +103,7 @@ async fn of_eight_that_see_a_drift_one_opens_an_epoch_that_keeps_ranks() {
         );
         // What the parent knew stays as it was.
         let kept = store.history_at(parent.epoch_id, 90).await.unwrap();
-        assert_eq!(kept, parent.history);
+        assert_eq!(kept, *parent.history);
         assert!(store.check_caches().await.unwrap().is_empty());
 
         // A run of the old epoch that is judged late opens nothing any more.

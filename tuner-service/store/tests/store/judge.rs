@@ -138,7 +138,7 @@ async fn a_run_that_ran_out_of_memory_is_told_from_one_that_failed() {
         let epoch = database.number("select id from epochs").await;
         assert_eq!(
             store.history_at(epoch, state.judged).await.unwrap(),
-            state.history
+            *state.history
         );
         let before = store.history_at(epoch, 3).await.unwrap();
         assert_eq!(
@@ -405,9 +405,12 @@ async fn a_revised_verdict_leaves_the_caches_as_if_the_first_had_never_been() {
         let epoch_id = after.epoch_id;
         assert_eq!(
             store.history_at(epoch_id, 40).await.unwrap(),
-            before.history
+            *before.history
         );
-        assert_eq!(store.history_at(epoch_id, 43).await.unwrap(), after.history);
+        assert_eq!(
+            store.history_at(epoch_id, 43).await.unwrap(),
+            *after.history
+        );
         assert_eq!(
             store.history_at(epoch_id, 0).await.unwrap(),
             Default::default()

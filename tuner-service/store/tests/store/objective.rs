@@ -89,7 +89,7 @@ async fn what_enters_the_caches_is_the_objective_and_elapsed_is_beside_it() {
             .history_at(state.epoch_id, state.judged)
             .await
             .unwrap();
-        assert_eq!(folded, state.history);
+        assert_eq!(folded, *state.history);
         let kept = database
             .number("select count(*) from judgements where elapsed = 60")
             .await;
@@ -175,7 +175,7 @@ async fn an_undo_has_the_runs_by_the_objective_that_they_counted_by() {
             .history_at(after.epoch_id, after.judged)
             .await
             .unwrap();
-        assert_eq!(folded, after.history);
+        assert_eq!(folded, *after.history);
     })
     .await;
 }

@@ -6,12 +6,38 @@ mod operation;
 
 use std::ops::RangeInclusive;
 
-use io_autotune_store::Store;
+use io_autotune_model::{Phase, Role};
+use io_autotune_store::{Store, StudyFilter};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::support::{Database, Random, in_database};
+use crate::support::{Database, Random, Start, decision, in_database, study};
 use operation::Operation;
+
+/// Whether a start of each study, from a copy or not, decides from what can be read. Both starts fail:
+/// no job has the number 0.
+async fn same_as_read(store: &Store, reader: &Store) -> Result<(), String> {
+    for row in reader.studies(&StudyFilter::default()).await.unwrap() {
+        let read = reader.study_state(row.study_id).await.unwrap();
+        let mut start = Start::of(0);
+        start.study = study(row.owner_uid, &row.application);
+        start.space = read.space.as_ref().clone();
+        for way in ["first", "again"] {
+            let mut seen = Vec::new();
+            let refused = start.ask(store, |state| {
+                seen.push(format!("{state:?}"));
+                decision(Phase::Baseline, Role::Observe, read.space.default())
+            });
+            refused.await.unwrap_err();
+            if seen != [format!("{read:?}")] {
+                return Err(format!(
+                    "{way}: decided from {seen:?}, and there is {read:?}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Rounds of a list.
 const ROUNDS: u32 = 60;
@@ -68,5 +94,10 @@ async fn play(database: &Database, seed: u64, at_once: u32) {
         invariants::check(&mut connection, &stores[0])
             .await
             .unwrap_or_else(|broken| panic!("seed {seed}, round {round}: {broken}"));
+        for store in &stores {
+            same_as_read(store, &stores[0])
+                .await
+                .unwrap_or_else(|broken| panic!("seed {seed}, round {round}: {broken}"));
+        }
     }
 }

@@ -36,14 +36,14 @@ async fn a_database_of_0_1_0_goes_on_with_its_runs() {
             .history_at(before.epoch_id, before.judged)
             .await
             .unwrap();
-        assert_eq!(again, before.history);
+        assert_eq!(again, *before.history);
         // Its verdicts are older than assessments.
         assert_eq!(store.unassessed(10).await.unwrap().len(), 1);
 
         // Another application's run, and one more verdict on a run of before.
         let given = before.space.default();
         let mut start = Start::of(100);
-        start.space = before.space.clone();
+        start.space = before.space.as_ref().clone();
         let started = start
             .ask(&store, |_| {
                 decision(Phase::Baseline, Role::Baseline, given.clone())

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    CLUSTER, Database, Report, Start, decision, in_database, point, space, study, word,
+    CLUSTER, Database, Report, Start, decision, in_database, in_flight, point, space, study, word,
 };
 
 const STUDIES: [&str; 4] = ["one", "two", "three", "four"];
@@ -187,6 +187,84 @@ async fn a_start_by_a_state_from_before_a_reset_is_not_made() {
     .await;
 }
 
+/// Asks `here`, where a copy of the study is kept; while it decides first, `there` does something. Returns
+/// the states that it decided from.
+async fn decided_while(
+    [here, there]: &[Store; 2],
+    job_id: u32,
+    meanwhile: impl AsyncFn(&Store) + Sync,
+) -> Vec<StudyState> {
+    let mut seen = Vec::new();
+    let runtime = tokio::runtime::Handle::current();
+    Start::of(job_id)
+        .ask(here, |state| {
+            if seen.is_empty() {
+                tokio::task::block_in_place(|| runtime.block_on(meanwhile(there)));
+            }
+            seen.push(state.clone());
+            decision(Phase::Search, Role::Search, point(job_id))
+        })
+        .await
+        .unwrap();
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_decides_while_another_has_the_studys_turn_decides_anew() {
+    in_database(|database| async move {
+        let stores = [database.store(2), database.store(2)];
+        Start::of(1).search(&stores[0], point(1)).await;
+        let by = Audit {
+            uid: 1000,
+            why: "another compiler",
+        };
+        let alone = decided_while(&stores, 2, async |_| {}).await;
+        assert_eq!(alone.len(), 1, "nobody else was there");
+
+        let started = decided_while(&stores, 3, async |there| {
+            Start::of(4).search(there, point(4)).await;
+        });
+        let [before, after] = &started.await[..] else {
+            panic!("it is decided once more");
+        };
+        assert_eq!((in_flight(before), in_flight(after)), (2, 3));
+
+        let pinned = decided_while(&stores, 5, async |there| {
+            there.pin(1, &point(7), None, by).await.unwrap();
+        });
+        let pins: Vec<_> = pinned.await.into_iter().map(|state| state.pin).collect();
+        assert_eq!(pins, [None, Some(point(7))]);
+
+        let counts = Verdict::Counted {
+            parametrization: point(0),
+            why: "COMPLETED".into(),
+        };
+        let judged = decided_while(&stores, 6, async |there| {
+            Report::of(1).deliver(there).await.unwrap();
+            let words = [word(1, "COMPLETED")];
+            let source = Source::Squeue;
+            there
+                .record_outcomes(source, CLUSTER, &words)
+                .await
+                .unwrap();
+            let judged = there.judge_run(1, database.changes(1).await, &counts);
+            assert_eq!(judged.await.unwrap(), Judged::First);
+        });
+        let judged: Vec<_> = judged.await.iter().map(|state| state.judged).collect();
+        assert_eq!(judged, [0, 1]);
+
+        let reset = decided_while(&stores, 7, async |there| {
+            there.reset(1, by).await.unwrap();
+        });
+        let epochs: Vec<_> = reset.await.iter().map(|state| state.epoch).collect();
+        assert_eq!(epochs, [1, 2]);
+        let old = "select count(*) from runs r join epochs e on e.id = r.epoch_id
+                   where r.job_id = 7 and e.ordinal = 2";
+        assert_eq!(database.number(old).await, 1);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_transaction_that_the_database_ends_is_worth_repeating_and_a_wait_is_not() {
     in_database(|database| async move {
@@ -220,9 +298,12 @@ async fn a_transaction_that_the_database_ends_is_worth_repeating_and_a_wait_is_n
             .await
             .unwrap();
         let busy = waiting
-            .ask(&store, |_| unreachable!("the study is locked"))
+            .ask(&store, |_| {
+                decision(Phase::Search, Role::Search, point(3))
+            })
             .await
             .unwrap_err();
+        assert!(matches!(busy, StoreError::Busy { .. }), "{busy}");
         assert!(!busy.is_transient(), "{busy}");
     })
     .await;

@@ -263,7 +263,7 @@ async fn a_changed_space_opens_one_new_epoch_that_starts_empty() {
         let store = database.store(8);
         let before = Start::of(1)
             .ask(&store, |state| {
-                assert_eq!((state.epoch, &state.space), (1, &space()));
+                assert_eq!((state.epoch, &*state.space), (1, &space()));
                 decision(Phase::Baseline, Role::Baseline, point(0))
             })
             .await
@@ -274,7 +274,7 @@ async fn a_changed_space_opens_one_new_epoch_that_starts_empty() {
         (unlocked.lock, unlocked.space) = (Lock::None, other_space());
         unlocked
             .ask(&store, |state| {
-                assert_eq!((state.epoch, &state.space), (1, &space()));
+                assert_eq!((state.epoch, &*state.space), (1, &space()));
                 decision(Phase::Baseline, Role::BestKnown, point(0))
             })
             .await
@@ -300,9 +300,9 @@ async fn a_changed_space_opens_one_new_epoch_that_starts_empty() {
         let mut states: Vec<StudyState> = starting.join_all().await;
         states.sort_by_key(in_flight);
         for (earlier, state) in (0..).zip(&states) {
-            assert_eq!((state.epoch, &state.space), (2, &other_space()));
+            assert_eq!((state.epoch, &*state.space), (2, &other_space()));
             assert_eq!(in_flight(state), earlier);
-            assert_eq!(state.history, Default::default());
+            assert_eq!(*state.history, Default::default());
         }
         assert_eq!(database.number("select count(*) from epochs").await, 2);
         let query = "select count(*) from epochs e join epochs p on p.id = e.parent_id
@@ -353,7 +353,7 @@ async fn an_epoch_of_another_space_takes_the_runs_that_fit_it() {
         narrow.space = narrow_space();
         narrow.search(&store, point(1)).await;
         let state = store.study_state(1).await.unwrap();
-        assert_eq!((state.epoch, &state.space), (2, &narrow_space()));
+        assert_eq!((state.epoch, &*state.space), (2, &narrow_space()));
         let known = |state: &StudyState| -> Vec<(Parametrization, u64)> {
             let tested = state.history.tested.iter();
             tested
@@ -377,7 +377,7 @@ async fn an_epoch_of_another_space_takes_the_runs_that_fit_it() {
                 .history_at(later.epoch_id, later.judged)
                 .await
                 .unwrap(),
-            later.history
+            *later.history
         );
         assert_eq!(store.check_caches().await.unwrap(), []);
 
@@ -436,7 +436,7 @@ async fn a_space_is_the_same_after_it_was_stored() {
             start.space = space.clone();
             start
                 .ask(&store, |state| {
-                    assert_eq!(state.space, space);
+                    assert_eq!(*state.space, space);
                     let keys: Vec<_> = state
                         .pending
                         .iter()

@@ -368,7 +368,7 @@ async fn check_states(
             .history_at(state.epoch_id, state.judged)
             .await
             .unwrap();
-        ensure(replayed == state.history, || {
+        ensure(replayed == *state.history, || {
             format!("replayed {replayed:?}, cached {:?}", state.history)
         })?;
         let counted = of_epoch().filter(|run| run.state == "counted");

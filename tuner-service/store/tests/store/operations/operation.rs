@@ -153,7 +153,7 @@ impl Operation {
         match self {
             Self::Start(start, phase, role, parametrization) => {
                 start
-                    .ask(store, |_| decision(phase, role, parametrization))
+                    .ask(store, |_| decision(phase, role, parametrization.clone()))
                     .await
                     .unwrap();
             }

@@ -1,6 +1,7 @@
 //! Short ways to start and finish runs.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use io_autotune_model::{Parametrization, Phase, Point, Role, Sluid, Space};
@@ -133,7 +134,7 @@ impl Start {
     pub(crate) async fn ask(
         &self,
         store: &Store,
-        decide: impl FnOnce(&StudyState) -> Decision,
+        mut decide: impl FnMut(&StudyState) -> Decision,
     ) -> Result<StartedRun, StoreError> {
         let new = NewRun {
             job: &self.job,
@@ -148,11 +149,9 @@ impl Start {
         match self.lock {
             Lock::Wait(wait) => store.start_run(&new, wait, decide).await,
             Lock::None => {
-                let mut decide = Some(decide);
                 loop {
                     let state = store.state_of(&self.study, &self.space).await?;
-                    let first = |state: &StudyState| decide.take().unwrap()(state);
-                    match store.start_unlocked(&new, &state, first).await {
+                    match store.start_unlocked(&new, &state, &mut decide).await {
                         // Steered meanwhile: nothing was decided, and the service reads anew as well.
                         Err(StoreError::Outdated { .. }) => {}
                         other => return other,
@@ -168,11 +167,19 @@ impl Start {
         store: &Store,
         parametrization: Parametrization,
     ) -> StartedRun {
+        self.try_search(store, parametrization).await.unwrap()
+    }
+
+    /// Likewise, where the store may fail.
+    pub(crate) async fn try_search(
+        &self,
+        store: &Store,
+        parametrization: Parametrization,
+    ) -> Result<StartedRun, StoreError> {
         self.ask(store, |_| {
-            decision(Phase::Search, Role::Search, parametrization)
+            decision(Phase::Search, Role::Search, parametrization.clone())
         })
         .await
-        .unwrap()
     }
 }
 
@@ -191,6 +198,8 @@ pub(crate) struct Report {
     /// What was applied; `None`: nothing was, so the run had the default.
     pub(crate) applied: Option<Parametrization>,
     pub(crate) measures: BTreeMap<String, f64>,
+    /// `None`: one that no request has had.
+    pub(crate) nonce: Option<String>,
 }
 
 impl Report {
@@ -207,12 +216,15 @@ impl Report {
             elapsed: Some(10.0),
             applied: None,
             measures: BTreeMap::from([("bytes_written".to_owned(), 4096.0)]),
+            nonce: None,
         }
     }
 
     /// Hands it to the store.
     pub(crate) async fn deliver(&self, store: &Store) -> Result<Finished, StoreError> {
+        let nonce = self.nonce.clone().unwrap_or_else(nonce);
         let finish = Finish {
+            nonce: &nonce,
             job: &self.job,
             sluid: self.sluid.as_ref(),
             run_id: self.run_id,
@@ -242,6 +254,12 @@ impl Report {
         };
         store.finish_run(&finish, merge).await
     }
+}
+
+/// A nonce that no request has had before in this process.
+fn nonce() -> String {
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
+    format!("{:032x}", REQUESTS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// What reports say together: the longest of their elapsed, what the first says was applied, and the

@@ -1,0 +1,120 @@
+//! Epochs as starts read them last. PostgreSQL says with each start whether a copy still holds.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashlink::LruCache;
+use sqlx::PgConnection;
+
+use crate::error::StoreError;
+use crate::state::{EpochState, Moment, epoch_state};
+
+/// What copies may weigh together: at some 3 KB each, up to about 12 MB.
+const MOST: usize = 4096;
+/// An epoch weighs as much as its tested parametrizations, and its space as much as so many.
+const SPACE: usize = 4;
+
+/// Copies of epochs, those of the most recent starts.
+#[derive(Debug)]
+pub(crate) struct KeptEpochs(Mutex<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    epochs: LruCache<i64, Copied>,
+    weight: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Copied {
+    version: String,
+    epoch: Arc<EpochState>,
+}
+
+impl Copied {
+    fn weight(&self) -> usize {
+        SPACE + self.epoch.history.tested.len()
+    }
+}
+
+impl Default for KeptEpochs {
+    fn default() -> Self {
+        Self(Mutex::new(Kept {
+            epochs: LruCache::new_unbounded(),
+            weight: 0,
+        }))
+    }
+}
+
+impl KeptEpochs {
+    /// The copy of a study's epoch, if it is of this very version.
+    pub(crate) fn at(&self, moment: &Moment) -> Option<Arc<EpochState>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let copied = kept.epochs.get(&moment.epoch_id)?;
+        (copied.version == moment.version).then(|| Arc::clone(&copied.epoch))
+    }
+
+    /// The epoch, from the copy or the database, under the study's lock. Whoever holds it must not
+    /// change the epoch afterwards.
+    pub(crate) async fn read(
+        &self,
+        connection: &mut PgConnection,
+        name: &'static str,
+        moment: &Moment,
+    ) -> Result<Arc<EpochState>, StoreError> {
+        if let Some(epoch) = self.at(moment) {
+            return Ok(epoch);
+        }
+        let epoch = Arc::new(epoch_state(connection, name, moment.epoch_id).await?);
+        let copied = Copied {
+            version: moment.version.clone(),
+            epoch: Arc::clone(&epoch),
+        };
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.keep(moment.epoch_id, copied);
+        Ok(epoch)
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, epoch_id: i64, copied: Copied) {
+        self.weight += copied.weight();
+        if let Some(earlier) = self.epochs.insert(epoch_id, copied) {
+            self.weight -= earlier.weight();
+        }
+        while self.weight > MOST
+            && let Some((_, least)) = self.epochs.remove_lru()
+        {
+            self.weight -= least.weight();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copied(tested: usize) -> Copied {
+        Copied {
+            version: String::new(),
+            epoch: Arc::new(EpochState::of_size(tested)),
+        }
+    }
+
+    #[test]
+    fn what_was_used_last_is_kept_and_no_more_than_so_much() {
+        let epochs = KeptEpochs::default();
+        let mut kept = epochs.0.lock().unwrap();
+        for epoch_id in 0..100 {
+            kept.keep(epoch_id, copied(96));
+            kept.keep(epoch_id, copied(96));
+            assert!(kept.weight <= MOST && kept.epochs.get(&0).is_some());
+        }
+        assert_eq!((kept.epochs.len(), kept.weight), (40, 4000));
+        assert!(kept.epochs.peek(&99).is_some() && kept.epochs.peek(&1).is_none());
+        kept.keep(100, copied(MOST));
+        assert_eq!(
+            (kept.epochs.len(), kept.weight),
+            (0, 0),
+            "it is too large to keep"
+        );
+    }
+}
