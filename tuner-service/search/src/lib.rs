@@ -1,13 +1,12 @@
 //! What a search method is told, and what it may use.
 //!
 //! A [`Method`] gets a [`MethodContext`]: the [history by point](history), its [surrogate]
-//! and the [regret] budget. [`acquisition`], [`neighbourhood`], [`random`], [`annealing`] and
+//! and the [regret] budget. [`acquisition`], [`neighbourhood`], [`random`] and
 //! [`replay`] are what methods share. Pure: no I/O, no clock, no global random numbers.
 
 #![forbid(unsafe_code)]
 
 pub mod acquisition;
-pub mod annealing;
 pub mod checks;
 pub mod history;
 pub mod latin_hypercube;
