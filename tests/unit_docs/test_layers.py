@@ -39,7 +39,7 @@ WITHOUT_ENGINE = ["protocol", "catalogue", "store", "node", "collector"]
 ROOMS = {
     "search": [
         *("checks", "math", "settings", "history", "surrogate", "regret", "method"),
-        *("neighbourhood", "random", "replay", "annealing", "acquisition", "latin_hypercube"),
+        *("neighbourhood", "random", "replay", "acquisition", "latin_hypercube"),
     ],
     "engine": ["search", "settings", "guards", "settled", "study"],
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashlink::LruCache;
 use sqlx::PgConnection;
 
+use crate::epoch_state::{EpochState, epoch_state};
 use crate::error::StoreError;
-use crate::state::{EpochState, Moment, epoch_state};
 
 /// What copies may weigh together: at some 3 KB each, up to about 12 MB.
 const MOST: usize = 4096;
@@ -45,11 +45,11 @@ impl Default for KeptEpochs {
 }
 
 impl KeptEpochs {
-    /// The copy of a study's epoch, if it is of this very version.
-    pub(crate) fn at(&self, moment: &Moment) -> Option<Arc<EpochState>> {
+    /// The copy of an epoch, if it is of this very version.
+    pub(crate) fn at(&self, epoch_id: i64, version: &str) -> Option<Arc<EpochState>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let copied = kept.epochs.get(&moment.epoch_id)?;
-        (copied.version == moment.version).then(|| Arc::clone(&copied.epoch))
+        let copied = kept.epochs.get(&epoch_id)?;
+        (copied.version == version).then(|| Arc::clone(&copied.epoch))
     }
 
     /// The epoch, from the copy or the database, under the study's lock. Whoever holds it must not
@@ -58,18 +58,18 @@ impl KeptEpochs {
         &self,
         connection: &mut PgConnection,
         name: &'static str,
-        moment: &Moment,
+        (epoch_id, version): (i64, &str),
     ) -> Result<Arc<EpochState>, StoreError> {
-        if let Some(epoch) = self.at(moment) {
+        if let Some(epoch) = self.at(epoch_id, version) {
             return Ok(epoch);
         }
-        let epoch = Arc::new(epoch_state(connection, name, moment.epoch_id).await?);
+        let epoch = Arc::new(epoch_state(connection, name, epoch_id).await?);
         let copied = Copied {
-            version: moment.version.clone(),
+            version: version.to_owned(),
             epoch: Arc::clone(&epoch),
         };
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.keep(moment.epoch_id, copied);
+        kept.keep(epoch_id, copied);
         Ok(epoch)
     }
 }

@@ -16,6 +16,7 @@ mod clock;
 mod directives;
 mod doctor;
 mod drift;
+mod epoch_state;
 mod epochs;
 mod error;
 mod finish;
@@ -47,6 +48,7 @@ pub use audit::{Audit, AuditEntry, AuditFilter};
 pub use awaited::AwaitedRun;
 pub use doctor::{CacheFault, DatabaseFacts, StuckRun};
 pub use drift::Inheritance;
+pub use epoch_state::EpochOpening;
 pub use error::{Scarce, StoreError};
 pub use finish::{Finish, Finished, Merged};
 pub use generation::StartedRun;
@@ -60,7 +62,7 @@ pub use retention::{LEAST_DAYS, Removed};
 pub use sharing::{Sharer, Sibling};
 pub use sources::Learnt;
 pub use start::{Decision, NewRun};
-pub use state::{EpochInputs, EpochOpening, StudyState};
+pub use state::{EpochInputs, StudyState};
 pub use transfer::{
     Cursor, ExportPage, Import, ImportError, Imported, NoCursor, Refusal,
     VERSION as EXPORT_VERSION, check_header,

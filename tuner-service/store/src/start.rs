@@ -9,12 +9,13 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::epoch_state::EpochState;
 use crate::epochs::open_changed_epoch;
 use crate::error::{Named, StoreError};
 use crate::generation::{self, Launch, StartedRun};
 use crate::pool::Store;
 use crate::records::{JobKey, StudyKey};
-use crate::state::{self, EpochState, Moment, StudyState, Which};
+use crate::state::{self, Moment, StudyState, Which};
 use crate::studies::{lock_study_of, make_study};
 
 /// A run to be started.
@@ -134,7 +135,10 @@ impl Store {
             .await?
             .ok_or(sqlx::Error::RowNotFound)
             .named(name)?;
-        let epoch = self.kept.read(connection, name, &moment).await?;
+        let epoch = self
+            .kept
+            .read(connection, name, (moment.epoch_id, &moment.version))
+            .await?;
         Ok((moment, epoch))
     }
 
@@ -153,7 +157,7 @@ impl Store {
         let Some(moment) = state::moment(&mut connection, name, which, i32::MAX).await? else {
             return Ok(None);
         };
-        let Some(epoch) = self.kept.at(&moment) else {
+        let Some(epoch) = self.kept.at(moment.epoch_id, &moment.version) else {
             return Ok(None);
         };
         // What others know has no copy.

@@ -45,12 +45,11 @@ use io_autotune_search::regret;
 use io_autotune_search::regret::Estimator;
 use io_autotune_search::surrogate::Prediction;
 use io_autotune_search::surrogate::posterior::{Modelled, Posterior};
-use io_autotune_search::surrogate::prior::Mean;
+use io_autotune_search::surrogate::prior::{Mean, TRUSTED};
 use io_autotune_search::{Method, MethodContext, Proposal};
 use serde::{Deserialize, Serialize};
 
 use crate::search::reach::Reach;
-use crate::study::prior::TRUSTED;
 
 const CHILDREN: usize = 300;
 /// The best points whose single changes are candidates too.

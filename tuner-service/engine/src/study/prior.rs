@@ -10,11 +10,9 @@ use io_autotune_search::history::by_point::Known;
 use io_autotune_search::math::Portable;
 use io_autotune_search::neighbourhood;
 use io_autotune_search::surrogate::posterior::Modelled;
-use io_autotune_search::surrogate::prior::Mean;
+use io_autotune_search::surrogate::prior::{Mean, TRUSTED};
 use rand_chacha::ChaCha8Rng;
 
-/// So much of the prior's mean is believed where its word replaces design points, and steps.
-pub(crate) const TRUSTED: f64 = 0.45;
 /// The design points that stay.
 const KEPT: usize = 1;
 

@@ -48,6 +48,8 @@ const DOUBT: f64 = 1.0;
 const AGREEING: usize = 2;
 /// Sources with a smaller weight are not counted.
 const COUNTED: f64 = 0.05;
+/// So much of the mean is believed where its word replaces design points, and steps.
+pub const TRUSTED: f64 = 0.45;
 /// The least that is promised, as the log of a ratio.
 const LEAST_PROMISE: f64 = 0.03;
 

@@ -1,0 +1,121 @@
+//! What an epoch knows, as its latest judgement left it.
+
+use std::sync::Arc;
+
+use io_autotune_model::{History, Objective, ParameterEffects, Parametrization, Space, Tally};
+use jiff::Timestamp;
+use serde_json::Value;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+
+use crate::error::{Named, StoreError};
+use crate::records::{number, objective, timestamp};
+use crate::tested;
+
+/// How an epoch was opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EpochOpening {
+    /// When.
+    pub at: Timestamp,
+    /// Why, in one sentence.
+    pub why: String,
+    /// What it took: `nothing`, `ranks` (its parent's, or without a drift another study's), or its
+    /// parent's `runs`.
+    pub takes: String,
+    /// The drift that opened it, if one did.
+    pub drift: Option<Value>,
+}
+
+/// What of an epoch changes only with a judgement.
+#[derive(Debug)]
+pub(crate) struct EpochState {
+    pub(crate) epoch: i32,
+    pub(crate) seed: u64,
+    pub(crate) space: Arc<Space>,
+    pub(crate) objective: Objective,
+    pub(crate) opened: EpochOpening,
+    pub(crate) inherited: Vec<Parametrization>,
+    pub(crate) history: Arc<History>,
+    pub(crate) judged: i64,
+    pub(crate) effects: Arc<ParameterEffects>,
+}
+
+impl EpochState {
+    #[cfg(test)]
+    pub(crate) fn of_size(tested: usize) -> Self {
+        let one = io_autotune_model::Tested::new(Parametrization::default(), 1);
+        Self {
+            epoch: 1,
+            seed: 0,
+            space: Arc::new(
+                serde_json::from_str(
+                    r#"[{ "name": "a", "kind": "integer", "min": 1, "max": 8, "default": 1 }]"#,
+                )
+                .unwrap(),
+            ),
+            objective: Objective::Elapsed,
+            opened: EpochOpening {
+                at: Timestamp::UNIX_EPOCH,
+                why: String::new(),
+                takes: String::new(),
+                drift: None,
+            },
+            inherited: Vec::new(),
+            history: Arc::new(History {
+                tested: vec![one; tested],
+                tally: Tally::default(),
+            }),
+            judged: 0,
+            effects: Arc::default(),
+        }
+    }
+
+    pub(crate) fn has_settled(&self) -> bool {
+        self.history.tally.settled > 0
+    }
+}
+
+/// What an epoch knows, in two statements: needs the study's lock or a snapshot.
+pub(crate) async fn epoch_state(
+    connection: &mut PgConnection,
+    name: &'static str,
+    epoch_id: i64,
+) -> Result<EpochState, StoreError> {
+    let epoch = sqlx::query!(
+        r#"select ordinal, seed, space as "space: Json<Space>", judgements, objective,
+                  (extract(epoch from opened_at) * 1000000)::bigint as "opened_at!", opened_why, takes, drift,
+                  inherited as "inherited: Json<Vec<Parametrization>>",
+                  parameter_effects as "parameter_effects: Json<ParameterEffects>",
+                  baseline, explored, controls, settled, settled_controls, total
+           from epochs where id = $1"#,
+        epoch_id
+    )
+    .fetch_one(&mut *connection)
+    .await
+    .named(name)?;
+    let tested = tested::all(connection, name, epoch_id).await?;
+    let tally = Tally {
+        baseline: number(name, epoch.baseline)?,
+        explored: number(name, epoch.explored)?,
+        controls: number(name, epoch.controls)?,
+        settled: number(name, epoch.settled)?,
+        settled_controls: number(name, epoch.settled_controls)?,
+        total: number(name, epoch.total)?,
+    };
+    Ok(EpochState {
+        epoch: epoch.ordinal,
+        seed: epoch.seed.cast_unsigned(),
+        space: Arc::new(epoch.space.0),
+        objective: objective(name, &epoch.objective)?,
+        opened: EpochOpening {
+            at: timestamp(name, epoch.opened_at)?,
+            why: epoch.opened_why,
+            takes: epoch.takes,
+            drift: epoch.drift,
+        },
+        inherited: epoch.inherited.0,
+        history: Arc::new(History { tested, tally }),
+        judged: epoch.judgements,
+        effects: Arc::new(epoch.parameter_effects.0),
+    })
+}
