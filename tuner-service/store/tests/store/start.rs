@@ -185,10 +185,16 @@ async fn a_locked_study_is_busy_within_the_wait_and_does_not_hold_up_who_needs_n
         start.lock = Lock::Wait(Duration::from_millis(300));
         let begun = Instant::now();
         let error = start
-            .ask(&store, |_| panic!("a decision without the lock"))
+            .ask(&store, |_| decision(Phase::Search, Role::Search, point(2)))
             .await
             .unwrap_err();
         let waited = begun.elapsed();
+        let runs = "select count(*) from runs where job_id = 2";
+        assert_eq!(
+            database.number(runs).await,
+            0,
+            "what was decided is not used"
+        );
         assert!(
             matches!(
                 error,
