@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use io_autotune_engine::{
-    Epoch, History, Prior, PriorFrom, RecentRun, Settings, Source, Space, SurrogateCache, Tally,
-    Tested,
+    Epoch, History, Prior, RecentRun, Settings, Source, Space, SurrogateCache, Tally, Tested,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -52,10 +51,7 @@ pub(crate) fn live(
     seed: u64,
 ) -> Life {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let settings = Settings {
-        prior: PriorFrom::Site,
-        ..Settings::default()
-    };
+    let settings = Settings::default();
     let cache = SurrogateCache::default();
     let prior: Option<Arc<Prior>> = cache.prior(space, sources);
     let epoch = Epoch::new(space, &settings, seed)

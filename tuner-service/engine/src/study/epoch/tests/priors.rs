@@ -48,16 +48,9 @@ fn live(
     (history, all)
 }
 
-fn from_site() -> Settings {
-    Settings {
-        prior: PriorFrom::Site,
-        ..Settings::default()
-    }
-}
-
 fn prior(lowest: f64) -> Arc<Prior> {
     let sources = [35, 40].map(|runs| {
-        let (history, _) = live(&from_site(), None, lowest, runs);
+        let (history, _) = live(&Settings::default(), None, lowest, runs);
         Source::of(&space(), &history).unwrap()
     });
     Arc::new(Prior::new(&space(), &sources).unwrap())
@@ -75,7 +68,7 @@ fn promised(all: &[Suggestion]) -> usize {
 #[test]
 fn the_first_run_is_what_others_promise_and_part_of_the_design_stays() {
     let prior = prior(40.0);
-    let (_, all) = live(&from_site(), Some(&prior), 40.0, 12);
+    let (_, all) = live(&Settings::default(), Some(&prior), 40.0, 12);
     let exploring = exploring(&all);
     assert!(matches!(
         exploring[0].reason,
@@ -103,7 +96,7 @@ fn the_first_run_is_what_others_promise_and_part_of_the_design_stays() {
 
 #[test]
 fn a_warm_start_comes_before_what_others_promise() {
-    let (prior, space, settings) = (prior(40.0), space(), from_site());
+    let (prior, space, settings) = (prior(40.0), space(), Settings::default());
     let inherited = [space.parametrization(&Point(vec![2, 1, 1]))];
     let epoch = Epoch::new(&space, &settings, SEED)
         .inheriting(&inherited)
@@ -122,7 +115,7 @@ fn a_warm_start_comes_before_what_others_promise() {
 #[test]
 fn a_contradicted_prior_gets_one_run_and_the_design_follows() {
     let prior = prior(40.0);
-    let mut settings = from_site();
+    let mut settings = Settings::default();
     settings.surrogate_genetic.explores_outwards = false;
     // What was fastest is slowest here.
     let (_, all) = live(&settings, Some(&prior), 250.0, 14);
@@ -140,8 +133,8 @@ fn a_contradicted_prior_gets_one_run_and_the_design_follows() {
 #[test]
 fn until_the_first_has_a_verdict_nothing_else_is_on_others_word() {
     let prior = prior(40.0);
-    let (history, _) = live(&from_site(), None, 40.0, 4);
-    let (space, settings) = (space(), from_site());
+    let (history, _) = live(&Settings::default(), None, 40.0, 4);
+    let (space, settings) = (space(), Settings::default());
     let with = Epoch::new(&space, &settings, SEED).with_prior(Some(&prior));
     let without = Epoch::new(&space, &settings, SEED);
     let mut pending: Vec<Pending> = vec![started(&with.suggest(&history, &[]))];
@@ -155,8 +148,8 @@ fn until_the_first_has_a_verdict_nothing_else_is_on_others_word() {
 #[test]
 fn what_is_recommended_stands_on_ones_own_runs() {
     let prior = prior(40.0);
-    let (history, _) = live(&from_site(), Some(&prior), 60.0, 20);
-    let (space, settings) = (space(), from_site());
+    let (history, _) = live(&Settings::default(), Some(&prior), 60.0, 20);
+    let (space, settings) = (space(), Settings::default());
     let with = Epoch::new(&space, &settings, SEED).with_prior(Some(&prior));
     let without = Epoch::new(&space, &settings, SEED);
     assert_eq!(with.recommend(&history), without.recommend(&history));
@@ -168,7 +161,7 @@ fn turned_off_and_for_published_methods_a_prior_changes_nothing() {
     let prior = prior(40.0);
     let off = Settings {
         prior: PriorFrom::Off,
-        ..from_site()
+        ..Settings::default()
     };
     for settings in [off, crate::testing::published()] {
         let without = live(&settings, None, 40.0, 25);
