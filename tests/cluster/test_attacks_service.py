@@ -255,15 +255,18 @@ def test_a_request_that_one_replica_has_read_is_refused_by_another(
     """MUNGE remembers on one host, SACK in one process: the database for all replicas."""
     site.run("true", asked("attacks-replay"), user=ALICE)
     path = f"/v1/studies/{site.study('attacks-replay')['study_id']}/reset"
+    report = json.dumps(finish_of(3_999_010)).encode()
+    requests = ((ALICE, path, b'{"why": "replayed"}'), (ROOT, "/v1/runs/finish", report))
     text = site.paths.service_toml.read_text(encoding="utf-8")
     with another_host_signs(site) as socket_of_munge:
         elsewhere = text.replace(str(site.paths.munge_socket), str(socket_of_munge))
         with service_beside(site, "elsewhere", elsewhere) as unix:
-            body, nonce = b'{"why": "replayed"}', secrets.token_hex(16)
-            credential = sender.credential(ALICE, path, body, nonce)
-            assert sender.send(path, body, nonce, credential).status == 200
-            again = Sender(site, unix).send(path, body, nonce, credential)
-            assert (again.status, "read before" in again.body) == (401, True), again
+            for user, path, body in requests:
+                nonce = secrets.token_hex(16)
+                credential = sender.credential(user, path, body, nonce)
+                assert sender.send(path, body, nonce, credential).status == 200
+                again = Sender(site, unix).send(path, body, nonce, credential)
+                assert (again.status, "read before" in again.body) == (401, True), again
 
 
 def test_what_is_signed_for_one_service_is_refused_by_another(site: Site, sender: Sender) -> None:
