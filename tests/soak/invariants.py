@@ -188,7 +188,8 @@ def _breaker(facts: Facts) -> Findings:
         noticed = min(ended for _, ended, _ in slow)
         # Whoever asked before anybody knew has waited too; from then on one in so many seconds.
         later = [life for began, _, life in slow if began > noticed + NOTICE]
-        allowed = int((outage.held_boot - noticed) // MEMORY)
+        # None who waited may have ended before the outage did: then nobody knew of it in time.
+        allowed = max(0, int((outage.held_boot - noticed) // MEMORY))
         wrong = len(later) > allowed
         told = f"{len(later)} helpers waited after the outage was known: {later[:5]}"
         yield Finding(told if wrong else None)

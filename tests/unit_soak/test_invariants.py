@@ -129,6 +129,13 @@ def test_a_hook_whose_end_was_noticed_late_kept_its_deadline() -> None:
     assert violated(replace(GOOD, lives=[late])) == set()
 
 
+def test_an_outage_that_ends_before_anybody_knows_of_it_is_no_violation() -> None:
+    (outage,) = GOOD.outages
+    last = waited(outage.held_boot - 1.0)
+    assert last.ended > outage.held_boot
+    assert violated(replace(GOOD, lives=[last])) == set()
+
+
 def test_what_slurm_does_when_it_is_killed_is_slurms() -> None:
     killed = replace(OUTAGE, kinds=frozenset({"kill slurmd"}), began=999.0, ended=1003.0)
     facts = replace(BAD["no job's end changed"], outages=[killed])
