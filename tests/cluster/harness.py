@@ -483,9 +483,15 @@ class Site:
         """Return what is in the spool: reports that wait, and those that the service refused.
 
         The draft of a helper that was killed is not among them; the flusher removes it when it
-        is old.
+        is old. Nor is the directory of what jobs write, while no job has a place in it.
         """
-        return sorted(path for path in self.paths.plugin_spool.iterdir() if path.suffix != ".new")
+        spool = self.paths.plugin_spool
+        in_force = spool / "in-force"
+        if in_force.is_dir() and not any(in_force.iterdir()):
+            spare = {in_force}
+        else:
+            spare = set()
+        return sorted(p for p in spool.iterdir() if p.suffix != ".new" and p not in spare)
 
     @property
     def endpoint(self) -> Path:

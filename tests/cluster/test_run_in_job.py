@@ -62,7 +62,7 @@ def test_an_epilog_that_is_not_roots_leaves_the_report_to_the_timer(site: Site) 
     assert run["elapsed"] >= 0.3
     assert lines(site.output(job)) == ["cb_nodes 2"]
     await_true("the directory to go", lambda: not site.job_directories())
-    assert not (site.paths.plugin_spool / "in-force").exists()
+    assert not site.spooled()
 
 
 def test_the_timer_also_undoes_what_was_done_for_its_job(site: Site) -> None:

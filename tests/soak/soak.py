@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -270,10 +271,10 @@ class Soak:
         return text
 
     def _left(self) -> list[str]:
-        spool = self._site.paths.plugin_spool
-        # A draft of a helper that was killed is swept after an hour.
-        files = (path for path in spool.rglob("*") if path.is_file())
-        kept = [path.name for path in files if path.suffix != ".new"]
+        # Jobs run, so directories come and go: `os.walk` passes over one that has gone. A draft of
+        # a helper that was killed is swept after an hour.
+        walked = os.walk(self._site.paths.plugin_spool)
+        kept = [name for _, _, names in walked for name in names if not name.endswith(".new")]
         directories = [str(path.name) for path in self._site.job_directories()]
         return sorted([*kept, *directories])
 

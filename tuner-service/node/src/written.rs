@@ -113,10 +113,8 @@ fn taken(spool_dir: &Path, job: &Job) -> Result<Left, DirectoryError> {
         values: of(VALUES, VALUES_BYTES),
         marks: of(MARKS, MARKS_BYTES + 1),
     };
-    let cleared = clear(&place);
-    // Fails while another job's is there.
-    let _ = fs::remove_dir(&directory);
-    cleared.map_err(at(&place))?;
+    // The directory stays: a job that begins meanwhile is about to make its own place in it.
+    clear(&place).map_err(at(&place))?;
     Ok(left)
 }
 
@@ -184,7 +182,7 @@ pub(crate) fn forget_all(spool_dir: &Path) -> Result<(), DirectoryError> {
         let place = entry.map_err(at(&path))?.path();
         clear(&place).map_err(at(&place))?;
     }
-    fs::remove_dir(&path).map_err(at(&path))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -215,6 +213,10 @@ mod tests {
         Some((spool, job, written))
     }
 
+    fn places(spool_dir: &Path) -> usize {
+        fs::read_dir(directory(spool_dir)).unwrap().count()
+    }
+
     #[test]
     fn the_files_are_the_users_and_go_when_they_are_read() {
         let Some((spool, job, written)) = made() else {
@@ -231,7 +233,7 @@ mod tests {
             (&left.values[..], &left.marks[..]),
             (LINE.as_bytes(), &b"begin 1\n"[..])
         );
-        assert!(!directory(spool.path()).exists());
+        assert_eq!(places(spool.path()), 0);
         fs::write(make(spool.path(), &job).unwrap().values, LINE).unwrap();
         make(spool.path(), &job).unwrap();
         let left = take(spool.path(), &job);
@@ -243,7 +245,25 @@ mod tests {
         fs::create_dir_all(directory(spool.path())).unwrap();
         fs::write(place(spool.path(), &job), LINE).unwrap();
         assert!(take(spool.path(), &job).values.is_empty());
-        assert!(!directory(spool.path()).exists());
+        assert_eq!(places(spool.path()), 0);
+    }
+
+    #[test]
+    fn a_job_that_ends_takes_nothing_from_one_that_begins() {
+        let Some((spool, _, _)) = made() else {
+            return;
+        };
+        let jobs = |first: u32| (first..first + 200).map(|job_id| Job { job_id, ..testing::job() });
+        std::thread::scope(|scope| {
+            for mine in [jobs(1000), jobs(2000)] {
+                scope.spawn(|| {
+                    for job in mine {
+                        fs::write(make(spool.path(), &job).unwrap().values, LINE).unwrap();
+                        assert_eq!(take(spool.path(), &job).values, LINE.as_bytes());
+                    }
+                });
+            }
+        });
     }
 
     #[test]
