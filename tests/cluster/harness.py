@@ -487,11 +487,9 @@ class Site:
         """
         spool = self.paths.plugin_spool
         in_force = spool / "in-force"
-        if in_force.is_dir() and not any(in_force.iterdir()):
-            spare = {in_force}
-        else:
-            spare = set()
-        return sorted(p for p in spool.iterdir() if p.suffix != ".new" and p not in spare)
+        is_empty = in_force.is_dir() and not any(in_force.iterdir())
+        there = (path for path in spool.iterdir() if path.suffix != ".new")
+        return sorted(path for path in there if not (is_empty and path == in_force))
 
     @property
     def endpoint(self) -> Path:

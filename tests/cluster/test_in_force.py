@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from harness import ALICE, MPIEXEC_OPENMPI, Job, Json, Site, asked
+from harness import ALICE, MPIEXEC_OPENMPI, Job, Json, Site, asked, lines
 
 LIBRARIES = Path(__file__).resolve().parents[2] / "build" / "stage" / "lib" / "io-autotune"
 OMPIO = "accelerator=ompio"
@@ -27,6 +28,45 @@ def libraries(site: Site) -> dict[str, str]:
 def strided(library: str, *more: str) -> str:
     """Return the body of a job of MPICH with the profiling library preloaded."""
     return f"export LD_PRELOAD={library}; srun --mpi=pmi2 strided {STRIDED} {' '.join(more)}"
+
+
+PROGRAMS = {
+    "mpich": "srun --mpi=pmi2 strided",
+    "openmpi": f"{MPIEXEC_OPENMPI} strided-openmpi --no-slurm",
+}
+
+
+@pytest.mark.parametrize("mpi", PROGRAMS)
+def test_a_job_with_the_library_tells_its_seconds_in_mpi_io(
+    site: Site, libraries: dict[str, str], mpi: str
+) -> None:
+    app = f"mpi-io-{mpi}"
+    body = f"export LD_PRELOAD={libraries[mpi]}\n" + f"{PROGRAMS[mpi]} {STRIDED}\n" * 2
+    site.run(body, asked(app), "--ntasks=4")
+    study = site.study(app, ALICE)["study_id"]
+    site.ask(ALICE, "objective", str(study), "mpi-io", "--why", "I/O is a part of it")
+    job = site.sbatch(body, asked(app), "--ntasks=4")
+    run = site.judged(job)
+    assert run["state"] == "counted", run["verdict"]
+    said = [json.loads(line) for line in lines(site.output(job))]
+    measures = run["measures"]
+    # Two programs, one after the other, of four ranks that run at the same time.
+    asked_for = sum(one["bytes"] for one in said)
+    assert measures["mpi_io_written_bytes"] == measures["mpi_io_read_bytes"] == asked_for
+    of_rank_0 = sum(one["write_seconds"] + one["read_seconds"] for one in said)
+    assert 0.5 * of_rank_0 < measures["mpi_io_seconds"] < run["elapsed"], (of_rank_0, measures)
+    assert site.study(app, ALICE)["objective"] == "mpi_io_seconds"
+    assert "in MPI-IO: " in site.tuner(ALICE, "explain", str(job.job_id)).stdout
+
+
+def test_without_the_library_the_job_is_told_what_its_objective_needs(site: Site) -> None:
+    app = "mpi-io-untold"
+    site.run("true", asked(app))
+    study = site.study(app, ALICE)["study_id"]
+    site.ask(ALICE, "objective", str(study), "mpi-io", "--why", "it has MPI-IO, they say")
+    run = site.run("true", asked(app))
+    assert run["state"] == "not_counted"
+    assert "LD_PRELOAD" in run["verdict"]
 
 
 def told(site: Site, job: Job) -> dict[str, Json]:

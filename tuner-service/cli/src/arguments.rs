@@ -255,7 +255,7 @@ pub(crate) enum Command {
     },
     /// What a study makes small or large from now on, in a new epoch; or in a job, a measure of its own.
     #[command(
-        after_help = "Examples:\n  io-autotune objective ocean marked --why \"I/O is a tenth of it\"     what mark begin|end marks\n  io-autotune objective ocean rate --maximise --why \"it says it itself\"\n  io-autotune objective ocean elapsed --why \"back\"\n  io-autotune objective rate=812.5     in a job: written to a local file; exit status 0 whatever happens\n\nA change opens a new epoch; undo takes it back. What makes elapsed worse is not recommended."
+        after_help = "Examples:\n  io-autotune objective ocean marked --why \"I/O is a tenth of it\"     what mark begin|end marks\n  io-autotune objective ocean mpi-io --why \"I/O is a tenth of it\"     with the profiling library: docs/accelerators.md\n  io-autotune objective ocean rate --maximise --why \"it says it itself\"\n  io-autotune objective ocean elapsed --why \"back\"\n  io-autotune objective rate=812.5     in a job: written to a local file; exit status 0 whatever happens\n\nA change opens a new epoch; undo takes it back. What makes elapsed worse is not recommended."
     )]
     Objective {
         /// A study's number, or the name of an application that has one study, and elapsed, marked or a

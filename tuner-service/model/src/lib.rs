@@ -30,7 +30,8 @@ pub use history::{MOST_MEASURES, RECENT_RUNS, SampleError, carried, carried_para
 pub use measure::{LARGEST_MEASURE, Measure};
 pub use mixture::Mixture;
 pub use objective::{
-    ELAPSED_BESIDE, MARKED, Objective, ObjectiveError, REPORTED, is_reported_name,
+    ELAPSED_BESIDE, MARKED, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, Objective, ObjectiveError,
+    REPORTED, is_of_the_longest_node, is_reported_name,
 };
 pub use overridden::{IneffectiveParameter, ObservedValue, ParameterEffect, ParameterEffects};
 pub use reason::{Acquisition, BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};

@@ -8,6 +8,12 @@ use serde::{Deserialize, Serialize};
 
 /// The measure of the seconds that a job has marked: the longest of its nodes.
 pub const MARKED: &str = "marked_seconds";
+/// The measure of the seconds in MPI-IO's functions: those of the longest process, of the longest node.
+pub const MPI_IO_SECONDS: &str = "mpi_io_seconds";
+/// The measure of the bytes that all processes asked MPI-IO to read.
+pub const MPI_IO_READ: &str = "mpi_io_read_bytes";
+/// The same of the bytes to write.
+pub const MPI_IO_WRITTEN: &str = "mpi_io_written_bytes";
 /// With it begin the measures that an application reports itself.
 pub const REPORTED: &str = "objective.";
 /// The measure of elapsed in a history whose objective is another.
@@ -36,7 +42,7 @@ pub enum Objective {
 pub enum ObjectiveError {
     /// An unknown text or word.
     #[error(
-        "{0:?} is no objective: it must be elapsed, marked, or the NAME of an `io-autotune objective NAME=VALUE` in the job, a letter and at most 31 more letters, digits, _ or -"
+        "{0:?} is no objective: it must be elapsed, marked, mpi-io, or the NAME of an `io-autotune objective NAME=VALUE` in the job, a letter and at most 31 more letters, digits, _ or -"
     )]
     Unknown(String),
     /// Seconds made large.
@@ -47,14 +53,15 @@ pub enum ObjectiveError {
 }
 
 impl Objective {
-    /// By the word that a person says: `elapsed`, `marked`, or a name of the application's.
+    /// By the word that a person says: `elapsed`, `marked`, `mpi-io`, or a name of the application's.
     pub fn named(word: &str, maximised: bool) -> Result<Self, ObjectiveError> {
         let name = match word {
-            "elapsed" | "marked" if maximised => {
+            "elapsed" | "marked" | "mpi-io" if maximised => {
                 return Err(ObjectiveError::Seconds(word.to_owned()));
             }
             "elapsed" => return Ok(Self::Elapsed),
             "marked" => MARKED.to_owned(),
+            "mpi-io" => MPI_IO_SECONDS.to_owned(),
             name if is_reported_name(name) => format!("{REPORTED}{name}"),
             other => return Err(ObjectiveError::Unknown(other.to_owned())),
         };
@@ -115,13 +122,29 @@ impl Objective {
         }
     }
 
-    /// In words: `elapsed`, `marked I/O seconds`, `rate`.
+    /// In words: `elapsed`, `marked I/O seconds`, `seconds in MPI-IO`, `rate`.
     pub fn words(&self) -> &str {
         match self {
             Self::Elapsed => "elapsed",
             Self::Measure { name, .. } if name == MARKED => "marked I/O seconds",
+            Self::Measure { name, .. } if name == MPI_IO_SECONDS => "seconds in MPI-IO",
             Self::Measure { name, .. } => name.strip_prefix(REPORTED).unwrap_or(name),
         }
+    }
+
+    /// What a job does so that its runs have the objective; None of elapsed, which each run has.
+    pub fn in_job(&self) -> Option<String> {
+        let name = self.measure()?;
+        Some(match name {
+            MARKED => {
+                "`io-autotune mark begin` and `io-autotune mark end` around its I/O".to_owned()
+            }
+            MPI_IO_SECONDS => {
+                "the profiling library of its MPI (LD_PRELOAD), and MPI_Finalize at its end"
+                    .to_owned()
+            }
+            _ => format!("`io-autotune objective {}=VALUE`", self.words()),
+        })
     }
 
     /// Whether more is better.
@@ -139,10 +162,15 @@ impl Objective {
     pub fn unit(&self) -> &'static str {
         match self {
             Self::Elapsed => " s",
-            Self::Measure { name, .. } if name == MARKED => " s",
+            Self::Measure { name, .. } if is_of_the_longest_node(name) => " s",
             Self::Measure { .. } => "",
         }
     }
+}
+
+/// Whether a measure is of seconds that the nodes spend at the same time: the longest node's count.
+pub fn is_of_the_longest_node(name: &str) -> bool {
+    [MARKED, MPI_IO_SECONDS].contains(&name)
 }
 
 /// Whether an application may report a measure by this name: a letter, then letters, digits, `_` or
@@ -177,10 +205,11 @@ impl FromStr for Objective {
         };
         let word = match name {
             MARKED => Some("marked"),
+            MPI_IO_SECONDS => Some("mpi-io"),
             "elapsed" => Some("elapsed"),
             name => name
                 .strip_prefix(REPORTED)
-                .filter(|word| !["elapsed", "marked"].contains(word)),
+                .filter(|word| !["elapsed", "marked", "mpi-io"].contains(word)),
         };
         let word = word.ok_or_else(|| ObjectiveError::Unknown(text.to_owned()))?;
         Self::named(word, maximised)
@@ -216,6 +245,7 @@ mod tests {
         for (word, maximised, text, words) in [
             ("elapsed", false, "elapsed", "elapsed"),
             ("marked", false, "marked_seconds", "marked I/O seconds"),
+            ("mpi-io", false, "mpi_io_seconds", "seconds in MPI-IO"),
             ("rate", true, "objective.rate maximised", "rate"),
             ("cost", false, "objective.cost", "cost"),
         ] {
@@ -227,6 +257,7 @@ mod tests {
         for (word, maximised) in [
             ("elapsed", true),
             ("marked", true),
+            ("mpi-io", true),
             ("", false),
             ("1st", false),
             ("a b", false),
@@ -238,6 +269,8 @@ mod tests {
             "",
             "objective.",
             "objective.elapsed",
+            "objective.mpi-io",
+            "mpi_io_read_bytes",
             "user_seconds",
             "elapsed maximised",
         ] {

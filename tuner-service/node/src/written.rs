@@ -253,7 +253,12 @@ mod tests {
         let Some((spool, _, _)) = made() else {
             return;
         };
-        let jobs = |first: u32| (first..first + 200).map(|job_id| Job { job_id, ..testing::job() });
+        let jobs = |first: u32| {
+            (first..first + 200).map(|job_id| Job {
+                job_id,
+                ..testing::job()
+            })
+        };
         std::thread::scope(|scope| {
             for mine in [jobs(1000), jobs(2000)] {
                 scope.spawn(|| {

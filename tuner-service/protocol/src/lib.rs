@@ -33,7 +33,7 @@ pub use config::{ClientConfig, ConfigError, Endpoint, ServiceAccount};
 pub use confined::confine;
 pub use export::{export_end, export_header};
 pub use hostlist::{first_host, has_host, is_hostlist};
-pub use marks::{MARKS_BYTES, MARKS_VARIABLE, Mark, Marked, ReportedError, marked};
+pub use marks::{MARKS_BYTES, MARKS_VARIABLE, Mark, Marked, MpiIo, ReportedError, marked};
 pub use online::{
     DeliveredOnline, OnlineEntry, OnlineLever, OnlinePolicy, OnlineReason, OnlineRecord,
 };

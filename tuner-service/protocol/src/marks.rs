@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use io_autotune_model::{LARGEST_MEASURE, MARKED, REPORTED, is_reported_name};
+use io_autotune_model::{
+    LARGEST_MEASURE, MARKED, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, REPORTED,
+    is_reported_name,
+};
 
 /// The variable that names the file.
 pub const MARKS_VARIABLE: &str = "IO_MARKS_FILE";
@@ -29,6 +32,25 @@ pub enum Mark {
         /// Positive and finite.
         value: f64,
     },
+    /// What a process had from MPI-IO, by the profiling library (`mpi-in-force/`).
+    MpiIo(MpiIo),
+    /// A process whose line there was no room for.
+    MpiIoLost,
+}
+
+/// A process's MPI-IO. Times are nanoseconds, of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MpiIo {
+    /// When it first opened a file.
+    began: u64,
+    /// When it called MPI_Finalize.
+    ended: u64,
+    /// How long it was in MPI-IO's functions; with threads it can be longer than there was time.
+    took: u64,
+    /// Bytes that it asked to read.
+    read: u64,
+    /// Bytes that it asked to write.
+    written: u64,
 }
 
 /// Why `NAME=VALUE` is no measure.
@@ -48,7 +70,16 @@ impl Mark {
 
     fn read(line: &str) -> Option<Self> {
         let mut words = line.split(' ');
+        let number = |words: &mut std::str::Split<'_, char>| words.next()?.parse().ok();
         let mark = match (words.next()?, words.next()?) {
+            ("mpi-io", "lost") => Self::MpiIoLost,
+            ("mpi-io", began) => Self::MpiIo(MpiIo {
+                began: began.parse().ok()?,
+                ended: number(&mut words)?,
+                took: number(&mut words)?,
+                read: number(&mut words)?,
+                written: number(&mut words)?,
+            }),
             ("begin", at) => Self::Begin(at.parse().ok()?),
             ("end", at) => Self::End(at.parse().ok()?),
             ("objective", name) => reported(name, words.next()?)?,
@@ -73,6 +104,14 @@ impl fmt::Display for Mark {
             Self::Begin(at) => write!(f, "begin {at}"),
             Self::End(at) => write!(f, "end {at}"),
             Self::Reported { name, value } => write!(f, "objective {name} {value}"),
+            Self::MpiIo(MpiIo {
+                began,
+                ended,
+                took,
+                read,
+                written,
+            }) => write!(f, "mpi-io {began} {ended} {took} {read} {written}"),
+            Self::MpiIoLost => f.write_str("mpi-io lost"),
         }
     }
 }
@@ -98,7 +137,8 @@ pub fn marked(text: &[u8], now: u64) -> Marked {
         return marked;
     }
     let mut events: Vec<(u64, bool)> = Vec::new();
-    let (mut strange, mut more) = (0, 0);
+    let mut processes: Vec<MpiIo> = Vec::new();
+    let (mut strange, mut more, mut lost) = (0, 0, 0);
     for line in String::from_utf8_lossy(text).lines() {
         match Mark::read(line) {
             Some(Mark::Begin(at)) if at <= now => events.push((at, false)),
@@ -111,6 +151,10 @@ pub fn marked(text: &[u8], now: u64) -> Marked {
                     more += 1;
                 }
             }
+            Some(Mark::MpiIo(one)) if one.began < one.ended && one.ended <= now => {
+                processes.push(one);
+            }
+            Some(Mark::MpiIoLost) => lost += 1,
             _ => strange += 1,
         }
     }
@@ -131,7 +175,42 @@ pub fn marked(text: &[u8], now: u64) -> Marked {
         }
         Err(why) => marked.dropped.push(why.to_owned()),
     }
+    match lost {
+        0 => marked.measures.extend(mpi_io(processes)),
+        // A part would look like a run that did less.
+        _ => marked.dropped.push(format!(
+            "{lost} processes had no room for their MPI-IO: nothing is told of it"
+        )),
+    }
     marked
+}
+
+/// Of processes that run at the same time, ranks of one program, the longest in MPI-IO counts; the
+/// next program's seconds are added. Bytes are those of all.
+fn mpi_io(mut processes: Vec<MpiIo>) -> impl Iterator<Item = (String, f64)> {
+    processes.sort_unstable();
+    let (mut sum, mut longest, mut until) = (0_u64, 0, 0);
+    let (mut read, mut written) = (0_u64, 0_u64);
+    for one in processes {
+        if one.began > until {
+            sum += longest;
+            longest = 0;
+        }
+        longest = longest.max(one.took.min(one.ended - one.began));
+        until = until.max(one.ended);
+        read = read.saturating_add(one.read);
+        written = written.saturating_add(one.written);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days and 8 PiB")]
+    [
+        (MPI_IO_SECONDS, (sum + longest) as f64 / 1e9),
+        (MPI_IO_READ, read as f64),
+        (MPI_IO_WRITTEN, written as f64),
+    ]
+    .map(|(name, value)| (name, value.min(LARGEST_MEASURE)))
+    .into_iter()
+    .filter(|(_, value)| *value > 0.0)
+    .map(|(name, value)| (name.to_owned(), value))
 }
 
 /// The nanoseconds in which at least one phase was open. A phase of which an end is missing may have
@@ -192,6 +271,50 @@ mod tests {
         // Written in another order than they happened.
         assert_eq!(of(&[(b, 2), (e, 3), (b, 1), (e, 5)]), Some(4.0));
         assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn of_ranks_the_longest_in_mpi_io_counts_and_programs_add_up() {
+        let of = |text: &str| marked(text.as_bytes(), 100 * SECOND);
+        let told = of("mpi-io 1000000000 5000000000 2000000000 10 0\n\
+                       mpi-io 1100000000 5100000000 3000000000 10 4\n\
+                       mpi-io 6000000000 7000000000 500000000 0 1\n");
+        let measures = [
+            (MPI_IO_READ, 20.0),
+            (MPI_IO_SECONDS, 3.5),
+            (MPI_IO_WRITTEN, 5.0),
+        ];
+        assert_eq!(
+            told.measures,
+            measures
+                .map(|(name, value)| (name.to_owned(), value))
+                .into()
+        );
+        assert!(told.dropped.is_empty());
+        let threads = of("mpi-io 1000000000 2000000000 9000000000 0 0\n");
+        assert_eq!(
+            threads.measures[MPI_IO_SECONDS], 1.0,
+            "no longer than it ran"
+        );
+    }
+
+    #[test]
+    fn mpi_io_that_is_not_all_told_or_not_possible_is_not_told() {
+        for (text, why) in [
+            (
+                "mpi-io 1 5 2 10 0\nmpi-io lost\n",
+                "1 processes had no room",
+            ),
+            ("mpi-io 5 1 2 10 0\n", "not understood"),
+            ("mpi-io 1 999 2 10 0\n", "not understood"),
+            ("mpi-io 1 5 2 10\n", "not understood"),
+            ("mpi-io 1 5 2 10 0 0\n", "not understood"),
+            ("mpi-io 1 5 -2 10 0\n", "not understood"),
+        ] {
+            let Marked { measures, dropped } = marked(text.as_bytes(), 100);
+            assert!(measures.is_empty(), "{text}: {measures:?}");
+            assert!(dropped[0].contains(why), "{text}: {dropped:?}");
+        }
     }
 
     #[test]
@@ -260,15 +383,20 @@ mod tests {
 
     #[test]
     fn fuzz_marks() {
-        let samples = ["begin 5\nend 7000000000\nobjective rate 7.5\n"];
+        let samples = [
+            "begin 5\nend 7000000000\nobjective rate 7.5\n",
+            "mpi-io 5 7000000000 6 10 20\nmpi-io 8 9 1 18446744073709551615 1\nmpi-io lost\n",
+        ];
         io_autotune_fuzzing::Target::new("marks", &samples).run(|input| {
             let now = 1 << 40;
             let Marked { measures, dropped } = marked(input, now);
-            assert!(measures.len() <= MOST_REPORTED + 1 && dropped.len() <= 4);
+            assert!(measures.len() <= MOST_REPORTED + 4 && dropped.len() <= 5);
             for (name, value) in measures {
                 assert!(value.is_finite() && value > 0.0 && value <= LARGEST_MEASURE);
                 let own = name.strip_prefix(REPORTED).is_some_and(is_reported_name);
-                assert!(own || name == MARKED && value <= 1100.0, "{name} {value}");
+                let seconds = [MARKED, MPI_IO_SECONDS].contains(&&*name) && value <= 1100.0;
+                let bytes = [MPI_IO_READ, MPI_IO_WRITTEN].contains(&&*name);
+                assert!(own || seconds || bytes, "{name} {value}");
             }
         });
     }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use io_autotune_model::{MARKED, Measure, ObservedValue};
+use io_autotune_model::{
+    MPI_IO_READ, MPI_IO_WRITTEN, Measure, ObservedValue, is_of_the_longest_node,
+};
 use io_autotune_protocol::{Applied, EpilogOutcome, FinishRequest, Job, has_host};
 use io_autotune_store::Merged;
 use serde::Deserialize;
@@ -128,14 +130,19 @@ impl Reports {
 
     /// What nodes collect is added up, if every step was measured on each node that reports it: a
     /// part would look like a run that did less. Of any other measure the first node by name has
-    /// the say, but for marked seconds: the longest of its nodes has.
+    /// the say, but for seconds that nodes spend at the same time, of which the longest counts, and
+    /// for MPI-IO's bytes, which are added.
     fn measures(&self) -> BTreeMap<String, f64> {
         let complete = self.of.values().all(Report::is_measured);
         let mut merged: BTreeMap<String, f64> = BTreeMap::new();
         for (name, value) in self.bodies().flat_map(|report| &report.measures) {
             match (Measure::named(name), merged.get_mut(name)) {
-                // Nodes mark at the same time.
-                (None, Some(longest)) if name == MARKED => *longest = longest.max(*value),
+                (None, Some(longest)) if is_of_the_longest_node(name) => {
+                    *longest = longest.max(*value);
+                }
+                (None, Some(sum)) if [MPI_IO_READ, MPI_IO_WRITTEN].contains(&&**name) => {
+                    *sum = (*sum + value).min(f64::MAX);
+                }
                 (Some(_), _) if !complete => {}
                 (Some(_), Some(sum)) => *sum = (*sum + value).min(f64::MAX),
                 (None, Some(_)) => {}
@@ -350,6 +357,8 @@ mod tests {
 
     use io_autotune_protocol::Step;
     use proptest::prelude::*;
+
+    use io_autotune_model::{MARKED, MPI_IO_SECONDS};
 
     use super::*;
 
@@ -586,14 +595,21 @@ mod tests {
     }
 
     #[test]
-    fn of_marked_seconds_the_longest_node_counts_though_not_all_was_measured() {
+    fn of_seconds_at_the_same_time_the_longest_node_counts_though_not_all_was_measured() {
         let of = |node, seconds, rate| {
             let report = report(node, 2, given(4), &[step(0, 2, 3)]);
-            measured(report, &[(MARKED, seconds), ("objective.rate", rate)])
+            let told = [
+                (MARKED, seconds),
+                ("objective.rate", rate),
+                (MPI_IO_SECONDS, 2.0 * seconds),
+                (MPI_IO_READ, 10.0),
+            ];
+            measured(report, &told)
         };
         let (first, second) = (of("n1", 1.5, 7.0), of("n2", 2.5, 8.0));
         let merged = merge(&[second, first]).measures;
         assert_eq!((merged[MARKED], merged["objective.rate"]), (2.5, 7.0));
+        assert_eq!((merged[MPI_IO_SECONDS], merged[MPI_IO_READ]), (5.0, 20.0));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use io_autotune_engine::Parametrization;
-use io_autotune_model::{MARKED, Objective};
+use io_autotune_model::Objective;
 use io_autotune_protocol::{Applied, Note, Request, has_host};
 use io_autotune_store::{Failure, Verdict};
 
@@ -364,13 +364,10 @@ fn shown(value: f64) -> String {
 }
 
 fn unreported(objective: &Objective) -> String {
-    let how = match objective.measure() {
-        Some(MARKED) | None => "io-autotune mark begin ... io-autotune mark end",
-        Some(_) => "io-autotune objective NAME=VALUE",
-    };
     format!(
-        "the study's objective is {}, and the job has not told it ({how})",
-        objective.words()
+        "the study's objective is {}, and the job has not told it: it needs {}",
+        objective.words(),
+        objective.in_job().unwrap_or_default()
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use io_autotune_model::{MARKED, Measure, REPORTED};
+use io_autotune_model::{MARKED, MPI_IO_READ, MPI_IO_SECONDS, MPI_IO_WRITTEN, Measure, REPORTED};
 
 /// A line each; none of a run that was not measured.
 pub(super) fn measures(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String> {
@@ -14,13 +14,22 @@ pub(super) fn measures(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -
 fn own(measures: &BTreeMap<String, f64>) -> Vec<String> {
     let marked = measures.get(MARKED);
     let marked = marked.map(|seconds| format!("marked as I/O by the job: {seconds:.3} s"));
+    let of = |name: &str| amount(measures.get(name).copied().unwrap_or_default());
+    let in_mpi_io = measures.get(MPI_IO_SECONDS).map(|seconds| {
+        format!(
+            "in MPI-IO: {seconds:.3} s of the longest process; all read {}, wrote {}",
+            of(MPI_IO_READ),
+            of(MPI_IO_WRITTEN)
+        )
+    });
     let reported: Vec<String> = measures
         .iter()
         .filter_map(|(name, value)| Some(format!("{}={value}", name.strip_prefix(REPORTED)?)))
         .collect();
     let reported =
         (!reported.is_empty()).then(|| format!("reported by the job: {}", reported.join(" ")));
-    marked.into_iter().chain(reported).collect()
+    let told = marked.into_iter().chain(in_mpi_io);
+    told.chain(reported).collect()
 }
 
 fn counted(measures: &BTreeMap<String, f64>, elapsed: Option<f64>) -> Vec<String> {
@@ -152,11 +161,14 @@ mod tests {
             (MARKED.to_owned(), 1.25),
             ("objective.rate".to_owned(), 812.5),
             ("merit".to_owned(), 3.0),
+            (MPI_IO_SECONDS.to_owned(), 0.5),
+            (MPI_IO_WRITTEN.to_owned(), 2e6),
         ]);
         assert_eq!(
             measures(&run, None),
             [
                 "marked as I/O by the job: 1.250 s",
+                "in MPI-IO: 0.500 s of the longest process; all read nothing, wrote 2.0 MB",
                 "reported by the job: rate=812.5"
             ]
         );

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use io_autotune_model::{
-    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, MARKED, Objective,
-    ParameterEffect, ParameterEffects, Reason,
+    ElapsedBeside, Finding, FindingKind, History, IneffectiveParameter, Objective, ParameterEffect,
+    ParameterEffects, Reason,
 };
 use io_autotune_search::history::by_point::View;
 
@@ -97,14 +97,9 @@ fn unreported_objective(history: &History, facts: StudyFacts<'_>) -> Finding {
         "The study's objective is {objective}, and none of its {} runs since then has told it: none counts.",
         history.tally.total
     );
-    let in_job = match facts.objective.measure() {
-        Some(MARKED) | None => {
-            "`io-autotune mark begin` and `io-autotune mark end` around its I/O".to_owned()
-        }
-        Some(_) => format!("`io-autotune objective {objective}=VALUE`"),
-    };
+    let in_job = facts.objective.in_job().unwrap_or_default();
     let action = format!(
-        "Have the job say {in_job}, or `io-autotune objective {} elapsed --why \"...\"`.",
+        "Give the job {in_job}, or `io-autotune objective {} elapsed --why \"...\"`.",
         facts.study_id
     );
     finding(FindingKind::Unreported, what, action)

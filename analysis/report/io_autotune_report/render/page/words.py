@@ -184,6 +184,8 @@ def objective(gain: Gain) -> str:
         return "time"
     if gain.objective == "marked_seconds":
         return "marked I/O seconds"
+    if gain.objective == "mpi_io_seconds":
+        return "seconds in MPI-IO"
     return plain(gain.objective.removesuffix(" maximised").removeprefix("objective."))
 
 
