@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from peers.optimizers import PEERS, versions
+from peers.optimizers import COSTLY, PEERS, versions
 from peers.program import Program, ReplayError
 from peers.progress import progress
 from peers.report import ENOUGH_SEEDS
@@ -36,6 +36,7 @@ def main() -> int:
                 seeds=arguments.seeds,
                 method_seeds=arguments.method_seeds,
                 peer_seeds=arguments.peer_seeds,
+                costly_peer_seeds=arguments.costly_peer_seeds,
                 kept=arguments.kept,
                 progress=progress("comparison-report"),
             )
@@ -112,6 +113,12 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=20,
         help="studies of each peer (20); what is missing is run, what is kept beyond is used",
+    )
+    parser.add_argument(
+        "--costly-peer-seeds",
+        type=int,
+        default=5,
+        help=f"the same of {', '.join(sorted(COSTLY))}, a study of which takes minutes (5)",
     )
     parser.add_argument(
         "--kept",

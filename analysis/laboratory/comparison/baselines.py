@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from peers.optimizers import PEERS
+from peers.optimizers import COSTLY, PEERS
 from peers.program import Program
 from peers.replay import Timed, run_methods, run_peers
 from peers.report import (
@@ -99,19 +99,23 @@ class Baselines:
         seeds: int,
         method_seeds: int,
         peer_seeds: int,
+        costly_peer_seeds: int,
         kept: Path,
         progress: Callable[[int, int], None],
     ) -> None:
         """Replays what is not kept; raises ReplayError if a replay fails."""
         self._title = part.title
-        peers = list(PEERS)
-        run = run_peers(
-            part.tables, peers, range(peer_seeds), BUDGET, kept, program.threads, progress
-        )
+        peers = [peer for peer in PEERS if peer not in COSTLY]
+        costly = [peer for peer in PEERS if peer in COSTLY]
+        run: dict[tuple[str, str], list[Timed]] = {}
+        for some, of in ((peers, peer_seeds), (costly, costly_peer_seeds)):
+            run |= run_peers(part.tables, some, range(of), BUDGET, kept, program.threads, progress)
         of_all = [on for on in part.tables if all(run[on.name, peer] for peer in peers)]
-        self.peers = peers if of_all else []
         self.tables = of_all or part.tables
-        """Those that each peer has studies on, or all, without peers, where there are none."""
+        """Those that each peer has studies on, or all, without peers, where there are none. Of a
+        costly one there are few studies, or none: then it is left out."""
+        costly = [peer for peer in costly if all(run[on.name, peer] for on in self.tables)]
+        self.peers = [*peers, *costly] if of_all else []
         self.left_out = [on.name for on in part.tables if on not in self.tables]
         tables = self.tables
         methods = [*METHODS, *_others(program.methods(tables[0].path))]

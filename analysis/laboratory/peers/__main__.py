@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from peers.optimizers import PEERS, versions
+from peers.optimizers import COSTLY, PEERS, versions
 from peers.program import Program, ReplayError
 from peers.progress import progress
 from peers.replay import run_methods, run_peers
@@ -73,7 +73,11 @@ def _parser() -> argparse.ArgumentParser:
         help="as `io-autotune simulate` takes them; the first is divided by all others",
     )
     parser.add_argument(
-        "--peers", nargs="+", choices=PEERS, default=list(PEERS), help="which peers (all)"
+        "--peers",
+        nargs="+",
+        choices=PEERS,
+        default=[peer for peer in PEERS if peer not in COSTLY],
+        help=f"which peers (all but {', '.join(sorted(COSTLY))}, a study of which takes minutes)",
     )
     parser.add_argument(
         "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes (all cores)"

@@ -5,6 +5,7 @@ io-autotune's methods); others are categories; parameters with one value are lef
 is log time; `tell` gets None for a failed run (outside the table).
 """
 
+import itertools
 import logging
 import math
 import random
@@ -283,13 +284,196 @@ class CatCma:
         """See `Optimizer`."""
 
 
+class Ax:
+    """Ax through its client: the generation strategy that it chooses by itself, noise inferred.
+
+    The default is attached as the baseline. Its design is of Sobol's points, then BoTorch's noisy
+    expected improvement on a Gaussian process.
+    """
+
+    packages = ("ax-platform", "botorch", "gpytorch", "numpy", "scipy", "torch")
+
+    _OBJECTIVE = "log_time"
+
+    def __init__(self, table: Table, seed: int, budget: int) -> None:  # noqa: ARG002 - as all of them
+        """A study of `table`."""
+        warnings.filterwarnings("ignore")
+        logging.disable(logging.CRITICAL)
+        import torch
+        from ax.api.client import Client
+        from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
+
+        torch.set_num_threads(1)
+        self._table = table
+        self._client = Client(random_seed=seed)
+        self._client.configure_experiment(
+            [
+                RangeParameterConfig(p.name, bounds=(0, p.levels - 1), parameter_type="int")
+                if p.ordered
+                else ChoiceParameterConfig(
+                    p.name, values=list(range(p.levels)), parameter_type="int", is_ordered=False
+                )
+                for p in table.parameters
+                if p.levels > 1
+            ]
+        )
+        self._client.configure_optimization(objective=f"-{self._OBJECTIVE}")
+        self._trial: int | None = None
+        self._first = True
+
+    def ask(self) -> Point:
+        """See `Optimizer`. When Ax has nothing new to try, its recommendation is run."""
+        from ax.exceptions.core import AxError
+
+        if self._first:
+            self._first = False
+            default = self._table.points[self._table.default]
+            given = {
+                p.name: level
+                for p, level in zip(self._table.parameters, default, strict=True)
+                if p.levels > 1
+            }
+            self._trial = self._client.attach_baseline(given)
+            return default
+        try:
+            ((self._trial, parameters),) = self._client.get_next_trials(max_trials=1).items()
+        except (AxError, ValueError):
+            self._trial = None
+            return self.recommend() or self._table.points[self._table.default]
+        return self._point(parameters)
+
+    def _point(self, parameters: Any) -> Point:  # noqa: ANN401 - loaded when it is used
+        return tuple(int(parameters.get(p.name, 0)) for p in self._table.parameters)
+
+    def tell(self, log_time: float | None) -> None:
+        """See `Optimizer`."""
+        if self._trial is None:
+            return
+        if log_time is None:
+            self._client.mark_trial_failed(self._trial)
+        else:
+            self._client.complete_trial(self._trial, {self._OBJECTIVE: log_time})
+
+    def recommend(self) -> Point | None:
+        """See `Optimizer`. Ax's best by its model's prediction."""
+        best = self._client.get_best_parameterization(use_model_predictions=True)
+        return self._point(best[0])
+
+
+class BoTorch:
+    """BoTorch's logarithmic noisy expected improvement, as its documentation puts it together.
+
+    A Gaussian process with inferred noise (its own priors), a mixed kernel where there are
+    categories; ten of Sobol's points with the default first; the acquisition is maximised over all
+    points of a space of up to 4,096, else over so many drawn. A failed run counts as the slowest.
+    """
+
+    packages = ("botorch", "gpytorch", "numpy", "scipy", "torch")
+
+    _DESIGN = 10
+    _MOST_POINTS = 4096
+
+    def __init__(self, table: Table, seed: int, budget: int) -> None:  # noqa: ARG002 - as all of them
+        """A study of `table`."""
+        warnings.filterwarnings("ignore")
+        import torch
+
+        torch.set_num_threads(1)
+        torch.manual_seed(seed)
+        self._torch = torch
+        self._levels = [p.levels for p in table.parameters]
+        varied = [i for i, levels in enumerate(self._levels) if levels > 1]
+        self._varied = varied
+        self._categories = [
+            nth for nth, place in enumerate(varied) if not table.parameters[place].ordered
+        ]
+        size = math.prod(self._levels)
+        generator = random.Random(seed)
+        if size <= self._MOST_POINTS:
+            self._points = list(itertools.product(*(range(levels) for levels in self._levels)))
+        else:
+            self._points = [
+                tuple(generator.randrange(levels) for levels in self._levels)
+                for _ in range(self._MOST_POINTS)
+            ]
+        sobol = torch.quasirandom.SobolEngine(len(varied), scramble=True, seed=seed)
+        design = [
+            self._whole([int(u * self._levels[i]) for u, i in zip(row, varied, strict=True)])
+            for row in sobol.draw(self._DESIGN - 1).tolist()
+        ]
+        self._design = [table.points[table.default], *design]
+        self._runs: list[Point] = []
+        self._values: list[float | None] = []
+
+    def _whole(self, of_varied: list[int]) -> Point:
+        point = [0] * len(self._levels)
+        for place, level in zip(self._varied, of_varied, strict=True):
+            point[place] = level
+        return tuple(point)
+
+    def _inputs(self, points: list[Point]) -> Any:  # noqa: ANN401 - loaded when it is used
+        """Levels from 0 to 1; a category's stay whole numbers, as the mixed kernel wants them."""
+        whole = {self._varied[nth] for nth in self._categories}
+        rows = [
+            [p[i] if i in whole else p[i] / (self._levels[i] - 1) for i in self._varied]
+            for p in points
+        ]
+        return self._torch.tensor(rows, dtype=self._torch.double)
+
+    def _model(self) -> Any:  # noqa: ANN401 - loaded when it is used
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import MixedSingleTaskGP, SingleTaskGP
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        slowest = max((value for value in self._values if value is not None), default=0.0)
+        outcomes = [[-(slowest if value is None else value)] for value in self._values]
+        x, y = self._inputs(self._runs), self._torch.tensor(outcomes, dtype=self._torch.double)
+        if self._categories:
+            model = MixedSingleTaskGP(x, y, cat_dims=self._categories)
+        else:
+            model = SingleTaskGP(x, y)
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        return model
+
+    def ask(self) -> Point:
+        """See `Optimizer`."""
+        from botorch.acquisition import qLogNoisyExpectedImprovement
+        from botorch.optim import optimize_acqf_discrete
+
+        if len(self._runs) < len(self._design):
+            point = self._design[len(self._runs)]
+        else:
+            inputs = self._inputs(self._points)
+            acquisition = qLogNoisyExpectedImprovement(
+                self._model(), self._inputs(self._runs), prune_baseline=True
+            )
+            chosen, _ = optimize_acqf_discrete(acquisition, q=1, choices=inputs)
+            point = self._points[int((inputs == chosen).all(dim=1).nonzero()[0])]
+        self._runs.append(point)
+        return point
+
+    def tell(self, log_time: float | None) -> None:
+        """See `Optimizer`."""
+        self._values.append(log_time)
+
+    def recommend(self) -> Point:
+        """See `Optimizer`. The lowest posterior mean among the parametrizations that have run."""
+        tried = [p for p, value in zip(self._runs, self._values, strict=True) if value is not None]
+        mean = self._model().posterior(self._inputs(tried)).mean
+        return tried[int(mean.argmax())]
+
+
 PEERS: dict[str, type[Optimizer]] = {
     "optuna-tpe": OptunaTpe,
     "optuna-gp": OptunaGp,
     "smac3": Smac,
     "catcmawm": CatCma,
+    "ax": Ax,
+    "botorch": BoTorch,
     "random": Random,
 }
+COSTLY = frozenset({"ax", "botorch"})
+"""Those of which a study of 50 runs takes two minutes of a processor or more."""
 
 
 def versions(peer: str) -> dict[str, str]:

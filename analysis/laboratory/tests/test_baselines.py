@@ -55,6 +55,7 @@ def test_aims_failed_runs_and_tables_of_elsewhere_are_stated(
         seeds=30,
         method_seeds=20,
         peer_seeds=20,
+        costly_peer_seeds=0,
         kept=tmp_path / "kept",
         progress=lambda _done, _of: None,
     )
@@ -87,6 +88,7 @@ def test_nothing_is_divided_by_no_failures(tmp_path: Path, monkeypatch: pytest.M
         seeds=2,
         method_seeds=2,
         peer_seeds=2,
+        costly_peer_seeds=0,
         kept=tmp_path / "kept",
         progress=lambda _done, _of: None,
     )
@@ -108,6 +110,7 @@ def test_a_table_without_peers_is_left_out(tmp_path: Path, monkeypatch: pytest.M
             seeds=2,
             method_seeds=2,
             peer_seeds=peer_seeds,
+            costly_peer_seeds=0,
             kept=tmp_path / "kept",
             progress=lambda _done, _of: None,
         )
