@@ -263,7 +263,7 @@ comparison-report: build generated-tables $(VENV_PEERS)/.installed ## Renew docs
 
 PAPERS_ARGS ?=
 papers-report: build $(VENV_REPORT)/.installed ## Renew docs/papers: what the papers print, beside what comes out here
-	PYTHONPATH=$(LABORATORY) $(VENV_REPORT)/bin/python -m papers $(PAPERS_ARGS) -- analysis/data analysis/data/held-out
+	PYTHONPATH=$(LABORATORY) $(VENV_REPORT)/bin/python -m papers $(PAPERS_ARGS) -- analysis/data analysis/data/held-out analysis/data/papers
 
 GAINS_ROOT ?= /var/lib/io-autotune-gains
 GAINS_ARGS ?=
@@ -344,9 +344,9 @@ measure-file-systems: ## Measure file systems on loop devices, as root: twenty m
 	PYTHONPATH=$(LABORATORY) unshare --mount nice -n -5 python3 -m measure_file_systems $(FILE_SYSTEMS_ARGS)
 
 MEASURE_LOCAL_ARGS ?=
-measure-local: ## Measure the tables in analysis/data/held-out on this machine: leave it alone meanwhile
+measure-local: ## Measure programs on this machine, for tables in analysis/data: leave it alone meanwhile
 	@deploy/install-deps build measure
-	PYTHONPATH=$(LABORATORY) python3 -m measure_local $(MEASURE_LOCAL_ARGS) analysis/data/held-out
+	PYTHONPATH=$(LABORATORY) python3 -m measure_local $(MEASURE_LOCAL_ARGS) analysis/data
 
 generated-tables: ## Write the tables of the generated families
 	PYTHONPATH=$(LABORATORY) python3 -m generated_tables $(GENERATED)
