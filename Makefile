@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-local measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -263,7 +263,7 @@ comparison-report: build generated-tables $(VENV_PEERS)/.installed ## Renew docs
 
 PAPERS_ARGS ?=
 papers-report: build $(VENV_REPORT)/.installed ## Renew docs/papers: what the papers print, beside what comes out here
-	PYTHONPATH=$(LABORATORY) $(VENV_REPORT)/bin/python -m papers $(PAPERS_ARGS) -- analysis/data analysis/data/held-out
+	PYTHONPATH=$(LABORATORY) $(VENV_REPORT)/bin/python -m papers $(PAPERS_ARGS) -- analysis/data analysis/data/held-out analysis/data/papers
 
 GAINS_ROOT ?= /var/lib/io-autotune-gains
 GAINS_ARGS ?=
@@ -338,10 +338,15 @@ BURST_BUFFER_ARGS ?=
 measure-burst-buffer: build ## Measure the instrument's table, as root: half an hour; resumable
 	PYTHONPATH=$(LABORATORY) nice -n -5 python3 -m measure_burst_buffer $(BURST_BUFFER_ARGS)
 
+FILE_SYSTEMS_ARGS ?=
+measure-file-systems: ## Measure file systems on loop devices, as root: twenty minutes; resumable
+	@deploy/install-deps file-systems
+	PYTHONPATH=$(LABORATORY) unshare --mount nice -n -5 python3 -m measure_file_systems $(FILE_SYSTEMS_ARGS)
+
 MEASURE_LOCAL_ARGS ?=
-measure-local: ## Measure the tables in analysis/data/held-out on this machine: leave it alone meanwhile
+measure-local: ## Measure programs on this machine, for tables in analysis/data: leave it alone meanwhile
 	@deploy/install-deps build measure
-	PYTHONPATH=$(LABORATORY) python3 -m measure_local $(MEASURE_LOCAL_ARGS) analysis/data/held-out
+	PYTHONPATH=$(LABORATORY) python3 -m measure_local $(MEASURE_LOCAL_ARGS) analysis/data
 
 generated-tables: ## Write the tables of the generated families
 	PYTHONPATH=$(LABORATORY) python3 -m generated_tables $(GENERATED)

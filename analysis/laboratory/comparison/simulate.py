@@ -32,6 +32,7 @@ def without_noise(table: Table, directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     described = json.loads(table.path.read_text("utf-8"))
     described["name"] = table.name
+    described.pop("measures", None)
     path = directory / f"{table.name}.json"
     path.write_text(json.dumps(described), "utf-8")
     names = [parameter.name for parameter in table.parameters]

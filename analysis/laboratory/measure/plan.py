@@ -82,6 +82,8 @@ class Plan:
     blocks: int
     seed: int
     objective: str = "elapsed seconds of a Slurm job, as io-autotune records it; see README.md"
+    first: tuple[dict[str, Value], ...] = ()
+    """Other defaults, with which studies can begin too."""
 
     @property
     def points(self) -> list[Point]:
@@ -107,7 +109,8 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """The plan as JSON types: one journal never mixes two plans, but can get more blocks."""
-        return {name: value for name, value in asdict(self).items() if name != "blocks"}
+        left_out = {"blocks"} if self.first else {"blocks", "first"}
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
 
 def parameters_of(catalogue: str, levels: Mapping[str, Sequence[Value]]) -> tuple[Parameter, ...]:

@@ -41,6 +41,7 @@ def json_text(plan: Plan, machine: Mapping[str, str]) -> str:
     )
     rest = {
         "default": plan.named(plan.default),
+        **({"first": list(plan.first)} if plan.first else {}),
         "objective": plan.objective,
         "workload": str(plan.workload),
         "blocks": plan.blocks,

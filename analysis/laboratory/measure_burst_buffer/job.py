@@ -11,12 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from measure.side_by_side import RunFailed
+
 MIB = 2**20
 LEFT_SECONDS = 30.0
-
-
-class RunFailed(Exception):
-    """The instrument did not start, or what was read is not what was written."""
 
 
 @dataclass(frozen=True)

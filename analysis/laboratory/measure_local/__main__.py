@@ -16,14 +16,16 @@ from measure_local.programs import PROGRAMS, Program, RunFailed
 
 _SOURCE = "measured by the project: make measure-local"
 
-Times = list[tuple[list[Any], float]]
-"""Points and what their runs took."""
+Times = list[tuple[list[Any], float, list[float]]]
+"""Points, what their runs took, and their measures."""
 
 
 def main() -> int:
     """Measures each program in random order, block by block; writes its table."""
     parser = argparse.ArgumentParser(prog="measure_local", description=__doc__)
-    parser.add_argument("output", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "output", type=Path, metavar="FOLDER", help="with folders of tables: analysis/data"
+    )
     parser.add_argument("--blocks", type=int, default=4, help="runs of each parametrization (4)")
     parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
     parser.add_argument("--only", choices=[program.name for program in PROGRAMS])
@@ -56,10 +58,12 @@ def main() -> int:
                 words = f"block {number} of {program.name}: {len(times)} runs; the load is {load}"
                 print(f"measure-local: {words}", file=sys.stderr, flush=True)
             blocks.append(json.loads(kept.read_text("utf-8")))
-        if not any(point == list(program.default.values()) for point, _ in blocks[0]):
+        if not any(point == list(program.default.values()) for point, *_ in blocks[0]):
             print(f"measure-local: {program.name}: its default fails", file=sys.stderr)
             return 1
-        _write(program, blocks, arguments.output / f"{program.name}.json")
+        folder = arguments.output / program.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(program, blocks, folder / f"{program.name}.json")
     return 0
 
 
@@ -70,7 +74,9 @@ def _block(program: Program, points: list[list[Any]], work: Path) -> Times:
         for point in points:
             chosen = dict(zip(program.levels, point, strict=True))
             try:
-                times.append((point, program.run(Path(folder), chosen)))
+                ran = program.run(Path(folder), chosen)
+                time, measures = ran if isinstance(ran, tuple) else (ran, {})
+                times.append((point, time, [measures[name] for name in program.measures]))
             except RunFailed:
                 continue  # A table lacks what fails.
     return times
@@ -90,14 +96,20 @@ def _write(program: Program, blocks: list[Times], path: Path) -> None:
             for name, values in program.levels.items()
         ],
         "default": program.default,
+        **({"measures": program.measures} if program.measures else {}),
     }
     path.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
-    rows = [(point, rep, time) for rep, times in enumerate(blocks) for point, time in times]
+    rows = [
+        (point, rep, time, measures)
+        for rep, times in enumerate(blocks)
+        for point, time, measures in times
+    ]
     rows.sort(key=lambda row: (*map(str, row[0]), row[1]))
     with path.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*program.levels, "rep", "time"])
-        writer.writerows([*point, rep, f"{time:.6f}"] for point, rep, time in rows)
+        writer.writerow([*program.levels, "rep", *program.measures, "time"])
+        for point, rep, time, measures in rows:
+            writer.writerow([*point, rep, *(f"{one:.0f}" for one in measures), f"{time:.6f}"])
 
 
 if __name__ == "__main__":

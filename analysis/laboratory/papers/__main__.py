@@ -9,12 +9,12 @@ from comparison.simulate import without_noise
 from peers.program import Program, ReplayError
 from peers.tables import TableError, named
 
-from papers import cao2018, robert2019, robert2020
+from papers import alabed2021, cao2018, file_systems, robert2019, robert2020
 
 BURST_BUFFER = "burst-buffer"
 TABLES = [BURST_BUFFER, "romio", "sqlite", "lzma", "writes"]
 """Those of the tree that nothing is held out of."""
-PAGES = ("robert2020", "robert2019", "cao2018")
+PAGES = ("robert2020", "robert2019", "cao2018", "alabed2021")
 
 
 def main() -> int:
@@ -23,20 +23,31 @@ def main() -> int:
     program = Program(arguments.io_autotune, arguments.jobs, arguments.work / "kept")
     try:
         by_name = {on.name: on for on in named(arguments.tables)}
-        missing = [name for name in TABLES if name not in by_name]
+        missing = [
+            name for name in [*TABLES, file_systems.NAME, alabed2021.NAME] if name not in by_name
+        ]
         if missing:
             raise TableError(f"the papers' pages need {', '.join(missing)}: give analysis/data too")
         tables = [by_name[name] for name in TABLES]
         quiet = [without_noise(on, arguments.work / "without-noise") for on in tables]
+        systems = by_name[file_systems.NAME]
+        quiet_systems = without_noise(systems, arguments.work / "without-noise")
         makers = {
             "robert2020": lambda: robert2020.page(
                 program, by_name[BURST_BUFFER], arguments.seeds_2020
             ),
             "robert2019": lambda: robert2019.page(program, tables, quiet, arguments.seeds_2019),
             "cao2018": lambda: cao2018.page(
-                program, tables, quiet, arguments.seeds_2018, arguments.seeds_rates
+                program,
+                [*tables, systems],
+                [*quiet, quiet_systems],
+                arguments.seeds_2018,
+                arguments.seeds_rates,
             ),
         }
+        makers["alabed2021"] = lambda: alabed2021.page(
+            program, by_name[alabed2021.NAME], arguments.seeds_2021
+        )
         for name in arguments.only or PAGES:
             lines, drawn = makers[name]()
             _write(arguments.output / f"{name}.md", "\n".join(lines) + "\n")
@@ -64,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seeds-2019", type=int, default=80, help=f"{studies} (80)")
     parser.add_argument("--seeds-2018", type=int, default=100, help=f"{studies} (100)")
+    parser.add_argument("--seeds-2021", type=int, default=20, help=f"{studies} (20)")
     parser.add_argument(
         "--seeds-rates", type=int, default=1000, help="studies of each mutation rate (1000)"
     )

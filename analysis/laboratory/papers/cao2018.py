@@ -1,6 +1,7 @@
-"""Cao 2018: figures 3 to 8 and table 5."""
+"""Cao 2018: figures 3 to 9, tables 4 and 5."""
 
 from bisect import bisect_right
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,7 +11,7 @@ from comparison.simulate import Method, near
 from peers.program import Program
 from peers.tables import Table
 
-from papers import drawing, ranks, studies
+from papers import drawing, file_systems, ranks, studies
 from papers.published import FIGURE_5
 from papers.text import prose
 
@@ -30,17 +31,26 @@ RATES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
 NEAR = 1.0 / 0.99 - 1.0
 """More than 99 % of the best throughput: so much more than the least time."""
 GENERATION = 8
+BEGIN = ("GA", "BO")
+"""The methods that begin with each file system's default."""
+EXT3 = "ext3"
+"""The file system of figures 8 and 9."""
 
 
 def page(
     program: Program, tables: list[Table], quiet: list[Path], seeds: int, rates_seeds: int
 ) -> tuple[list[str], dict[str, str]]:
     """The page's lines, and its drawings. `quiet` are the tables without noise."""
-    words = ["--exploring-only", "--per-seed", "--budget", str(BUDGET)]
-    result = program.simulate(
-        quiet, [method.text for method in METHODS], [*words, "--seeds", str(seeds)]
-    )
-    said = {"budget": str(BUDGET), "seeds": str(seeds), "rates_seeds": str(rates_seeds)}
+    words = ["--per-seed", "--seeds", str(seeds)]
+    result = {"tables": _replayed(program, tables, quiet, METHODS, words)}
+    said = {
+        "budget": str(BUDGET),
+        "seeds": str(seeds),
+        "rates_seeds": str(rates_seeds),
+        "sparse": str(file_systems.BUDGET),
+    }
+    systems = next((on for on in tables if on.name == file_systems.NAME), None)
+    apart = quiet[0].parent / "systems"
     lines = [*prose("cao2018", **said), "", *_figure_3(tables)]
     drawn = {}
     lines += ["", *prose("cao2018-figure4", **said)]
@@ -57,11 +67,55 @@ def page(
         "",
         *prose("cao2018-figure7", **said),
         "",
-        *_figure_7(program, tables, quiet, words, rates_seeds),
+        *_figure_7(program, tables, quiet, rates_seeds),
     ]
     lines += ["", *prose("cao2018-figure8"), "", *_figure_8(result, tables)]
+    if systems is not None:
+        ext3 = file_systems.of_system(systems, EXT3, apart)
+        genetic = next(method.text for method in METHODS if method.name == "GA")
+        lines += ["", *prose("cao2018-alleles", **said)]
+        lines += ["", *file_systems.alleles(program, ext3, genetic, seeds)]
+        lines += ["", *prose("cao2018-figure9")]
+        lines += ["", *file_systems.clusters(ext3, "journal", "block_size")]
     lines += ["", *prose("cao2018-table5"), "", *_table_5(tables)]
-    return [*lines, "", *prose("cao2018-why")], drawn
+    if systems is not None:
+        lines += ["", *prose("cao2018-systems"), "", *file_systems.by_system(systems, apart)]
+    return [*lines, "", *prose("cao2018-not-made", **said), "", *prose("cao2018-why")], drawn
+
+
+def _replayed(
+    program: Program,
+    tables: list[Table],
+    quiet: list[Path],
+    methods: list[Method],
+    words: list[str],
+) -> list[dict[str, Any]]:
+    """What `simulate` says of each table, in their order, and there of each method, in theirs."""
+    dense = [path for path in quiet if path.stem != file_systems.NAME]
+    words = ["--exploring-only", *words]
+    whole = program.simulate(
+        dense, [method.text for method in methods], [*words, "--budget", str(BUDGET)]
+    )
+    by_name = {of["name"]: of for of in whole["tables"]}
+    for path in set(quiet) - set(dense):
+        by_name[file_systems.NAME] = _sparse(program, path, methods, words)
+    return [by_name[on.name] for on in tables]
+
+
+def _sparse(
+    program: Program, path: Path, methods: list[Method], words: list[str]
+) -> dict[str, Any]:
+    """The same of the table of file systems, where some methods begin with several defaults."""
+    by_label: dict[str, Any] = {}
+    for begins in (False, True):
+        some = [one.text for one in methods if (one.name in BEGIN) == begins]
+        if not some:
+            continue
+        more = ["--budget", str(file_systems.BUDGET), *file_systems.words(begins)]
+        answer = program.simulate([path], some, [*words, *more])
+        of = answer["tables"][0]
+        by_label |= dict(zip(some, of["methods"], strict=True))
+    return {**of, "methods": [by_label[one.text] for one in methods]}
 
 
 def _figure_3(tables: list[Table]) -> list[str]:
@@ -82,13 +136,39 @@ def _figure_3(tables: list[Table]) -> list[str]:
             ]
         )
     head = ["throughput over the best's, quantiles", "best", "10 %", "50 %", "90 %", "worst"]
-    return table([*head, "better than the default", "near-optimal"], rows)
+    best = [
+        [
+            on.name,
+            ", ".join(
+                f"{parameter.name} {parameter.values[level]}"
+                for parameter, level in zip(on.parameters, on.points[on.best], strict=True)
+            ),
+        ]
+        for on in tables
+    ]
+    return [
+        *table([*head, "better than the default", "near-optimal"], rows),
+        "",
+        *prose("cao2018-table4"),
+        "",
+        *table(["", "the best"], best, left=2),
+    ]
+
+
+def _courses(found: dict[str, Any], on: Table) -> list[list[float]]:
+    """The true times of the runs of each study; what is invalid took none."""
+    if on.name != file_systems.NAME:
+        return studies.courses(found, on)
+    return [
+        [on.truths[place] for place in study["runs"] if place is not None]
+        for study in found["studies"]
+    ]
 
 
 def _best_so_far(of: dict[str, Any], on: Table) -> str:
     series = {}
     for method, found in zip(METHODS, of["methods"], strict=True):
-        first = studies.courses(found, on)[0]
+        first = _courses(found, on)[0]
         series[method.name] = [min(first[: nth + 1]) for nth in range(len(first))]
     return drawing.lines(series, "run", "least time so far, s")
 
@@ -101,6 +181,13 @@ def _figure_5(of: dict[str, Any], on: Table, seeds: int) -> list[str]:
         by_time = [100.0 * bisect_right(times, n * of["default"]) / seeds for n in TIMES]
         ends = 100.0 * len(times) / seeds
         rows.append([method.name, *(number(one) for one in by_time), number(ends)])
+    if on.name == file_systems.NAME:
+        valid, best = len(on.points), near(on, NEAR)
+        drawn = [
+            file_systems.found_at_random(valid, best, int(n * of["default"] / fmean(on.truths)))
+            for n in TIMES
+        ]
+        rows.append(["RS, valid ones alone", *(number(one) for one in drawn), ""])
     head = [f"{on.name}: {number(near_best, 2)} % near-optimal", *(f"t = {n}" for n in TIMES)]
     return table([*head, "all runs"], rows)
 
@@ -135,34 +222,35 @@ def _figure_6(result: dict[str, Any], tables: list[Table]) -> list[str]:
     rows = []
     for of, on in zip(result["tables"], tables, strict=True):
         for method, found in zip(METHODS, of["methods"], strict=True):
-            courses = studies.courses(found, on)
-            quarters = [
-                fmean(on.truths[on.best] / time for times in courses for time in times[begin:end])
-                for begin, end in ((0, 25), (25, 50), (50, 75), (75, 100))
-                if any(times[begin:end] for times in courses)
-            ]
-            cells = [f"{one:.2f}" for one in quarters]
-            rows.append([on.name, method.name, *cells, *["-"] * (4 - len(cells))])
-    head = ["throughput over the best's", "", "runs 1-25", "26-50", "51-75", "76-100"]
+            courses = _courses(found, on)
+            most = max(len(times) for times in courses)
+            ends = [most * quarter // 4 for quarter in range(5)]
+            cells = []
+            for begin, end in pairwise(ends):
+                times = [time for course in courses for time in course[begin:end]]
+                best = on.truths[on.best]
+                cells.append(f"{fmean(best / time for time in times):.2f}" if times else "-")
+            rows.append([on.name, method.name, str(most), *cells])
+    quarters = ["first quarter", "second", "third", "last"]
+    head = ["throughput over the best's", "", "runs", *quarters]
     return table(head, rows, left=2)
 
 
-def _figure_7(
-    program: Program, tables: list[Table], quiet: list[Path], words: list[str], seeds: int
-) -> list[str]:
+def _figure_7(program: Program, tables: list[Table], quiet: list[Path], seeds: int) -> list[str]:
     rows = []
     found = {}
     for revisits in ("run", "free"):
         prefix = f"cao2018-genetic:cao2018-genetic.revisits={revisits},cao2018-genetic"
-        methods = [f"{prefix}.mutation_rate={rate}" for rate in RATES]
-        few = [word for word in words if word != "--per-seed"]
-        found[revisits] = program.simulate(quiet, methods, [*few, "--seeds", str(seeds)])
+        methods = [Method("GA", f"{prefix}.mutation_rate={rate}") for rate in RATES]
+        # As published alone where a study is long.
+        some = [path for path in quiet if revisits == "run" or path.stem != file_systems.NAME]
+        of = [on for on, path in zip(tables, quiet, strict=True) if path in some]
+        found[revisits] = _replayed(program, of, some, methods, ["--seeds", str(seeds)])
     for nth, on in enumerate(tables):
         for revisits, result in found.items():
-            ends = [
-                100.0 * len(method["near_times"]) / seeds
-                for method in result["tables"][nth]["methods"]
-            ]
+            if nth >= len(result):
+                continue
+            ends = [100.0 * len(method["near_times"]) / seeds for method in result[nth]["methods"]]
             best = max(range(len(ends)), key=ends.__getitem__)
             cells = [number(end) for end in ends]
             cells[best] = f"**{cells[best]}**"
@@ -203,17 +291,9 @@ def _figure_8(result: dict[str, Any], tables: list[Table]) -> list[str]:
 
 
 def _importance(on: Table) -> list[float]:
-    """R² of a one-way analysis of variance of each parameter, 0 to 1."""
-    mean = fmean(on.truths)
-    total = sum((time - mean) ** 2 for time in on.truths)
-    shares = []
-    for place in range(len(on.parameters)):
-        under: dict[int | None, list[float]] = {}
-        for point, time in zip(on.points, on.truths, strict=True):
-            under.setdefault(point[place], []).append(time)
-        between = sum(len(of) * (fmean(of) - mean) ** 2 for of in under.values())
-        shares.append(between / total if total else 0.0)
-    return shares
+    """Each parameter's R² of times."""
+    pairs = [(tuple(p), time) for p, time in zip(on.points, on.truths, strict=True)]
+    return file_systems.shares(pairs, len(on.parameters))
 
 
 def _table_5(tables: list[Table]) -> list[str]:
@@ -222,5 +302,7 @@ def _table_5(tables: list[Table]) -> list[str]:
         shares = _importance(on)
         ordered = sorted(range(len(shares)), key=lambda place: -shares[place])
         told = (f"{on.parameters[place].name} {shares[place]:.2f}" for place in ordered[:4])
-        rows.append([on.name, ", ".join(told)])
-    return table(["", "R², the four greatest"], rows, left=2)
+        pair = file_systems.told(file_systems.first_and_second(on))
+        rows.append([on.name, ", ".join(told), pair])
+    head = ["", "R² of times, the four greatest", "of throughput, the first and then the second"]
+    return table(head, rows, left=3)

@@ -29,6 +29,7 @@ RANKED = ("S", "DistOpt", "AvgDist", "EC", "Gain")
 BLOCKS = 8
 """So many parts of the studies are ranked apart."""
 _SURROGATE = "robert2019-surrogate:robert2019-surrogate.acquisition="
+_SECONDS = "robert2019-surrogate:scale=seconds,robert2019-surrogate.acquisition="
 _GENETIC = "robert2020:noise=none,mutation_rate=0.1,crossover=n_point,crossover.points=2"
 _ANNEALING = "robert2019-annealing:robert2019-annealing."
 VARIANTS = {
@@ -36,6 +37,8 @@ VARIANTS = {
         Method("expected improvement", f"{_SURROGATE}expected_improvement"),
         Method("probability of improvement", f"{_SURROGATE}probability_of_improvement"),
         Method("posterior minimum", f"{_SURROGATE}posterior_minimum"),
+        Method("expected improvement, in seconds", f"{_SECONDS}expected_improvement"),
+        Method("probability of improvement, in seconds", f"{_SECONDS}probability_of_improvement"),
     ],
     "GA": [
         Method("tournament", _GENETIC),
@@ -78,7 +81,8 @@ def page(
         for nth in range(BLOCKS)
     ]
     said = {"budget": str(BUDGET), "seeds": str(each * BLOCKS), "blocks": str(BLOCKS)}
-    lines = [*prose("robert2019", **said), "", *_of_paper()]
+    lines = [*prose("robert2019", **said), "", *_distributed(tables), ""]
+    lines += [*prose("robert2019-tables", **said), "", *_of_paper()]
     drawn = {}
     for nth, on in enumerate(tables):
         of = [result["tables"][nth] for result in results]
@@ -88,7 +92,23 @@ def page(
         lines += ["", f"![trajectories on {on.name}](figures/{name})"]
     lines += ["", *prose("robert2019-ranks", **said), "", *_compared(results, tables)]
     lines += ["", *prose("robert2019-shares"), "", *_shares(results, tables)]
-    return [*lines, "", *prose("robert2019-why")], drawn
+    return [*lines, "", *prose("robert2019-not-made"), "", *prose("robert2019-why")], drawn
+
+
+def _distributed(tables: list[Table]) -> list[str]:
+    """Figures 2 and 3: quantiles of the times, and where the default lies."""
+    rows = []
+    for on in tables:
+        ordered, mean = sorted(on.truths), fmean(on.truths)
+        default = on.truths[on.default]
+        cells = [
+            f"{ordered[int(share * (len(ordered) - 1))] / mean:.2f}"
+            for share in (0.0, 0.1, 0.5, 0.9, 1.0)
+        ]
+        quicker = 100.0 * sum(time < default for time in ordered) / len(ordered)
+        rows.append([on.name, *cells, f"{default / mean:.2f}", f"{quicker:.0f} %"])
+    head = ["time over the mean", "least", "10 %", "median", "90 %", "most", "the default"]
+    return [*prose("robert2019-figures"), "", *table([*head, "quicker than it"], rows)]
 
 
 def _of_paper() -> list[str]:

@@ -1,4 +1,4 @@
-"""Robert 2020: tables III to VI, figures 4 and 5."""
+"""Robert 2020: tables III to VI, figures 3 to 5, and what the text tells."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from comparison.simulate import Method, near
 from comparison.simulate import figures as simulated
 from peers.program import Program
 from peers.tables import Table
-from scipy.stats import bartlett, levene
+from scipy.stats import bartlett, f_oneway, levene
 
 from papers import drawing, ranks, studies
 from papers.published import CLASSES, FIGURE_5_MEDIAN, TABLE_IV, TABLE_VI, TABLE_VI_NOISE
@@ -87,11 +87,17 @@ def page(program: Program, on: Table, seeds: int) -> tuple[list[str], dict[str, 
         "",
         *_orders(repetitions),
         "",
+        *prose("robert2020-sentences", **said),
+        "",
+        *_sentences(repetitions, on),
+        "",
         *told,
         "",
         *prose("robert2020-readings", **said),
         "",
         *_readings(program, on, seeds * REPETITIONS),
+        "",
+        *prose("robert2020-not-made"),
         "",
         *prose("robert2020-why"),
     ], drawn
@@ -162,6 +168,12 @@ def _dataset(on: Table) -> list[str]:
             f"{_p(levene(*groups).pvalue)}, {_p(bartlett(*groups).pvalue)}",
             "< 0.00001, < 0.00001",
         ],
+        [
+            "ANOVA: outliers by parametrization, p",
+            _p(f_oneway(*([time > _fence(group) for time in group] for group in groups)).pvalue),
+            "< 0.05, and yet called even",
+        ],
+        ["ANOVA: the time by each parameter (table I), p", _anova(on), "< 0.05 each"],
         ["parametrizations within 3 % of the optimum", str(near(on, 0.03)), "not told"],
         [
             "the next best over the optimum",
@@ -176,6 +188,48 @@ def _dataset(on: Table) -> list[str]:
         "",
         *table(["", "here", "the paper"], facts, left=3),
     ]
+
+
+def _anova(on: Table) -> str:
+    """Of each parameter by itself."""
+    found = []
+    for place, parameter in enumerate(on.parameters):
+        pairs = list(zip(on.points, on.truths, strict=True))
+        by_level = [
+            [time for point, time in pairs if point[place] == level]
+            for level in range(parameter.levels)
+        ]
+        found.append(f"{parameter.name} {_p(f_oneway(*by_level).pvalue)}")
+    return ", ".join(found)
+
+
+def _sentences(repetitions: list[list[Best]], on: Table) -> list[str]:
+    """What the text makes of table VI, of each repetition."""
+    mean = fmean(on.truths)
+
+    def saved(metric: str, name: str, than: str) -> list[float]:
+        one, other = CLASSES.index(name), CLASSES.index(than)
+        pairs = [(best[one].metrics[metric], best[other].metrics[metric]) for best in repetitions]
+        return [100.0 * (1.0 - (a or 0.0) / b) for a, b in pairs if b]
+
+    frga = CLASSES.index("FRGA")
+    costs = [100.0 * (best[frga].metrics["RegCost"] or 0.0) / mean for best in repetitions]
+    rows = [
+        ("success rate, RGA over CGA: 1 - CGA / RGA", "78.9 %", saved("SuccessRate", "CGA", "RGA")),
+        ("steps, RGA before CGA", "23 %", saved("NbrSteps", "RGA", "CGA")),
+        ("steps, FRGA before CGA", "29 %", saved("NbrSteps", "FRGA", "CGA")),
+        ("FRGA's regression cost, of the mean time", "3.55 %", costs),
+    ]
+    told = [
+        [
+            words,
+            theirs,
+            f"{median(of):.1f} %, {min(of):.1f} to {max(of):.1f}" if of else "-",
+            f"{len(of)} of {len(repetitions)}",
+        ]
+        for words, theirs, of in rows
+    ]
+    return table(["", "the paper", "here: median, range", "repetitions that have it"], told)
 
 
 def _statistics(times: list[float]) -> list[float]:

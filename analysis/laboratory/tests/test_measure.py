@@ -15,6 +15,7 @@ from measure.agreement import agreement, kendall_w, ranks
 from measure.grid import romio
 from measure.journal import Journal, Measured
 from measure.plan import Plan, PlanError, Planned, parameters_of
+from measure.side_by_side import RunFailed
 from measure_burst_buffer import job
 from measure_burst_buffer.grid import JOB, burst_buffer
 from peers.tables import Table
@@ -205,5 +206,5 @@ def test_a_run_of_the_instrument_takes_what_its_slow_side_needs() -> None:
     four = {"workers": 4, "destagers": 4, "cache_mib": 2, "threshold": 50}
     elapsed = job.run(small, DAEMON, four, 1)
     assert 0.3 < elapsed < 10.0, "6 MiB at the least at 20 MB/s"
-    with pytest.raises(job.RunFailed, match="does not start"):
+    with pytest.raises(RunFailed, match="does not start"):
         job.run(replace(small, instrument=("--nonsense",)), DAEMON, four, 1)

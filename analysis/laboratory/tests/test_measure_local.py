@@ -60,10 +60,10 @@ def test_an_interrupted_measurement_goes_on(
     assert command.main() == 0
     # Six of the first block, four of the second, and two whole ones.
     assert len(runs) == 6 + 4 + 2 * 6
-    table = Table(tmp_path / "tried.json")
+    table = Table(tmp_path / "held-out" / "tried.json")
     assert [len(of) for of in table.samples] == [3] * 4
     assert table.truths[table.default] == 2.0
-    assert json.loads((tmp_path / "tried.json").read_text("utf-8"))["domain"] == "a trial"
+    assert json.loads(table.path.read_text("utf-8"))["domain"] == "a trial"
 
 
 def test_a_missing_command_is_named(

@@ -5,7 +5,17 @@ import re
 from pathlib import Path
 
 import pytest
-from papers import cao2018, drawing, published, ranks, robert2019, robert2020, studies
+from papers import (
+    alabed2021,
+    cao2018,
+    drawing,
+    file_systems,
+    published,
+    ranks,
+    robert2019,
+    robert2020,
+    studies,
+)
 from papers.text import prose
 from peers.tables import Table
 
@@ -99,3 +109,52 @@ def test_a_text_has_all_its_figures() -> None:
     for path in directory.glob("*.md"):
         names = set(re.findall(r"\$\{(\w+)\}", path.read_text("utf-8")))
         assert "$" not in "".join(prose(path.stem, **dict.fromkeys(names, "1")))
+
+
+SYSTEMS = Path(__file__).parents[3] / "analysis/data/papers/file-systems.json"
+
+
+def test_draws_without_replacement_by_hand() -> None:
+    assert file_systems.found_at_random(valid=4, near=1, runs=2) == pytest.approx(50.0)
+    assert file_systems.found_at_random(valid=4, near=2, runs=2) == pytest.approx(100 - 100 / 6)
+    assert file_systems.found_at_random(valid=4, near=1, runs=4) == 100.0
+    assert file_systems.found_at_random(valid=4, near=1, runs=0) == 0.0
+
+
+def test_the_second_is_what_matters_with_the_first_fixed(tmp_path: Path) -> None:
+    """Cao 2018, section 4.4: "with the value of the most important one fixed"."""
+    on = two_by_two(tmp_path)
+    [(first, one), (second, other)] = file_systems.first_and_second(on)
+    assert (first.name, second.name) == ("a", "b")
+    assert one < 1.0, "throughputs 1, 1/2, 1/9, 1/10"
+    assert other == pytest.approx(1.0), "with `a` fixed `b` decides all"
+    assert file_systems.told([(first, 0.7), (second, 0.61)]) == "a 0.70, then b 0.61"
+    assert file_systems.told([(first, 0.5), (second, 0.4)]) == "- (a 0.50, b 0.40)"
+
+
+def test_a_file_system_by_itself_has_its_own_parameters(tmp_path: Path) -> None:
+    on = Table(SYSTEMS)
+    ext3 = file_systems.of_system(on, "ext3", tmp_path)
+    names = [parameter.name for parameter in ext3.parameters]
+    assert names == ["block_size", "inode_size", "groups", "journal", "atime"]
+    assert len(ext3.points) == 108
+    default = {
+        p.name: p.values[level]
+        for p, level in zip(ext3.parameters, ext3.points[ext3.default], strict=True)
+    }
+    assert default["journal"] == "ordered"
+    btrfs = file_systems.of_system(on, "btrfs", tmp_path)
+    assert [parameter.name for parameter in btrfs.parameters] == ["atime", "special"]
+    lines = file_systems.clusters(ext3, "journal", "block_size")
+    assert [line.split("|")[1].strip() for line in lines[2:]] == ["journal", "ordered", "writeback"]
+
+
+def test_table_5_has_the_paper_s_file_systems() -> None:
+    assert set(published.TABLE_5) == {
+        *("ext2", "ext3", "ext4", "xfs", "btrfs", "nilfs2", "reiserfs")
+    }
+
+
+def test_a_study_that_finds_nothing_is_later_than_all() -> None:
+    assert alabed2021._steps([3, None, 5]) == "5 (3 to none)"
+    assert alabed2021._steps([None, None, 5]) == "none (5 to none)"

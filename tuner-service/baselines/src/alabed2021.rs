@@ -3,4 +3,4 @@
 mod multitask;
 mod settings;
 
-pub use settings::{Alabed2021Multitask, Clusters};
+pub use settings::{Alabed2021Multitask, Clusters, Objective};

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_slower_is_accepted_as_often_as_the_temperature_says() {
+    fn robert2019_ii_b_2_what_is_slower_is_accepted_by_temperature() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         assert!(accepts(10.0, 10.0, 0.0, &mut rng) && accepts(10.0, 9.0, 0.0, &mut rng));
         assert!((0..100).all(|_| !accepts(10.0, 11.0, 0.0, &mut rng)));

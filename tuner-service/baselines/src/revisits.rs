@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use io_autotune_model::space::Point;
 use io_autotune_search::MethodContext;
+use io_autotune_search::history::by_point::Known;
 
 /// What coming back to a tested point costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,9 +48,16 @@ impl Purse {
             self.left -= 1;
             return false;
         }
-        let open = context.view.get(point);
-        open.is_some_and(|known| known.in_flight == 0 && !known.is_quarantined())
+        runs_again(self.revisits, context, point)
     }
+}
+
+/// Whether a program that comes to a tested point runs it once more.
+pub(crate) fn runs_again(revisits: Revisits, context: &MethodContext<'_>, point: &Point) -> bool {
+    let open = |known: &Known| known.in_flight == 0 && !known.is_quarantined();
+    revisits == Revisits::Run
+        && *point != context.view.default
+        && context.view.get(point).is_some_and(open)
 }
 
 #[cfg(test)]
@@ -58,7 +66,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::cao2018::{Cao2018Annealing, Cao2018Genetic};
+    use crate::cao2018::{Cao2018Annealing, Cao2018Dqn, Cao2018Genetic};
     use io_autotune_search::testing::{grid, history, tested, with_context};
     use io_autotune_search::{Method, Proposal};
 
@@ -90,6 +98,10 @@ mod tests {
             revisits,
             ..Cao2018Annealing::default()
         };
+        let dqn = |revisits| Cao2018Dqn {
+            revisits,
+            ..Cao2018Dqn::default()
+        };
         let default = grid(&[3, 3]).default_point();
         let paying: [&dyn Method; 2] = [&genetic(Revisits::Run), &annealing(Revisits::Run)];
         for method in paying {
@@ -98,7 +110,13 @@ mod tests {
             // What is paid for is passed: somewhere another one follows.
             assert!((1..20).any(|paid| next(method, paid).is_some_and(|point| point != first)));
         }
-        let free: [&dyn Method; 2] = [&genetic(Revisits::Free), &annealing(Revisits::Free)];
+        let again = next(&dqn(Revisits::Run), 1).unwrap();
+        assert_ne!(again, default);
+        let free: [&dyn Method; 3] = [
+            &genetic(Revisits::Free),
+            &annealing(Revisits::Free),
+            &dqn(Revisits::Free),
+        ];
         for method in free {
             assert_eq!(next(method, 0), None, "nothing is left to run");
         }

@@ -734,6 +734,13 @@ pub(crate) enum Rules {
     },
 }
 
+/// What a run does that the table lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Outside {
+    Fails,
+    Slow,
+}
+
 /// What `simulate` compares, and how. Needs no service.
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
@@ -767,6 +774,13 @@ pub(crate) struct Simulate {
     /// control runs, and nothing bounds the loss.
     #[arg(long, conflicts_with_all = ["exploring_only", "preset"])]
     pub(crate) outside_slurm: bool,
+    /// What a run does that the table lacks: it fails after the default's time, or counts as twice as
+    /// slow as the slowest and takes no time, as in the 2018 paper.
+    #[arg(long, value_enum, default_value_t = Outside::Fails)]
+    pub(crate) outside: Outside,
+    /// Begin each study with the other defaults that the tables name (`first`), before the design.
+    #[arg(long)]
+    pub(crate) defaults_first: bool,
     /// How many threads replay; all cores, if left out. The figures do not depend on it.
     #[arg(long)]
     pub(crate) threads: Option<NonZero<usize>>,

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use io_autotune_simulation::dataset::{DatasetError, Table};
 use io_autotune_simulation::report::{csv, plot, table_vi, text};
-use io_autotune_simulation::{Counted, Setup, compare, preset};
+use io_autotune_simulation::{Counted, Outside, Setup, compare, preset};
 
-use crate::arguments::{Format, Preset, Simulate};
+use crate::arguments::{self, Format, Preset, Simulate};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SimulateError {
@@ -50,6 +50,11 @@ pub(crate) fn run(simulate: &Simulate) -> Result<String, SimulateError> {
             Counted::All
         },
         outside_slurm: simulate.outside_slurm,
+        outside: match simulate.outside {
+            arguments::Outside::Fails => Outside::Fails,
+            arguments::Outside::Slow => Outside::Slow,
+        },
+        defaults_first: simulate.defaults_first,
         seeds,
         first_seed: simulate.first_seed,
         in_flight: simulate.in_flight,

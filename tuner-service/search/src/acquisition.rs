@@ -1,10 +1,11 @@
 //! A Gaussian process with an acquisition function: Robert, Zertal and Goret 2019 (sections II-B-1
 //! and III-B-1); Cao, Tarasov, Tiwari and Zadok 2018. The process is on log elapsed
-//! ([`Surrogate`]), so times are log-normal; the closed forms below are in seconds, as the paper's.
-//! The best known is the lowest prediction at a point that ran.
+//! ([`Surrogate`]), so times are log-normal, or on seconds ([`Scale`]); the closed forms below are in
+//! seconds, as the paper's. The best known is the lowest prediction at a point that ran.
 
-use crate::math::{Portable, normal_cdf};
+use crate::math::{Portable, normal_cdf, normal_pdf};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::history::by_point::{Known, View};
 use crate::method::{MethodContext, Proposal};
@@ -19,13 +20,29 @@ const DRAWN: usize = 1000;
 /// The best points whose single changes are candidates too, in a large space.
 const CLIMBED: usize = 3;
 
+/// What seconds are on a process's scale that is linear: so many standard deviations of the times
+/// that it knows, as its prior expects of logarithms.
+const SPREAD: f64 = 0.25;
+
+/// What the process is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// The logarithm of elapsed.
+    #[default]
+    Log,
+    /// Elapsed in seconds, scaled to the spread of the known times.
+    Seconds,
+}
+
 /// The untested point with the highest acquisition function.
 pub fn propose(
     context: &MethodContext<'_>,
     acquisition: Acquisition,
+    scale: Scale,
     rng: &mut ChaCha8Rng,
 ) -> Proposal {
-    let model = || Model::new(context.view);
+    let model = || Model::new(context.view, scale);
     propose_by(context, model, acquisition, rng)
 }
 
@@ -62,9 +79,9 @@ pub fn propose_by<P: Process>(
         reason: Reason::Acquired {
             acquisition,
             candidates: count,
-            predicted: prediction.mean.exponential(),
-            factor: prediction.variance.sqrt().exponential(),
-            best: model.best.exponential(),
+            predicted: model.seconds(prediction.mean),
+            factor: model.factor(prediction),
+            best: model.seconds(model.best),
             measures: model.process.measures(),
         },
     }
@@ -72,7 +89,7 @@ pub fn propose_by<P: Process>(
 
 /// The largest expected improvement of an untested point, as a share of the best known.
 pub fn most_to_gain(view: &View<'_>, rng: &mut ChaCha8Rng) -> Option<f64> {
-    let model = Model::new(view)?;
+    let model = Model::new(view, Scale::Log)?;
     let untested = |point: &Point| view.get(point).is_none_or(|known| known.mean().is_none());
     let mut candidates = model.candidates(view, rng);
     candidates.retain(untested);
@@ -109,12 +126,23 @@ pub struct Model<P> {
     /// Points that ran, the lowest prediction first.
     ranked: Vec<Point>,
     best: f64,
+    /// The seconds of 1 on a linear scale.
+    unit: Option<f64>,
 }
 
 impl Model<Surrogate> {
     /// None before a run has counted.
-    fn new(view: &View<'_>) -> Option<Self> {
-        let (observations, scatter) = observe(view, MOST_POINTS);
+    fn new(view: &View<'_>, scale: Scale) -> Option<Self> {
+        let (observations, scatter, unit) = match scale {
+            Scale::Log => {
+                let (observations, scatter) = observe(view, MOST_POINTS);
+                (observations, scatter, None)
+            }
+            Scale::Seconds => {
+                let (observations, scatter, unit) = observe_seconds(view, MOST_POINTS);
+                (observations, scatter, Some(unit))
+            }
+        };
         let fitted = Surrogate::fit(view.space, &observations, scatter)?;
         let flights = view.flights(MOST_POINTS);
         let surrogate = if flights.is_empty() {
@@ -123,7 +151,8 @@ impl Model<Surrogate> {
             fitted.fantasising(&observations, scatter, &flights)?
         };
         let ran = observations.into_iter().map(|o| o.point).collect();
-        Model::of(surrogate, ran)
+        let model = Model::of(surrogate, ran)?;
+        Some(Model { unit, ..model })
     }
 }
 
@@ -134,6 +163,7 @@ impl<P: Process> Model<P> {
         let ranked = ranked(ran, expected);
         Some(Model {
             best: ranked.first()?.0,
+            unit: None,
             ranked: ranked.into_iter().map(|(_, point)| point).collect(),
             process,
         })
@@ -181,31 +211,46 @@ impl<P: Process> Model<P> {
         normal_cdf(self.deviations(prediction))
     }
 
+    /// What the process predicts, in seconds.
+    fn seconds(&self, mean: f64) -> f64 {
+        match self.unit {
+            Some(unit) => unit * mean,
+            None => mean.exponential(),
+        }
+    }
+
+    /// The factor of a standard deviation above the prediction.
+    fn factor(&self, Prediction { mean, variance }: Prediction) -> f64 {
+        match self.unit {
+            Some(_) => 1.0 + variance.sqrt() / mean.abs().max(f64::MIN_POSITIVE),
+            None => variance.sqrt().exponential(),
+        }
+    }
+
     /// Expected improvement `E max(best - T, 0)` over the best, for `ln T` normal with mean m and
-    /// deviation s: `Phi(z) - exp(m + s^2 / 2 - ln best) Phi(z - s)`.
+    /// deviation s: `Phi(z) - exp(m + s^2 / 2 - ln best) Phi(z - s)`. For T itself normal:
+    /// `(best - m) Phi(z) + s phi(z)`, on the process's scale.
     fn improvement(&self, prediction: Prediction) -> f64 {
         let z = self.deviations(prediction);
         let Prediction { mean, variance } = prediction;
+        if self.unit.is_some() {
+            let gap = self.best - mean;
+            return if variance > 0.0 {
+                gap * normal_cdf(z) + variance.sqrt() * normal_pdf(z)
+            } else {
+                gap.max(0.0)
+            };
+        }
         let ratio = (mean + variance / 2.0 - self.best).exponential();
         // `max` turns NaN (both infinitely small) into 0.
         (normal_cdf(z) - ratio * normal_cdf(z - variance.sqrt())).max(0.0)
     }
 }
 
-/// At most `most` points: two thirds the fastest, the rest the latest.
+/// At most `most` points, by log elapsed.
 pub fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter) {
-    let mut known: Vec<(&Point, &Known, f64)> = view
-        .iter()
-        .filter_map(|(point, known)| Some((point, known, known.mean()?)))
-        .collect();
-    if known.len() > most {
-        known.sort_by(|(a, _, mean), (b, _, other)| mean.total_cmp(other).then_with(|| a.cmp(b)));
-        known[most / 3 * 2..].sort_by_key(|(_, known, _)| std::cmp::Reverse(known.first_ordinal));
-        known.truncate(most);
-        known.sort_by_key(|(point, ..)| *point);
-    }
     let mut scatter = Scatter::default();
-    let observations = known
+    let observations = chosen(view, most)
         .into_iter()
         .map(|(point, known, mean)| {
             let logs = known.logs();
@@ -226,6 +271,50 @@ pub fn observe(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter) {
     (observations, scatter)
 }
 
+/// Likewise by seconds, in units of which the spread of the means is [`SPREAD`].
+fn observe_seconds(view: &View<'_>, most: usize) -> (Vec<Observation>, Scatter, f64) {
+    let known = chosen(view, most);
+    let count = known.len().max(1) as f64;
+    let middle = known.iter().map(|(.., mean)| mean).sum::<f64>() / count;
+    let squares = known.iter().map(|(.., mean)| (mean - middle).powi(2));
+    let spread = (squares.sum::<f64>() / count).sqrt();
+    // Times that are all alike have no spread: then the mean is the unit.
+    let unit = if spread > 0.0 {
+        spread / SPREAD
+    } else {
+        middle
+    };
+    let mut scatter = Scatter::default();
+    let observations = known.into_iter().map(|(point, known, mean)| {
+        let logs = known.logs();
+        if !logs.is_empty() {
+            let times: Vec<f64> = logs.iter().map(|log| log.exponential() / unit).collect();
+            scatter.add(&times);
+        }
+        Observation {
+            point: point.clone(),
+            log_mean: mean / unit,
+            runs: logs.len().max(1) as f64,
+        }
+    });
+    (observations.collect(), scatter, unit)
+}
+
+/// At most `most` points with their means: two thirds the fastest, the rest the latest.
+fn chosen<'a>(view: &'a View<'_>, most: usize) -> Vec<(&'a Point, &'a Known, f64)> {
+    let mut known: Vec<(&Point, &Known, f64)> = view
+        .iter()
+        .filter_map(|(point, known)| Some((point, known, known.mean()?)))
+        .collect();
+    if known.len() > most {
+        known.sort_by(|(a, _, mean), (b, _, other)| mean.total_cmp(other).then_with(|| a.cmp(b)));
+        known[most / 3 * 2..].sort_by_key(|(_, known, _)| std::cmp::Reverse(known.first_ordinal));
+        known.truncate(most);
+        known.sort_by_key(|(point, ..)| *point);
+    }
+    known
+}
+
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;
@@ -234,15 +323,40 @@ mod tests {
     use crate::testing::{grid, history, normal, tested};
 
     fn model() -> Model<Surrogate> {
+        model_of(Scale::Log)
+    }
+
+    fn model_of(scale: Scale) -> Model<Surrogate> {
         let space = grid(&[9]);
         let entries = [(0, 50.0), (4, 40.0), (8, 60.0)]
             .map(|(level, time)| tested(&space, &[level], &[time; 3], 0));
         let history = history(entries.to_vec(), 0, 0);
-        Model::new(&View::new(&space, &history, &[])).unwrap()
+        Model::new(&View::new(&space, &history, &[]), scale).unwrap()
+    }
+
+    /// Robert 2019, section II-B-1: the expectation of "the difference between the predicted
+    /// execution time and the current optimum".
+    #[test]
+    fn robert2019_ii_b_1_improvement_in_seconds_is_what_a_simulation_gives() {
+        let model = model_of(Scale::Seconds);
+        assert!((model.seconds(model.best) - 40.0).abs() < 2.0);
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for (mean, deviation) in [(0.1, 0.3), (-0.2, 0.1), (0.5, 0.5)] {
+            let prediction = Prediction {
+                mean: model.best + mean,
+                variance: deviation * deviation,
+            };
+            let draws = 200_000;
+            let improvement: f64 = (0..draws)
+                .map(|_| (-mean - deviation * normal(&mut rng)).max(0.0) / f64::from(draws))
+                .sum();
+            // The standard error is below 0.0012.
+            assert!((model.improvement(prediction) - improvement).abs() < 0.004);
+        }
     }
 
     #[test]
-    fn the_closed_forms_are_what_a_simulation_gives() {
+    fn robert2019_ii_b_1_the_closed_forms_are_what_a_simulation_gives() {
         let model = model();
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for (mean, deviation) in [(0.1, 0.3), (-0.2, 0.1), (0.5, 0.5)] {

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn table_three_of_the_paper() {
+    fn robert2020_v_a_table_three_has_each_level_equally_often() {
         let space = grid(&[6, 6, 3, 4]);
         for seed in 0..50 {
             let points = latin_hypercube(&space, 15, seed);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn more_levels_than_points_do_not_collapse() {
+    fn robert2020_v_a_no_value_is_taken_twice() {
         let space = Space::new(vec![
             integers("a", 0, 1_000_000, 1),
             integers("b", 1, 15, 1),

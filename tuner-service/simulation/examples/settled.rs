@@ -6,7 +6,7 @@ use std::path::Path;
 
 use io_autotune_engine::{Role, Settings};
 use io_autotune_simulation::dataset::Table;
-use io_autotune_simulation::replay::{Counted, Plan, replay};
+use io_autotune_simulation::replay::{Counted, Outside, Plan, replay};
 
 const RUNS: u32 = 300;
 const STUDIES: u64 = 40;
@@ -27,6 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             budget: RUNS,
             counted: Counted::All,
             in_flight: 1,
+            outside: Outside::Fails,
+            defaults_first: false,
         };
         let mut sums = [0.0; 4];
         for seed in 0..STUDIES {

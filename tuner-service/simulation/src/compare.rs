@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use io_autotune_engine::RegretSettings;
+use io_autotune_engine::{MAX_DESIGN_POINTS, RegretSettings};
 use serde::Serialize;
 
 use crate::bootstrap::{Estimate, estimate, mean};
@@ -13,7 +13,7 @@ use crate::metrics::{
     scores,
 };
 use crate::parallel::each;
-use crate::replay::{Counted, Plan, replay};
+use crate::replay::{Counted, Outside, Plan, replay};
 use crate::session::outside_slurm;
 
 /// How methods are compared.
@@ -25,6 +25,10 @@ pub struct Setup {
     pub counted: Counted,
     /// Whether the studies are those of `optimize` ([`outside_slurm`]) and not of a site.
     pub outside_slurm: bool,
+    /// What runs do that a table lacks.
+    pub outside: Outside,
+    /// Whether studies begin with their table's other defaults.
+    pub defaults_first: bool,
     /// The number of studies of each method and table; they differ in their seed.
     pub seeds: u32,
     /// The seed of the first study; the others follow one by one.
@@ -204,11 +208,18 @@ fn plan(method: &MethodSpec, setup: &Setup) -> Plan {
     if setup.outside_slurm {
         settings = outside_slurm(settings, setup.budget);
     }
+    if setup.defaults_first {
+        // Only what the design begins with differs.
+        settings.drift.budget = settings.budget;
+        settings.drift.inherited = MAX_DESIGN_POINTS;
+    }
     Plan {
         settings,
         budget: setup.budget,
         counted: setup.counted,
         in_flight: setup.in_flight,
+        outside: setup.outside,
+        defaults_first: setup.defaults_first,
     }
 }
 

@@ -22,4 +22,4 @@ pub mod session;
 pub use bootstrap::Estimate;
 pub use compare::{Comparison, Setup, compare};
 pub use method::MethodSpec;
-pub use replay::{Counted, Plan, Trajectory, replay};
+pub use replay::{Counted, Outside, Plan, Trajectory, replay};

@@ -1,5 +1,6 @@
 //! The replay of one study on a table.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use io_autotune_engine::{
@@ -18,6 +19,17 @@ pub enum Counted {
     Exploring,
 }
 
+/// What a run of a parametrization does that the table lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outside {
+    /// It fails, after the default's time.
+    #[default]
+    Fails,
+    /// It takes no time and counts as twice as slow as the slowest of the table: "evaluation results
+    /// of zero (i.e., no throughput)" (cao2018, section 3).
+    Slow,
+}
+
 /// How a study is replayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -29,6 +41,12 @@ pub struct Plan {
     pub counted: Counted,
     /// The number of runs in flight at once, at least 1.
     pub in_flight: u32,
+    /// What the table lacks.
+    pub outside: Outside,
+    /// Whether the design begins with the table's other defaults ([`SpaceFile::first`]).
+    ///
+    /// [`SpaceFile::first`]: crate::dataset::SpaceFile::first
+    pub defaults_first: bool,
 }
 
 /// One run of a replayed study.
@@ -62,6 +80,7 @@ struct Flight {
     pending: Pending,
     run: Run,
     ordinal: i64,
+    measures: BTreeMap<String, f64>,
 }
 
 impl Flight {
@@ -74,13 +93,17 @@ impl Flight {
 ///
 /// A run starts as soon as fewer than `in_flight` are in flight; otherwise the earliest end comes
 /// first and enters the history. `seed` is the epoch's and chooses the noise ([`Table::draw`]),
-/// independently of the method. A parametrization outside the table fails after the default's time.
+/// independently of the method. [`Outside`] says what a parametrization outside the table does.
 /// After `budget` runs, those in flight end and the engine gives its recommendation.
 pub fn replay(table: &Table, plan: &Plan, seed: u64) -> Trajectory {
+    let first: &[Parametrization] = match plan.defaults_first {
+        true => &table.file.first,
+        false => &[],
+    };
     Study {
         table,
         plan,
-        epoch: Epoch::new(&table.file.space, &plan.settings, seed),
+        epoch: Epoch::new(&table.file.space, &plan.settings, seed).inheriting(first),
         seed,
         history: History::default(),
         flights: Vec::new(),
@@ -162,16 +185,21 @@ impl Study<'_> {
     fn start(&mut self, suggestion: &Suggestion) {
         let point = self.table.file.space.validate(&suggestion.parametrization);
         let place = point.ok().and_then(|point| self.table.place(&point));
+        let mut measures = BTreeMap::new();
         let elapsed = place.and_then(|place| {
             let nth = self.started[place];
             self.started[place] += 1;
+            measures = self.table.measures(place, nth, self.seed);
             self.table.draw(place, nth, self.seed)
         });
         let run = Run {
             place,
             role: suggestion.role,
             start: self.now,
-            elapsed: elapsed.unwrap_or(self.table.default().truth),
+            elapsed: elapsed.unwrap_or(match self.plan.outside {
+                Outside::Fails => self.table.default().truth,
+                Outside::Slow => 0.0,
+            }),
         };
         if self.plan.counted == Counted::All || run.role.explores() {
             self.runs.push(run);
@@ -185,6 +213,7 @@ impl Study<'_> {
             },
             run,
             ordinal: self.ordinal,
+            measures,
         });
         self.ordinal += 1;
     }
@@ -213,9 +242,15 @@ impl Study<'_> {
             self.history.tested.len() - 1
         });
         let tested = &mut self.history.tested[place];
-        let counts =
-            flight.run.place.is_some() && tested.record(flight.ordinal, flight.run.elapsed).is_ok();
-        if !counts {
+        let elapsed = match (flight.run.place, self.plan.outside) {
+            (Some(_), _) => Some(flight.run.elapsed),
+            (None, Outside::Slow) => Some(2.0 * self.table.slowest()),
+            (None, Outside::Fails) => None,
+        };
+        let counts = elapsed.is_some_and(|time| tested.record(flight.ordinal, time).is_ok());
+        if counts {
+            tested.record_measures(&flight.measures);
+        } else {
             tested.record_failure(flight.ordinal);
         }
     }
@@ -263,6 +298,8 @@ mod tests {
             budget,
             counted: Counted::All,
             in_flight,
+            outside: Outside::Fails,
+            defaults_first: false,
         }
     }
 
@@ -308,6 +345,53 @@ mod tests {
         assert!(table.configurations()[best].truth < table.default().truth);
         let runs = trajectory.runs.iter().filter(|run| run.place == Some(best));
         assert_eq!(runs.count(), 1);
+    }
+
+    /// Cao 2018, section 3: "Invalid configurations will always come with evaluation results of zero
+    /// (i.e., no throughput)".
+    #[test]
+    fn cao2018_iii_what_is_invalid_has_no_throughput_and_takes_no_time() {
+        let table = table(true);
+        let mut plan = plan(MethodName::Random, 30, 1);
+        plan.counted = Counted::Exploring;
+        plan.outside = Outside::Slow;
+        let trajectory = replay(&table, &plan, 2);
+        let (outside, inside): (Vec<&Run>, Vec<&Run>) =
+            trajectory.runs.iter().partition(|run| run.place.is_none());
+        assert!(!outside.is_empty() && outside.iter().all(|run| run.elapsed == 0.0));
+        assert!(inside.iter().all(|run| run.elapsed > 0.0));
+        // It is known after one run, and not tried again: the others are all different.
+        assert_eq!(trajectory.runs.len(), 30);
+    }
+
+    /// Cao 2018, section 4.2: "GA and BO require several initial configurations (prior points), which
+    /// we set to default configurations of all seven file systems".
+    #[test]
+    fn cao2018_iv_2_a_study_can_begin_with_the_defaults() {
+        let mut table = table(false);
+        let other = |a: i64, b: &str| {
+            let values = [("a".to_owned(), a.into()), ("b".to_owned(), b.into())];
+            Parametrization(values.into())
+        };
+        table.file.first = vec![other(0, "b5"), other(3, "b2"), other(5, "b0")];
+        let mut plan = plan(MethodName::Cao2018Genetic, 12, 1);
+        plan.counted = Counted::Exploring;
+        plan.defaults_first = true;
+        let places = |trajectory: &Trajectory| -> Vec<Option<usize>> {
+            trajectory.runs.iter().map(|run| run.place).collect()
+        };
+        let began = places(&replay(&table, &plan, 1));
+        let wanted = table.file.first[1..].iter();
+        let wanted: Vec<Option<usize>> = wanted
+            .map(|one| table.place(&table.file.space.validate(one).unwrap()))
+            .collect();
+        assert_eq!(
+            began[..2],
+            wanted,
+            "but for the default, which is known already"
+        );
+        plan.defaults_first = false;
+        assert_ne!(places(&replay(&table, &plan, 1))[..2], wanted);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use io_autotune_simulation::compare::StudyResult;
 use io_autotune_simulation::dataset::Table;
 use io_autotune_simulation::metrics::GROUPS;
 use io_autotune_simulation::report::{csv, plot, text};
-use io_autotune_simulation::{Comparison, Counted, MethodSpec, Setup, compare};
+use io_autotune_simulation::{Comparison, Counted, MethodSpec, Outside, Setup, compare};
 
 /// 48 parametrizations with a planted optimum of about 20 s at (3, x); the default takes about 56 s.
 fn write(directory: &std::path::Path, name: &str, scale: f64) -> PathBuf {
@@ -45,6 +45,8 @@ fn setup(threads: usize) -> Setup {
     Setup {
         budget: 40,
         outside_slurm: false,
+        outside: Outside::Fails,
+        defaults_first: false,
         counted: Counted::All,
         seeds: 6,
         first_seed: 1,

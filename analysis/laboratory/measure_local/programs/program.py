@@ -9,6 +9,10 @@ Chosen = dict[str, Any]
 """A value for each parameter."""
 
 
+Measures = dict[str, float]
+"""More results of a run, all above zero where they mean anything."""
+
+
 class RunFailed(Exception):
     """A parametrization that the program refuses or does not survive, in its own words."""
 
@@ -22,7 +26,11 @@ class Program:
     levels: dict[str, list[Any]]
     categories: frozenset[str]
     default: Chosen
-    run: Callable[[Path, Chosen], float]
-    """The seconds of one run in a folder of its own; raises RunFailed."""
+    run: Callable[[Path, Chosen], float | tuple[float, Measures]]
+    """The seconds of one run in a folder of its own, and `measures`; raises RunFailed."""
     needs: tuple[str, ...] = ()
     """Commands that have to be installed."""
+    measures: tuple[str, ...] = ()
+    """The names of what each run measures besides."""
+    folder: str = "held-out"
+    """The folder of its table."""

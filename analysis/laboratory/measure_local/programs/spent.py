@@ -24,15 +24,15 @@ class Spent:
         return self.processor + self.written / bandwidth
 
 
-def spent(command: list[str], folder: Path) -> Spent:
-    """Runs a command with its output thrown away; raises RunFailed where it fails."""
+def spent(command: list[str], folder: Path, output: Path = Path(os.devnull)) -> Spent:
+    """Runs a command, its output into a file; raises RunFailed where it fails."""
     words = folder / "stderr"
     process = os.posix_spawnp(
         command[0],
         command,
         {**os.environ, "LC_ALL": "C"},
         file_actions=[
-            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(output), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
             (os.POSIX_SPAWN_OPEN, 2, str(words), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
         ],
     )

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::settings::{Alabed2021Multitask, Clusters, MOST_TASKS};
+use super::settings::{Alabed2021Multitask, Clusters, MOST_TASKS, Objective};
 use io_autotune_model::space::{ABSENT, Point, Space};
 use io_autotune_search::acquisition::{self, Model, Process};
 use io_autotune_search::history::Moments;
@@ -63,11 +63,15 @@ fn model(view: &View<'_>, settings: &Alabed2021Multitask) -> Option<Model<Joint>
         .into_iter()
         .filter_map(|name| Some((measured(view, &name, &ran, like)?, name)));
     let (measured, names): (Vec<_>, Vec<String>) = measured.unzip();
-    let clusters = clusters(view.space, &settings.clusters, &names, &measured);
+    let competing = (settings.objective == Objective::Own).then_some(&observations[..]);
+    let clusters = clusters(view.space, &settings.clusters, &names, &measured, competing);
     let mut tasks = vec![Task {
+        cluster: match competing {
+            Some(_) => left(view.space, &clusters),
+            None => Cluster::ALL,
+        },
         observations,
         scatter,
-        cluster: Cluster::ALL,
     }];
     let mut learnt = Vec::new();
     for ((name, (observations, scatter)), cluster) in names.into_iter().zip(measured).zip(clusters)
@@ -167,12 +171,25 @@ fn spread_of(numbers: &[f64]) -> f64 {
     (squares.sum::<f64>() / count).sqrt()
 }
 
-/// The parameters of each measure; none for a measure that is left none.
+/// The parameters of no measure.
+fn left(space: &Space, clusters: &[Option<Cluster>]) -> Cluster {
+    let covered = |place: usize| {
+        clusters
+            .iter()
+            .flatten()
+            .any(|cluster| cluster.contains(place))
+    };
+    Cluster::of((0..space.parameters().len()).filter(|place| !covered(*place)))
+}
+
+/// The parameters of each measure; none for a measure that is left none. Elapsed competes for them
+/// if its observations are given.
 fn clusters(
     space: &Space,
     setting: &Clusters,
     names: &[String],
     measured: &[(Vec<Observation>, Scatter)],
+    elapsed: Option<&[Observation]>,
 ) -> Vec<Option<Cluster>> {
     let parameters = space.parameters();
     let whole = |mut places: Vec<usize>| {
@@ -203,13 +220,14 @@ fn clusters(
         Clusters::Covariance => {
             let mut places: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
             for place in 0..parameters.len() {
-                let explained = measured
+                let of = |seen: &[Observation]| explained(space, place, seen);
+                let strongest = measured
                     .iter()
-                    .map(|(seen, _)| explained(space, place, seen));
-                let strongest = explained
+                    .map(|(seen, _)| of(seen))
                     .enumerate()
                     .reduce(|best, next| if next.1 > best.1 { next } else { best });
-                if let Some((measure, _)) = strongest {
+                let own = elapsed.map_or(f64::NEG_INFINITY, of);
+                if let Some((measure, _)) = strongest.filter(|(_, share)| *share >= own) {
                     places[measure].push(place);
                 }
             }
@@ -341,6 +359,24 @@ mod tests {
         assert!(propose(&history, &settings).1.is_empty());
     }
 
+    /// Alabed and Yoneki 2021: "reducing the maximum effective dimension": elapsed depends on its own
+    /// parameters and, through measures, on theirs.
+    #[test]
+    fn alabed2021_structured_elapsed_learns_through_measures() {
+        let space = space();
+        let history = history(&space, 30, 3);
+        let structured = Alabed2021Multitask {
+            clusters: Clusters::Covariance,
+            objective: Objective::Own,
+            ..Alabed2021Multitask::default()
+        };
+        let (point, measures) = propose(&history, &structured);
+        assert_eq!(measures, ["bytes", "calls"]);
+        // The quickest is where both measures are least.
+        let (bytes, calls) = parts(&point);
+        assert!(bytes + calls < 0.7, "{point:?}");
+    }
+
     #[test]
     fn without_measures_it_is_the_surrogate_of_2019() {
         let space = space();
@@ -354,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_go_to_the_measure_that_they_explain() {
+    fn alabed2021_assignment_is_by_the_highest_covariance() {
         let space = space();
         let history = history(&space, 40, 5);
         let view = View::new(&space, &history, &[]);
@@ -367,7 +403,7 @@ mod tests {
         for (seen, _) in &measured {
             assert!((spread(seen) - 1.0).abs() < 1e-9);
         }
-        let found = clusters(&space, &Clusters::Covariance, &names, &measured);
+        let found = clusters(&space, &Clusters::Covariance, &names, &measured, None);
         let [Some(bytes), Some(calls)] = found[..] else {
             panic!("{found:?}");
         };
@@ -378,10 +414,30 @@ mod tests {
         let by_hand = Clusters::ByHand {
             parameters: [("bytes".to_owned(), vec!["mode".to_owned(), "p9".to_owned()])].into(),
         };
-        let found = clusters(&space, &by_hand, &names, &measured);
+        let found = clusters(&space, &by_hand, &names, &measured, None);
         assert_eq!(found, [Some(Cluster::of([3])), Some(Cluster::ALL)]);
-        let all = clusters(&space, &Clusters::Covariance, &names[..1], &measured[..1]);
+        let all = clusters(
+            &space,
+            &Clusters::Covariance,
+            &names[..1],
+            &measured[..1],
+            None,
+        );
         assert_eq!(all, [Some(Cluster::ALL)]);
+        // Elapsed takes what it knows more of: here it is p2 alone.
+        let elapsed: Vec<Observation> = ran
+            .iter()
+            .map(|point| Observation {
+                point: point.clone(),
+                log_mean: f64::from(point.0[2]),
+                runs: 1.0,
+            })
+            .collect();
+        let covariance = Clusters::Covariance;
+        let found = clusters(&space, &covariance, &names, &measured, Some(&elapsed));
+        assert!(found.iter().flatten().all(|cluster| !cluster.contains(2)));
+        let own = left(&space, &found);
+        assert!(own.contains(2) && !own.contains(0) && !own.contains(1));
     }
 
     #[test]
@@ -390,7 +446,7 @@ mod tests {
         let by_hand = Clusters::ByHand {
             parameters: [("bytes".to_owned(), vec!["flush".to_owned()])].into(),
         };
-        let found = clusters(&space, &by_hand, &["bytes".to_owned()], &[]);
+        let found = clusters(&space, &by_hand, &["bytes".to_owned()], &[], None);
         assert_eq!(found, [Some(Cluster::of([2, 3, 4]))]);
     }
 

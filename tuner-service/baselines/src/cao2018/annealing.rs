@@ -67,10 +67,26 @@ fn alter(space: &Space, from: &Point, rng: &mut ChaCha8Rng) -> Point {
 
 #[cfg(test)]
 mod tests {
+    use io_autotune_search::testing::storage;
+    use rand::SeedableRng;
+
     use super::*;
 
+    /// Cao 2018, section 2.2: "altering only one parameter value of the current state".
     #[test]
-    fn temperatures_by_hand() {
+    fn cao2018_ii_2_a_neighbour_differs_in_one_parameter() {
+        let space = storage();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..200 {
+            let from = space.draw(&mut rng);
+            let to = alter(&space, &from, &mut rng);
+            let differ = from.0.iter().zip(&to.0).filter(|(a, b)| a != b);
+            assert_eq!(differ.count(), 1, "{from:?} {to:?}");
+        }
+    }
+
+    #[test]
+    fn cao2018_iii_linear_and_geometric_cooling_by_hand() {
         let mut settings = Cao2018Annealing::default();
         for (step, left) in [(0, 1.0), (20, 0.6), (50, 0.0), (70, 0.0)] {
             assert!((settings.left(50, step) - left).abs() < 1e-12);

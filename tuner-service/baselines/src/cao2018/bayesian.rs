@@ -6,7 +6,8 @@ use rand_chacha::ChaCha8Rng;
 use super::settings::Cao2018Bayesian;
 use io_autotune_model::reason::Acquisition;
 use io_autotune_model::space::Space;
-use io_autotune_search::{Method, MethodContext, Proposal, acquisition};
+use io_autotune_search::acquisition::{self, Scale};
+use io_autotune_search::{Method, MethodContext, Proposal};
 
 impl Method for Cao2018Bayesian {
     fn design_points(&self, _: &Space, _: u32) -> u32 {
@@ -14,6 +15,6 @@ impl Method for Cao2018Bayesian {
     }
 
     fn propose(&self, context: &MethodContext<'_>, rng: &mut ChaCha8Rng) -> Proposal {
-        acquisition::propose(context, Acquisition::ExpectedImprovement, rng)
+        acquisition::propose(context, Acquisition::ExpectedImprovement, Scale::Log, rng)
     }
 }

@@ -6,7 +6,7 @@
 //! An action changes one parameter's value. The network takes state and action and gives one
 //! number: what it learns of a value serves every action with that value. Nothing is stored: each
 //! suggestion trains the network anew on the memory, in a fixed number of steps. The agent stands
-//! at the point that was tested last; known points cost a step, not a run.
+//! at the point that ran last, or was tested last where known points cost a step and no run.
 
 mod agent;
 mod network;
@@ -19,6 +19,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::settings::Cao2018Dqn;
 use crate::annealing::changed;
+use crate::revisits::{Revisits, runs_again};
 
 use agent::Agent;
 use io_autotune_model::reason::Reason;
@@ -42,7 +43,11 @@ impl Method for Cao2018Dqn {
         }
         let encoder = Encoder::new(context.space());
         let memory = Memory::new(context.view, &encoder);
-        let Some(start) = memory.states.last() else {
+        let latest = match self.revisits {
+            Revisits::Run => context.view.latest(),
+            Revisits::Free => None,
+        };
+        let Some(start) = latest.or(memory.states.last()) else {
             return random::draw(context, rng);
         };
         let mut training = replay::generator(rng, TRAINING);
@@ -53,9 +58,9 @@ impl Method for Cao2018Dqn {
         for _ in 0..MOST_STEPS {
             let returned = !visited.insert(state.clone());
             let mut actions = encoder.actions(&state, rng);
-            actions.retain(|action| {
-                context.is_untested(&action.to) || !returned && known.contains(&action.to)
-            });
+            let runs =
+                |to: &Point| context.is_untested(to) || runs_again(self.revisits, context, to);
+            actions.retain(|action| runs(&action.to) || !returned && known.contains(&action.to));
             if actions.is_empty() {
                 break;
             }
@@ -66,7 +71,7 @@ impl Method for Cao2018Dqn {
                 highest(&agent.values(&encoder, &state, &actions), &actions)
             };
             let to = actions.swap_remove(chosen).to;
-            if context.is_untested(&to) {
+            if runs(&to) {
                 return Proposal::Run {
                     reason: Reason::Action {
                         from: context.space().parametrization(&state),
@@ -92,4 +97,38 @@ fn highest(values: &[f64], actions: &[Action]) -> usize {
             higher.then_with(|| to(*b).cmp(to(*a)))
         })
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use io_autotune_search::testing::{grid, history, tested, with_context};
+    use rand::SeedableRng;
+
+    use super::*;
+
+    /// Cao 2018, section 4.2: "0.2 [...] represents the probability of an agent taking random
+    /// actions".
+    #[test]
+    fn cao2018_iv_2_a_fifth_of_the_actions_is_random() {
+        let space = grid(&[4, 4]);
+        let points = [vec![0, 0], vec![3, 0], vec![3, 2]];
+        let entries = points.iter().zip([8.0, 4.0, 2.0]).zip(0..);
+        let entries = entries.map(|((at, time), nth)| tested(&space, at, &[time], nth));
+        let history = history(entries.collect(), 3, 3);
+        let method = Cao2018Dqn::default();
+        let random = (0..300).filter(|seed| {
+            with_context(&space, &history, &[], &method, 1, |context| {
+                let mut rng = ChaCha8Rng::seed_from_u64(*seed);
+                match method.propose(context, &mut rng) {
+                    Proposal::Run {
+                        reason: Reason::Action { random, .. },
+                        ..
+                    } => random,
+                    other => panic!("{other:?}"),
+                }
+            })
+        });
+        // 60 of 300, standard deviation 7.
+        assert!((30..90).contains(&random.count()));
+    }
 }

@@ -241,8 +241,39 @@ mod tests {
     use super::*;
     use io_autotune_search::testing::{grid, history, tested, with_context};
 
+    /// Cao 2018, section 2.2, figure 2: "cut at the same crossover point, and then the subparts after
+    /// the crossover point are exchanged".
     #[test]
-    fn the_first_is_drawn_more_often_than_the_last() {
+    fn cao2018_ii_2_the_subparts_after_one_cut_are_exchanged() {
+        let space = grid(&[2, 2, 2, 2]);
+        let parents = [vec![0; 4], vec![1; 4]].map(|levels| Member {
+            point: Point(levels),
+            mean: 1.0,
+        });
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut cuts = std::collections::BTreeSet::new();
+        for _ in 0..50 {
+            let [one, other] = cross(&space, &parents, 0.0, &mut rng);
+            let cut = one.cut.unwrap();
+            cuts.insert(cut);
+            assert!(
+                one.point.0[..cut]
+                    .iter()
+                    .all(|level| *level == one.point.0[0])
+            );
+            assert!(
+                one.point.0[cut..]
+                    .iter()
+                    .all(|level| *level != one.point.0[0])
+            );
+            let together = one.point.0.iter().zip(&other.point.0);
+            assert!(together.into_iter().all(|(a, b)| a + b == 1));
+        }
+        assert_eq!(cuts, [1, 2, 3].into());
+    }
+
+    #[test]
+    fn cao2018_ii_2_better_chromosomes_survive_more_often() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut drawn = [0_u32; 3];
         for _ in 0..6000 {
@@ -255,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_survives_unless_a_child_is_better() {
+    fn cao2018_iii_pyevolve_keeps_the_best_unless_a_child_is_better() {
         let space = grid(&[9]);
         let entries = [50.0, 80.0, 60.0, 40.0].into_iter().enumerate();
         let entries = entries.map(|(level, time)| tested(&space, &[level as u32], &[time], 0));

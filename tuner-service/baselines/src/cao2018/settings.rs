@@ -87,6 +87,8 @@ pub struct Cao2018Dqn {
     pub exploration: f64,
     /// The discount factor per action, from 0 to 1. The paper gives no number.
     pub discount: f64,
+    /// What coming back to a tested point costs.
+    pub revisits: Revisits,
 }
 
 impl Default for Cao2018Dqn {
@@ -94,6 +96,7 @@ impl Default for Cao2018Dqn {
         Cao2018Dqn {
             exploration: 0.2,
             discount: 0.9,
+            revisits: Revisits::default(),
         }
     }
 }

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn temperatures_by_hand() {
+    fn robert2019_iii_b_2_three_cooling_schedules_by_hand() {
         let at = |cooling, step| {
             let settings = Robert2019Annealing {
                 cooling,

@@ -5,6 +5,7 @@ use crate::annealing::Restart;
 use io_autotune_model::reason::Acquisition;
 use serde::{Deserialize, Serialize};
 
+use io_autotune_search::acquisition::Scale;
 use io_autotune_search::checks::{MAX_DESIGN_POINTS, SettingsError, positive, probability, whole};
 
 /// The settings of the method `robert2019-surrogate`.
@@ -15,6 +16,8 @@ pub struct Robert2019Surrogate {
     pub design_points: u32,
     /// What makes a point promising (section II-B-1).
     pub acquisition: Acquisition,
+    /// What the process is of. The paper says no more than "gaussian process regression".
+    pub scale: Scale,
 }
 
 impl Default for Robert2019Surrogate {
@@ -22,6 +25,7 @@ impl Default for Robert2019Surrogate {
         Robert2019Surrogate {
             design_points: 15,
             acquisition: Acquisition::default(),
+            scale: Scale::default(),
         }
     }
 }

@@ -30,7 +30,7 @@ mod tests {
     use super::repetitions;
 
     #[test]
-    fn repetitions_by_hand() {
+    fn robert2020_vi_a_averaging_repeats_as_the_design_scatters() {
         // Mean 100, unbiased variance 625: 6.25 at p = 10 %, 1.56 at 20 %, 0.39 at 40 %.
         let means = [75.0, 100.0, 125.0];
         assert_eq!(repetitions(&means, 0.1), 6);

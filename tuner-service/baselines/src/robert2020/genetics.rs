@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tournament_is_won_by_the_lowest_mean() {
+    fn robert2020_v_b_a_tournament_is_won_by_the_lowest_mean() {
         let points: Vec<Point> = (0..10).map(|level| Point(vec![level])).collect();
         let means = [9.0, 3.0, 7.0, 1.0, 8.0, 2.0, 6.0, 5.0, 4.0, 10.0];
         let population = individuals(&points, &means);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn probabilistic_selection_follows_the_inverse_of_the_mean() {
+    fn robert2019_iii_b_3_a_probabilistic_pick_follows_the_time() {
         let points: Vec<Point> = (0..3).map(|level| Point(vec![level])).collect();
         let population = individuals(&points, &[1.0, 2.0, 4.0]);
         let mut rng = rng(2);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_is_cut() {
+    fn robert2020_v_c_a_crossover_cuts_at_every_place() {
         let (zeros, ones) = (Point(vec![0; 5]), Point(vec![1; 5]));
         let mut rng = rng(3);
         let mut single = BTreeSet::new();

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbourhood_is_the_floor_of_its_share_and_never_empty() {
+    fn robert2020_vi_b_a_neighbourhood_is_the_floor_of_its_share() {
         let space = grid(&[100]);
         let known = line(&[1.0; 50]);
         for (share, size) in [(0.01, 1), (0.05, 2), (0.1, 5), (0.5, 25), (1.0, 50)] {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_weighted_average_by_hand() {
+    fn robert2020_vi_b_the_weighted_average_by_hand() {
         let space = grid(&[5]);
         let known = line(&[10.0, 20.0, 40.0, 1000.0, 7.0]);
         // Distances 0, 1, 2, 3 of 3: weights 1, (26/27)^3, (19/27)^3, 0.
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_polynomial_of_second_degree_is_found_behind_its_noise() {
+    fn robert2020_vi_b_a_polynomial_of_second_degree_is_found() {
         let space = Space::new(vec![integers("a", 0, 4, 1), integers("b", 0, 4, 1)]).unwrap();
         let surface = |a: f64, b: f64| 50.0 + 3.0 * a - 7.0 * b + a * a + 2.0 * b * b - 1.5 * a * b;
         // The centre first: it is the point that is estimated.

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cross_is_whole() {
+    fn robert2020_viii_d_the_cross_is_whole() {
         let table = table_v();
         let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
         for (name, settings) in &table {

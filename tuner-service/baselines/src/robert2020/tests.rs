@@ -109,7 +109,7 @@ fn robert2020_vi_b_regression_at_5_percent_is_not_the_conventional_algorithm() {
 }
 
 #[test]
-fn resampling_stops_just_below_the_threshold() {
+fn robert2020_vi_a_sedr_reevaluates_until_the_error_is_below_the_threshold() {
     // Two times x ± d have the standard error d: variance 2 d^2, over n = 2. th_se = 0.1 * 100 s.
     let reason = resampled(&[100.0 - 10.5, 100.0 + 10.5]).unwrap();
     let Reason::Resample {
@@ -140,7 +140,7 @@ fn resampling_stops_just_below_the_threshold() {
 }
 
 #[test]
-fn the_threshold_is_a_share_of_the_design_mean() {
+fn robert2020_vi_a_the_threshold_is_a_share_of_the_design_mean() {
     let space = grid(&[6, 6, 3, 4]);
     let threshold = |history: &History, pending: &[Pending], share: f64| {
         let settings = Robert2020::default();
@@ -361,7 +361,7 @@ fn the_nearest_untested_point_is_next_when_children_are_known() {
 }
 
 #[test]
-fn mutation_happens_at_its_rate() {
+fn robert2020_viii_d_mutation_happens_at_its_rate() {
     let space = grid(&[100, 100, 100, 100]);
     let mut history = after_design(&space);
     let (mut mutated, mut children) = (0, 0);

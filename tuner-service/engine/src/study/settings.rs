@@ -249,6 +249,11 @@ mod tests {
                 1,
             )
             .replacen(
+                r#""acquisition": "expected_improvement""#,
+                "\"acquisition\": \"expected_improvement\",\n    \"scale\": \"log\"",
+                1,
+            )
+            .replacen(
                 "\"kind\": \"none\"\n    }",
                 "\"kind\": \"none\"\n    },\n    \"revisits\": \"run\"",
                 1,
@@ -261,6 +266,16 @@ mod tests {
             .replacen(
                 r#""mutation_rate": 0.02"#,
                 "\"mutation_rate\": 0.02,\n    \"revisits\": \"run\"",
+                1,
+            )
+            .replacen(
+                "\"clusters\": {\n      \"kind\": \"all\"\n    }",
+                "\"clusters\": {\n      \"kind\": \"all\"\n    },\n    \"objective\": \"all\"",
+                1,
+            )
+            .replacen(
+                r#""discount": 0.9"#,
+                "\"discount\": 0.9,\n    \"revisits\": \"run\"",
                 1,
             );
         // A method that is added comes last.

@@ -43,7 +43,7 @@ fn trace(directions: Directions, start: [u64; 2], shown: &[Option<Observation>])
 }
 
 #[test]
-fn levers_take_turns_and_a_move_that_helps_is_followed_by_another_that_way() {
+fn iopathtune_levers_alternate_and_what_improves_is_repeated() {
     let shown = [10.0, 20.0, 30.0, 40.0].map(flows);
     let told = trace(Directions::Shared, [256, 8], &shown);
     assert_eq!(
@@ -58,7 +58,7 @@ fn levers_take_turns_and_a_move_that_helps_is_followed_by_another_that_way() {
 }
 
 #[test]
-fn after_a_move_that_does_not_help_all_levers_turn_round_or_that_lever_alone() {
+fn iopathtune_otherwise_the_opposite_of_the_last_action() {
     // The requests' number should not have risen.
     let shown = [10.0, 20.0, 15.0, 25.0, 30.0].map(flows);
     assert_eq!(
@@ -90,7 +90,7 @@ fn after_a_move_that_does_not_help_all_levers_turn_round_or_that_lever_alone() {
 }
 
 #[test]
-fn where_data_piles_up_the_last_move_is_taken_back() {
+fn iopathtune_contention_blames_and_reverts_the_last_action() {
     let shown = [
         Some(seen(1.0, 10.0, 10.0)),
         Some(seen(5.0, 10.0, 8.0)),
@@ -143,7 +143,7 @@ fn at_its_bound_a_lever_turns_round_and_one_without_room_is_passed_over() {
 
 proptest! {
     #[test]
-    fn one_lever_a_period_is_doubled_or_halved_within_its_bounds(
+    fn iopathtune_one_parameter_a_turn_is_doubled_or_halved(
         shared in any::<bool>(),
         shown in prop::collection::vec((0.0..4.0_f64, 0.0..4.0_f64, 0.0..4.0_f64), 0..40),
         start in (0..13_u32, 0..9_u32),

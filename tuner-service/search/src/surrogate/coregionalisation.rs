@@ -17,6 +17,12 @@ impl Cluster {
     /// Every parameter.
     pub const ALL: Cluster = Cluster(u32::MAX);
 
+    /// The parameters of both.
+    #[must_use]
+    pub fn and(self, other: Cluster) -> Self {
+        Cluster(self.0 | other.0)
+    }
+
     /// The parameters at these places.
     pub fn of(places: impl IntoIterator<Item = usize>) -> Self {
         let bit = |place: usize| u32::try_from(place).ok().and_then(|n| 1_u32.checked_shl(n));
@@ -70,10 +76,13 @@ impl Part {
 const MOST_CLUSTERED: f64 = 0.95;
 
 /// The parts of a model in which elapsed (task 0) and each measure have the given correlation (-1
-/// to 1) at one point. Deviations are 1. `kernel` covers all parameters and serves measures over
-/// all of them. A measure over a cluster has its own kernel, which also explains a share of
-/// elapsed's variance.
-pub fn parts(kernel: Kernel, measures: Vec<(f64, Option<(Cluster, Kernel)>)>) -> Vec<Part> {
+/// to 1) at one point. Deviations are 1. `kernel` covers elapsed's cluster, which is all parameters
+/// if it serves measures over all of them. A measure over a cluster has its own kernel, which also
+/// explains a share of elapsed's variance.
+pub fn parts(
+    elapsed: (Cluster, Kernel),
+    measures: Vec<(f64, Option<(Cluster, Kernel)>)>,
+) -> Vec<Part> {
     let count = measures.len() + 1;
     let squares = |(correlation, clustered): &(f64, Option<_>)| {
         clustered.as_ref().map(|_| correlation * correlation)
@@ -81,8 +90,8 @@ pub fn parts(kernel: Kernel, measures: Vec<(f64, Option<(Cluster, Kernel)>)>) ->
     let clustered: f64 = measures.iter().filter_map(squares).sum();
     let shrunk = (MOST_CLUSTERED / clustered).min(1.0);
     let mut common = Part {
-        cluster: Cluster::ALL,
-        kernel,
+        cluster: elapsed.0,
+        kernel: elapsed.1,
         shared: vec![0.0; count],
         own: vec![0.0; count],
     };

@@ -26,7 +26,8 @@ pub struct Task {
     pub observations: Vec<Observation>,
     /// How its runs scatter.
     pub scatter: Scatter,
-    /// The parameters that it depends on. For elapsed: all.
+    /// The parameters that it depends on. For elapsed: besides those of measures that correlate
+    /// with it, through which it depends on theirs.
     pub cluster: Cluster,
 }
 
@@ -167,8 +168,13 @@ impl MultiTask {
     /// None if elapsed has no observations or one that is not finite; such a measure is left out.
     pub fn fit(space: &Space, tasks: &[Task]) -> Option<Self> {
         let (elapsed, measures) = tasks.split_first()?;
-        let first = Alone::new(space, elapsed)?;
-        let mut kept: Vec<(usize, &Task, Alone)> = vec![(0, elapsed, first)];
+        let whole = Task {
+            cluster: Cluster::ALL,
+            ..elapsed.clone()
+        };
+        let own;
+        let first = Alone::new(space, &whole)?;
+        let mut kept: Vec<(usize, &Task, Alone)> = vec![(0, &whole, first)];
         for (task, measure) in (1..).zip(measures) {
             if let Some(alone) = Alone::new(space, measure) {
                 kept.push((task, measure, alone));
@@ -181,6 +187,13 @@ impl MultiTask {
             correlations[other.0 - 1] = likeliest_correlation(space, first, other);
         }
         kept.retain(|(task, ..)| *task == 0 || correlations[task - 1] != 0.0);
+        own = Task {
+            cluster: own_cluster(space, elapsed.cluster, &kept),
+            ..elapsed.clone()
+        };
+        if own.cluster != Cluster::ALL {
+            kept[0] = (0, &own, Alone::new(space, &own)?);
+        }
         let of = |task: usize| correlations[task - 1];
         let chosen: Vec<f64> = kept[1..].iter().map(|(task, ..)| of(*task)).collect();
         let members: Vec<&(usize, &Task, Alone)> = kept.iter().collect();
@@ -318,6 +331,21 @@ impl Alone {
     }
 }
 
+/// What elapsed depends on by itself: its cluster, and all that no measure stands for that is left.
+fn own_cluster(space: &Space, wanted: Cluster, kept: &[(usize, &Task, Alone)]) -> Cluster {
+    let measures = || kept[1..].iter().map(|(_, task, _)| task.cluster);
+    if wanted == Cluster::ALL || measures().any(|cluster| cluster == Cluster::ALL) {
+        return Cluster::ALL;
+    }
+    let covered = |place: &usize| measures().any(|cluster| cluster.contains(*place));
+    let places = 0..space.parameters().len();
+    let own = wanted.and(Cluster::of(places.clone().filter(|place| !covered(place))));
+    match places.clone().filter(|place| own.contains(*place)).count() {
+        count if count == 0 || count == places.len() => Cluster::ALL,
+        _ => own,
+    }
+}
+
 /// A task's observations as its cluster sees them: points that it cannot distinguish are merged.
 fn seen_by(task: &Task) -> (Vec<Observation>, Scatter) {
     if task.cluster == Cluster::ALL {
@@ -417,7 +445,7 @@ fn prior(space: &Space, tasks: &[&(usize, &Task, Alone)], correlations: &[f64]) 
         })
         .collect();
     Prior {
-        parts: parts(kernel(&tasks[0].2), measures),
+        parts: parts((tasks[0].1.cluster, kernel(&tasks[0].2)), measures),
         deviations: tasks
             .iter()
             .map(|(.., alone)| alone.variance.sqrt())

@@ -52,6 +52,16 @@ pub enum DatasetError {
         /// The problem and the cure.
         problem: String,
     },
+    /// Another default, of `first`, that does not fit the space.
+    #[error("{}: first, number {number}: {problem}", .path.display())]
+    First {
+        /// The file.
+        path: PathBuf,
+        /// Its place in the list, from 1.
+        number: usize,
+        /// The problem.
+        problem: String,
+    },
     /// A CSV file without a required column.
     #[error(
         "{}, line 1: there is no column {column:?}: add it, or correct its spelling; the columns are {found}",

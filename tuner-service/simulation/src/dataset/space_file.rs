@@ -25,6 +25,10 @@ pub struct SpaceFile {
     pub space: Space,
     /// Whether the file has a default.
     pub has_default: bool,
+    /// Its `measures`: columns of the CSV file that are measures of each run.
+    pub measures: Vec<String>,
+    /// Its `first`: other defaults, with which a study can begin (cao2018, section 4.2).
+    pub first: Vec<Parametrization>,
     /// The file's spelling of each level of each parameter.
     spelling: Vec<Vec<Json>>,
 }
@@ -37,6 +41,10 @@ struct RawFile {
     default: Option<BTreeMap<String, Json>>,
     #[serde(default)]
     constraints: Vec<Json>,
+    #[serde(default)]
+    measures: Vec<String>,
+    #[serde(default)]
+    first: Vec<BTreeMap<String, Json>>,
 }
 
 #[derive(Deserialize)]
@@ -114,6 +122,8 @@ impl SpaceFile {
         match Space::constrained(parameters, constraints) {
             Ok(space) => Ok(SpaceFile {
                 name,
+                first: first(&space, &raw.first, &path)?,
+                measures: raw.measures,
                 space,
                 has_default: raw.default.is_some(),
                 spelling: raw.parameters.into_iter().map(|p| p.values).collect(),
@@ -150,6 +160,31 @@ impl SpaceFile {
             ..self.clone()
         })
     }
+}
+
+/// The parametrizations of the file's `first`, which have to fit the space.
+fn first(
+    space: &Space,
+    raw: &[BTreeMap<String, Json>],
+    path: &Path,
+) -> Result<Vec<Parametrization>, DatasetError> {
+    let refused = |number: usize, problem: String| DatasetError::First {
+        path: path.to_owned(),
+        number: number + 1,
+        problem,
+    };
+    let parametrization = |(number, named): (usize, &BTreeMap<String, Json>)| {
+        let values = named
+            .iter()
+            .map(|(name, json)| Ok((name.clone(), value(json)?)));
+        let values = values.collect::<Result<_, String>>();
+        let read = Parametrization(values.map_err(|problem| refused(number, problem))?);
+        match space.validate(&read) {
+            Ok(_) => Ok(read),
+            Err(error) => Err(refused(number, error.to_string())),
+        }
+    };
+    raw.iter().enumerate().map(parametrization).collect()
 }
 
 impl RawParameter {

@@ -25,6 +25,8 @@ pub struct Configuration {
     pub samples: Vec<Sample>,
     /// The mean of its rows, seconds: the truth.
     pub truth: f64,
+    /// For each row the measures of [`SpaceFile::measures`].
+    measures: Vec<Vec<f64>>,
 }
 
 /// A space with measurements.
@@ -38,6 +40,7 @@ pub struct Table {
     places: HashMap<Point, usize>,
     default: usize,
     best: usize,
+    slowest: f64,
 }
 
 impl Table {
@@ -64,6 +67,7 @@ impl Table {
             path: path.to_owned(),
         };
         let best = first_least(configurations.iter().map(|c| c.truth)).ok_or_else(empty)?;
+        let slowest = configurations.iter().map(|c| c.truth).fold(0.0, f64::max);
         let wanted = file.space.default_point();
         if let Some(default) = places.get(&wanted).copied() {
             return Ok(Table {
@@ -73,6 +77,7 @@ impl Table {
                 places,
                 default,
                 best,
+                slowest,
             });
         }
         let distance = |c: &Configuration| file.space.distance(&c.point, &wanted);
@@ -88,6 +93,7 @@ impl Table {
             places,
             default,
             best,
+            slowest,
         })
     }
 
@@ -106,9 +112,25 @@ impl Table {
         &self.configurations[self.best]
     }
 
+    /// The highest mean, seconds.
+    pub fn slowest(&self) -> f64 {
+        self.slowest
+    }
+
     /// The configuration of the default.
     pub fn default(&self) -> &Configuration {
         &self.configurations[self.default]
+    }
+
+    /// The measures of the run that [`Table::draw`] gives: of the same row.
+    pub fn measures(&self, place: usize, nth: u64, seed: u64) -> BTreeMap<String, f64> {
+        let Some(configuration) = self.configurations.get(place) else {
+            return BTreeMap::new();
+        };
+        let row = Draw::new(seed, place as u64, nth).row(configuration.samples.len());
+        let of = configuration.measures.get(row).into_iter().flatten();
+        let names = self.file.measures.iter().cloned();
+        names.zip(of.copied()).collect()
     }
 
     /// A run's seconds: a row of the configuration, drawn with replacement; a row that is a mean is
@@ -138,6 +160,8 @@ struct Rows<'a> {
     parameters: Vec<usize>,
     time: usize,
     relative_sd: Option<usize>,
+    /// The column of each measure.
+    measures: Vec<usize>,
     /// A cache of parsed fields by parameter: most rows repeat them.
     levels: Vec<BTreeMap<String, u32>>,
 }
@@ -165,6 +189,11 @@ impl<'a> Rows<'a> {
             parameters: names.map(|p| needed(&p.name)).collect::<Result<_, _>>()?,
             time: needed("time")?,
             relative_sd: column("rel_sd"),
+            measures: file
+                .measures
+                .iter()
+                .map(|name| needed(name))
+                .collect::<Result<_, _>>()?,
             levels: vec![BTreeMap::new(); file.space.parameters().len()],
             file,
             path,
@@ -173,6 +202,7 @@ impl<'a> Rows<'a> {
     }
 
     fn read(mut self) -> Result<Vec<Configuration>, DatasetError> {
+        let file = self.file;
         let mut configurations: Vec<Configuration> = Vec::new();
         let mut places: HashMap<Point, usize> = HashMap::new();
         let mut row = csv::StringRecord::new();
@@ -193,11 +223,16 @@ impl<'a> Rows<'a> {
                 .relative_sd
                 .map(|column| self.number(&row, "rel_sd", column, |sd| sd >= 0.0))
                 .transpose()?;
+            let columns = file.measures.iter().zip(self.measures.clone());
+            let measures = columns
+                .map(|(name, column)| self.number(&row, name, column, |number| number >= 0.0))
+                .collect::<Result<_, _>>()?;
             let place = *places.entry(point).or_insert_with_key(|point| {
                 configurations.push(Configuration {
                     point: point.clone(),
                     samples: Vec::new(),
                     truth: 0.0,
+                    measures: Vec::new(),
                 });
                 configurations.len() - 1
             });
@@ -205,6 +240,7 @@ impl<'a> Rows<'a> {
                 elapsed,
                 relative_sd,
             });
+            configurations[place].measures.push(measures);
         }
         for configuration in &mut configurations {
             let sum: f64 = configuration.samples.iter().map(|s| s.elapsed).sum();
@@ -356,6 +392,21 @@ mod tests {
         assert!(draws.iter().all(|time| *time == 10.0 || *time == 20.0));
         assert_eq!(table.draw(0, 3, 9), table.draw(0, 3, 9));
         assert_eq!(table.draw(2, 0, 9), None);
+    }
+
+    #[test]
+    fn measures_are_those_of_the_drawn_row() {
+        let space = r#"{"parameters": [{"name": "on", "kind": "categorical", "values": [true]}],
+            "default": null, "measures": ["bytes", "calls"]}"#;
+        let csv = "on,time,calls,bytes\ntrue,10,1,100\ntrue,20,2,200\n";
+        let table = table(space, csv).unwrap();
+        for nth in 0..20 {
+            let time = table.draw(0, nth, 3).unwrap();
+            let measures = table.measures(0, nth, 3);
+            assert_eq!(measures["bytes"], 10.0 * time);
+            assert_eq!(measures["calls"], time / 10.0);
+        }
+        assert!(table.measures(1, 0, 3).is_empty());
     }
 
     #[test]

@@ -83,7 +83,7 @@ mod tests {
     use crate::metrics::tests::{measured, table, trajectory};
 
     #[test]
-    fn by_hand() {
+    fn cao2018_iv_2_near_optimal_is_above_99_percent() {
         let (table, found) = (table(), trajectory(&[None, Some(3), Some(0), Some(0)], 0));
         let near = near_optimal(&Course::new(&table, &found)).unwrap();
         assert_eq!(near, NearOptimal { run: 3, end: 30.0 });

@@ -102,7 +102,7 @@ mod tests {
     use crate::metrics::tests::measured;
 
     #[test]
-    fn by_hand() {
+    fn robert2019_table_1_by_hand() {
         // 120, 200, 100, 110, 200 s; the optimum takes 100 s, the default 120 s.
         let places = [2, 3, 0, 1, 3];
         let of = |name| measured(name, &places, 0).unwrap();

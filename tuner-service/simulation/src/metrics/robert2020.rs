@@ -201,7 +201,7 @@ mod tests {
     use crate::metrics::tests::measured;
 
     #[test]
-    fn by_hand() {
+    fn robert2020_table_ii_by_hand() {
         // 120, 200, 110, 110, 200 s; the optimum takes 100 s, the default 120 s.
         let places = [2, 3, 1, 1, 3];
         let close = |name: &str, recommended, expected: f64| {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_by_hand() {
+    fn robert2020_vii_scores_by_hand() {
         let rows = [
             ("SuccessRate", [100.0, 50.0, 0.0]),
             ("NbrSteps", [20.0, 30.0, 40.0]),

@@ -214,7 +214,7 @@ mod tests {
     use io_autotune_search::testing::{any_constrained, grid, history, storage, tested};
 
     #[test]
-    fn an_action_changes_one_value_and_is_told_by_what_it_changes() {
+    fn cao2018_ii_2_an_action_changes_to_another_configuration() {
         let spaces = (0..20).map(any_constrained).chain([storage()]);
         let mut told = 0;
         for space in spaces {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_action_connects_is_experienced_both_ways() {
+    fn cao2018_ii_2_rewards_are_differences_in_results() {
         let space = grid(&[4, 4]);
         let entries = [
             (vec![0, 0], 8.0, 0),

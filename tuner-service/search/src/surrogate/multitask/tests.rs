@@ -225,7 +225,7 @@ fn eliminate(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
 }
 
 #[test]
-fn a_correlated_and_less_noisy_measure_lowers_the_error() {
+fn alabed2021_other_tasks_provide_more_data_per_iteration() {
     let space = grid(&[6, 6, 6]);
     let every = space.points(1000).unwrap();
     let (mut alone, mut joint, mut with_noise) = (0.0, 0.0, 0.0);
@@ -262,7 +262,7 @@ fn a_correlated_and_less_noisy_measure_lowers_the_error() {
 }
 
 #[test]
-fn a_measure_of_some_parameters_lowers_the_error_too() {
+fn alabed2021_a_task_with_few_parameters_lowers_the_error_too() {
     let space = grid(&[6, 6, 6]);
     let every = space.points(1000).unwrap();
     let (mut alone, mut joint) = (0.0, 0.0);
@@ -337,7 +337,7 @@ proptest! {
             })
             .collect();
         let prior = Prior {
-            parts: parts(shared, measures),
+            parts: parts((Cluster::ALL, shared), measures),
             deviations: (0..count).map(|_| rng.random_range(0.1..3.0)).collect(),
             noises: vec![0.0; count],
         };
