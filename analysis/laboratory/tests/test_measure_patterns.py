@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from measure_patterns.grid import HELD_OUT, PATTERNS, Pattern, plan
-from measure_patterns.job import RunFailed, run
+from measure_patterns.grid import HELD_OUT, PATTERNS, plan
+from measure_patterns.job import Pattern, RunFailed, run
 from peers.tables import Table
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +35,7 @@ def test_a_pattern_is_told_as_the_program_takes_it() -> None:
 
 @pytest.mark.parametrize("program", ["/bin/false", "/bin/true"])
 def test_a_run_that_fails_or_tells_no_time_is_no_run(program: str, tmp_path: Path) -> None:
-    with pytest.raises(RunFailed, match="--block-size=64 .* with {'romio_cb_read': 'disable'}"):
+    with pytest.raises(RunFailed, match=r"--block-size=64 .* with {'romio_cb_read': 'disable'}"):
         run(Path(program), Pattern("x", 2, 64, 8), {"romio_cb_read": "disable"}, tmp_path)
     assert (tmp_path / "hints").read_text("utf-8") == "romio_cb_read disable\n"
 
