@@ -166,29 +166,33 @@ impl<P: Process> Model<P> {
         (worth, -prediction.mean)
     }
 
-    /// z: the best known above the prediction, in standard deviations.
-    fn deviations(&self, Prediction { mean, variance }: Prediction) -> f64 {
-        let gap = self.best - mean;
-        if variance > 0.0 {
-            gap / variance.sqrt()
-        } else {
-            gap.signum() * f64::INFINITY
-        }
-    }
-
     /// Maximum probability of improvement, `P(T < best) = Phi(z)`, `z = (ln best - m) / s`.
     fn probability(&self, prediction: Prediction) -> f64 {
-        normal_cdf(self.deviations(prediction))
+        normal_cdf(deviations(self.best, prediction))
     }
 
-    /// Expected improvement `E max(best - T, 0)` over the best, for `ln T` normal with mean m and
-    /// deviation s: `Phi(z) - exp(m + s^2 / 2 - ln best) Phi(z - s)`.
     fn improvement(&self, prediction: Prediction) -> f64 {
-        let z = self.deviations(prediction);
-        let Prediction { mean, variance } = prediction;
-        let ratio = (mean + variance / 2.0 - self.best).exponential();
-        // `max` turns NaN (both infinitely small) into 0.
-        (normal_cdf(z) - ratio * normal_cdf(z - variance.sqrt())).max(0.0)
+        improvement(self.best, prediction)
+    }
+}
+
+/// Expected improvement `E max(best - T, 0)` over the best, a logarithm, as a share of it, for
+/// `ln T` normal with mean m and deviation s: `Phi(z) - exp(m + s^2 / 2 - ln best) Phi(z - s)`.
+pub fn improvement(best: f64, prediction: Prediction) -> f64 {
+    let z = deviations(best, prediction);
+    let Prediction { mean, variance } = prediction;
+    let ratio = (mean + variance / 2.0 - best).exponential();
+    // `max` turns NaN (both infinitely small) into 0.
+    (normal_cdf(z) - ratio * normal_cdf(z - variance.sqrt())).max(0.0)
+}
+
+/// z: the best known above the prediction, in standard deviations.
+fn deviations(best: f64, Prediction { mean, variance }: Prediction) -> f64 {
+    let gap = best - mean;
+    if variance > 0.0 {
+        gap / variance.sqrt()
+    } else {
+        gap.signum() * f64::INFINITY
     }
 }
 
