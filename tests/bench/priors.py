@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from bench.figures import Aim, Figure, mean_of_rounds, ratio_of_rounds
 from bench.lives import CLIENTS, live
 from bench.place import Place, Service, in_turn
 
 SOURCES = 10_000
-RUNS = 40
-"""Of each study: it does not settle, so each start has what others have learnt."""
+WAVES, AT_ONCE = 5, 8
+"""Runs of a study: so many at once, whose verdicts are awaited. It does not settle, so each start
+has what others have learnt."""
 AIM = Aim(2.0)
 
 MULTIPLIED = """
@@ -36,7 +38,8 @@ with known as (
 )
 insert into sources (study_id, epoch_id, accelerator, space_key, judged, measures, learnt)
 select opened.study_id, opened.id, accelerator, space_key, judged,
-       (select jsonb_object_agg(key, value::float8 + random()) from jsonb_each_text(measures)),
+       coalesce((select jsonb_object_agg(key, value::float8 + random())
+                 from jsonb_each_text(measures)), '{{}}'),
        learnt
 from opened join begun on begun.id = opened.study_id join of_made using (application_id)
 """
@@ -59,7 +62,7 @@ def figures(place: Place, rounds: int, lives: int, sources: int = SOURCES) -> li
     """Measure, and return the figures."""
     with place.database("bench_priors") as database:
         with place.service(database) as service:
-            live(place, service, "learning", 20 * RUNS, studies=20, munge=True)
+            _waves(place, service, "learning", 20)
         place.sql(database, MULTIPLIED.format(sources=sources))
         ((known,),) = place.sql(database, "select count(*) from sources")
         assert int(known) >= sources, f"{known} sources"
@@ -81,10 +84,19 @@ def _round(place: Place, service: Service, done: Rounds, name: str, lives: int) 
     users = {"io-autotuned": service.identity.pid, "postgresql": place.pid_of("postgresql")}
     before = _transactions(place, service)
     with place.using(users) as used:
-        summary, _ = live(place, service, name, lives, studies=lives // RUNS, munge=True)
+        starts = _waves(place, service, name, lives // (WAVES * AT_ONCE))
     done.costs.append(sum(used.values()) / lives * 1e3)
     done.transactions.append((_transactions(place, service) - before) / lives)
-    done.starts.append(summary["starts"]["median"])
+    done.starts.append(starts)
+
+
+def _waves(place: Place, service: Service, name: str, studies: int) -> float:
+    """Let so many studies run; return the median of a start, in milliseconds, over waves."""
+    summaries = [
+        live(place, service, name, AT_ONCE * studies, studies=studies, munge=True)[0]
+        for _ in range(WAVES)
+    ]
+    return fmean(summary["starts"]["median"] for summary in summaries)
 
 
 def _transactions(place: Place, service: Service) -> int:
@@ -107,8 +119,8 @@ def _figures(done: dict[str, Rounds], how: str) -> list[Figure]:
             ratio_of_rounds(site.costs, off.costs),
             AIM,
             f"processor time of service and PostgreSQL: {sides('costs', 'ms')};"
-            f" transactions {sides('transactions', 'a life')}; {CLIENTS} clients, {RUNS} runs of"
-            f" each study; {how}",
+            f" transactions {sides('transactions', 'a life')}; {CLIENTS} clients,"
+            f" {WAVES} times {AT_ONCE} runs of each study; {how}",
         ),
         Figure(
             f"a start with {SOURCES} studies to begin from, against without priors",
