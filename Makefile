@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -347,6 +347,10 @@ MEASURE_LOCAL_ARGS ?=
 measure-local: ## Measure programs on this machine, for tables in analysis/data: leave it alone meanwhile
 	@deploy/install-deps build measure
 	PYTHONPATH=$(LABORATORY) python3 -m measure_local $(MEASURE_LOCAL_ARGS) analysis/data
+
+PATTERNS_ARGS ?=
+measure-patterns: build ## Measure romio under twelve access patterns, as root: half an hour; resumable
+	PYTHONPATH=$(LABORATORY) nice -n -5 python3 -m measure_patterns $(PATTERNS_ARGS)
 
 generated-tables: ## Write the tables of the generated families
 	PYTHONPATH=$(LABORATORY) python3 -m generated_tables $(GENERATED)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from devcluster import Cluster, ClusterError
 
-from bench import answers, commands, floods, growth, lives
+from bench import answers, commands, floods, growth, lives, priors
 from bench.figures import Figure, table
 from bench.place import Place
 
@@ -27,12 +27,15 @@ def main() -> int:
     parser.add_argument("--lives", type=int, default=12800, help="in a round")
     parser.add_argument("--pairs", type=int, default=300, help="of commands")
     parser.add_argument(
-        "--only", action="append", choices=["lives", "nodes", "floods", "growth", "commands"]
+        "--only",
+        action="append",
+        choices=["lives", "priors", "nodes", "floods", "growth", "commands"],
     )
     parser.add_argument("--write", type=Path, help="write the figures into this page too")
     options = parser.parse_args()
     parts: dict[str, Callable[[Place], list[Figure]]] = {
         "lives": lambda place: lives.figures(place, options.rounds, options.lives),
+        "priors": lambda place: priors.figures(place, options.rounds, options.lives // 4),
         "nodes": lambda place: answers.figures(place, options.rounds),
         "floods": lambda place: floods.figures(place, options.rounds),
         "growth": lambda place: growth.figures(place, options.rounds, options.lives // 20),

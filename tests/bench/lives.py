@@ -49,7 +49,7 @@ def figures(place: Place, rounds: int, lives: int) -> list[Figure]:
         place.database("bench_free") as free,
     ):
         with place.service(signed) as service:
-            _live(place, service, "warm", 8 * STUDIES, munge=True)
+            live(place, service, "warm", 8 * STUDIES, munge=True)
         with place.database("bench_pgbench", signed) as copied:
             script = _prepare_pgbench(place, copied)
             done = {"munge": Rounds(), "free": Rounds(), "pgbench": Rounds()}
@@ -123,7 +123,7 @@ def _round(
         "munged": place.pid_of("munged"),
     }
     with place.using(users) as used:
-        summary, seconds = _live(place, service, name, lives, munge=munge)
+        summary, seconds = live(place, service, name, lives, munge=munge)
     done.rates.append(lives / seconds)
     starts = summary["starts"]
     done.tails.append(starts["p99"] / starts["median"])
@@ -134,8 +134,8 @@ def _round(
     done.costs.setdefault("clients", []).append(summary["processor_seconds"] / lives * 1e3)
 
 
-def _live(
-    place: Place, service: Service, name: str, lives: int, *, munge: bool
+def live(
+    place: Place, service: Service, name: str, lives: int, *, studies: int = STUDIES, munge: bool
 ) -> tuple[dict[str, Any], float]:
     """Live so many lives; return what the client says, and the seconds until the last is judged."""
     ((last,),) = place.sql(service.database, "select coalesce(max(job_id), 0) from runs")
@@ -145,7 +145,7 @@ def _live(
         f"--app={name}",
         f"--lives={lives}",
         f"--clients={CLIENTS}",
-        f"--studies={STUDIES}",
+        f"--studies={studies}",
         f"--first-job-id={int(last) + 1}",
         f"--deadline-ms={PATIENT_MS}",
         munge=munge,

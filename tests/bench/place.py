@@ -97,7 +97,9 @@ class Place:
             self.sql("postgres", f"drop database {name} with (force)")
 
     @contextmanager
-    def service(self, database: str, *, munge: bool = True, tcp: bool = False) -> Iterator[Service]:
+    def service(
+        self, database: str, *, munge: bool = True, tcp: bool = False, study: str = ""
+    ) -> Iterator[Service]:
         """Run an io-autotuned on a database; without munge its credentials cost nothing.
 
         With ``tcp`` its nodes ask by TCP, as compute nodes do.
@@ -131,6 +133,8 @@ default = "romio"
 [slurm]
 cluster = "{STUDIES_CLUSTER}"
 sources = []
+[study]
+{study}
 """,
             client_toml: f"""endpoints = ["unix:{socket}", "tcp:{HOST}:{port}"]
 node_endpoints = ["{of_nodes}"]

@@ -1,4 +1,4 @@
-"""``make demo``: PYTHONPATH=tests python3 -m demo --root DIR."""
+"""``make demo``, of two applications: PYTHONPATH=tests python3 -m demo --root DIR."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from pathlib import Path
 
 from devcluster import Cluster, ClusterError
 
-from demo.campaign import Campaign, Goal
+from demo.campaign import Campaign, Goal, Run
 
-USER = "io-alice"
-SCRIPT = "checkpoint.sh"
-STUDY = ["design_points=12", "budget=28", "control_every=2", "control_every_resolved=2"]
-"""A shorter study than a site's, and every second run a control run once it has settled, so that
-the gain is resolved within the demo. See deploy/etc/service.toml for a site's settings."""
+USER, OTHER_USER = "io-alice", "io-bob"
+SCRIPT, OTHER_SCRIPT = "checkpoint.sh", "restart.sh"
+STUDY = [
+    "design_points=12",
+    "budget=28",
+    "stop.nothing_left.share=0.03",
+    "control_every=2",
+    "control_every_resolved=2",
+]
+"""A shorter study than a site's: it stops when nothing is left to gain, and every second run is a
+control run once it has settled, so that the gain is resolved within the demo. See
+deploy/etc/service.toml for a site's settings."""
 GOAL = Goal(tuned=9, controls=9, seconds=500)
+OTHER_GOAL = Goal(tuned=9, controls=9, seconds=250, claim=True)
 
 JOB = """\
 #!/bin/sh
@@ -26,6 +34,13 @@ JOB = """\
 # bytes, 128 MiB together, by collective MPI-IO, read them back and verify them.
 srun strided --file {scratch}/checkpoint.$SLURM_JOB_ID \\
     --block-size 512 --blocks 65536 --collective
+"""
+OTHER_JOB = """\
+#!/bin/sh
+#SBATCH --ntasks=4 --time=5 --output=/dev/null
+# Another user's: blocks of 1024 bytes, 96 MiB together.
+srun strided --file {scratch}/restart.$SLURM_JOB_ID \\
+    --block-size 1024 --blocks 24576 --collective
 """
 
 
@@ -46,15 +61,21 @@ def _demo(cluster: Cluster) -> int:
     began = time.monotonic()
     cluster.up()
     paths = cluster.paths
-    script = paths.home(USER) / SCRIPT
-    script.write_text(JOB.format(scratch=paths.scratch))
-    _say(f"\nThe user {USER} submits this job again and again:\n\n{_indented(script.read_text())}")
-    _say(f"    $ sbatch --io-autotune {SCRIPT}\n")
-    _say(f"{'run':>4}  {'phase':8}  {'role':10} {'elapsed':>9}  what differs from ROMIO's default")
-    Campaign(cluster, USER, script, _say).run(GOAL)
+    first = _campaign(cluster, USER, SCRIPT, JOB)
+    second = _campaign(cluster, OTHER_USER, OTHER_SCRIPT, OTHER_JOB)
+    _introduce(cluster, USER, SCRIPT)
+    first.run(GOAL)
     _say(f"\n    $ io-autotune status {SCRIPT}\n")
     _say(cluster.run_as(USER, ["io-autotune", "status", SCRIPT]).stdout)
     study = json.loads(cluster.run_as(USER, ["io-autotune", "status", SCRIPT, "--json"]).stdout)[0]
+    gain = study["gain"]
+    if gain is None or not gain["resolved"] or gain["gain"] <= 0:
+        _say(
+            "This demo ended without a gain that can be told from noise. Is the machine very busy?"
+        )
+        return 1
+    _introduce(cluster, OTHER_USER, OTHER_SCRIPT)
+    _compare(cluster, first, second, second.run(OTHER_GOAL))
     _say(
         f"The demo took {time.monotonic() - began:.0f} s. The cluster goes on until"
         " `make demo-down`. Look around:\n"
@@ -62,13 +83,39 @@ def _demo(cluster: Cluster) -> int:
     shell = f"PYTHONPATH=tests python3 -m devcluster shell --root {paths.root} --user {USER}"
     _say(f"    {shell} -- io-autotune history {SCRIPT}")
     _say(f"    {shell}\n")
-    gain = study["gain"]
-    if gain is None or not gain["resolved"] or gain["gain"] <= 0:
-        _say(
-            "This demo ended without a gain that can be told from noise. Is the machine very busy?"
-        )
-        return 1
     return 0
+
+
+def _campaign(cluster: Cluster, user: str, name: str, job: str) -> Campaign:
+    """Write a user's job; what a demo before has learnt of it is left."""
+    script = cluster.paths.home(user) / name
+    script.write_text(job.format(scratch=cluster.paths.scratch))
+    campaign = Campaign(cluster, user, script, _say)
+    campaign.start_afresh()
+    return campaign
+
+
+def _introduce(cluster: Cluster, user: str, name: str) -> None:
+    text = (cluster.paths.home(user) / name).read_text()
+    _say(f"\nThe user {user} submits this job again and again:\n\n{_indented(text)}")
+    _say(f"    $ sbatch --io-autotune {name}\n")
+    _say(f"{'run':>4}  {'phase':8}  {'role':10} {'elapsed':>9}  what differs from ROMIO's default")
+
+
+def _compare(cluster: Cluster, first: Campaign, second: Campaign, runs: list[Run]) -> None:
+    """Say whom the second one has begun from, and after how many runs each had its claim."""
+    explored = [run for run in runs if run["role"] in ("design", "search")]
+    leaning = [run for run in explored if "other stud" in run["reason"]]
+    if explored:
+        job = str((leaning or explored)[0]["job_id"])
+        _say(f"\n    # io-autotune explain {job}      by an admin, who sees the names\n")
+        told = cluster.run_as("root", ["io-autotune", "explain", job]).stdout.splitlines()
+        _say("\n".join(line for line in told if line.startswith(("because", "begun from"))))
+    _say("\nRuns until a difference from the default was claimed:\n")
+    for user, name, one in ((USER, SCRIPT, first), (OTHER_USER, OTHER_SCRIPT, second)):
+        _say(f"    {one.claimed or 'none':>5}  {name} (user {user})")
+    if first.claimed and second.claimed:
+        _say(f"\nThe second needed {second.claimed / first.claimed:.0%} of the first one's runs.\n")
 
 
 def _indented(text: str) -> str:

@@ -34,6 +34,9 @@ class Goal:
     """No job is submitted later than this after the start."""
     of_one_choice: bool = False
     """Only runs since the latest change of what was chosen are enough: those that are compared."""
+    claim: bool = False
+    """A claim ends it too: that holds at all looks together, so whoever waits for it makes nothing
+    look better."""
 
 
 class Campaign:
@@ -54,17 +57,30 @@ class Campaign:
         self._application = script.name
         self._say = say
         self._option = option
+        self._epoch: int | None = None
+        self.claimed: int | None = None
+        """After so many runs a gain or a loss was claimed first."""
+
+    def start_afresh(self) -> None:
+        """Leave what a demo that ran before has made: its study is reset, and teaches nobody."""
+        self._epoch = self._fresh_epoch()
 
     def run(self, goal: Goal) -> list[Run]:
         """Submit until the goal is reached or the time is over; return the campaign's runs."""
         began = time.monotonic()
-        epoch = self._fresh_epoch()
+        if self._epoch is None:
+            self.start_afresh()
         shown = 0
         while True:
             queued = self._queued()
-            runs = self._runs(epoch)
+            claimed = self.claimed is None and shown > 0 and self._claims()
+            runs = self._runs()
             shown = self._show(runs, shown)
-            if reached(goal, runs) or time.monotonic() - began > goal.seconds:
+            if claimed:
+                self.claimed = shown
+                self._say(f"{shown:4}  a difference is claimed: it can be told from noise")
+            over = reached(goal, runs) or (goal.claim and self.claimed is not None)
+            if over or time.monotonic() - began > goal.seconds:
                 if queued == 0 and shown == len(runs):
                     return runs
             else:
@@ -76,7 +92,6 @@ class Campaign:
             time.sleep(LOOK_SECONDS)
 
     def _fresh_epoch(self) -> int:
-        """Start from nothing: a demo that ran before has left a study, which is reset."""
         studies = json.loads(self._user_runs("io-autotune", "status", self._application, "--json"))
         if not studies:
             return 1
@@ -88,11 +103,15 @@ class Campaign:
         )
         return int(study["epoch"])
 
-    def _runs(self, epoch: int) -> list[Run]:
+    def _claims(self) -> bool:
+        text = self._user_runs("io-autotune", "status", self._application, "--json")
+        return any(study["gain"] and study["gain"]["resolved"] for study in json.loads(text))
+
+    def _runs(self) -> list[Run]:
         text = self._user_runs(
             "io-autotune", "history", self._application, "--limit", "1000", "--json"
         )
-        return [run for run in json.loads(text) if run["epoch"] == epoch]
+        return [run for run in json.loads(text) if run["epoch"] == self._epoch]
 
     def _queued(self) -> int:
         return len(self._user_runs("squeue", "--noheader", "--me", "--format=%i").split())

@@ -4,7 +4,8 @@
  * @brief An MPI-IO workload in the manner of IOR's strided shared-file pattern.
  *
  * All ranks share one file. Block b of rank r lies at offset (b * ranks + r) * block_size: the blocks of the ranks are
- * interleaved round robin, through a strided file view. Each pass writes the file in one call per rank, closes it,
+ * interleaved round robin, through a strided file view. With --nested N the ranks of a pair interleave N blocks each, and
+ * these stretches of the pairs follow one another round robin: a stride within a stride. Each pass writes the file in one call per rank, closes it,
  * opens it again, reads it in one call per rank and verifies every byte. A rank reads what its neighbour wrote, so that
  * nothing but the file can have carried the bytes.
  *
@@ -43,7 +44,9 @@ struct options {
 	const char *hint;   /**< NAME=VALUE, a hint of the program's own; NULL for none */
 	size_t block_size;  /**< bytes of one block, 1 to INT_MAX */
 	int blocks;         /**< blocks of each rank, at least 1 */
+	int nested;         /**< blocks of a rank in a stretch of its pair; 0 without pairs */
 	int repeat;         /**< passes, at least 1 */
+	int reads;          /**< how often a pass reads what it wrote, at least 1 */
 	bool collective;    /**< write_all and read_all, or else write and read */
 	bool read_back;     /**< read and verify what was written */
 	bool keep;          /**< leave the file of the last pass */
@@ -142,10 +145,12 @@ static const char usage_text[] =
 	"  --file PATH          the shared file; a regular file of that name is replaced\n"
 	"  --block-size BYTES   size of a block; a suffix K, M or G multiplies by 2^10, 2^20 or 2^30\n"
 	"  --blocks N           blocks of each rank\n"
+	"  --nested N           pairs of ranks interleave N blocks each, and the pairs' stretches interleave\n"
 	"  --collective         all ranks write and read together (default)\n"
 	"  --independent        each rank writes and reads on its own\n"
 	"  --read-back          read what was written and verify every byte (default)\n"
 	"  --write-only         do not read back\n"
+	"  --reads N            read N times, each time another rank's blocks (default 1)\n"
 	"  --repeat N           make N passes, each on a new file (default 1); seconds are summed\n"
 	"  --hint NAME=VALUE    give MPI_File_open a hint, as programs do that know better than the environment\n"
 	"  --print-hints        add the hints in force to the output, and the library's control variables for MPI-IO\n"
@@ -196,10 +201,12 @@ static enum parsed parse_options(int argc, char **argv, const struct ranks *who,
 		OPT_FILE = 1000,
 		OPT_BLOCK_SIZE,
 		OPT_BLOCKS,
+		OPT_NESTED,
 		OPT_COLLECTIVE,
 		OPT_INDEPENDENT,
 		OPT_READ_BACK,
 		OPT_WRITE_ONLY,
+		OPT_READS,
 		OPT_REPEAT,
 		OPT_HINT,
 		OPT_PRINT_HINTS,
@@ -211,10 +218,12 @@ static enum parsed parse_options(int argc, char **argv, const struct ranks *who,
 		{ "file", required_argument, NULL, OPT_FILE },
 		{ "block-size", required_argument, NULL, OPT_BLOCK_SIZE },
 		{ "blocks", required_argument, NULL, OPT_BLOCKS },
+		{ "nested", required_argument, NULL, OPT_NESTED },
 		{ "collective", no_argument, NULL, OPT_COLLECTIVE },
 		{ "independent", no_argument, NULL, OPT_INDEPENDENT },
 		{ "read-back", no_argument, NULL, OPT_READ_BACK },
 		{ "write-only", no_argument, NULL, OPT_WRITE_ONLY },
+		{ "reads", required_argument, NULL, OPT_READS },
 		{ "repeat", required_argument, NULL, OPT_REPEAT },
 		{ "hint", required_argument, NULL, OPT_HINT },
 		{ "print-hints", no_argument, NULL, OPT_PRINT_HINTS },
@@ -227,7 +236,7 @@ static enum parsed parse_options(int argc, char **argv, const struct ranks *who,
 	uint64_t number = 0;
 	int code;
 
-	*options = (struct options){ .repeat = 1, .collective = true, .read_back = true, .require_slurm = true };
+	*options = (struct options){ .repeat = 1, .reads = 1, .collective = true, .read_back = true, .require_slurm = true };
 	opterr = speaks;
 	while ((code = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		const char *wrong = NULL;
@@ -247,6 +256,18 @@ static enum parsed parse_options(int argc, char **argv, const struct ranks *who,
 				options->blocks = (int)number;
 			else
 				wrong = "--blocks";
+			break;
+		case OPT_NESTED:
+			if (parse_number(optarg, false, INT_MAX, &number))
+				options->nested = (int)number;
+			else
+				wrong = "--nested";
+			break;
+		case OPT_READS:
+			if (parse_number(optarg, false, INT_MAX, &number))
+				options->reads = (int)number;
+			else
+				wrong = "--reads";
 			break;
 		case OPT_REPEAT:
 			if (parse_number(optarg, false, INT_MAX, &number))
@@ -348,6 +369,17 @@ static bool sizes_fit(const struct ranks *who, const struct options *options)
 	if (who->rank == 0)
 		complain(who, "%d blocks of %zu bytes from %d ranks are more than a file can hold; use fewer or smaller blocks",
 			 options->blocks, options->block_size, who->size);
+	return false;
+}
+
+/** Checks that nested stretches come out even: every rank has a partner, and every stretch all its blocks. */
+static bool pairs_fit(const struct ranks *who, const struct options *options)
+{
+	if (!options->nested || (who->size % 2 == 0 && options->blocks % options->nested == 0))
+		return true;
+	if (who->rank == 0)
+		complain(who, "--nested %d needs an even number of ranks, and --blocks a multiple of it, not %d; correct one",
+			 options->nested, options->blocks);
 	return false;
 }
 
@@ -597,17 +629,26 @@ static bool print_result(const struct ranks *who, const struct options *options,
 /** The layout of a block in memory, and of a rank's blocks in the file. */
 struct layout {
 	MPI_Datatype block; /**< one block: contiguous bytes */
-	MPI_Datatype view;  /**< one block, and the gap that the other ranks' blocks fill */
+	MPI_Datatype view;  /**< one block, or a stretch of them, and the gap that the other ranks' blocks fill */
 };
 
 static struct layout make_layout(const struct ranks *who, const struct options *options)
 {
 	struct layout layout;
-	MPI_Aint extent = (MPI_Aint)options->block_size * who->size;
+	MPI_Aint block_size = (MPI_Aint)options->block_size;
+	MPI_Aint extent = block_size * who->size;
+	MPI_Datatype stretch;
 
 	TRY(who, options->file, MPI_Type_contiguous, (int)options->block_size, MPI_BYTE, &layout.block);
 	TRY(who, options->file, MPI_Type_commit, &layout.block);
-	TRY(who, options->file, MPI_Type_create_resized, layout.block, 0, extent, &layout.view);
+	if (options->nested) {
+		TRY(who, options->file, MPI_Type_create_hvector, options->nested, 1, 2 * block_size, layout.block, &stretch);
+		extent *= options->nested;
+		TRY(who, options->file, MPI_Type_create_resized, stretch, 0, extent, &layout.view);
+		TRY(who, options->file, MPI_Type_free, &stretch);
+	} else {
+		TRY(who, options->file, MPI_Type_create_resized, layout.block, 0, extent, &layout.view);
+	}
 	TRY(who, options->file, MPI_Type_commit, &layout.view);
 	return layout;
 }
@@ -674,11 +715,19 @@ static MPI_Info own_hint(const struct ranks *who, const struct options *options)
 	return hints;
 }
 
+/** Where in the file a rank's first block lies. */
+static MPI_Offset first_block(const struct options *options, int rank)
+{
+	if (!options->nested)
+		return (MPI_Offset)options->block_size * rank;
+	return (MPI_Offset)options->block_size * ((MPI_Offset)(rank / 2) * 2 * options->nested + rank % 2);
+}
+
 /** Opens the file with the view of the blocks of `owner`. */
 static MPI_File open_view(const struct ranks *who, const struct options *options, const struct layout *layout, int mode,
 			  int owner)
 {
-	MPI_Offset first = (MPI_Offset)options->block_size * owner;
+	MPI_Offset first = first_block(options, owner);
 	MPI_Info hints = own_hint(who, options);
 	MPI_File handle;
 
@@ -740,7 +789,6 @@ static struct result run_passes(const struct ranks *who, const struct options *o
 {
 	struct result result = { 0 };
 	size_t bytes = options->block_size * (size_t)options->blocks;
-	int neighbour = (who->rank + 1) % who->size;
 	unsigned char *buffer = must_allocate(who, bytes);
 	struct layout layout = make_layout(who, options);
 	uint64_t errors = 0;
@@ -750,10 +798,14 @@ static struct result run_passes(const struct ranks *who, const struct options *o
 		write_pass(who, options, &layout, buffer, &result);
 		if (!options->read_back)
 			continue;
-		// With one rank the neighbour is this rank: what it wrote must not pass for what it read.
-		memset(buffer, 0, bytes);
-		read_pass(who, options, &layout, neighbour, buffer, &result);
-		errors += verify(buffer, options, pass, neighbour, who);
+		for (int read = 1; read <= options->reads; read++) {
+			int other = (who->rank + read % who->size) % who->size;
+
+			// The other may be this rank: what it wrote must not pass for what it read.
+			memset(buffer, 0, bytes);
+			read_pass(who, options, &layout, other, buffer, &result);
+			errors += verify(buffer, options, pass, other, who);
+		}
 	}
 	TRY(who, options->file, MPI_Allreduce, &errors, &result.errors, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
 	if (!options->keep)
@@ -782,7 +834,8 @@ static enum exit_status run(int argc, char **argv, const struct ranks *who)
 	case PARSED:
 		break;
 	}
-	if (!ranks_match_slurm(who, options.require_slurm) || !sizes_fit(who, &options))
+	if (!ranks_match_slurm(who, options.require_slurm) || !sizes_fit(who, &options) ||
+	    !pairs_fit(who, &options))
 		return EXIT_USAGE;
 	// Rank 0 alone looks at the file system; all ranks must take the same way.
 	go = file_may_be_replaced(who, options.file);

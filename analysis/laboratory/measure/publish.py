@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from measure.agreement import Agreement, Matrix
 from measure.journal import Measured
@@ -33,7 +34,7 @@ def csv_text(plan: Plan, measured: Sequence[Measured]) -> str:
     return text.getvalue()
 
 
-def json_text(plan: Plan, machine: Mapping[str, str]) -> str:
+def json_text(plan: Plan, machine: Mapping[str, str], more: Mapping[str, Any]) -> str:
     """The space with its default, and how it was measured; readers ignore the latter."""
     parameters = ",\n".join(
         "  " + json.dumps({"name": p.name, "kind": p.kind, "values": list(p.values)})
@@ -47,6 +48,7 @@ def json_text(plan: Plan, machine: Mapping[str, str]) -> str:
         "blocks": plan.blocks,
         "seed": plan.seed,
         "machine": dict(machine),
+        **more,
     }
     lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in rest.items())
     name = json.dumps(plan.accelerator)
@@ -54,10 +56,15 @@ def json_text(plan: Plan, machine: Mapping[str, str]) -> str:
 
 
 def write(
-    directory: Path, plan: Plan, measured: Sequence[Measured], machine: Mapping[str, str]
+    directory: Path,
+    plan: Plan,
+    measured: Sequence[Measured],
+    machine: Mapping[str, str],
+    more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes both files atomically."""
-    for suffix, text in (("csv", csv_text(plan, measured)), ("json", json_text(plan, machine))):
+    """Writes both files atomically; ``more`` is what else the JSON says."""
+    texts = {"csv": csv_text(plan, measured), "json": json_text(plan, machine, more or {})}
+    for suffix, text in texts.items():
         path = directory / f"{plan.accelerator}.{suffix}"
         temporary = path.with_name(f".{path.name}.new")
         temporary.write_text(text, encoding="utf-8")

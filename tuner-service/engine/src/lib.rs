@@ -39,7 +39,7 @@ pub use io_autotune_search::history::quarantine::{Ends, Quarantine, Quarantined}
 pub use io_autotune_search::regret::settings::RegretSettings;
 pub use io_autotune_search::surrogate::cache::SurrogateCache;
 pub use io_autotune_search::surrogate::importance::{Importance, Silence};
-pub use io_autotune_search::surrogate::prior::{MOST_SOURCES, Prior, Source};
+pub use io_autotune_search::surrogate::prior::{MOST_SOURCES, Prior, SharedSource, Source};
 pub use search::surrogate_genetic::SurrogateGenetic;
 pub use settled::control_runs::control_chance;
 pub use settled::drift::{drift, settings::DriftSettings};

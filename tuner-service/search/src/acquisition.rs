@@ -196,19 +196,9 @@ impl<P: Process> Model<P> {
         (worth, -prediction.mean)
     }
 
-    /// z: the best known above the prediction, in standard deviations.
-    fn deviations(&self, Prediction { mean, variance }: Prediction) -> f64 {
-        let gap = self.best - mean;
-        if variance > 0.0 {
-            gap / variance.sqrt()
-        } else {
-            gap.signum() * f64::INFINITY
-        }
-    }
-
     /// Maximum probability of improvement, `P(T < best) = Phi(z)`, `z = (ln best - m) / s`.
     fn probability(&self, prediction: Prediction) -> f64 {
-        normal_cdf(self.deviations(prediction))
+        normal_cdf(deviations(self.best, prediction))
     }
 
     /// What the process predicts, in seconds.
@@ -227,23 +217,40 @@ impl<P: Process> Model<P> {
         }
     }
 
-    /// Expected improvement `E max(best - T, 0)` over the best, for `ln T` normal with mean m and
-    /// deviation s: `Phi(z) - exp(m + s^2 / 2 - ln best) Phi(z - s)`. For T itself normal:
-    /// `(best - m) Phi(z) + s phi(z)`, on the process's scale.
+    /// Expected improvement: of a time on the process's scale, for T itself normal,
+    /// `(best - m) Phi(z) + s phi(z)`, else [`improvement`].
     fn improvement(&self, prediction: Prediction) -> f64 {
-        let z = self.deviations(prediction);
-        let Prediction { mean, variance } = prediction;
-        if self.unit.is_some() {
-            let gap = self.best - mean;
-            return if variance > 0.0 {
-                gap * normal_cdf(z) + variance.sqrt() * normal_pdf(z)
-            } else {
-                gap.max(0.0)
-            };
+        if self.unit.is_none() {
+            return improvement(self.best, prediction);
         }
-        let ratio = (mean + variance / 2.0 - self.best).exponential();
-        // `max` turns NaN (both infinitely small) into 0.
-        (normal_cdf(z) - ratio * normal_cdf(z - variance.sqrt())).max(0.0)
+        let Prediction { mean, variance } = prediction;
+        let gap = self.best - mean;
+        if variance > 0.0 {
+            let z = deviations(self.best, prediction);
+            gap * normal_cdf(z) + variance.sqrt() * normal_pdf(z)
+        } else {
+            gap.max(0.0)
+        }
+    }
+}
+
+/// Expected improvement `E max(best - T, 0)` over the best, a logarithm, as a share of it, for
+/// `ln T` normal with mean m and deviation s: `Phi(z) - exp(m + s^2 / 2 - ln best) Phi(z - s)`.
+pub fn improvement(best: f64, prediction: Prediction) -> f64 {
+    let z = deviations(best, prediction);
+    let Prediction { mean, variance } = prediction;
+    let ratio = (mean + variance / 2.0 - best).exponential();
+    // `max` turns NaN (both infinitely small) into 0.
+    (normal_cdf(z) - ratio * normal_cdf(z - variance.sqrt())).max(0.0)
+}
+
+/// z: the best known above the prediction, in standard deviations.
+fn deviations(best: f64, prediction: Prediction) -> f64 {
+    let gap = best - prediction.mean;
+    if prediction.variance > 0.0 {
+        gap / prediction.variance.sqrt()
+    } else {
+        gap.signum() * f64::INFINITY
     }
 }
 

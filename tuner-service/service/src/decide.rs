@@ -7,7 +7,7 @@ use io_autotune_catalogue::Accelerator;
 use io_autotune_engine::{
     BestKnownBecause, Choice, ENGINE_VERSION, Epoch, History, IneffectiveParameter, Mixture,
     Outlook, Parametrization, Pending, PriorFrom, Reason, Recommendation, RestrictedSpace, Role,
-    Settings, Source, Space, Suggestion, SurrogateCache, is_observed, mixture,
+    Settings, SharedSource, Space, Suggestion, SurrogateCache, is_observed, mixture,
 };
 use io_autotune_model::Objective;
 use io_autotune_protocol::{Mode, Request};
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::heard::{Heard, Hearing, heard};
 use crate::limits::{KnownLimit, TimeLimit, known_limit};
-use crate::surrogates::SurrogateCaches;
+use crate::surrogates::{self, SurrogateCaches};
 
 /// A recent state of a study, for starts that cannot wait for it.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ pub(crate) struct Inputs<'a> {
     /// Those of the studies that it hears.
     pub(crate) others: &'a [&'a History],
     /// What other studies of the accelerator have learnt.
-    pub(crate) sources: &'a [Source],
+    pub(crate) sources: &'a [Arc<SharedSource>],
     pub(crate) pending: &'a [Pending],
     pub(crate) settings: &'a Settings,
     pub(crate) seed: u64,
@@ -290,7 +290,7 @@ pub(crate) fn decide(occasion: &Occasion<'_>, state: &StudyState) -> Decision {
         .map_or_else(Arc::default, |surrogates| surrogates.of(state.epoch_id));
     let recommended = occasion.busy.unwrap_or(&own);
     let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
-    let (begun_from, sources) = sources_of(state, occasion.settings);
+    let (begun_from, sources) = sources_of(state, occasion.settings, occasion.surrogates);
     let chosen = |overrides: &Overrides| {
         choose(&Inputs {
             space: &state.space,
@@ -376,18 +376,24 @@ fn with_others(
 }
 
 /// What other studies have learnt, as far as it is asked for and can be read, and whose it is.
-pub(crate) fn sources_of(state: &StudyState, settings: &Settings) -> (Vec<Other>, Vec<Source>) {
-    let wanted = state
-        .sources
-        .iter()
-        .filter(|_| settings.prior == PriorFrom::Site);
+pub(crate) fn sources_of(
+    state: &StudyState,
+    settings: &Settings,
+    surrogates: Option<&SurrogateCaches>,
+) -> (Vec<Other>, Vec<Arc<SharedSource>>) {
+    let wanted = state.sources.iter();
+    let wanted = wanted.filter(|_| settings.prior == PriorFrom::Site);
     wanted
         .filter_map(|one| {
             let other = Other {
                 epoch_id: one.epoch_id,
                 judged: one.judged,
             };
-            Some((other, Source::deserialize(&one.learnt).ok()?))
+            let source = match surrogates {
+                Some(surrogates) => surrogates.source(one),
+                None => surrogates::read(one),
+            };
+            Some((other, source?))
         })
         .unzip()
 }
@@ -874,8 +880,11 @@ mod tests {
         };
         assert_eq!(kept.others, others_of(state));
         let others: Vec<&History> = state.siblings.iter().map(|one| &one.history).collect();
-        let (begun_from, sources) = sources_of(state, &Settings::default());
-        assert_eq!(kept.sources, begun_from);
+        let sources: Vec<_> = state
+            .sources
+            .iter()
+            .filter_map(|one| surrogates::read(one))
+            .collect();
         kept.choose(&epoch, &state.history, &others, &sources)
     }
 
@@ -887,18 +896,20 @@ mod tests {
         });
         let learnt = json!({ "learnt": learnt, "squares": 0.01, "degrees": 8.0, "measures": {} });
         state.sources = [(7, 30), (9, 12)]
-            .map(|(epoch_id, judged)| io_autotune_store::Learnt {
-                epoch_id,
-                judged,
-                learnt: learnt.clone(),
+            .map(|(epoch_id, judged)| {
+                Arc::new(io_autotune_store::Learnt {
+                    epoch_id,
+                    judged,
+                    learnt: learnt.clone(),
+                })
             })
             .into();
         // What cannot be read is left out, and not kept.
-        state.sources.push(io_autotune_store::Learnt {
+        state.sources.push(Arc::new(io_autotune_store::Learnt {
             epoch_id: 11,
             judged: 1,
             learnt: json!({ "later": true }),
-        });
+        }));
         let decision = decided("app=ocean", 0, false, &state);
         // 8 promises most, and is more than a step away.
         assert_eq!(

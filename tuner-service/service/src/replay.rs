@@ -1,10 +1,10 @@
 //! Replays a decision from its stored inputs.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use io_autotune_engine::{
-    ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, Source, Suggestion,
-    SurrogateCache,
+    ENGINE_VERSION, History, Outlook, Parametrization, Pending, Settings, SharedSource, Source,
+    Suggestion, SurrogateCache,
 };
 use io_autotune_protocol::{Replay, Suggested};
 use io_autotune_store::{EpochInputs, RunRow, Store, StoreError};
@@ -75,7 +75,7 @@ impl Kept {
         epoch: &EpochInputs,
         history: &History,
         others: &[&History],
-        sources: &[Source],
+        sources: &[Arc<SharedSource>],
     ) -> Suggestion {
         choose(&Inputs {
             space: &epoch.space,
@@ -119,7 +119,7 @@ pub(crate) struct Known {
     /// Those of the studies that it heard.
     pub(crate) others: Vec<History>,
     /// What those that it began from had learnt.
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<Arc<SharedSource>>,
 }
 
 impl Known {
@@ -137,7 +137,8 @@ impl Known {
         let mut sources = Vec::with_capacity(kept.sources.len());
         for source in &kept.sources {
             let learnt = store.history_at(source.epoch_id, source.judged).await?;
-            sources.extend(Source::of(&epoch.space, &learnt));
+            let source = Source::of(&epoch.space, &learnt);
+            sources.extend(source.map(|source| Arc::new(source.into())));
         }
         Ok(Self {
             history,

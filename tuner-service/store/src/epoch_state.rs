@@ -31,7 +31,10 @@ pub struct EpochOpening {
 pub(crate) struct EpochState {
     pub(crate) epoch: i32,
     pub(crate) seed: u64,
+    pub(crate) accelerator: String,
     pub(crate) space: Arc<Space>,
+    /// By which epochs of the same space are found.
+    pub(crate) space_key: i64,
     pub(crate) objective: Objective,
     pub(crate) opened: EpochOpening,
     pub(crate) inherited: Vec<Parametrization>,
@@ -47,6 +50,8 @@ impl EpochState {
         Self {
             epoch: 1,
             seed: 0,
+            accelerator: String::new(),
+            space_key: 0,
             space: Arc::new(
                 serde_json::from_str(
                     r#"[{ "name": "a", "kind": "integer", "min": 1, "max": 8, "default": 1 }]"#,
@@ -86,7 +91,9 @@ pub(crate) async fn epoch_state(
                   (extract(epoch from opened_at) * 1000000)::bigint as "opened_at!", opened_why, takes, drift,
                   inherited as "inherited: Json<Vec<Parametrization>>",
                   parameter_effects as "parameter_effects: Json<ParameterEffects>",
-                  baseline, explored, controls, settled, settled_controls, total
+                  baseline, explored, controls, settled, settled_controls, total,
+                  (select accelerator from studies where id = study_id) as "accelerator!",
+                  hashtextextended(space::text, 0) as "space_key!"
            from epochs where id = $1"#,
         epoch_id
     )
@@ -105,7 +112,9 @@ pub(crate) async fn epoch_state(
     Ok(EpochState {
         epoch: epoch.ordinal,
         seed: epoch.seed.cast_unsigned(),
+        accelerator: epoch.accelerator,
         space: Arc::new(epoch.space.0),
+        space_key: epoch.space_key,
         objective: objective(name, &epoch.objective)?,
         opened: EpochOpening {
             at: timestamp(name, epoch.opened_at)?,

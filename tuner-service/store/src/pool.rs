@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgPool, Postgres, Transaction};
 
 use crate::error::{Named, StoreError};
 use crate::kept::KeptEpochs;
+use crate::sources::KeptSources;
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrations = sqlx::migrate!("../../migrations");
@@ -34,6 +35,7 @@ pub struct Store {
     pub(crate) most_studies: u32,
     pub(crate) reads_sources: bool,
     pub(crate) kept: Arc<KeptEpochs>,
+    pub(crate) sources: Arc<KeptSources>,
 }
 
 /// How a store is opened.
@@ -91,6 +93,7 @@ impl Store {
             most_studies: wanted.most_studies,
             reads_sources: wanted.reads_sources,
             kept: Arc::default(),
+            sources: Arc::default(),
         })
     }
 

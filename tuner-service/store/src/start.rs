@@ -112,10 +112,9 @@ impl Store {
             (moment, epoch) = self.current(&mut transaction, NAME, study_id).await?;
         }
         let siblings = state::siblings(&mut transaction, NAME, &moment, &epoch).await?;
-        let sources = match self.reads_sources {
-            true => state::sources(&mut transaction, NAME, study_id, &epoch).await?,
-            false => Vec::new(),
-        };
+        let sources = self
+            .sources(&mut transaction, NAME, study_id, &epoch)
+            .await?;
         let state = moment.state(NAME, &epoch, siblings, sources)?;
         let decision = decide(&state);
         let place = (state.epoch_id, generation_number);
@@ -160,9 +159,8 @@ impl Store {
         let Some(epoch) = self.kept.at(moment.epoch_id, &moment.version) else {
             return Ok(None);
         };
-        // What others know has no copy.
-        let hears_others = moment.share.is_some() || (self.reads_sources && !epoch.has_settled());
-        if hears_others || !epoch.space.offers_the_same(new.space) {
+        // What others run has no copy.
+        if moment.share.is_some() || !epoch.space.offers_the_same(new.space) {
             return Ok(None);
         }
         let turn = Turn {
@@ -170,7 +168,10 @@ impl Store {
             after: moment.turn.clone(),
             wait,
         };
-        let state = moment.state(name, &epoch, Vec::new(), Vec::new())?;
+        let sources = self
+            .sources(&mut connection, name, moment.study_id, &epoch)
+            .await?;
+        let state = moment.state(name, &epoch, Vec::new(), sources)?;
         let decision = decide(&state);
         let place = (state.epoch_id, 0);
         let inserted = insert_in(&mut connection, name, new, place, &decision, Some(&turn)).await?;

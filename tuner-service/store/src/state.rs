@@ -14,7 +14,7 @@ use crate::orders::{InForce, Ordered};
 use crate::pool::Store;
 use crate::records::{StudyKey, number, objective};
 use crate::sharing::{self, Sibling};
-use crate::sources::{self, Learnt};
+use crate::sources::Learnt;
 
 /// A study at one moment.
 #[derive(Clone, Debug)]
@@ -57,8 +57,9 @@ pub struct StudyState {
     pub share: Option<String>,
     /// Those it hears.
     pub siblings: Vec<Sibling>,
-    /// What other studies have learnt of the space, until the epoch has settled.
-    pub sources: Vec<Learnt>,
+    /// What other studies have learnt of the space, until the epoch has settled; of
+    /// [`Store::study_state`] and of a start.
+    pub sources: Vec<Arc<Learnt>>,
 }
 
 impl StudyState {
@@ -96,7 +97,13 @@ impl Store {
     pub async fn study_state(&self, study_id: i64) -> Result<StudyState, StoreError> {
         const NAME: &str = "study_state";
         let mut snapshot = self.snapshot(NAME).await?;
-        load(&mut snapshot, NAME, study_id).await
+        let Parts {
+            moment,
+            epoch,
+            siblings,
+        } = parts(&mut snapshot, NAME, study_id, i32::MAX).await?;
+        let sources = self.sources(&mut snapshot, NAME, study_id, &epoch).await?;
+        moment.state(NAME, &epoch, siblings, sources)
     }
 
     /// The state of a key's study, which is created with an epoch of `space` if needed.
@@ -178,14 +185,37 @@ pub(crate) async fn load_before(
     study_id: i64,
     before: i32,
 ) -> Result<StudyState, StoreError> {
+    let Parts {
+        moment,
+        epoch,
+        siblings,
+    } = parts(connection, name, study_id, before).await?;
+    moment.state(name, &epoch, siblings, Vec::new())
+}
+
+struct Parts {
+    moment: Moment,
+    epoch: EpochState,
+    siblings: Vec<Sibling>,
+}
+
+async fn parts(
+    connection: &mut PgConnection,
+    name: &'static str,
+    study_id: i64,
+    before: i32,
+) -> Result<Parts, StoreError> {
     let moment = moment(connection, name, Which::Number(study_id), before)
         .await?
         .ok_or(sqlx::Error::RowNotFound)
         .named(name)?;
     let epoch = epoch_state(connection, name, moment.epoch_id).await?;
     let siblings = siblings(connection, name, &moment, &epoch).await?;
-    let sources = sources(connection, name, study_id, &epoch).await?;
-    moment.state(name, &epoch, siblings, sources)
+    Ok(Parts {
+        moment,
+        epoch,
+        siblings,
+    })
 }
 
 pub(crate) async fn siblings(
@@ -203,28 +233,13 @@ pub(crate) async fn siblings(
     }
 }
 
-pub(crate) async fn sources(
-    connection: &mut PgConnection,
-    name: &'static str,
-    study_id: i64,
-    epoch: &EpochState,
-) -> Result<Vec<Learnt>, StoreError> {
-    match epoch.has_settled() {
-        false => {
-            let (space, tested) = (&epoch.space, &epoch.history.tested);
-            sources::sources(connection, name, study_id, space, tested).await
-        }
-        true => Ok(Vec::new()),
-    }
-}
-
 impl Moment {
     pub(crate) fn state(
         self,
         name: &'static str,
         epoch: &EpochState,
         siblings: Vec<Sibling>,
-        sources: Vec<Learnt>,
+        sources: Vec<Arc<Learnt>>,
     ) -> Result<StudyState, StoreError> {
         let ordered = Ordered::of(&self.orders, &epoch.space, self.pin.is_some());
         Ok(StudyState {

@@ -6,6 +6,7 @@
 use io_autotune_model::reason::Reason;
 use io_autotune_model::space::Point;
 use io_autotune_search::MethodContext;
+use io_autotune_search::acquisition;
 use io_autotune_search::history::by_point::Known;
 use io_autotune_search::math::Portable;
 use io_autotune_search::neighbourhood;
@@ -15,6 +16,10 @@ use rand_chacha::ChaCha8Rng;
 
 /// The design points that stay.
 const KEPT: usize = 1;
+/// Runs of other points than the default, before it can be known that nothing is left to gain.
+const LEAST: usize = 6;
+/// So many points that others promise most of are looked at.
+const PROMISED: usize = 64;
 
 /// What other studies promise an epoch that has explored nothing, of what may run: whoever they are,
 /// a first step is small.
@@ -50,6 +55,26 @@ pub(crate) fn replaces_design(context: &MethodContext<'_>) -> bool {
         posterior.surrogate.lean() >= TRUSTED && posterior.ranked.first() != Some(&view.default)
     });
     is_better && context.design.iter().filter(begun).count() >= KEPT
+}
+
+/// The largest expected improvement of what others promise most of, and of a step from the best, as
+/// a share of the best known; none where the prior does not hold, or too little has run.
+pub(crate) fn most_to_gain(view: &Modelled<'_>, rng: &mut ChaCha8Rng) -> Option<f64> {
+    let expected = view.expected().filter(|_| view.sequence().len() >= LEAST)?;
+    let posterior = view.posterior()?;
+    let best = posterior.ranked.first()?;
+    if posterior.surrogate.lean() < TRUSTED || *best == view.default {
+        return None;
+    }
+    let steps = neighbourhood::single_changes(view.space, best, rng);
+    let mut points: Vec<Point> = steps.into_iter().map(|(_, point)| point).collect();
+    points.extend(expected.best(PROMISED));
+    points.retain(|point| view.get(point).is_none_or(|known| known.mean().is_none()));
+    let predictions = posterior.surrogate.predict_all(&points);
+    let gains = predictions
+        .into_iter()
+        .map(|one| acquisition::improvement(posterior.incumbent, one));
+    Some(gains.fold(0.0, f64::max))
 }
 
 /// The reason with how much it stands on other studies.

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use rand_chacha::ChaCha8Rng;
 
 use crate::guards::beside;
+use crate::study::prior;
 use crate::study::stopping::settings::{
     Distance, Distinct, Improvement, LittleIo, NothingLeft, Stop,
 };
@@ -19,8 +20,9 @@ use io_autotune_model::space::Point;
 use io_autotune_search::acquisition;
 use io_autotune_search::history::by_point::{MIN_RUNS, View};
 use io_autotune_search::math::Portable;
+use io_autotune_search::surrogate::posterior::Modelled;
 
-pub(crate) fn met(view: &View<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<Stopped> {
+pub(crate) fn met(view: &Modelled<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<Stopped> {
     let sequence = view.sequence();
     let latest = |runs: u32| {
         let start = sequence.len().checked_sub(runs as usize)?;
@@ -31,7 +33,8 @@ pub(crate) fn met(view: &View<'_>, stop: &Stop, rng: &mut ChaCha8Rng) -> Option<
     let distance = || distance(view, latest(stop.distance?.runs)?, stop.distance?);
     let nothing_left = || {
         let NothingLeft { share } = stop.nothing_left?;
-        let gain = acquisition::most_to_gain(view, rng)?;
+        let borne_out = prior::most_to_gain(view, rng);
+        let gain = borne_out.or_else(|| acquisition::most_to_gain(view, rng))?;
         (gain < share).then_some(Stopped::NothingLeft { gain })
     };
     improvement()
@@ -168,7 +171,7 @@ mod tests {
             known[place].record(ordinal, *time).unwrap();
         }
         let history = history(known, 0, 0);
-        let view = View::new(&space, &history, &[]);
+        let view = Modelled::new(View::new(&space, &history, &[]), None);
         met(&view, &stop, &mut ChaCha8Rng::seed_from_u64(1))
     }
 

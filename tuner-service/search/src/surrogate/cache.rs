@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::surrogate::ensemble::Ensemble;
 use crate::surrogate::importance::{Importance, Silence, importance};
-use crate::surrogate::prior::{Mean, Prior, Source};
+use crate::surrogate::prior::{Mean, Prior, SharedSource};
 use crate::surrogate::{Observation, Prediction, Scatter};
 use io_autotune_model::space::Space;
 
@@ -93,7 +93,7 @@ impl SurrogateCache {
     }
 
     /// [`Prior::new`], or the cached one of the same sources.
-    pub fn prior(&self, space: &Space, sources: &[Source]) -> Option<Arc<Prior>> {
+    pub fn prior(&self, space: &Space, sources: &[Arc<SharedSource>]) -> Option<Arc<Prior>> {
         let last = || self.prior.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last().clone();
         if let Some(prior) = known.filter(|prior| prior.is_of(space, sources)) {

@@ -7,7 +7,7 @@
 //! own runs decides. So a prior that its runs contradict has no weight within a few of them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -127,12 +127,41 @@ pub fn measures(view: &View<'_>) -> BTreeMap<String, f64> {
         .collect()
 }
 
+/// A source with its process, which is fitted once for all who begin from it.
+#[derive(Debug)]
+pub struct SharedSource {
+    source: Source,
+    /// Of the space of who asked first; others fit their own.
+    process: OnceLock<(Space, Option<Arc<Process>>)>,
+}
+
+impl From<Source> for SharedSource {
+    fn from(source: Source) -> Self {
+        SharedSource {
+            source,
+            process: OnceLock::new(),
+        }
+    }
+}
+
+impl SharedSource {
+    fn process(&self, space: &Space) -> Option<Arc<Process>> {
+        let fit = || Process::new(space, &self.source).map(Arc::new);
+        let (of, process) = self.process.get_or_init(|| (space.clone(), fit()));
+        match of == space {
+            true => process.clone(),
+            false => fit(),
+        }
+    }
+}
+
 /// Sources with their processes.
 #[derive(Debug)]
 pub struct Prior {
     space: Space,
-    sources: Vec<Source>,
-    processes: Vec<Process>,
+    sources: Vec<Arc<SharedSource>>,
+    /// With their places among the sources.
+    processes: Vec<(usize, Arc<Process>)>,
 }
 
 #[derive(Debug)]
@@ -140,14 +169,12 @@ struct Process {
     surrogate: Surrogate,
     /// What it predicts of the default.
     default: f64,
-    /// Its place among the sources.
-    source: usize,
     /// What its study ran, in the space.
     points: Vec<Point>,
 }
 
 impl Process {
-    fn new(space: &Space, place: usize, source: &Source) -> Option<Self> {
+    fn new(space: &Space, source: &Source) -> Option<Self> {
         let observations: Vec<Observation> = source
             .learnt
             .iter()
@@ -168,7 +195,6 @@ impl Process {
             default: surrogate.predict(&space.default_point()).mean,
             points: observations.into_iter().map(|one| one.point).collect(),
             surrogate,
-            source: place,
         })
     }
 
@@ -183,11 +209,11 @@ impl Process {
 
 impl Prior {
     /// Of the first [`MOST_SOURCES`]; none where no source knows this space.
-    pub fn new(space: &Space, sources: &[Source]) -> Option<Self> {
+    pub fn new(space: &Space, sources: &[Arc<SharedSource>]) -> Option<Self> {
         let sources = &sources[..sources.len().min(MOST_SOURCES)];
         let processes = sources.iter().enumerate();
-        let processes: Vec<Process> = processes
-            .filter_map(|(place, source)| Process::new(space, place, source))
+        let processes: Vec<(usize, Arc<Process>)> = processes
+            .filter_map(|(place, source)| Some((place, source.process(space)?)))
             .collect();
         (!processes.is_empty()).then(|| Prior {
             space: space.clone(),
@@ -196,8 +222,12 @@ impl Prior {
         })
     }
 
-    pub(super) fn is_of(&self, space: &Space, sources: &[Source]) -> bool {
-        self.space == *space && self.sources == sources[..sources.len().min(MOST_SOURCES)]
+    pub(super) fn is_of(&self, space: &Space, sources: &[Arc<SharedSource>]) -> bool {
+        let sources = &sources[..sources.len().min(MOST_SOURCES)];
+        let mut both = self.sources.iter().zip(sources);
+        self.sources.len() == sources.len()
+            && both.all(|(one, other)| Arc::ptr_eq(one, other) || one.source == other.source)
+            && self.space == *space
     }
 
     /// The mean for a study that has seen this.
@@ -208,8 +238,8 @@ impl Prior {
         let logs: Vec<f64> = self
             .processes
             .iter()
-            .map(|process| {
-                let distance = self.sources[process.source].distance(&own);
+            .map(|(source, process)| {
+                let distance = self.sources[*source].source.distance(&own);
                 let ranked = agreement(seen, &process.expect(&points), noise);
                 -0.5 * distance * distance + RANKS * ranked
             })
@@ -267,7 +297,7 @@ impl Mean {
     /// At these points.
     pub fn at(&self, points: &[Point]) -> Vec<f64> {
         let mut means = vec![0.0; points.len()];
-        for (process, weight) in self.prior.processes.iter().zip(&self.weights) {
+        for ((_, process), weight) in self.prior.processes.iter().zip(&self.weights) {
             for (mean, expected) in means.iter_mut().zip(process.expect(points)) {
                 *mean += weight * expected;
             }
@@ -287,7 +317,7 @@ impl Mean {
             .processes
             .iter()
             .zip(&self.weights)
-            .map(|(process, weight)| {
+            .map(|((_, process), weight)| {
                 let predictions = process.surrogate.predict_all(points);
                 (*weight, process.default, predictions)
             })
@@ -325,7 +355,7 @@ impl Mean {
             .prior
             .processes
             .iter()
-            .flat_map(|process| &process.points)
+            .flat_map(|(_, process)| &process.points)
             .chain(others);
         let mut points: Vec<Point> = known.filter(|point| admits(point)).cloned().collect();
         points.sort();
@@ -352,7 +382,7 @@ impl Mean {
             .prior
             .processes
             .iter()
-            .flat_map(|process| &process.points);
+            .flat_map(|(_, process)| &process.points);
         let mut points: Vec<Point> = known.cloned().collect();
         points.sort();
         points.dedup();
@@ -379,7 +409,7 @@ impl Mean {
         let points = std::slice::from_ref(point);
         let each = self.prior.processes.iter().zip(&self.weights);
         let counted = each.filter(|(_, weight)| **weight >= COUNTED);
-        let say = counted.filter(|(process, _)| says(process.expect(points)[0]));
+        let say = counted.filter(|((_, process), _)| says(process.expect(points)[0]));
         say.count() >= AGREEING
     }
 
@@ -412,15 +442,20 @@ mod tests {
         history(tested.collect(), 20, 24)
     }
 
+    fn shared(source: &Source) -> Arc<SharedSource> {
+        Arc::new(source.clone().into())
+    }
+
     fn mean_of(space: &Space, sources: &[Source], own: &History) -> Mean {
-        let prior = Arc::new(Prior::new(space, sources).unwrap());
+        let sources: Vec<_> = sources.iter().map(shared).collect();
+        let prior = Arc::new(Prior::new(space, &sources).unwrap());
         let view = Modelled::new(View::new(space, own, &[]), None);
         view.on(Some(&prior)).expected().unwrap().clone()
     }
 
     /// How much is believed of a source after some own runs.
     fn lean(space: &Space, source: &Source, own: &History) -> f64 {
-        let prior = Arc::new(Prior::new(space, std::slice::from_ref(source)).unwrap());
+        let prior = Arc::new(Prior::new(space, &[shared(source)]).unwrap());
         let view = Modelled::new(View::new(space, own, &[]), None).on(Some(&prior));
         view.posterior().unwrap().surrogate.lean()
     }
@@ -531,5 +566,19 @@ mod tests {
         for (expected, predicted) in expected.iter().zip(&all) {
             assert!((expected - predicted.mean).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn a_source_is_fitted_once_for_all_who_begin_from_it() {
+        let (space, other) = (grid(&[7, 7]), grid(&[7, 6]));
+        let source = shared(&Source::of(&space, &valley(&space, 1.0, 12)).unwrap());
+        let process = |space: &Space| {
+            let prior = Prior::new(space, &[Arc::clone(&source)]).unwrap();
+            Arc::clone(&prior.processes[0].1)
+        };
+        assert!(Arc::ptr_eq(&process(&space), &process(&space)));
+        // Of a restricted space it is another one.
+        assert_eq!(process(&other).points.len(), process(&space).points.len());
+        assert!(!Arc::ptr_eq(&process(&other), &process(&space)));
     }
 }

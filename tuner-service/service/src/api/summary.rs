@@ -55,7 +55,7 @@ pub(crate) async fn study(
     let restricted = restricted(&state);
     let history = restricted.history();
     let surrogates = service.surrogates.of(state.epoch_id);
-    let (_, sources) = sources_of(&state, &service.settings);
+    let (_, sources) = sources_of(&state, &service.settings, Some(&service.surrogates));
     let prior = surrogates.prior(restricted.space(), &sources);
     let epoch = Epoch::restricted(&restricted, &service.settings, state.seed)
         .with_cache(&surrogates)

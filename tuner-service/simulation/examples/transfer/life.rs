@@ -1,18 +1,29 @@
 //! A study, from its first run on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use io_autotune_engine::{
-    Epoch, History, Prior, RecentRun, Settings, Source, Space, SurrogateCache, Tally, Tested,
+    Epoch, History, Parametrization, Phase, Prior, RecentRun, Settings, SharedSource, Space,
+    SurrogateCache, Tally, Tested,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::site::Application;
-use crate::surroundings::normal;
-
 /// The runs after which is looked.
 pub(crate) const LOOKS: [usize; 4] = [5, 10, 25, 50];
+
+/// What is tuned.
+pub(crate) trait Application: Sync {
+    /// What its runs do, by name.
+    fn measures(&self) -> &BTreeMap<String, f64>;
+    /// Log of the best point's elapsed over the default's.
+    fn best(&self) -> f64;
+    /// The log of a point's elapsed over the default's, without noise.
+    fn log_ratio(&self, space: &Space, given: &Parametrization) -> f64;
+    /// What a run takes, in seconds.
+    fn run(&self, space: &Space, given: &Parametrization, rng: &mut ChaCha8Rng) -> f64;
+}
 
 /// At each look.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +34,8 @@ pub(crate) struct Life {
     pub(crate) average: Vec<f64>,
     /// The time above the default's, in runs of the default.
     pub(crate) harm: Vec<f64>,
+    /// The runs before the search was over: all, if it was not.
+    pub(crate) searched: f64,
     pub(crate) history: History,
 }
 
@@ -37,6 +50,7 @@ impl Life {
             recommended: mean(|one| &one.recommended),
             average: mean(|one| &one.average),
             harm: mean(|one| &one.harm),
+            searched: lives.iter().map(|one| one.searched).sum::<f64>() / lives.len() as f64,
             history: History::default(),
         }
     }
@@ -45,16 +59,14 @@ impl Life {
 /// A study that begins from these sources, if there are any.
 pub(crate) fn live(
     space: &Space,
-    application: &Application,
-    noise: f64,
-    sources: &[Source],
+    application: &impl Application,
+    (settings, sources): (&Settings, &[Arc<SharedSource>]),
     seed: u64,
 ) -> Life {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let settings = Settings::default();
     let cache = SurrogateCache::default();
     let prior: Option<Arc<Prior>> = cache.prior(space, sources);
-    let epoch = Epoch::new(space, &settings, seed)
+    let epoch = Epoch::new(space, settings, seed)
         .with_cache(&cache)
         .with_prior(prior.as_ref());
     let mut life = Life::default();
@@ -62,9 +74,12 @@ pub(crate) fn live(
     let (mut sum, mut harm) = (0.0, 0.0);
     for number in 1..=LOOKS[LOOKS.len() - 1] {
         let next = epoch.suggest(history, &[]);
+        if next.phase != Phase::Settled {
+            life.searched = number as f64;
+        }
         let given = &next.parametrization;
         let log_ratio = application.log_ratio(space, given);
-        let elapsed = application.seconds() * (log_ratio + noise * normal(&mut rng)).exp();
+        let elapsed = application.run(space, given, &mut rng);
         sum += log_ratio.exp();
         harm += (log_ratio.exp() - 1.0).max(0.0);
         let place = history
@@ -81,14 +96,14 @@ pub(crate) fn live(
             .record_run(RecentRun::new(ordinal, elapsed))
             .is_ok()
         {
-            history.tested[place].record_measures(&application.measures);
+            history.tested[place].record_measures(application.measures());
             history.tally += Tally::of(next.phase, next.role);
         }
         if LOOKS.contains(&number) {
             let best = epoch
                 .recommend_now(history)
                 .unwrap_or_else(|| space.default());
-            let over = application.log_ratio(space, &best) - application.best;
+            let over = application.log_ratio(space, &best) - application.best();
             life.recommended.push(over.exp());
             life.average.push(sum / number as f64);
             life.harm.push(harm);

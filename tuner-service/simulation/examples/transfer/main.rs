@@ -1,8 +1,10 @@
 //! Measures what a prior from other studies does: `make transfer-report`.
 //!
-//! Prints docs/measurements/priors.md. `--sites`, `--lives` and `--seed` alone decide the figures.
+//! Prints docs/measurements/priors.md. `--sites`, `--lives`, `--seed` and the tables of `--patterns`
+//! alone decide the figures.
 
 mod life;
+mod patterns;
 #[path = "../time_to_proof/section.rs"]
 mod section;
 mod site;
@@ -12,17 +14,23 @@ mod surroundings;
 
 use std::io::Write;
 use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use io_autotune_engine::{MOST_SOURCES, Source, Space};
+use io_autotune_engine::{MOST_SOURCES, NothingLeft, Settings, SharedSource, Source, Space};
 use io_autotune_simulation::parallel;
-use life::{LOOKS, Life, live};
+use life::{Application as _, LOOKS, Life, live};
+use patterns::Pattern;
 use section::section;
-use site::{Application, Site};
+use site::{Application, Noisy, Site};
 
 type Failure = Box<dyn std::error::Error>;
 
-const USAGE: &str = "transfer [--sites N] [--lives N] [--seed N]";
+const USAGE: &str = "transfer [--sites N] [--lives N] [--seed N] [--patterns FOLDER]";
 const NOISES: [f64; 3] = [0.05, 0.10, 0.20];
+
+/// The share that is worth a search, where a study stops when nothing is left.
+const LEFT: f64 = 0.01;
 
 /// Whose studies a study begins from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +44,10 @@ enum From {
     Adversaries,
     /// Three of these, and as many of its site.
     Mixed,
+    /// Nobody, and the search stops when nothing is left.
+    NobodyStopping,
+    /// Likewise, the other applications of the site.
+    SiteStopping,
 }
 
 const ALL: [(From, &str); 5] = [
@@ -46,28 +58,47 @@ const ALL: [(From, &str); 5] = [
     (From::Mixed, "three of these, three of the site"),
 ];
 
+/// Measured besides, and of them only how long they search.
+const STOPPING: [(From, &str); 2] = [
+    (From::NobodyStopping, "nobody"),
+    (From::SiteStopping, "the site"),
+];
+/// Lives of each pattern, for one of each simulated application.
+const PATTERN_LIVES: u64 = 5;
+
 fn main() -> Result<(), Failure> {
     let mut of = Measured {
         sites: 4,
         lives: 4,
         seed: 1,
+        patterns: PathBuf::from("analysis/data/patterns"),
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
-        let value = arguments.next().ok_or(USAGE)?.parse::<u64>()?;
+        let value = arguments.next().ok_or(USAGE)?;
         match name.as_str() {
-            "--sites" => of.sites = value,
-            "--lives" => of.lives = value,
-            "--seed" => of.seed = value,
+            "--sites" => of.sites = value.parse()?,
+            "--lives" => of.lives = value.parse()?,
+            "--seed" => of.seed = value.parse()?,
+            "--patterns" => of.patterns = value.into(),
             _ => return Err(USAGE.into()),
         }
     }
     let space = site::space()?;
-    let targets: Vec<(f64, Vec<Target>)> = NOISES
+    let targets: Vec<(String, Vec<Target>)> = NOISES
         .into_iter()
-        .map(|noise| (noise, measure(&space, noise, &of)))
+        .map(|noise| {
+            (
+                format!("{:.0} %", 100.0 * noise),
+                measure(&space, noise, &of),
+            )
+        })
         .collect();
-    page(&mut std::io::stdout().lock(), &targets, &of)
+    let patterns = Pattern::read(&of.patterns)?;
+    let measured = measure_patterns(&patterns, &of);
+    let mut out = std::io::stdout().lock();
+    page(&mut out, &targets, &of)?;
+    page_of_patterns(&mut out, &patterns, &measured, &of)
 }
 
 /// What is measured: so many sites, and lives of each target.
@@ -75,13 +106,16 @@ struct Measured {
     sites: u64,
     lives: u64,
     seed: u64,
+    patterns: PathBuf,
 }
 
-/// The mean life of one application, from each of [`ALL`].
+/// The mean life of one application, from each of [`ALL`] and [`STOPPING`]; a pattern's, from its first two.
 type Target = Vec<Life>;
 
 fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
-    let Measured { sites, lives, seed } = *of;
+    let Measured {
+        sites, lives, seed, ..
+    } = *of;
     let sites: Vec<Site> = (0..sites)
         .map(|number| Site::new(space, seed + number))
         .collect();
@@ -89,8 +123,12 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
         (seed << 32) + ((site as u64) << 20) + ((application as u64) << 8) + what
     };
     let count = site::FAMILIES * site::MEMBERS;
+    let usual = Settings::default();
+    let mut stopping = usual.clone();
+    stopping.stop.nothing_left = Some(NothingLeft { share: LEFT });
     let studied = |application: &Application, seed: u64| {
-        Source::of(space, &live(space, application, noise, &[], seed).history)
+        let life = live(space, &Noisy(application, noise), (&usual, &[]), seed);
+        Source::of(space, &life.history)
     };
     // Of each application of each site: its study, some of its negation, an unrelated one's.
     let learnt = each(sites.len() * count, |cell| {
@@ -122,10 +160,11 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
         siblings.truncate(MOST_SOURCES);
         let against: Vec<&Source> = of_site[place].1.iter().flatten().collect();
         let unrelated = of_site.iter().filter_map(|(_, _, study)| study.as_ref());
-        let of_all = ALL.map(|(from, _)| {
+        let all = ALL.iter().chain(&STOPPING).copied();
+        let of_all = all.map(|(from, _)| {
             let sources: Vec<Source> = match from {
-                From::Nobody => Vec::new(),
-                From::Site => siblings.iter().copied().cloned().collect(),
+                From::Nobody | From::NobodyStopping => Vec::new(),
+                From::Site | From::SiteStopping => siblings.iter().copied().cloned().collect(),
                 From::Unrelated => unrelated.clone().cloned().collect(),
                 From::Adversaries => against.iter().copied().cloned().collect(),
                 From::Mixed => {
@@ -133,16 +172,63 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
                     both.copied().cloned().collect()
                 }
             };
-            let live = |number| live(space, own, noise, &sources, number);
+            let sources = shared(sources);
+            let settings = match from {
+                From::NobodyStopping | From::SiteStopping => &stopping,
+                _ => &usual,
+            };
+            let own = Noisy(own, noise);
+            let live = |number| live(space, &own, (settings, &sources), number);
             let numbers = (0..lives).map(|life| number(site, place, 32 + life));
             Life::mean(&numbers.map(live).collect::<Vec<_>>())
         });
-        of_all.into()
+        of_all.collect()
     })
 }
 
-fn page(out: &mut impl Write, all: &[(f64, Vec<Target>)], of: &Measured) -> Result<(), Failure> {
-    let Measured { sites, lives, seed } = *of;
+fn shared(sources: Vec<Source>) -> Vec<Arc<SharedSource>> {
+    let sources = sources.into_iter();
+    sources.map(|source| Arc::new(source.into())).collect()
+}
+
+/// Each pattern, from nobody and from all the others.
+fn measure_patterns(patterns: &[Pattern], of: &Measured) -> Vec<Target> {
+    let number = |place: usize, what: u64| (of.seed << 32) + ((place as u64) << 16) + what;
+    let settings = Settings::default();
+    let learnt = each(patterns.len(), |place| {
+        let one = &patterns[place];
+        Source::of(
+            one.space(),
+            &live(one.space(), one, (&settings, &[]), number(place, 1)).history,
+        )
+    });
+    each(patterns.len(), |place| {
+        let own = &patterns[place];
+        let measures = own.measures().iter().filter(|(_, value)| **value > 0.0);
+        let measures = measures.map(|(name, value)| (name.clone(), value.ln()));
+        let measures = measures.collect();
+        let others = learnt
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != place);
+        let mut others: Vec<Source> = others.filter_map(|(_, one)| one.clone()).collect();
+        others.sort_by(|a, b| a.distance(&measures).total_cmp(&b.distance(&measures)));
+        others.truncate(MOST_SOURCES);
+        let from = |sources: &[Arc<SharedSource>]| {
+            let numbers = (0..PATTERN_LIVES * of.lives).map(|life| number(place, 32 + life));
+            let lives: Vec<Life> = numbers
+                .map(|number| live(own.space(), own, (&settings, sources), number))
+                .collect();
+            Life::mean(&lives)
+        };
+        vec![from(&[]), from(&shared(others))]
+    })
+}
+
+fn page(out: &mut impl Write, all: &[(String, Vec<Target>)], of: &Measured) -> Result<(), Failure> {
+    let Measured {
+        sites, lives, seed, ..
+    } = *of;
     let count = all.first().map_or(0, |(_, targets)| targets.len());
     writeln!(
         out,
@@ -171,7 +257,7 @@ fn page(out: &mut impl Write, all: &[(f64, Vec<Target>)], of: &Measured) -> Resu
         &head,
         2,
     )?;
-    rows(out, all, 0, |targets, from, look| {
+    rows(out, all, &ALL, |targets, from, look| {
         mean(targets.iter().map(|one| one[from].recommended[look]))
     })?;
     section(
@@ -181,7 +267,7 @@ fn page(out: &mut impl Write, all: &[(f64, Vec<Target>)], of: &Measured) -> Resu
         &head,
         2,
     )?;
-    rows(out, all, 0, |targets, from, look| {
+    rows(out, all, &ALL, |targets, from, look| {
         mean(targets.iter().map(|one| one[from].average[look]))
     })?;
     section(
@@ -191,7 +277,7 @@ fn page(out: &mut impl Write, all: &[(f64, Vec<Target>)], of: &Measured) -> Resu
         &head,
         2,
     )?;
-    rows(out, all, 0, |targets, from, look| {
+    rows(out, all, &ALL, |targets, from, look| {
         mean(targets.iter().map(|one| one[from].harm[look]))
     })?;
     section(
@@ -201,7 +287,7 @@ fn page(out: &mut impl Write, all: &[(f64, Vec<Target>)], of: &Measured) -> Resu
         &head,
         2,
     )?;
-    rows(out, all, 1, |targets, from, look| {
+    rows(out, all, &ALL[1..], |targets, from, look| {
         let more = targets
             .iter()
             .map(|one| one[from].harm[look] - one[0].harm[look]);
@@ -215,7 +301,7 @@ fn page(out: &mut impl Write, all: &[(f64, Vec<Target>)], of: &Measured) -> Resu
         &head,
         2,
     )?;
-    rows(out, all, 1, |targets, from, look| {
+    rows(out, all, &ALL[1..], |targets, from, look| {
         let logs = targets
             .iter()
             .map(|one| (one[from].recommended[look] / one[0].recommended[look]).ln());
@@ -236,7 +322,7 @@ fn page(out: &mut impl Write, all: &[(f64, Vec<Target>)], of: &Measured) -> Resu
         &head,
         2,
     )?;
-    rows(out, all, 1, |targets, from, look| {
+    rows(out, all, &ALL[1..], |targets, from, look| {
         let ratio = |one: &Target| one[from].recommended[look] / one[0].recommended[look];
         let share = |is: &dyn Fn(f64) -> bool| {
             let some = targets.iter().filter(|one| is(ratio(one))).count();
@@ -247,26 +333,54 @@ fn page(out: &mut impl Write, all: &[(f64, Vec<Target>)], of: &Measured) -> Resu
             share(&|ratio| ratio > 1.01),
             share(&|ratio| ratio < 0.99)
         )
-    })
-}
-
-/// A line of each noise and each of [`ALL`] from this one on.
-fn rows(
-    out: &mut impl Write,
-    all: &[(f64, Vec<Target>)],
-    first: usize,
-    cell: impl Fn(&[Target], usize, usize) -> String,
-) -> Result<(), Failure> {
-    for (noise, targets) in all {
-        for (from, (_, name)) in ALL.iter().enumerate().skip(first) {
-            let cells = (0..LOOKS.len()).map(|look| cell(targets, from, look));
-            let cells: Vec<String> = cells.collect();
+    })?;
+    section(
+        out,
+        "Where a search stops when nothing is left",
+        &format!(
+            "With `[study.stop] nothing_left = {{ share = {LEFT} }}`, which is not the default: runs before the search is over, of at\n\
+             most 50, and what is recommended after 50 runs, over the best point and over that of a search that goes on."
+        ),
+        &[
+            "noise",
+            "begins from",
+            "runs",
+            "after 50 runs",
+            "over a search that goes on",
+        ],
+        2,
+    )?;
+    for (label, targets) in all {
+        for (place, (_, name)) in STOPPING.iter().enumerate() {
+            let (stopping, going_on, last) = (ALL.len() + place, place, LOOKS.len() - 1);
+            let runs = mean(targets.iter().map(|one| one[stopping].searched));
+            let recommended =
+                |from: usize| targets.iter().map(move |one| one[from].recommended[last]);
+            let both = recommended(stopping).zip(recommended(going_on));
+            let ratio = mean(both.map(|(one, other)| one / other));
+            let recommended = mean(recommended(stopping));
             writeln!(
                 out,
-                "| {:.0} % | {name} | {} |",
-                100.0 * noise,
-                cells.join(" | ")
+                "| {label} | {name} | {runs} | {recommended} | {ratio} |"
             )?;
+        }
+    }
+    Ok(())
+}
+
+/// A line of each label and each of these.
+fn rows(
+    out: &mut impl Write,
+    all: &[(String, Vec<Target>)],
+    these: &[(From, &str)],
+    cell: impl Fn(&[Target], usize, usize) -> String,
+) -> Result<(), Failure> {
+    for (label, targets) in all {
+        for (from, name) in these {
+            let place = ALL.iter().position(|(other, _)| other == from);
+            let cells = (0..LOOKS.len()).map(|look| cell(targets, place.unwrap_or(0), look));
+            let cells: Vec<String> = cells.collect();
+            writeln!(out, "| {label} | {name} | {} |", cells.join(" | "))?;
         }
     }
     Ok(())
@@ -302,4 +416,115 @@ fn spread(values: impl Iterator<Item = f64>) -> (f64, f64, f64) {
 fn each<T: Send + Sync>(count: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     parallel::each(count, threads, one)
+}
+
+/// The second part: what was measured.
+fn page_of_patterns(
+    out: &mut impl Write,
+    patterns: &[Pattern],
+    targets: &[Target],
+    of: &Measured,
+) -> Result<(), Failure> {
+    let (nobody, others) = (0, 1);
+    let lives = PATTERN_LIVES * of.lives;
+    section(
+        out,
+        "Measured access patterns",
+        &format!(
+            "Twelve applications of romio, [measured](tables.md#access-patterns) over one grid. Each begins from the eleven\n\
+             others, which have run 50 times each, and was no source of its own. A run takes what one of the point's four\n\
+             measured runs took. Means of {lives} lives. *Noise*: of a run; *default*: over the best point."
+        ),
+        &[
+            "pattern",
+            "part",
+            "noise",
+            "default",
+            "begins from",
+            "after 5 runs",
+            "after 10 runs",
+            "after 25 runs",
+            "after 50 runs",
+            "harm",
+        ],
+        2,
+    )?;
+    for (pattern, target) in patterns.iter().zip(targets) {
+        for (place, from) in [(nobody, "nobody"), (others, "the others")] {
+            let life = &target[place];
+            let looks: Vec<String> = life
+                .recommended
+                .iter()
+                .map(|one| format!("{one:.3}"))
+                .collect();
+            writeln!(
+                out,
+                "| {} | {} | {:.0} % | {:.2} | {from} | {} | {:.2} |",
+                pattern.name(),
+                if pattern.is_held_out() {
+                    "held out"
+                } else {
+                    "development"
+                },
+                100.0 * pattern.noise(),
+                (-pattern.best()).exp(),
+                looks.join(" | "),
+                life.harm[LOOKS.len() - 1],
+            )?;
+        }
+    }
+    let part = |held_out: Option<bool>| -> Vec<&Target> {
+        let both = patterns.iter().zip(targets);
+        let of_part = both.filter(|(one, _)| held_out.is_none_or(|is| one.is_held_out() == is));
+        of_part.map(|(_, target)| target).collect()
+    };
+    let parts = [
+        ("development", part(Some(false))),
+        ("held out", part(Some(true))),
+        ("all twelve", part(None)),
+    ];
+    let looks = LOOKS.map(|look| format!("after {look} runs"));
+    let mut head = vec!["part", "figure"];
+    head.extend(looks.iter().map(String::as_str));
+    section(
+        out,
+        "Access patterns together",
+        "*Recommended*: over that without a prior, the geometric mean and the worst. *Average run*: likewise. *Harm*: more\n\
+         than without a prior, in runs of the default, and the most.",
+        &head,
+        2,
+    )?;
+    for (name, targets) in &parts {
+        let ratio = |of: fn(&Life) -> &Vec<f64>, look: usize| {
+            let logs = targets
+                .iter()
+                .map(|one| (of(&one[others])[look] / of(&one[nobody])[look]).ln());
+            let (.., worst) = spread(logs.clone());
+            let (mean, half) = interval(logs);
+            let (low, high) = ((mean - half).exp(), (mean + half).exp());
+            format!(
+                "{:.3} ({low:.3}..{high:.3}), {:.2}",
+                mean.exp(),
+                worst.exp()
+            )
+        };
+        let harm = |look: usize| {
+            let more = targets
+                .iter()
+                .map(|one| one[others].harm[look] - one[nobody].harm[look]);
+            let (.., worst) = spread(more.clone());
+            let (mean, half) = interval(more);
+            format!("{mean:+.2} ± {half:.2}, {worst:+.2}")
+        };
+        let figures: [(&str, &dyn Fn(usize) -> String); 3] = [
+            ("recommended", &|look| ratio(|life| &life.recommended, look)),
+            ("average run", &|look| ratio(|life| &life.average, look)),
+            ("harm", &harm),
+        ];
+        for (figure, cell) in figures {
+            let cells: Vec<String> = (0..LOOKS.len()).map(cell).collect();
+            writeln!(out, "| {name} | {figure} | {} |", cells.join(" | "))?;
+        }
+    }
+    Ok(())
 }

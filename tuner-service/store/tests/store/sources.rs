@@ -1,11 +1,14 @@
 //! What other studies have learnt, for those that begin.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use io_autotune_model::{Parametrization, Phase, Role, Space};
 use io_autotune_store::{Audit, Learnt, Store, StudyState};
 use serde_json::json;
 
-use crate::support::{Database, in_database, other_space, space, study};
+use crate::support::{Database, Start, decision, in_database, other_space, space, study};
 
 async fn state(store: &Store, uid: u32, app: &str) -> StudyState {
     store.state_of(&study(uid, app), &space()).await.unwrap()
@@ -23,12 +26,31 @@ async fn learn(store: &Store, state: &StudyState, judged: i64) {
     assessing.commit().await.unwrap();
 }
 
-fn expected(of: &StudyState, judged: i64) -> Learnt {
-    Learnt {
+fn expected(of: &StudyState, judged: i64) -> Arc<Learnt> {
+    Arc::new(Learnt {
         epoch_id: of.epoch_id,
         judged,
         learnt: json!({ "of": of.study_id, "judged": judged }),
-    }
+    })
+}
+
+/// A program that has just started: it has no copies.
+fn program(database: &Database) -> Store {
+    database.store(2).with(u32::MAX, true)
+}
+
+/// What the start of a job of a user's is told.
+async fn told(store: &Store, job_id: u32, uid: u32, app: &str, space: Space) -> Vec<Arc<Learnt>> {
+    let mut start = Start::of(job_id);
+    start.study = study(uid, app);
+    start.space = space;
+    let mut told = Vec::new();
+    let decide = |state: &StudyState| {
+        told.clone_from(&state.sources);
+        decision(Phase::Baseline, Role::Baseline, Parametrization::default())
+    };
+    start.ask(store, decide).await.unwrap();
+    told
 }
 
 #[tokio::test]
@@ -42,17 +64,19 @@ async fn a_study_begins_from_the_others_of_its_space_and_not_from_itself() {
         for known in [&one, &other] {
             learn(&store, known, 20).await;
         }
-        let third = state(&store, 1003, "c").await;
-        assert_eq!(third.sources, [expected(&one, 20), expected(&other, 20)]);
-        assert_eq!(
-            state(&store, 1001, "a").await.sources,
-            [expected(&other, 20)]
-        );
-        let elsewhere = store
-            .state_of(&study(1004, "d"), &other_space())
-            .await
-            .unwrap();
-        assert_eq!(elsewhere.sources, []);
+        let begins = program(&database);
+        let third = told(&begins, 1, 1003, "c", space()).await;
+        assert_eq!(third, [expected(&one, 20), expected(&other, 20)]);
+        // Without a list of its own, and from the copy of the first.
+        for again in [&program(&database), &begins] {
+            let job_id = if std::ptr::eq(again, &begins) { 2 } else { 3 };
+            let own = told(again, job_id, 1001, "a", space()).await;
+            assert_eq!(own, [expected(&other, 20)]);
+        }
+        assert_eq!(told(&begins, 4, 1004, "d", other_space()).await, []);
+        let off = begins.with(u32::MAX, false);
+        assert_eq!(told(&off, 5, 1003, "c", space()).await, []);
+        assert_eq!(state(&begins, 1003, "c").await.sources, third);
     })
     .await;
 }
@@ -62,29 +86,32 @@ async fn what_is_learnt_is_renewed_once_a_tenth_more_is_judged_and_goes_with_its
     in_database(|database: Database| async move {
         let store = database.store(2);
         let known = state(&store, 1001, "a").await;
-        for (judged, kept) in [(20, 20), (22, 20), (23, 23)] {
+        for (job_id, judged, kept) in [(1, 20, 20), (2, 22, 20), (3, 23, 23)] {
             learn(&store, &known, judged).await;
-            let begins = state(&store, 1002, "b").await;
-            assert_eq!(begins.sources, [expected(&known, kept)], "{judged}");
+            let begins = told(&program(&database), job_id, 1002, "b", space()).await;
+            assert_eq!(begins, [expected(&known, kept)], "{judged}");
         }
         let by = Audit {
             uid: 0,
             why: "another file system",
         };
         store.reset(known.study_id, by).await.unwrap();
-        assert_eq!(state(&store, 1002, "b").await.sources, []);
+        let begins = program(&database);
+        assert_eq!(told(&begins, 4, 1002, "b", space()).await, []);
         let again = state(&store, 1001, "a").await;
         learn(&store, &again, 8).await;
-        assert_eq!(
-            state(&store, 1002, "b").await.sources,
-            [expected(&again, 8)]
-        );
+        // The program that has a list hears of it soon.
+        let (mut job_id, began) = (5, Instant::now());
+        while told(&begins, job_id, 1002, "b", space()).await != [expected(&again, 8)] {
+            assert!(began.elapsed() < Duration::from_secs(20));
+            job_id += 1;
+        }
     })
     .await;
 }
 
 #[tokio::test]
-async fn at_most_eight_are_read_those_that_began_last() {
+async fn at_most_eight_are_told_those_that_began_last() {
     in_database(|database: Database| async move {
         let store = database.store(2);
         let mut all = Vec::new();
@@ -93,7 +120,8 @@ async fn at_most_eight_are_read_those_that_began_last() {
             learn(&store, &known, 20).await;
             all.push(expected(&known, 20));
         }
-        assert_eq!(state(&store, 2000, "b").await.sources, all[3..]);
+        let begins = told(&program(&database), 1, 2000, "b", space()).await;
+        assert_eq!(begins, all[3..]);
     })
     .await;
 }

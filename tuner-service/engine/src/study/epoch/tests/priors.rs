@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use io_autotune_model::space::{Point, Space};
-use io_autotune_search::history::{History, Pending, Role};
+use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::math::Portable;
 use io_autotune_search::surrogate::prior::{Prior, Source};
 
 use crate::study::epoch::Epoch;
 use crate::study::settings::{PriorFrom, Settings};
+use crate::study::stopping::settings::NothingLeft;
 use crate::testing::{Outcome, finish, grid, started};
 use io_autotune_model::reason::{Reason, Suggestion};
 
@@ -51,7 +52,7 @@ fn live(
 fn prior(lowest: f64) -> Arc<Prior> {
     let sources = [35, 40].map(|runs| {
         let (history, _) = live(&Settings::default(), None, lowest, runs);
-        Source::of(&space(), &history).unwrap()
+        Arc::new(Source::of(&space(), &history).unwrap().into())
     });
     Arc::new(Prior::new(&space(), &sources).unwrap())
 }
@@ -167,4 +168,23 @@ fn turned_off_and_for_published_methods_a_prior_changes_nothing() {
         let without = live(&settings, None, 40.0, 25);
         assert_eq!(live(&settings, Some(&prior), 40.0, 25), without);
     }
+}
+
+#[test]
+fn a_prior_that_holds_tells_when_nothing_is_left_to_gain() {
+    let prior = prior(40.0);
+    let mut settings = Settings::default();
+    settings.stop.nothing_left = Some(NothingLeft { share: 0.01 });
+    let searched = |prior: Option<&Arc<Prior>>, lowest: f64| {
+        let (_, all) = live(&settings, prior, lowest, 60);
+        let last = all.iter().rposition(|one| one.role.explores());
+        let settled = all.iter().position(|one| one.phase == Phase::Settled);
+        assert!(settled.is_none_or(|place| last < Some(place)));
+        settled.unwrap_or(all.len())
+    };
+    let (with, without) = (searched(Some(&prior), 40.0), searched(None, 40.0));
+    assert!(2 * with < without, "{with} of {without} runs");
+    // What was fastest is slowest here: the study looks for itself.
+    let contrary = searched(Some(&prior), 250.0);
+    assert!(contrary > with, "{contrary} runs");
 }

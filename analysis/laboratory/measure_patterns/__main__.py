@@ -1,0 +1,124 @@
+"""The command behind `make measure-patterns`."""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from measure import publish
+from measure.agreement import agreement
+from measure.journal import Journal, Measured
+from measure.plan import Plan, PlanError
+
+from measure_patterns.grid import HELD_OUT, PATTERNS, plan
+from measure_patterns.job import Measures, RunFailed, run
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+CATALOGUE = REPOSITORY / "deploy" / "accelerators.d" / "romio.toml"
+DATA = REPOSITORY / "analysis" / "data" / "patterns"
+PROGRAM = REPOSITORY / "build" / "workloads" / "strided"
+JOURNAL = REPOSITORY / "build" / "measure-patterns"
+
+
+def main() -> int:
+    """Makes the missing runs, each round all patterns, then writes the tables; 0 if it has."""
+    options = _parser().parse_args()
+    try:
+        catalogue = CATALOGUE.read_text(encoding="utf-8")
+        plans = [plan(catalogue, pattern, options.blocks, options.seed) for pattern in PATTERNS]
+        journals = [Journal(options.journal / one.accelerator, one) for one in plans]
+        with tempfile.TemporaryDirectory(dir=options.journal) as folder:
+            for number in range(options.blocks):
+                for one, journal in zip(plans, journals, strict=True):
+                    _block(one, journal, number, Path(folder))
+            for one, journal in zip(plans, journals, strict=True):
+                measures = _measures(one, options.journal, Path(folder))
+                _publish(one, journal, measures, options.output)
+    except (PlanError, RunFailed, OSError) as error:
+        print(f"measure-patterns: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        _say("interrupted; the same command goes on with what is missing")
+        return 130
+    return 0
+
+
+def _block(plan: Plan, journal: Journal, number: int, folder: Path) -> None:
+    missing = journal.missing(plan.block(number))
+    points = plan.points
+    for planned in missing:
+        began, load = datetime.now(UTC), os.getloadavg()[0]
+        hints = _hints(plan, plan.named(points[planned.place]))
+        elapsed, _ = run(PROGRAM, plan.workload, hints, folder)
+        journal.append([Measured(planned, 0, began, elapsed, load)])
+    journal.sync()
+    if missing:
+        load = os.getloadavg()[0]
+        _say(f"round {number + 1}, {plan.accelerator}: {len(missing)} runs; the load is {load:.1f}")
+
+
+def _hints(plan: Plan, named: Mapping[str, object]) -> dict[str, object]:
+    """Without what is at its default, as the service delivers it."""
+    default = plan.named(plan.default)
+    return {name: value for name, value in named.items() if value != default[name]}
+
+
+def _measures(plan: Plan, folder: Path, work: Path) -> Measures:
+    """What a run of the default does, noted once."""
+    noted = folder / plan.accelerator / "measures.json"
+    if not noted.exists():
+        _, found = run(PROGRAM, plan.workload, {}, work)
+        noted.write_text(json.dumps(found) + "\n", encoding="utf-8")
+    return {str(name): float(value) for name, value in json.loads(noted.read_text("utf-8")).items()}
+
+
+def _publish(plan: Plan, journal: Journal, measures: Measures, output: Path) -> None:
+    output.mkdir(parents=True, exist_ok=True)
+    # A journal may hold more: rounds that an earlier command asked for.
+    measured = [run for run in journal.measured if run.planned.block < plan.blocks]
+    more = {"measures": measures, "held_out": plan.accelerator in HELD_OUT}
+    publish.write(output, plan, measured, _machine(measured), more)
+    times = publish.matrix(plan, measured)
+    print(f"{plan.accelerator}\n{publish.summary(plan, times, agreement(times))}\n")
+
+
+def _machine(measured: Sequence[Measured]) -> dict[str, str]:
+    """The properties of the machine that could influence the runs, and when they were made."""
+    began = [run.started_at for run in measured]
+    loads = sorted(run.load for run in measured if run.load is not None)
+    version = ["dpkg-query", "--show", "--showformat=${Version}", "mpich"]
+    return {
+        "cores": str(os.cpu_count()),
+        "kernel": f"{platform.release()} {platform.machine()}",
+        "mpich": subprocess.run(version, text=True, capture_output=True, check=True).stdout,
+        "load": f"{loads[0]:.1f} to {loads[-1]:.1f}, median {loads[len(loads) // 2]:.1f}",
+        "date": f"{min(began):%Y-%m-%d %H:%M} to {max(began):%Y-%m-%d %H:%M} UTC",
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="measure-patterns",
+        description="Measure one grid of ROMIO's hints under twelve access patterns; resumable.",
+    )
+    parser.add_argument("--blocks", type=int, default=4, help="runs of each parametrization (4)")
+    parser.add_argument("--seed", type=int, default=1, help="of the orders (1)")
+    parser.add_argument(
+        "--journal", type=Path, default=JOURNAL, help=f"runs made so far ({JOURNAL})"
+    )
+    parser.add_argument("--output", type=Path, default=DATA, help=f"of the tables ({DATA})")
+    return parser
+
+
+def _say(message: str) -> None:
+    print(f"measure-patterns: {message}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
