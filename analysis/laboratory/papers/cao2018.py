@@ -41,8 +41,7 @@ def page(
     program: Program, tables: list[Table], quiet: list[Path], seeds: int, rates_seeds: int
 ) -> tuple[list[str], dict[str, str]]:
     """The page's lines, and its drawings. `quiet` are the tables without noise."""
-    words = ["--per-seed", "--seeds", str(seeds)]
-    result = {"tables": _replayed(program, tables, quiet, METHODS, words)}
+    result = {"tables": _replayed(program, tables, quiet, METHODS, seeds, ["--per-seed"])}
     said = {
         "budget": str(BUDGET),
         "seeds": str(seeds),
@@ -88,18 +87,24 @@ def _replayed(
     tables: list[Table],
     quiet: list[Path],
     methods: list[Method],
+    seeds: int,
     words: list[str],
 ) -> list[dict[str, Any]]:
     """What `simulate` says of each table, in their order, and there of each method, in theirs."""
     dense = [path for path in quiet if path.stem != file_systems.NAME]
     words = ["--exploring-only", *words]
-    whole = program.simulate(
-        dense, [method.text for method in methods], [*words, "--budget", str(BUDGET)]
-    )
+    many = ["--seeds", str(seeds), "--budget", str(BUDGET)]
+    whole = program.simulate(dense, [method.text for method in methods], [*words, *many])
     by_name = {of["name"]: of for of in whole["tables"]}
     for path in set(quiet) - set(dense):
-        by_name[file_systems.NAME] = _sparse(program, path, methods, words)
+        some = ["--seeds", str(_seeds(file_systems.NAME, seeds))]
+        by_name[file_systems.NAME] = _sparse(program, path, methods, [*words, *some])
     return [by_name[on.name] for on in tables]
+
+
+def _seeds(table: str, seeds: int) -> int:
+    """The studies of a table: half as many where they are long."""
+    return max(seeds // 2, 1) if table == file_systems.NAME else seeds
 
 
 def _sparse(
@@ -174,6 +179,7 @@ def _best_so_far(of: dict[str, Any], on: Table) -> str:
 
 
 def _figure_5(of: dict[str, Any], on: Table, seeds: int) -> list[str]:
+    seeds = _seeds(on.name, seeds)
     near_best = 100.0 * near(on, NEAR) / len(on.points)
     rows = []
     for method, found in zip(METHODS, of["methods"], strict=True):
@@ -196,7 +202,8 @@ def _compared(result: dict[str, Any], tables: list[Table], seeds: int) -> list[s
     names = [method.name for method in METHODS]
     rows = []
     for of, on in zip(result["tables"], tables, strict=True):
-        ends = [100.0 * len(found["near_times"]) / seeds for found in of["methods"]]
+        many = _seeds(on.name, seeds)
+        ends = [100.0 * len(found["near_times"]) / many for found in of["methods"]]
         share = number(100.0 * near(on, NEAR) / len(on.points), 2)
         rows.append([on.name, share, ranks.order(names, ends, higher=True)])
     for system, (near_best, printed) in FIGURE_5.items():
@@ -245,12 +252,13 @@ def _figure_7(program: Program, tables: list[Table], quiet: list[Path], seeds: i
         # As published alone where a study is long.
         some = [path for path in quiet if revisits == "run" or path.stem != file_systems.NAME]
         of = [on for on, path in zip(tables, quiet, strict=True) if path in some]
-        found[revisits] = _replayed(program, of, some, methods, ["--seeds", str(seeds)])
+        found[revisits] = _replayed(program, of, some, methods, seeds, [])
     for nth, on in enumerate(tables):
         for revisits, result in found.items():
             if nth >= len(result):
                 continue
-            ends = [100.0 * len(method["near_times"]) / seeds for method in result[nth]["methods"]]
+            many = _seeds(on.name, seeds)
+            ends = [100.0 * len(method["near_times"]) / many for method in result[nth]["methods"]]
             best = max(range(len(ends)), key=ends.__getitem__)
             cells = [number(end) for end in ends]
             cells[best] = f"**{cells[best]}**"

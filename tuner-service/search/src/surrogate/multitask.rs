@@ -172,7 +172,7 @@ impl MultiTask {
             cluster: Cluster::ALL,
             ..elapsed.clone()
         };
-        let own;
+        let mut own = elapsed.clone();
         let first = Alone::new(space, &whole)?;
         let mut kept: Vec<(usize, &Task, Alone)> = vec![(0, &whole, first)];
         for (task, measure) in (1..).zip(measures) {
@@ -187,10 +187,7 @@ impl MultiTask {
             correlations[other.0 - 1] = likeliest_correlation(space, first, other);
         }
         kept.retain(|(task, ..)| *task == 0 || correlations[task - 1] != 0.0);
-        own = Task {
-            cluster: own_cluster(space, elapsed.cluster, &kept),
-            ..elapsed.clone()
-        };
+        own.cluster = own_cluster(space, elapsed.cluster, &kept);
         if own.cluster != Cluster::ALL {
             kept[0] = (0, &own, Alone::new(space, &own)?);
         }
