@@ -77,7 +77,7 @@ def figures(place: Place, rounds: int, lives: int, sources: int = SOURCES) -> li
                 for number, side in enumerate(in_turn(rounds, "site", "off")):
                     place.sql(sides[side], "vacuum analyze")
                     _round(place, services[side], done[side], f"round-{number}", lives)
-    return _figures(done, f"{rounds} rounds of {lives} lives each, {known} sources")
+    return _figures(done, sources, f"{rounds} rounds of {lives} lives each")
 
 
 def _round(place: Place, service: Service, done: Rounds, name: str, lives: int) -> None:
@@ -105,7 +105,7 @@ def _transactions(place: Place, service: Service) -> int:
     return int(count)
 
 
-def _figures(done: dict[str, Rounds], how: str) -> list[Figure]:
+def _figures(done: dict[str, Rounds], sources: int, how: str) -> list[Figure]:
     site, off = done["site"], done["off"]
 
     def sides(what: str, unit: str) -> str:
@@ -114,7 +114,7 @@ def _figures(done: dict[str, Rounds], how: str) -> list[Figure]:
 
     return [
         Figure(
-            f"a life with {SOURCES} studies to begin from, against without priors",
+            f"a life with {sources} studies to begin from, against without priors",
             "ratio",
             ratio_of_rounds(site.costs, off.costs),
             AIM,
@@ -123,7 +123,7 @@ def _figures(done: dict[str, Rounds], how: str) -> list[Figure]:
             f" {WAVES} times {AT_ONCE} runs of each study; {how}",
         ),
         Figure(
-            f"a start with {SOURCES} studies to begin from, against without priors",
+            f"a start with {sources} studies to begin from, against without priors",
             "ratio",
             ratio_of_rounds(site.starts, off.starts),
             AIM,

@@ -19,7 +19,7 @@ const MOST_SOURCES: usize = 128;
 #[derive(Debug, Default)]
 pub(crate) struct SurrogateCaches {
     epochs: Mutex<Kept<i64, Arc<SurrogateCache>>>,
-    sources: Mutex<Kept<i64, (Arc<Learnt>, Option<Arc<SharedSource>>)>>,
+    sources: Mutex<Kept<i64, Read>>,
 }
 
 #[derive(Debug)]
@@ -66,6 +66,9 @@ impl<K: Copy + Eq + Hash, V: Clone> Kept<K, V> {
     }
 }
 
+/// What was learnt, and what it was read as.
+type Read = (Arc<Learnt>, Option<Arc<SharedSource>>);
+
 /// What another study has learnt; none where it cannot be read.
 pub(crate) fn read(learnt: &Learnt) -> Option<Arc<SharedSource>> {
     let source = Source::deserialize(&learnt.learnt).ok()?;
@@ -79,7 +82,7 @@ impl SurrogateCaches {
 
     /// What another study has learnt, read once; none where it cannot be read.
     pub(crate) fn source(&self, learnt: &Arc<Learnt>) -> Option<Arc<SharedSource>> {
-        let holds = |(of, _): &(Arc<Learnt>, _)| Arc::ptr_eq(of, learnt) || of == learnt;
+        let holds = |(of, _): &Read| Arc::ptr_eq(of, learnt) || of == learnt;
         let make = || (Arc::clone(learnt), read(learnt));
         let mut sources = locked(&self.sources);
         sources.of(learnt.epoch_id, MOST_SOURCES, holds, make).1

@@ -243,7 +243,8 @@ fn page(out: &mut impl Write, all: &[(String, Vec<Target>)], of: &Measured) -> R
          - Noise is log-normal. A target's figures are means of {lives} lives, whose noise has the same seeds with\n  \
          all priors.\n\
          - Constants were chosen on sites of seed 1000 and 1001, the last two of them by reasoning.\n\
-         - Intervals are of 95 %, over targets.",
+         - Intervals are of 95 %, over targets.\n\
+         - Ax's transfer learning is not beside it: it would take too long for so many studies.",
         site::FAMILIES * site::MEMBERS,
         site::FAMILIES,
     )?;

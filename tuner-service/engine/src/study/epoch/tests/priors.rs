@@ -183,7 +183,7 @@ fn a_prior_that_holds_tells_when_nothing_is_left_to_gain() {
         settled.unwrap_or(all.len())
     };
     let (with, without) = (searched(Some(&prior), 40.0), searched(None, 40.0));
-    assert!(2 * with < without, "{with} of {without} runs");
+    assert!(3 * with < 2 * without, "{with} of {without} runs");
     // What was fastest is slowest here: the study looks for itself.
     let contrary = searched(Some(&prior), 250.0);
     assert!(contrary > with, "{contrary} runs");
