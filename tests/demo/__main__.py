@@ -10,7 +10,7 @@ from pathlib import Path
 
 from devcluster import Cluster, ClusterError
 
-from demo.campaign import Campaign, Goal, Run
+from demo.campaign import Campaign, Goal, Run, found
 
 USER, OTHER_USER = "io-alice", "io-bob"
 SCRIPT, OTHER_SCRIPT = "checkpoint.sh", "restart.sh"
@@ -57,7 +57,7 @@ def _demo(cluster: Cluster) -> int:
     first = _campaign(cluster, USER, SCRIPT, JOB)
     second = _campaign(cluster, OTHER_USER, OTHER_SCRIPT, OTHER_JOB)
     _introduce(cluster, USER, SCRIPT)
-    first.run(GOAL)
+    runs = first.run(GOAL)
     _say(f"\n    $ io-autotune status {SCRIPT}\n")
     _say(cluster.run_as(USER, ["io-autotune", "status", SCRIPT]).stdout)
     study = json.loads(cluster.run_as(USER, ["io-autotune", "status", SCRIPT, "--json"]).stdout)[0]
@@ -68,7 +68,9 @@ def _demo(cluster: Cluster) -> int:
         )
         return 1
     _introduce(cluster, OTHER_USER, OTHER_SCRIPT)
-    _compare(cluster, first, second, second.run(OTHER_GOAL))
+    other_runs = second.run(OTHER_GOAL)
+    _begun_from(cluster, other_runs)
+    _compare(first, second, found(runs), found(other_runs))
     _say(
         f"The demo took {time.monotonic() - began:.0f} s. The cluster goes on until"
         " `make demo-down`. Look around:\n"
@@ -95,8 +97,8 @@ def _introduce(cluster: Cluster, user: str, name: str) -> None:
     _say(f"{'run':>4}  {'phase':8}  {'role':10} {'elapsed':>9}  what differs from ROMIO's default")
 
 
-def _compare(cluster: Cluster, first: Campaign, second: Campaign, runs: list[Run]) -> None:
-    """Say whom the second one has begun from, and after how many runs each had its claim."""
+def _begun_from(cluster: Cluster, runs: list[Run]) -> None:
+    """Say whom the second one has begun from."""
     explored = [run for run in runs if run["role"] in ("design", "search")]
     leaning = [run for run in explored if "other stud" in run["reason"]]
     if explored:
@@ -104,11 +106,19 @@ def _compare(cluster: Cluster, first: Campaign, second: Campaign, runs: list[Run
         _say(f"\n    # io-autotune explain {job}      by an admin, who sees the names\n")
         told = cluster.run_as("root", ["io-autotune", "explain", job]).stdout.splitlines()
         _say("\n".join(line for line in told if line.startswith(("because", "begun from"))))
-    _say("\nRuns until a difference from the default was claimed:\n")
-    for user, name, one in ((USER, SCRIPT, first), (OTHER_USER, OTHER_SCRIPT, second)):
-        _say(f"    {one.claimed or 'none':>5}  {name} (user {user})")
-    if first.claimed and second.claimed:
-        _say(f"\nThe second needed {second.claimed / first.claimed:.0%} of the first one's runs.\n")
+
+
+def _compare(first: Campaign, second: Campaign, *places: int | None) -> None:
+    """Say after how many runs each had found what it chose, and had its claim."""
+    rows = {
+        "one took at most a tenth more than what was chosen": places,
+        "a difference from the default was claimed": (first.claimed, second.claimed),
+    }
+    _say(f"\nRuns until ...{SCRIPT:>56}{OTHER_SCRIPT:>14}{'ratio':>9}")
+    for what, (mine, others) in rows.items():
+        ratio = f"{others / mine:.0%}" if mine and others else "-"
+        _say(f"    ... {what:50}{mine or 'none':>12}{others or 'none':>14}{ratio:>9}")
+    _say("")
 
 
 def _indented(text: str) -> str:
