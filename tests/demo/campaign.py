@@ -130,7 +130,7 @@ class Campaign:
 
 
 def found(runs: list[Run]) -> int | None:
-    """Return after how many runs one took at most a tenth more than what is chosen does in the mean.
+    """Return after how many runs one took at most a tenth more than the mean of what is chosen.
 
     None before anything is chosen.
     """
