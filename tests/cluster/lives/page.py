@@ -24,6 +24,7 @@ The tests know by themselves which state, elapsed and reason each is to have, co
 `make test` runs the rows marked `test`, which take seconds, and an array of 20 tasks.
 `make test-slow` runs those marked `slow`: time limits, dead nodes, and clusters of another make-up.
 `make test-array` runs an array of 1,000 tasks.
+Jobs with a burst buffer have [rows of their own](../burst-buffers.md#how-it-goes).
 
 | column | meaning |
 | --- | --- |
