@@ -108,8 +108,8 @@ class Baselines:
         peers = [peer for peer in PEERS if peer not in COSTLY]
         costly = [peer for peer in PEERS if peer in COSTLY]
         run: dict[tuple[str, str], list[Timed]] = {}
-        for some, of in ((peers, peer_seeds), (costly, costly_peer_seeds)):
-            run |= run_peers(part.tables, some, range(of), BUDGET, kept, program.threads, progress)
+        for names, of in ((peers, peer_seeds), (costly, costly_peer_seeds)):
+            run |= run_peers(part.tables, names, range(of), BUDGET, kept, program.threads, progress)
         of_all = [on for on in part.tables if all(run[on.name, peer] for peer in peers)]
         self.tables = of_all or part.tables
         """Those that each peer has studies on, or all, without peers, where there are none. Of a
