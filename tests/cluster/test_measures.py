@@ -66,7 +66,8 @@ def test_a_batch_job_is_measured_and_explained(site: Site) -> None:
     storage = measures["storage_written_bytes"]
     assert 80 * MEBIBYTE <= storage <= 80 * MEBIBYTE + 2 * SLACK, measures
     assert 80 <= measures["write_calls"] <= 500, measures
-    seconds = measures["user_seconds"] + measures["system_seconds"]
+    # Where the kernel samples, a short job may have been seen in the kernel alone.
+    seconds = measures.get("user_seconds", 0.0) + measures["system_seconds"]
     assert 0.0 < seconds <= run["elapsed"] * 2, (measures, run["elapsed"])
     assert measures["voluntary_switches"] >= 1.0
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from statistics import fmean, median
 
+import pytest
+from clusters import STUDY_SETTINGS, cluster_of_its_own
 from harness import ALICE, Json, Site, asked, hints, roles
 
 APPLICATION = "tuning-strided"
 BLOCKS = 50000
 """Of 512 bytes, for each of four ranks: so many that beside other load it is still the collective
 exchange that takes the time, most of which the hints can save."""
+STUDY = [*(one for one in STUDY_SETTINGS if not one.startswith("budget=")), "budget=20"]
+"""A first step is small: in eight runs the search may come upon no hint that saves anything."""
 SETTLED_RUNS = 5
 """As many tuned runs and as many control runs at least are compared."""
 MOST_RUNS = 120
@@ -21,6 +26,13 @@ STRIDED = f"""
 srun --mpi=pmi2 --ntasks=4 strided --file $HOME/strided.$SLURM_JOB_ID \\
     --block-size 512 --blocks {BLOCKS} --collective --print-hints
 """
+
+
+@pytest.fixture(scope="module")
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """Bring up a cluster whose studies search for longer."""
+    with cluster_of_its_own(request, "tuning", study_settings=STUDY) as site:
+        yield site
 
 
 def test_a_study_tunes_and_its_settled_runs_beat_the_default(site: Site) -> None:

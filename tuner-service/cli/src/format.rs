@@ -47,12 +47,12 @@ pub(crate) const RUN_FIELDS: [Field; 26] = [
 pub(crate) const LINE_FIELDS: [Field; 9] = [
     field("Line", true, None),
     field("Time", false, None),
-    field("By", false, None),
-    field("Action", false, None),
+    field("By", false, Some(6)),
+    field("Action", false, Some(6)),
     field("Of", false, Some(10)),
     field("What", false, Some(10)),
     field("Until", false, None),
-    field("Undone", false, None),
+    field("Undone", false, Some(6)),
     field("Why", false, Some(10)),
 ];
 
@@ -139,6 +139,16 @@ pub(crate) fn usual(of_several_users: bool) -> Vec<Wanted> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_audit_of_a_million_lines_fits_a_narrow_terminal() {
+        let shown = LINE_FIELDS.iter().filter(|field| field.name != "Until");
+        // Else a line's number, or a short time.
+        let width = |field: &Field| field.least.unwrap_or(if field.right { 7 } else { 11 });
+        let widths: Vec<usize> = shown.map(width).collect();
+        let gaps = 2 * (widths.len() - 1);
+        assert!(widths.iter().sum::<usize>() + gaps <= 80, "{widths:?}");
+    }
 
     #[test]
     fn a_column_is_named_as_sacct_does_it() {
