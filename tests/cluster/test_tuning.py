@@ -49,9 +49,10 @@ def test_a_study_tunes_and_its_settled_runs_beat_the_default(site: Site) -> None
             check_hints_in_force(site, run, json.loads(site.output(job))["hints"])
             explored_with_hints += 1
 
-    # A host that gets busy for good can open another epoch, which begins anew.
-    order = ["baseline", "design", "search", "settled"]
-    phases = [(run["epoch"], order.index(run["phase"])) for run in judged]
+    # A host that gets busy for good can open another epoch, which begins anew. What is left of the
+    # design may come among the steps of the search.
+    order = {"baseline": 0, "design": 1, "search": 1, "settled": 2}
+    phases = [(run["epoch"], order[run["phase"]]) for run in judged]
     assert sorted(phases) == phases, f"the phases go back: {phases}"
     assert explored_with_hints > 0, "no explored run differed from the default"
 
