@@ -4,7 +4,7 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -50,7 +50,9 @@ class Measurement:
                 self._block(plan, journal, number, options.slots)
             # A journal may hold more: blocks that an earlier command asked for.
             measured = [run for run in journal.measured if run.planned.block < plan.blocks]
-            publish.write(options.output, plan, measured, _machine(measured, options.slots))
+            publish.write(
+                options.output, plan, measured, machine(measured, {"at_once": str(options.slots)})
+            )
         except (PlanError, RunFailed, OSError) as error:
             print(f"{self.name}: {error}", file=sys.stderr)
             return 1
@@ -100,14 +102,14 @@ def _one(run: Callable[[Plan, Planned], float], plan: Plan, planned: Planned) ->
     return Measured(planned, 0, began, run(plan, planned), load)
 
 
-def _machine(measured: Sequence[Measured], slots: int) -> dict[str, str]:
+def machine(measured: Sequence[Measured], more: Mapping[str, str]) -> dict[str, str]:
     """The properties of the machine that could influence the runs, and when they were made."""
     began = [run.started_at for run in measured]
     loads = sorted(run.load for run in measured if run.load is not None)
     return {
         "cores": str(os.cpu_count()),
         "kernel": f"{platform.release()} {platform.machine()}",
-        "at_once": str(slots),
+        **more,
         "load": f"{loads[0]:.1f} to {loads[-1]:.1f}, median {loads[len(loads) // 2]:.1f}",
         "date": f"{min(began):%Y-%m-%d %H:%M} to {max(began):%Y-%m-%d %H:%M} UTC",
     }

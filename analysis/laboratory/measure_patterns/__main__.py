@@ -3,11 +3,10 @@
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,9 +14,10 @@ from measure import publish
 from measure.agreement import agreement
 from measure.journal import Journal, Measured
 from measure.plan import Plan, PlanError
+from measure.side_by_side import RunFailed, machine
 
 from measure_patterns.grid import HELD_OUT, PATTERNS, plan
-from measure_patterns.job import Measures, RunFailed, run
+from measure_patterns.job import Measures, run
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 CATALOGUE = REPOSITORY / "deploy" / "accelerators.d" / "romio.toml"
@@ -83,23 +83,11 @@ def _publish(plan: Plan, journal: Journal, measures: Measures, output: Path) -> 
     # A journal may hold more: rounds that an earlier command asked for.
     measured = [run for run in journal.measured if run.planned.block < plan.blocks]
     more = {"measures": measures, "held_out": plan.accelerator in HELD_OUT}
-    publish.write(output, plan, measured, _machine(measured), more)
+    version = ["dpkg-query", "--show", "--showformat=${Version}", "mpich"]
+    mpich = subprocess.run(version, text=True, capture_output=True, check=True).stdout
+    publish.write(output, plan, measured, machine(measured, {"mpich": mpich}), more)
     times = publish.matrix(plan, measured)
     print(f"{plan.accelerator}\n{publish.summary(plan, times, agreement(times))}\n")
-
-
-def _machine(measured: Sequence[Measured]) -> dict[str, str]:
-    """The properties of the machine that could influence the runs, and when they were made."""
-    began = [run.started_at for run in measured]
-    loads = sorted(run.load for run in measured if run.load is not None)
-    version = ["dpkg-query", "--show", "--showformat=${Version}", "mpich"]
-    return {
-        "cores": str(os.cpu_count()),
-        "kernel": f"{platform.release()} {platform.machine()}",
-        "mpich": subprocess.run(version, text=True, capture_output=True, check=True).stdout,
-        "load": f"{loads[0]:.1f} to {loads[-1]:.1f}, median {loads[len(loads) // 2]:.1f}",
-        "date": f"{min(began):%Y-%m-%d %H:%M} to {max(began):%Y-%m-%d %H:%M} UTC",
-    }
 
 
 def _parser() -> argparse.ArgumentParser:

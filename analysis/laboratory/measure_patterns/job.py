@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from measure.side_by_side import RunFailed
+
 LIMIT_SECONDS = 120.0
 """A run that hangs ends the measurement."""
 
 Measures = dict[str, float]
-
-
-class RunFailed(Exception):
-    """A run that gave no time: what was run, and what it said."""
 
 
 @dataclass(frozen=True)

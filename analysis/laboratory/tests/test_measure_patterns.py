@@ -5,8 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
+from measure.side_by_side import RunFailed
 from measure_patterns.grid import HELD_OUT, PATTERNS, plan
-from measure_patterns.job import Pattern, RunFailed, run
+from measure_patterns.job import Pattern, run
 from peers.tables import Table
 
 ROOT = Path(__file__).parents[3]
