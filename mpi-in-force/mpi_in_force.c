@@ -285,23 +285,17 @@ static void tell_seconds(void)
 /* A function of MPI's that another of them calls through the profiling interface counts once. */
 static _Thread_local unsigned int depth;
 
-struct call {
-    uint64_t since;
-};
-
-static struct call begin(void)
+/* The time, of a function that counts. */
+static uint64_t begin(void)
 {
-    struct call call = {0};
-    if (depth++ == 0)
-        call.since = now();
-    return call;
+    return depth++ == 0 ? now() : 0;
 }
 
-static void end(struct call call, atomic_uint_fast64_t *bytes, uint64_t of)
+static void end(uint64_t since, atomic_uint_fast64_t *bytes, uint64_t of)
 {
     if (--depth > 0)
         return;
-    atomic_fetch_add(&nanoseconds, now() - call.since);
+    atomic_fetch_add(&nanoseconds, now() - since);
     if (bytes != NULL)
         atomic_fetch_add(bytes, of);
 }
@@ -310,12 +304,12 @@ EXPORTED int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_I
                            MPI_File *fh)
 {
     uint_fast64_t none = 0;
-    const struct call call = begin();
-    if (call.since != 0)
-        atomic_compare_exchange_strong(&began, &none, call.since);
+    const uint64_t since = begin();
+    if (since != 0)
+        atomic_compare_exchange_strong(&began, &none, since);
     const int result = PMPI_File_open(comm, filename, amode, info, fh);
     const int error = errno;
-    end(call, NULL, 0);
+    end(since, NULL, 0);
     if (result == MPI_SUCCESS)
         tell_hints(comm, *fh);
     errno = error;
@@ -330,15 +324,14 @@ EXPORTED int MPI_Finalize(void)
     return PMPI_Finalize();
 }
 
-/* Each wrapper: its time, and the bytes of a transfer. errno is as the function left it:
- * clock_gettime does not fail here, and PMPI_Type_size only reads. */
+/* Each wrapper: its time, and the bytes of a transfer. errno is as the function left it. */
 #define TIMED(name, parameters, arguments, bytes, of)                                              \
     EXPORTED int MPI_File_##name parameters                                                        \
     {                                                                                              \
-        const struct call call = begin();                                                          \
+        const uint64_t since = begin();                                                            \
         const int result = PMPI_File_##name arguments;                                             \
         const int error = errno;                                                                   \
-        end(call, bytes, of);                                                                      \
+        end(since, bytes, of);                                                                     \
         errno = error;                                                                             \
         return result;                                                                             \
     }
