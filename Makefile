@@ -83,7 +83,7 @@ export TEST_TIMES
 # The clusters mostly wait, and take longest: what computes beside them is nice. Each part shows its
 # output when it has ended.
 test: lint build browser ## Run every test
-	@deploy/install-deps build cluster accounting test report
+	@deploy/install-deps build cluster accounting test report file-systems
 	@rm -rf $(TEST_TIMES)
 	@status=0; $(MAKE) --no-print-directory --jobs --keep-going --output-sync=target \
 		test-rust test-unit test-store test-cluster test-soak || status=$$?; \
@@ -100,7 +100,7 @@ test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the sto
 	nice tests/with-postgres $(CARGO_TEST)
 
 test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin against a fake SPANK, and of Python that needs no cluster
-	@deploy/install-deps build test
+	@deploy/install-deps build test file-systems
 	nice $(MAKE) --no-print-directory -C spank-plugin test
 	nice $(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports tests/unit_series
 	nice $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests $(LABORATORY)/tests -m "not store"
