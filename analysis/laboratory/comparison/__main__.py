@@ -1,12 +1,11 @@
 """The command behind `make comparison-report`."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
 from peers.optimizers import COSTLY, PEERS, versions
-from peers.program import Program, ReplayError
+from peers.program import Program, ReplayError, command_line
 from peers.progress import progress
 from peers.report import ENOUGH_SEEDS
 from peers.tables import Table, TableError, named
@@ -102,8 +101,7 @@ def _time_of_peers(compared: dict[str, Baselines]) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="comparison", description=__doc__)
-    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.json or FOLDER")
+    parser = command_line("comparison", __doc__, Path("docs/measurements/comparison.md"))
     parser.add_argument("--seeds", type=int, default=100, help="studies of our default (100)")
     parser.add_argument(
         "--method-seeds", type=int, default=100, help="studies of each other method of ours (100)"
@@ -128,11 +126,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--work", type=Path, default=Path("build/comparison"), help="for what is in between"
-    )
-    parser.add_argument("--output", type=Path, default=Path("docs/measurements/comparison.md"))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument(
-        "--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"), help="our program"
     )
     return parser
 

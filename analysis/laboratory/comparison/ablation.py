@@ -1,15 +1,13 @@
 """The command behind `make search-ablation`: what each part of the search is worth."""
 
-import argparse
 import math
-import os
 import random
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from peers.program import Program, ReplayError
+from peers.program import Program, ReplayError, command_line
 from peers.replay import run_methods
 from peers.studies import Score, Study, score
 from peers.tables import Table, TableError, named
@@ -157,13 +155,10 @@ def _by_table(names: list[str], by_method: dict[str, list[list[Figures]]]) -> li
 
 def main() -> int:
     """Replays and writes the page."""
-    parser = argparse.ArgumentParser(prog="comparison.ablation", description=__doc__)
-    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.json or FOLDER")
+    page = Path("docs/measurements/search-ablation.md")
+    parser = command_line("comparison.ablation", __doc__, page)
     parser.add_argument("--seeds", type=int, nargs=2, default=[20, 8], metavar=("50", "150"))
     parser.add_argument("--work", type=Path, default=Path("build/comparison"))
-    parser.add_argument("--output", type=Path, default=Path("docs/measurements/search-ablation.md"))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads")
-    parser.add_argument("--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"))
     arguments = parser.parse_args()
     program = Program(arguments.io_autotune, arguments.jobs, arguments.work / "kept")
     lines = prose("ablation", outside=str(arguments.seeds[0]), site=str(arguments.seeds[1]))

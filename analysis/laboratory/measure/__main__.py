@@ -1,6 +1,5 @@
 """The command behind `make measure-romio`."""
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -10,19 +9,20 @@ from devcluster import Cluster, ClusterError
 from measure import publish
 from measure.agreement import agreement
 from measure.campaign import Campaign, machine
+from measure.command import REPOSITORY, command_line
 from measure.grid import ACCELERATOR, romio
 from measure.journal import Journal
 from measure.plan import Plan, PlanError
 
-HERE = Path(__file__).resolve()
-CATALOGUE = HERE.parents[3] / "deploy" / "accelerators.d" / f"{ACCELERATOR}.toml"
-DATA = HERE.parents[2] / "data"
-JOURNAL = HERE.parents[3] / "build" / "measure-romio"
+CATALOGUE = REPOSITORY / "deploy" / "accelerators.d" / f"{ACCELERATOR}.toml"
 
 
 def main() -> int:
     """Makes the missing runs, then writes the table; 0 if it is written."""
-    options = _parser().parse_args()
+    words = "Measure a full grid of ROMIO's hints through a private cluster; resumable."
+    parser = command_line("measure-romio", words, blocks=8)
+    parser.add_argument("--root", type=Path, required=True, help="where the cluster lives")
+    options = parser.parse_args()
     try:
         plan = romio(CATALOGUE.read_text(encoding="utf-8"), options.blocks, options.seed)
         journal = Journal(options.journal, plan)
@@ -57,21 +57,6 @@ def _measure(plan: Plan, journal: Journal, root: Path, noted: Path) -> None:
         Campaign(cluster, plan, journal, _say).run()
     finally:
         cluster.down()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="measure",
-        description="Measure a full grid of ROMIO's hints through a private cluster; resumable.",
-    )
-    parser.add_argument("--root", type=Path, required=True, help="where the cluster lives")
-    parser.add_argument("--blocks", type=int, default=8, help="runs of each parametrization (8)")
-    parser.add_argument("--seed", type=int, default=1, help="of the blocks' orders (1)")
-    parser.add_argument(
-        "--journal", type=Path, default=JOURNAL, help=f"runs made so far ({JOURNAL})"
-    )
-    parser.add_argument("--output", type=Path, default=DATA, help=f"of the table ({DATA})")
-    return parser
 
 
 def _say(message: str) -> None:

@@ -1,6 +1,5 @@
 """The command of a measurement whose runs are of this machine: several at once, block by block."""
 
-import argparse
 import os
 import platform
 import sys
@@ -12,11 +11,9 @@ from pathlib import Path
 
 from measure import publish
 from measure.agreement import agreement
+from measure.command import DATA, command_line
 from measure.journal import Journal, Measured
 from measure.plan import Plan, PlanError, Planned
-
-_REPOSITORY = Path(__file__).resolve().parents[3]
-DATA = _REPOSITORY / "analysis" / "data"
 
 
 class RunFailed(Exception):
@@ -41,7 +38,9 @@ class Measurement:
 
     def main(self) -> int:
         """Makes the missing runs, then writes the table; 0 if it is written."""
-        options = self._parser().parse_args()
+        parser = command_line(self.name, self.description, self.blocks, self.output)
+        parser.add_argument("--slots", type=int, default=2, help="runs at once (2)")
+        options = parser.parse_args()
         plan = self.plan(options.blocks, options.seed)
         try:
             journal = Journal(options.journal, plan)
@@ -79,19 +78,6 @@ class Measurement:
         journal.sync()
         load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
         self._say(f"block {number + 1} of {plan.blocks}: {len(missing)} runs; the load is {load}")
-
-    def _parser(self) -> argparse.ArgumentParser:
-        journal = _REPOSITORY / "build" / self.name
-        parser = argparse.ArgumentParser(prog=self.name, description=self.description)
-        words = f"runs of each parametrization ({self.blocks})"
-        parser.add_argument("--blocks", type=int, default=self.blocks, help=words)
-        parser.add_argument("--seed", type=int, default=1, help="of the blocks' orders (1)")
-        parser.add_argument("--slots", type=int, default=2, help="runs at once (2)")
-        words = f"runs made so far ({journal})"
-        parser.add_argument("--journal", type=Path, default=journal, help=words)
-        words = f"of the table ({self.output})"
-        parser.add_argument("--output", type=Path, default=self.output, help=words)
-        return parser
 
     def _say(self, message: str) -> None:
         print(f"{self.name}: {message}", flush=True)

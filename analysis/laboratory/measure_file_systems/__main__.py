@@ -3,8 +3,9 @@
 import signal
 import sys
 
+from measure.command import DATA
 from measure.plan import Plan, Planned
-from measure.side_by_side import DATA, Measurement, RunFailed
+from measure.side_by_side import Measurement, RunFailed
 
 from measure_file_systems import device
 from measure_file_systems.grid import file_systems

@@ -1,6 +1,5 @@
 """The command behind `make measure-patterns`."""
 
-import argparse
 import json
 import os
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from measure import publish
 from measure.agreement import agreement
+from measure.command import DATA, REPOSITORY, command_line
 from measure.journal import Journal, Measured
 from measure.plan import Plan, PlanError
 from measure.side_by_side import RunFailed, machine
@@ -19,16 +19,14 @@ from measure.side_by_side import RunFailed, machine
 from measure_patterns.grid import HELD_OUT, PATTERNS, plan
 from measure_patterns.job import Measures, run
 
-REPOSITORY = Path(__file__).resolve().parents[3]
 CATALOGUE = REPOSITORY / "deploy" / "accelerators.d" / "romio.toml"
-DATA = REPOSITORY / "analysis" / "data" / "patterns"
 PROGRAM = REPOSITORY / "build" / "workloads" / "strided"
-JOURNAL = REPOSITORY / "build" / "measure-patterns"
 
 
 def main() -> int:
     """Makes the missing runs, each round all patterns, then writes the tables; 0 if it has."""
-    options = _parser().parse_args()
+    words = "Measure one grid of ROMIO's hints under twelve access patterns; resumable."
+    options = command_line("measure-patterns", words, 4, DATA / "patterns").parse_args()
     try:
         catalogue = CATALOGUE.read_text(encoding="utf-8")
         plans = [plan(catalogue, pattern, options.blocks, options.seed) for pattern in PATTERNS]
@@ -88,20 +86,6 @@ def _publish(plan: Plan, journal: Journal, measures: Measures, output: Path) -> 
     publish.write(output, plan, measured, machine(measured, {"mpich": mpich}), more)
     times = publish.matrix(plan, measured)
     print(f"{plan.accelerator}\n{publish.summary(plan, times, agreement(times))}\n")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="measure-patterns",
-        description="Measure one grid of ROMIO's hints under twelve access patterns; resumable.",
-    )
-    parser.add_argument("--blocks", type=int, default=4, help="runs of each parametrization (4)")
-    parser.add_argument("--seed", type=int, default=1, help="of the orders (1)")
-    parser.add_argument(
-        "--journal", type=Path, default=JOURNAL, help=f"runs made so far ({JOURNAL})"
-    )
-    parser.add_argument("--output", type=Path, default=DATA, help=f"of the tables ({DATA})")
-    return parser
 
 
 def _say(message: str) -> None:

@@ -1,12 +1,11 @@
 """The command behind `make papers-report`."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
 from comparison.simulate import without_noise
-from peers.program import Program, ReplayError
+from peers.program import Program, ReplayError, command_line
 from peers.tables import TableError, named
 
 from papers import alabed2021, cao2018, file_systems, robert2019, robert2020
@@ -66,8 +65,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="papers", description=__doc__)
-    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.json or FOLDER")
+    parser = command_line("papers", __doc__, Path("docs/papers"))
     parser.add_argument("--only", choices=PAGES, action="append", help="this page alone")
     studies = "studies of each method"
     parser.add_argument(
@@ -81,11 +79,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--work", type=Path, default=Path("build/papers"), help="for what is in between"
-    )
-    parser.add_argument("--output", type=Path, default=Path("docs/papers"))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="threads")
-    parser.add_argument(
-        "--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"), help="our program"
     )
     return parser
 

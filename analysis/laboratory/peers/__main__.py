@@ -2,13 +2,12 @@
 
 import argparse
 import json
-import os
 import shlex
 import sys
 from pathlib import Path
 
 from peers.optimizers import COSTLY, PEERS, versions
-from peers.program import Program, ReplayError
+from peers.program import Program, ReplayError, at_least_one, command_line
 from peers.progress import progress
 from peers.replay import run_methods, run_peers
 from peers.report import Comparison, render
@@ -60,11 +59,10 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="peers", description=__doc__)
-    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.json or FOLDER")
-    parser.add_argument("--seeds", type=_positive, default=100, help="studies each (100)")
+    parser = command_line("peers", __doc__, Path("build/bench-peers"))
+    parser.add_argument("--seeds", type=at_least_one, default=100, help="studies each (100)")
     parser.add_argument("--first-seed", type=int, default=0, help="the first seed (0)")
-    parser.add_argument("--budget", type=_positive, default=50, help="runs of a study (50)")
+    parser.add_argument("--budget", type=at_least_one, default=50, help="runs of a study (50)")
     parser.add_argument(
         "--methods",
         nargs="+",
@@ -80,25 +78,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"which peers (all but {', '.join(sorted(COSTLY))}, a study of which takes minutes)",
     )
     parser.add_argument(
-        "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes (all cores)"
-    )
-    parser.add_argument(
-        "--output", type=Path, default=Path("build/bench-peers"), help="the reports' directory"
-    )
-    parser.add_argument(
         "--kept", type=Path, default=Path("build/bench-peers/studies"), help="the peers' studies"
     )
-    parser.add_argument(
-        "--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"), help="our program"
-    )
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return number
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Runs `io-autotune simulate` and reads its output."""
 
+import argparse
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +15,28 @@ from typing import Any
 
 class ReplayError(Exception):
     """A failed replay: what was asked, what is wrong, what to do."""
+
+
+def command_line(prog: str, description: str | None, output: Path) -> argparse.ArgumentParser:
+    """What every command takes that replays tables: these, the program, and where it writes."""
+    parser = argparse.ArgumentParser(prog=prog, description=description)
+    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE.json or FOLDER")
+    parser.add_argument("--output", type=Path, default=output, help=f"what it writes ({output})")
+    parser.add_argument(
+        "--jobs", type=at_least_one, default=os.cpu_count() or 1, help="(all cores)"
+    )
+    parser.add_argument(
+        "--io-autotune", type=Path, default=Path("build/stage/bin/io-autotune"), help="our program"
+    )
+    return parser
+
+
+def at_least_one(text: str) -> int:
+    """Refuses numbers below 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return number
 
 
 @dataclass(frozen=True)
