@@ -53,7 +53,10 @@ def install(build: Path, paths: Paths, known: Mapping[str, str]) -> tuple[dict[s
         mode = 0o644 if target.parent == paths.accelerators else 0o755
         built = files.digest_of(source)
         if target.is_symlink() or files.digest_of(target) != built:
-            changed += files.write(target, source.read_bytes(), mode)
+            # What is in bin is replaced, not written to: the build keeps what it has made.
+            if target.parent != paths.bin or not files.link(source, target, mode):
+                files.write(target, source.read_bytes(), mode)
+            changed += 1
         else:
             files.own(target, mode)
         installed[str(target.relative_to(paths.root))] = built

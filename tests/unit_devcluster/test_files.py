@@ -82,6 +82,18 @@ def test_stage_goes_to_its_places(tmp_path: Path, paths: Paths) -> None:
     assert stage.install(source, paths, installed) == (installed, 0)
 
 
+def test_a_cluster_s_program_is_the_build_s_until_it_is_replaced(
+    tmp_path: Path, paths: Paths
+) -> None:
+    source = write(tmp_path / "build" / "stage" / "bin" / "io-autotuned", "service")
+    source.chmod(0o755)
+    stage.install(tmp_path / "build", paths, {})
+    installed = paths.bin / "io-autotuned"
+    assert installed.samefile(source) == (os.geteuid() == 0)
+    assert files.write(installed, "another", mode=0o755)
+    assert source.read_text(encoding="utf-8") == "service"
+
+
 def test_stage_drops_only_what_it_brought(tmp_path: Path, paths: Paths) -> None:
     source = tmp_path / "build"
     old = write(source / "stage" / "bin" / "old", "old")
