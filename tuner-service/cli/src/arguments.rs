@@ -2,7 +2,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use io_autotune_engine::MethodName;
 use io_autotune_protocol::{OrderScope, ReportFileName, RunState, is_name};
 use io_autotune_simulation::MethodSpec;
@@ -167,15 +167,50 @@ impl ScopeOf {
     }
 }
 
-/// How sure one is.
+/// Why and how studies are changed.
 #[derive(Debug, Args)]
-pub(crate) struct Sure {
+pub(crate) struct Change {
+    /// Why, for the audit table.
+    #[arg(long)]
+    pub(crate) why: String,
     /// Change nothing; list what would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Change many studies, or order what no study is of yet, without a question.
     #[arg(long)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// The reason of who gives none.
+fn unless_said(reason: &'static str) -> impl FnOnce(Arg) -> Arg {
+    move |why| why.required(false).default_value(reason)
+}
+
+/// What is ordered.
+#[derive(Debug, Args)]
+pub(crate) struct Order {
+    /// A study's number, or an application's name.
+    pub(crate) target: Option<Target>,
+    #[command(flatten)]
+    pub(crate) scope: ScopeOf,
+    /// Until then.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) until: Option<Timestamp>,
+    #[command(flatten)]
+    pub(crate) change: Change,
+}
+
+/// What is no longer ordered.
+#[derive(Debug, Args)]
+pub(crate) struct End {
+    /// A study's number, or an application's name.
+    pub(crate) target: Option<Target>,
+    #[command(flatten)]
+    pub(crate) scope: ScopeOf,
+    #[command(flatten)]
+    pub(crate) change: Change,
 }
 
 #[derive(Debug, Subcommand)]
@@ -257,6 +292,7 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  io-autotune objective ocean marked --why \"I/O is a tenth of it\"     what mark begin|end marks\n  io-autotune objective ocean mpi-io --why \"I/O is a tenth of it\"     with the profiling library: docs/accelerators.md\n  io-autotune objective ocean rate --maximise --why \"it says it itself\"\n  io-autotune objective ocean elapsed --why \"back\"\n  io-autotune objective rate=812.5     in a job: written to a local file; exit status 0 whatever happens\n\nA change opens a new epoch; undo takes it back. What makes elapsed worse is not recommended."
     )]
+    #[command(mut_arg("why", unless_said("no reason was given")))]
     Objective {
         /// A study's number, or the name of an application that has one study, and elapsed, marked or a
         /// NAME; in a job NAME=VALUE, a positive number.
@@ -265,49 +301,19 @@ pub(crate) enum Command {
         /// More is better.
         #[arg(long)]
         maximise: bool,
-        /// Why, for the audit table.
-        #[arg(long, default_value = "no reason was given")]
-        why: String,
         #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
+        change: Change,
     },
     /// Measure the jobs of an application, and apply nothing.
     #[command(
         after_help = "Example:\n  io-autotune off ocean --why \"a deadline\" --until now+7days"
     )]
-    Off {
-        /// A study's number, or an application's name.
-        target: Option<Target>,
-        #[command(flatten)]
-        scope: ScopeOf,
-        /// Until then.
-        #[arg(long, value_name = "TIME", value_parser = moment)]
-        until: Option<Timestamp>,
-        /// Why, for the audit table.
-        #[arg(long, default_value = "no reason was given")]
-        why: String,
-        #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
-    },
+    #[command(mut_arg("why", unless_said("no reason was given")))]
+    Off(Order),
     /// Tune again what was turned off.
     #[command(after_help = "Example:\n  io-autotune on ocean")]
-    On {
-        /// A study's number, or an application's name.
-        target: Option<Target>,
-        #[command(flatten)]
-        scope: ScopeOf,
-        /// Why, for the audit table.
-        #[arg(long, default_value = "no reason was given")]
-        why: String,
-        #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
-    },
+    #[command(mut_arg("why", unless_said("no reason was given")))]
+    On(End),
     /// Give every later run of a study, or of all studies of a scope, the same parametrization.
     #[command(
         after_help = "Examples:\n  io-autotune pin ocean --why \"good enough\"            what is recommended now\n  io-autotune pin 12 cb_nodes=2 romio_cb_write=enable --why \"as measured by hand\"\n  io-autotune pin ocean default --until now+2days --why \"a deadline\"\n  io-autotune pin default --accelerator romio --why \"a bug\" --dry-run"
@@ -323,80 +329,33 @@ pub(crate) enum Command {
         /// Until then.
         #[arg(long, value_name = "TIME", value_parser = moment)]
         until: Option<Timestamp>,
-        /// Why, for the audit table.
-        #[arg(long)]
-        why: String,
         #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
+        change: Change,
     },
     /// Let a pinned study, or the studies of a pinned scope, go on.
     #[command(
         after_help = "Examples:\n  io-autotune unpin ocean --why \"new input\"\n  io-autotune unpin --accelerator romio --why \"the bug is gone\""
     )]
-    Unpin {
-        /// A study's number, or the name of an application that has one study.
-        target: Option<Target>,
-        #[command(flatten)]
-        scope: ScopeOf,
-        /// Why, for the audit table.
-        #[arg(long)]
-        why: String,
-        #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
-    },
+    #[command(mut_arg("target", |target| target.help("A study's number, or the name of an application that has one study")))]
+    Unpin(End),
     /// Explore nothing: every run of the scope gets the best known.
     #[command(
         after_help = "Examples:\n  io-autotune freeze ocean --why \"production\"\n  io-autotune freeze --all --until now+3days --why \"maintenance\" --dry-run"
     )]
-    Freeze {
-        /// A study's number, or an application's name.
-        target: Option<Target>,
-        #[command(flatten)]
-        scope: ScopeOf,
-        /// Until then.
-        #[arg(long, value_name = "TIME", value_parser = moment)]
-        until: Option<Timestamp>,
-        /// Why, for the audit table.
-        #[arg(long)]
-        why: String,
-        #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
-    },
+    Freeze(Order),
     /// Let what was frozen explore again.
     #[command(after_help = "Example:\n  io-autotune resume ocean --why \"production is over\"")]
-    Resume {
-        /// A study's number, or an application's name.
-        target: Option<Target>,
-        #[command(flatten)]
-        scope: ScopeOf,
-        /// Why, for the audit table.
-        #[arg(long)]
-        why: String,
-        #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
-    },
+    Resume(End),
     /// Let a study go on that is only observed because its runs look like different work.
     #[command(
         after_help = "Example:\n  io-autotune accept ocean --why \"the input varies from run to run\""
     )]
+    #[command(mut_arg("why", unless_said("its runs are one application's")))]
     Accept {
         /// A study's number, or the name of an application that has one study.
         target: Target,
-        /// Why, for the audit table.
-        #[arg(long, default_value = "its runs are one application's")]
-        why: String,
         #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
+        change: Change,
     },
     /// Start a study afresh in a new epoch, and remove its pin. Its history is kept: undo goes on with it,
     /// and the gain is proved anew.
@@ -404,31 +363,22 @@ pub(crate) enum Command {
     Reset {
         /// A study's number, or the name of an application that has one study.
         target: Target,
-        /// Why, for the audit table.
-        #[arg(long)]
-        why: String,
         #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
+        change: Change,
     },
     /// Let a study begin, in a new epoch, with what another study of its accelerator has learnt.
     #[command(
         after_help = "Examples:\n  io-autotune warm-start climate --from ocean --dry-run    what it would begin with\n  io-autotune warm-start 12 --from 3 --why \"the same I/O library\"\n\nIt takes which parametrizations were best, and no times. A study begins with its first run."
     )]
+    #[command(mut_arg("why", unless_said("their I/O is alike")))]
     WarmStart {
         /// A study's number, or the name of an application that has one study.
         target: Target,
         /// The study that has learnt: its number, or the name of an application that has one study.
         #[arg(long, value_name = "OTHER")]
         from: Target,
-        /// Why, for the audit table.
-        #[arg(long, default_value = "their I/O is alike")]
-        why: String,
         #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
+        change: Change,
     },
     /// What is ordered for more than one study, by whom, why, and until when.
     #[command(after_help = "Example:\n  io-autotune orders")]
@@ -490,32 +440,23 @@ pub(crate) enum Command {
     Import {
         /// The file.
         file: PathBuf,
-        /// Why, for the audit table.
-        #[arg(long)]
-        why: String,
         /// Leave out the studies that exist.
         #[arg(long)]
         skip_existing: bool,
         #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
+        change: Change,
     },
     /// Remove old runs that no study needs; what studies know stays. For admins.
     #[command(
         after_help = "Examples:\n  io-autotune retention --dry-run                        what is older than service.toml keeps\n  io-autotune retention --older-than 400 --why \"the disk is full\"\n\nRuns of epochs that are over are removed, of other old runs their reports and what they were decided from:\ndocs/store.md. There is no undo."
     )]
+    #[command(mut_arg("why", unless_said("the site's retention")))]
     Retention {
         /// Runs of which nothing was heard for so many days; [retention] days of service.toml, if left out.
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(30..=36_500))]
         older_than: Option<u32>,
-        /// Why, for the audit table.
-        #[arg(long, default_value = "the site's retention")]
-        why: String,
         #[command(flatten)]
-        sure: Sure,
-        #[command(flatten)]
-        output: Output,
+        change: Change,
     },
     /// Print a shell's completion of this command.
     #[command(
@@ -874,7 +815,7 @@ mod tests {
     fn accepting_needs_no_reason_and_resetting_does() {
         let parsed = |words: &str| Arguments::try_parse_from(words.split(' '));
         let accepted = parsed("io-autotune accept ocean").unwrap().command;
-        assert!(matches!(accepted, Command::Accept { why, .. } if !why.is_empty()));
+        assert!(matches!(accepted, Command::Accept { change, .. } if !change.why.is_empty()));
         assert!(parsed("io-autotune reset ocean").is_err());
         let replayed = parsed("io-autotune explain 4711 --replay").unwrap().command;
         assert!(matches!(replayed, Command::Explain { replay: true, .. }));

@@ -181,113 +181,34 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         Command::Objective {
             words,
             maximise,
-            why,
-            sure,
-            output,
-        } => {
-            let asked = asked(why, sure, output, &screen);
-            steering::objective(&service()?, words, *maximise, asked).await
-        }
+            change,
+        } => steering::objective(&service()?, words, *maximise, change, &screen).await,
         Command::Pin {
             words,
             scope,
             until,
-            why,
-            sure,
-            output,
-        } => {
-            let asked = asked(why, sure, output, &screen);
-            steering::pin(&service()?, words, scope, *until, asked).await
+            change,
+        } => steering::pin(&service()?, words, scope, *until, change, &screen).await,
+        Command::Unpin(end) => steering::end(&service()?, OrderKind::Pin, end, &screen).await,
+        Command::Resume(end) => steering::end(&service()?, OrderKind::Freeze, end, &screen).await,
+        Command::On(end) => steering::end(&service()?, OrderKind::Off, end, &screen).await,
+        Command::Freeze(order) => {
+            steering::order(&service()?, OrderKind::Freeze, order, &screen).await
         }
-        Command::Unpin {
-            target,
-            scope,
-            why,
-            sure,
-            output,
-        } => {
-            let asked = asked(why, sure, output, &screen);
-            steering::end(&service()?, OrderKind::Pin, target.as_ref(), scope, asked).await
-        }
-        Command::Resume {
-            target,
-            scope,
-            why,
-            sure,
-            output,
-        } => {
-            let asked = asked(why, sure, output, &screen);
-            steering::end(
-                &service()?,
-                OrderKind::Freeze,
-                target.as_ref(),
-                scope,
-                asked,
-            )
-            .await
-        }
-        Command::On {
-            target,
-            scope,
-            why,
-            sure,
-            output,
-        } => {
-            let asked = asked(why, sure, output, &screen);
-            steering::end(&service()?, OrderKind::Off, target.as_ref(), scope, asked).await
-        }
-        Command::Freeze {
-            target,
-            scope,
-            until,
-            why,
-            sure,
-            output,
-        } => {
-            let (target, asked) = (target.as_ref(), asked(why, sure, output, &screen));
-            steering::order(&service()?, OrderKind::Freeze, target, scope, *until, asked).await
-        }
-        Command::Off {
-            target,
-            scope,
-            until,
-            why,
-            sure,
-            output,
-        } => {
-            let (target, asked) = (target.as_ref(), asked(why, sure, output, &screen));
-            steering::order(&service()?, OrderKind::Off, target, scope, *until, asked).await
-        }
-        Command::Accept {
-            target,
-            why,
-            sure,
-            output,
-        } => {
+        Command::Off(order) => steering::order(&service()?, OrderKind::Off, order, &screen).await,
+        Command::Accept { target, change } => {
             let done = "accepted: its runs are one application's, however they differ";
-            let asked = asked(why, sure, output, &screen);
-            one_study(&service()?, target, "accept", done, asked).await
+            steering::one_study(&service()?, target, "accept", done, change, &screen).await
         }
-        Command::Reset {
-            target,
-            why,
-            sure,
-            output,
-        } => {
-            let asked = asked(why, sure, output, &screen);
+        Command::Reset { target, change } => {
             let done = "reset: a new epoch is open";
-            one_study(&service()?, target, "reset", done, asked).await
+            steering::one_study(&service()?, target, "reset", done, change, &screen).await
         }
         Command::WarmStart {
             target,
             from,
-            why,
-            sure,
-            output,
-        } => {
-            let asked = asked(why, sure, output, &screen);
-            steering::warm_start(&service()?, target, from, asked).await
-        }
+            change,
+        } => steering::warm_start(&service()?, target, from, change, &screen).await,
         Command::Orders { output } => {
             let orders = service()?.orders().await?;
             let table = render::steering::orders(&orders, &screen);
@@ -327,28 +248,11 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         }
         Command::Import {
             file,
-            why,
             skip_existing,
-            sure,
-            output,
-        } => {
-            let asked = transfer::Asked {
-                why,
-                skip_existing: *skip_existing,
-                sure,
-                output,
-                screen: &screen,
-            };
-            transfer::import(&service()?, file, asked).await
-        }
-        Command::Retention {
-            older_than,
-            why,
-            sure,
-            output,
-        } => {
-            let asked = asked(why, sure, output, &screen);
-            retention::remove(&service()?, *older_than, asked).await
+            change,
+        } => transfer::import(&service()?, file, *skip_existing, change, &screen).await,
+        Command::Retention { older_than, change } => {
+            retention::remove(&service()?, *older_than, change, &screen).await
         }
         Command::Completion { shell } => Ok(Answer {
             text: manual::completion(*shell),
@@ -457,34 +361,6 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
 
 /// Runs that a plot shows.
 const PLOTTED: u32 = 1000;
-
-fn asked<'a>(
-    why: &'a str,
-    sure: &'a arguments::Sure,
-    output: &'a arguments::Output,
-    screen: &'a Screen,
-) -> steering::Asked<'a> {
-    steering::Asked {
-        why,
-        sure,
-        output,
-        screen,
-    }
-}
-
-async fn one_study(
-    service: &Service,
-    target: &Target,
-    action: &str,
-    done: &str,
-    asked: steering::Asked<'_>,
-) -> Result<Answer, CliError> {
-    let study_id = service.resolve(target).await?;
-    let body = WhyRequest {
-        why: asked.why.to_owned(),
-    };
-    steering::one(service, study_id, action, &body, done, asked).await
-}
 
 async fn history(
     asked: &arguments::History,

@@ -2,38 +2,39 @@
 
 use io_autotune_protocol::{RetentionAnswer, RetentionRequest};
 
+use crate::arguments::Change;
 use crate::question::ask;
 use crate::screen::Screen;
 use crate::service::{CliError, Service};
-use crate::steering::Asked;
 use crate::{Answer, output_of};
 
 pub(crate) async fn remove(
     service: &Service,
     older_than_days: Option<u32>,
-    asked: Asked<'_>,
+    change: &Change,
+    screen: &Screen,
 ) -> Result<Answer, CliError> {
     let request = RetentionRequest {
         older_than_days,
         dry_run: true,
-        why: asked.why.to_owned(),
+        why: change.why.clone(),
     };
-    let would = if asked.sure.yes && !asked.sure.dry_run {
+    let would = if change.yes && !change.dry_run {
         None
     } else {
         Some(service.retention(&request).await?)
     };
     if let Some(would) = &would {
-        if asked.sure.dry_run {
-            return output_of(asked.output.json, would, |would| {
-                format!("dry run: {}", told(would, "would be removed", asked.screen))
+        if change.dry_run {
+            return output_of(change.output.json, would, |would| {
+                format!("dry run: {}", told(would, "would be removed", screen))
             });
         }
         let what = format!(
             "removal of what is older than {} days",
             would.older_than_days
         );
-        let list = told(would, "would be removed", asked.screen);
+        let list = told(would, "would be removed", screen);
         ask(&what, "; there is no undo", &list)?;
     }
     let request = RetentionRequest {
@@ -44,8 +45,8 @@ pub(crate) async fn remove(
     while removed.more {
         removed = sum(removed, service.retention(&request).await?);
     }
-    output_of(asked.output.json, &removed, |removed| {
-        format!("done: {}", told(removed, "were removed", asked.screen))
+    output_of(change.output.json, &removed, |removed| {
+        format!("done: {}", told(removed, "were removed", screen))
     })
 }
 

@@ -9,7 +9,7 @@ use io_autotune_protocol::{
 };
 use jiff::Timestamp;
 
-use crate::arguments::{Output, ScopeOf, Sure, Target};
+use crate::arguments::{self, Change, ScopeOf, Target};
 use crate::question::ask;
 use crate::render::order::{scope as shown_scope, undoing, words_of};
 use crate::render::{status, steering as render};
@@ -79,21 +79,13 @@ fn usage(message: &str) -> CliError {
     CliError::Usage(message.to_owned())
 }
 
-/// What is asked for besides what and for whom.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
-    pub(crate) why: &'a str,
-    pub(crate) sure: &'a Sure,
-    pub(crate) output: &'a Output,
-    pub(crate) screen: &'a Screen,
-}
-
 pub(crate) async fn pin(
     service: &Service,
     given: &[String],
     scope: &ScopeOf,
     until: Option<Timestamp>,
-    asked: Asked<'_>,
+    change: &Change,
+    screen: &Screen,
 ) -> Result<Answer, CliError> {
     let scope = scope.of();
     let Words { target, values } = words(given, scope.is_some())?;
@@ -106,9 +98,9 @@ pub(crate) async fn pin(
                     PinTo::Values(values) => Some(values),
                 },
                 until,
-                why: asked.why.to_owned(),
+                why: change.why.clone(),
             };
-            one(service, study_id, "pin", &body, "pinned", asked).await
+            one(service, study_id, "pin", &body, "pinned", change, screen).await
         }
         // Each study's best is its own, and is known as it is made: nothing is explored meanwhile.
         (None, Some(scope), PinTo::Best) => {
@@ -117,7 +109,7 @@ pub(crate) async fn pin(
                 called: "pin to the best known",
                 ..Order::to(OrderKind::Freeze, scope)
             };
-            many(service, order, asked).await
+            many(service, order, change, screen).await
         }
         (None, Some(scope), PinTo::Values(values)) => {
             let order = Order {
@@ -125,7 +117,7 @@ pub(crate) async fn pin(
                 until,
                 ..Order::to(OrderKind::Pin, scope)
             };
-            many(service, order, asked).await
+            many(service, order, change, screen).await
         }
         (None, None, _) => Err(usage(
             "name a study, an application, or a scope such as --all",
@@ -137,27 +129,21 @@ pub(crate) async fn pin(
 pub(crate) async fn end(
     service: &Service,
     kind: OrderKind,
-    target: Option<&Target>,
-    scope: &ScopeOf,
-    asked: Asked<'_>,
+    given: &arguments::End,
+    screen: &Screen,
 ) -> Result<Answer, CliError> {
-    let scope = scope.of();
-    match (target, scope, kind) {
+    let (target, change) = (given.target.as_ref(), &given.change);
+    match (target, given.scope.of(), kind) {
         (Some(target), None, OrderKind::Pin) => {
-            let study_id = service.resolve(target).await?;
-            let body = WhyRequest {
-                why: asked.why.to_owned(),
-            };
-            one(service, study_id, "unpin", &body, "unpinned", asked).await
+            one_study(service, target, "unpin", "unpinned", change, screen).await
         }
         (target, scope, kind) => {
-            let scope = scope_of(target, scope)?;
             let order = Order {
                 ends: true,
                 called: words_of(kind, true),
-                ..Order::to(kind, scope)
+                ..Order::to(kind, scope_of(target, scope)?)
             };
-            many(service, order, asked).await
+            many(service, order, change, screen).await
         }
     }
 }
@@ -166,17 +152,15 @@ pub(crate) async fn end(
 pub(crate) async fn order(
     service: &Service,
     kind: OrderKind,
-    target: Option<&Target>,
-    scope: &ScopeOf,
-    until: Option<Timestamp>,
-    asked: Asked<'_>,
+    given: &arguments::Order,
+    screen: &Screen,
 ) -> Result<Answer, CliError> {
-    let scope = scope_of(target, scope.of())?;
+    let scope = scope_of(given.target.as_ref(), given.scope.of())?;
     let order = Order {
-        until,
+        until: given.until,
         ..Order::to(kind, scope)
     };
-    many(service, order, asked).await
+    many(service, order, &given.change, screen).await
 }
 
 /// What is ordered of many studies, or ended.
@@ -224,16 +208,33 @@ fn scope_of(target: Option<&Target>, scope: Option<OrderScope>) -> Result<OrderS
     }
 }
 
+/// Changes one study, for which a reason is all that is said.
+pub(crate) async fn one_study(
+    service: &Service,
+    target: &Target,
+    action: &str,
+    done: &str,
+    change: &Change,
+    screen: &Screen,
+) -> Result<Answer, CliError> {
+    let study_id = service.resolve(target).await?;
+    let body = WhyRequest {
+        why: change.why.clone(),
+    };
+    one(service, study_id, action, &body, done, change, screen).await
+}
+
 /// Changes one study, or shows it as it is now where nothing is to be changed.
-pub(crate) async fn one<B: serde::Serialize>(
+async fn one<B: serde::Serialize>(
     service: &Service,
     study_id: i64,
     action: &str,
     body: &B,
     done: &str,
-    asked: Asked<'_>,
+    change: &Change,
+    screen: &Screen,
 ) -> Result<Answer, CliError> {
-    let (study, said): (StudySummary, String) = if asked.sure.dry_run {
+    let (study, said): (StudySummary, String) = if change.dry_run {
         let study = service.study(study_id).await?.study;
         let said = match action {
             "reset" => render::would_reset(&study),
@@ -250,11 +251,11 @@ pub(crate) async fn one<B: serde::Serialize>(
         ("reset", Some(_)) => render::UNDO_OF_RESET,
         _ => "",
     };
-    output_of(asked.output.json, &study, |study| {
+    output_of(change.output.json, &study, |study| {
         format!(
             "{said}\n{}{undo_is}\n{}",
             undoing(line),
-            status::study(study, asked.screen)
+            status::study(study, screen)
         )
     })
 }
@@ -264,7 +265,8 @@ pub(crate) async fn objective(
     service: &Service,
     words: &[String],
     maximise: bool,
-    asked: Asked<'_>,
+    change: &Change,
+    screen: &Screen,
 ) -> Result<Answer, CliError> {
     let [target, word] = words else {
         return Err(usage(
@@ -277,10 +279,10 @@ pub(crate) async fn objective(
     let body = ObjectiveRequest {
         objective: word.clone(),
         maximise,
-        why: asked.why.to_owned(),
+        why: change.why.clone(),
     };
     let done = format!("made to have the objective {objective}: a new epoch");
-    one(service, study_id, "objective", &body, &done, asked).await
+    one(service, study_id, "objective", &body, &done, change, screen).await
 }
 
 /// Lets a study begin with what another has learnt.
@@ -288,7 +290,8 @@ pub(crate) async fn warm_start(
     service: &Service,
     target: &Target,
     from: &Target,
-    asked: Asked<'_>,
+    change: &Change,
+    screen: &Screen,
 ) -> Result<Answer, CliError> {
     let study_id = match service.resolve(target).await {
         Err(CliError::NoStudy { name, .. }) => return Err(CliError::NotBegun(name)),
@@ -296,16 +299,21 @@ pub(crate) async fn warm_start(
     };
     let request = WarmStartRequest {
         from: service.resolve(from).await?,
-        dry_run: asked.sure.dry_run,
-        why: asked.why.to_owned(),
+        dry_run: change.dry_run,
+        why: change.why.clone(),
     };
     let answer = service.warm_start(study_id, &request).await?;
-    output_of(asked.output.json, &answer, |answer: &WarmStartAnswer| {
-        render::warm_start(answer, asked.screen)
+    output_of(change.output.json, &answer, |answer: &WarmStartAnswer| {
+        render::warm_start(answer, screen)
     })
 }
 
-async fn many(service: &Service, order: Order, asked: Asked<'_>) -> Result<Answer, CliError> {
+async fn many(
+    service: &Service,
+    order: Order,
+    change: &Change,
+    screen: &Screen,
+) -> Result<Answer, CliError> {
     let Order {
         kind,
         scope,
@@ -320,7 +328,7 @@ async fn many(service: &Service, order: Order, asked: Asked<'_>) -> Result<Answe
         values,
         until,
         dry_run: true,
-        why: asked.why.to_owned(),
+        why: change.why.clone(),
     };
     let would = match service.order(&request, ends).await {
         Err(CliError::Client(ClientError::Refused { status: 409, .. })) if ends => {
@@ -335,17 +343,14 @@ async fn many(service: &Service, order: Order, asked: Asked<'_>) -> Result<Answe
         is_known(name, known.into_iter().map(|one| one.name))?;
     }
     let what = format!("{called} of {}", shown_scope(&request.scope));
-    if asked.sure.dry_run {
-        return output_of(asked.output.json, &would, |would| {
-            format!(
-                "dry run: {what}\n\n{}",
-                render::affected(would, asked.screen)
-            )
+    if change.dry_run {
+        return output_of(change.output.json, &would, |would| {
+            format!("dry run: {what}\n\n{}", render::affected(would, screen))
         });
     }
     let is_none = would.studies.is_empty() && !ends;
     let is_one = would.studies.len() <= 1 && is_of_one(&request.scope) && !is_none;
-    if is_none && !asked.sure.yes {
+    if is_none && !change.yes {
         let unknown = match &request.scope.application {
             Some(name) => service.unknown(name).await,
             None => "no study is of this scope".to_owned(),
@@ -354,8 +359,8 @@ async fn many(service: &Service, order: Order, asked: Asked<'_>) -> Result<Answe
             CliError::NotSure(what) => CliError::NoneYet { what, unknown },
             other => other,
         })?;
-    } else if !is_one && !asked.sure.yes {
-        let list = render::affected(&would, asked.screen);
+    } else if !is_one && !change.yes {
+        let list = render::affected(&would, screen);
         ask(&what, ": studies that begin later too", &list)?;
     }
     let request = OrderRequest {
@@ -363,14 +368,14 @@ async fn many(service: &Service, order: Order, asked: Asked<'_>) -> Result<Answe
         ..request
     };
     let answer = service.order(&request, ends).await?;
-    output_of(asked.output.json, &answer, |answer| {
+    output_of(change.output.json, &answer, |answer| {
         let number = answer
             .order_id
             .map_or_else(String::new, |id| format!(" (order {id})"));
         format!(
             "done: {what}{number}\n{}\n{}",
             undoing(answer.line),
-            render::affected(answer, asked.screen)
+            render::affected(answer, screen)
         )
     })
 }

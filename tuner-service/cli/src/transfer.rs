@@ -10,7 +10,7 @@ use io_autotune_protocol::{
     export_header, shown_json,
 };
 
-use crate::arguments::{Output, Sure, Target};
+use crate::arguments::{Change, Target};
 use crate::people::called;
 use crate::question::ask;
 use crate::render::columns::{Cell, Column, Columns};
@@ -137,20 +137,13 @@ fn say(text: &str) {
     eprintln!("io-autotune: {text}");
 }
 
-/// How an import is asked for.
-pub(crate) struct Asked<'a> {
-    pub(crate) why: &'a str,
-    pub(crate) skip_existing: bool,
-    pub(crate) sure: &'a Sure,
-    pub(crate) output: &'a Output,
-    pub(crate) screen: &'a Screen,
-}
-
 /// Sends a file in pieces, has it checked as a whole, and then imported.
 pub(crate) async fn import(
     service: &Service,
     file: &Path,
-    asked: Asked<'_>,
+    skip_existing: bool,
+    change: &Change,
+    screen: &Screen,
 ) -> Result<Answer, CliError> {
     let text = read(file)?;
     let pieces = pieces(&text, IMPORT_CHUNK);
@@ -159,10 +152,10 @@ pub(crate) async fn import(
     let request = |step| ImportRequest {
         chunks: u32::try_from(pieces.len()).unwrap_or(u32::MAX),
         step,
-        skip_existing: asked.skip_existing,
-        why: asked.why.to_owned(),
+        skip_existing,
+        why: change.why.clone(),
     };
-    let done = carry_out(service, upload, &pieces, &request, &asked).await;
+    let done = carry_out(service, upload, &pieces, &request, change, screen).await;
     // An import has removed them itself.
     if !matches!(done, Ok((_, true))) {
         let _ = service
@@ -170,12 +163,12 @@ pub(crate) async fn import(
             .await;
     }
     let (answer, imported) = done?;
-    output_of(asked.output.json, &answer, |answer| {
+    output_of(change.output.json, &answer, |answer| {
         let said = match imported {
             true => "imported",
             false => "dry run: would be imported",
         };
-        format!("{said}\n\n{}", list(answer).text(asked.screen))
+        format!("{said}\n\n{}", list(answer).text(screen))
     })
 }
 
@@ -184,7 +177,8 @@ async fn carry_out(
     upload: &str,
     pieces: &[&str],
     request: &impl Fn(ImportStep) -> ImportRequest,
-    asked: &Asked<'_>,
+    change: &Change,
+    screen: &Screen,
 ) -> Result<(ImportAnswer, bool), CliError> {
     for (place, text) in (0..).zip(pieces) {
         let chunk = ImportChunk {
@@ -193,19 +187,19 @@ async fn carry_out(
         };
         service.import_chunk(upload, &chunk).await?;
     }
-    if asked.sure.dry_run {
+    if change.dry_run {
         let would = service
             .end_import(upload, &request(ImportStep::Look))
             .await?;
         return Ok((would, false));
     }
-    if !asked.sure.yes {
+    if !change.yes {
         let would = service
             .end_import(upload, &request(ImportStep::Look))
             .await?;
         if would.studies.len() > 1 {
             let what = format!("import {} studies", would.studies.len());
-            ask(&what, "", &list(&would).text(asked.screen))?;
+            ask(&what, "", &list(&would).text(screen))?;
         }
     }
     let answer = service
