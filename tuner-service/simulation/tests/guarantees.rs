@@ -98,19 +98,20 @@ fn a_gain_is_claimed_in_half_of_the_runs_where_the_first_control_runs_come_faste
 fn sites_are_printed_as_the_report_reads_them() {
     let mut out = Vec::new();
     let worlds = [(0, named("noise 5 %, drift 10 %"))];
-    sites::print(&mut out, &worlds, 20, 5).unwrap();
+    sites::print_claims(&mut out, 2, 30, 5).unwrap();
+    sites::print_nights(&mut out, &worlds, 2, 5).unwrap();
     let lines: Vec<Value> = out
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect();
-    // Two sites of claims, and five of totals in twelve nights.
-    assert_eq!(lines.len(), 2 + 5 * 12);
-    assert_eq!(lines[0]["claims"]["studies"].as_array().unwrap().len(), 300);
+    // Two sites of claims, and two of totals in twelve nights.
+    assert_eq!(lines.len(), 2 + 2 * 12);
+    assert_eq!(lines[0]["claims"]["studies"].as_array().unwrap().len(), 30);
     let last = &lines.last().unwrap()["night"];
     assert_eq!(
         (last["site"].as_u64(), last["world"].as_str()),
-        (Some(4), Some(worlds[0].1.name))
+        (Some(1), Some(worlds[0].1.name))
     );
     let effects = last["effects"].as_array().unwrap();
     assert_eq!(effects.len(), 20);

@@ -17,6 +17,8 @@ use world::{WORLDS, What, World};
 type Failure = Box<dyn std::error::Error>;
 
 const NUMBERS: [usize; 8] = [10, 20, 40, 70, 100, 200, 350, 560];
+/// Studies of a site whose claims are counted.
+const CLAIMING: u64 = 300;
 const USAGE: &str = "guarantees [--studies N] [--seed N] [--world NAME] [--sites]";
 
 fn main() -> Result<(), Failure> {
@@ -38,7 +40,8 @@ fn main() -> Result<(), Failure> {
         .collect();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if is_of_sites {
-        return sites::print(&mut out, &worlds, studies, seed);
+        sites::print_claims(&mut out, (studies / 50).max(2), CLAIMING, seed)?;
+        return sites::print_nights(&mut out, &worlds, (studies / 4).max(2), seed);
     }
     let out = &mut out;
     let standard_error = 100.0 * (0.05 * 0.95 / studies as f64).sqrt();

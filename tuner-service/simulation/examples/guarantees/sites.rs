@@ -12,8 +12,7 @@ use crate::world::{RUNS, Study, What, World, normal};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Studies of a site whose claims are counted, and the share of them without effect.
-const CLAIMING: u64 = 300;
+/// The share of the studies whose claims are counted that are without effect.
 const WITHOUT: f64 = 0.7;
 /// Studies of a site whose totals are added, and when: runs of the oldest study.
 const ADDED: u64 = 20;
@@ -46,22 +45,32 @@ struct Weighed {
     effect: Effect,
 }
 
-/// Prints sites as lines of JSON: one for claims per fifty studies, one for totals per four.
-pub(crate) fn print(
+/// Prints the claims of so many sites, of so many studies each: a line of JSON for each site.
+pub(crate) fn print_claims(
     out: &mut impl Write,
-    worlds: &[(u64, World)],
+    sites: u64,
     studies: u64,
     seed: u64,
 ) -> Result<(), Failure> {
     let world = World::new("noise 17 %", 0.17, What::Nothing);
-    for site in 0..(studies / 50).max(2) {
-        let studies = claims(&world, of(seed + 4, site));
+    for site in 0..sites {
+        let studies = claims(&world, studies, of(seed + 4, site));
         line(out, &Line::Claims { studies: &studies })?;
     }
+    Ok(())
+}
+
+/// Prints the totals of so many sites of each world: a line of JSON for each night.
+pub(crate) fn print_nights(
+    out: &mut impl Write,
+    worlds: &[(u64, World)],
+    sites: u64,
+    seed: u64,
+) -> Result<(), Failure> {
     // Without changes less can go wrong, and a site is many studies.
     let changes = |world: &World| world.what != What::Nothing || world.noise != world.default_noise;
     for (number, world) in worlds.iter().filter(|(_, world)| changes(world)) {
-        for site in 0..(studies / 4).max(2) {
+        for site in 0..sites {
             for effects in nights(world, site % 2 == 0, of(seed + 5, (number << 16) + site)) {
                 let world = world.name;
                 line(
@@ -84,9 +93,9 @@ fn line(out: &mut impl Write, line: &Line<'_>) -> Result<(), Failure> {
 }
 
 /// Studies of all ages. Effects are between 5 and 50 %, half of them losses.
-fn claims(world: &World, seed: u64) -> Vec<Claim> {
+fn claims(world: &World, studies: u64, seed: u64) -> Vec<Claim> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    (0..CLAIMING)
+    (0..studies)
         .map(|_| {
             let size: f64 = rng.random_range(0.05..0.5);
             let sign = if rng.random::<bool>() { 1.0 } else { -1.0 };
