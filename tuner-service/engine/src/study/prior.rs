@@ -11,7 +11,7 @@ use io_autotune_search::history::by_point::Known;
 use io_autotune_search::math::Portable;
 use io_autotune_search::neighbourhood;
 use io_autotune_search::surrogate::posterior::Modelled;
-use io_autotune_search::surrogate::prior::{Mean, TRUSTED};
+use io_autotune_search::surrogate::prior::TRUSTED;
 use rand_chacha::ChaCha8Rng;
 
 /// The design points that stay.
@@ -79,11 +79,15 @@ pub(crate) fn most_to_gain(view: &Modelled<'_>, rng: &mut ChaCha8Rng) -> Option<
 
 /// The reason with how much it stands on other studies.
 pub(crate) fn told(view: &Modelled<'_>, reason: Reason) -> Reason {
+    // Without others' word nothing stands on it, and a surrogate takes long to fit.
+    let Some(mean) = view.expected() else {
+        return reason;
+    };
     let lean = view.posterior().map(|posterior| posterior.surrogate.lean());
     match lean.filter(|lean| *lean > 0.0) {
         Some(lean) => Reason::Prior {
             reason: Box::new(reason),
-            studies: view.expected().map_or(0, Mean::counted),
+            studies: mean.counted(),
             lean,
         },
         None => reason,
