@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 import subprocess
 import tarfile
@@ -17,7 +16,6 @@ from pathlib import Path
 from packages.rooms import TREE
 from packages.suites import Suite
 
-RELEASE = re.compile(r"\d+\.\d+\.\d+")
 RUST = (
     "Cargo.toml",
     "Cargo.lock",
