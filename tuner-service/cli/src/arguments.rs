@@ -336,7 +336,9 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  io-autotune unpin ocean --why \"new input\"\n  io-autotune unpin --accelerator romio --why \"the bug is gone\""
     )]
-    #[command(mut_arg("target", |target| target.help("A study's number, or the name of an application that has one study")))]
+    #[command(mut_arg("target", |target| target.help(
+        "A study's number, or the name of an application that has one study"
+    )))]
     Unpin(End),
     /// Explore nothing: every run of the scope gets the best known.
     #[command(
