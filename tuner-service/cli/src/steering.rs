@@ -314,6 +314,7 @@ async fn many(service: &Service, order: Order, asked: Asked<'_>) -> Result<Answe
         ends,
         called,
     } = order;
+    let scope = service.on_cluster(scope);
     let request = OrderRequest {
         kind,
         scope,
