@@ -80,4 +80,7 @@ begin
         grant execute on function public.epochs_to_remove(timestamptz, bigint),
             public.remove_history(interval, integer, bigint, text) to "io-autotune";
     end if;
+    if to_regprocedure('public.separate_clusters()') is not null then
+        grant execute on function public.separate_clusters() to "io-autotune";
+    end if;
 end $$;

@@ -19,7 +19,7 @@ MULTIPLIED = """
 with known as (
     select row_number() over (order by f.study_id) - 1 as place, count(*) over () as all_known,
            f.accelerator, f.space_key, f.judged, f.measures, f.learnt, e.space, e.seed, s.context,
-           s.context_key
+           s.context_key, s.cluster
     from sources f join epochs e on e.id = f.epoch_id join studies s on s.id = f.study_id
 ), made as (
     insert into applications (owner_uid, name)
@@ -28,8 +28,8 @@ with known as (
     select made.id as application_id, known.*
     from made join known on made.id % known.all_known = known.place
 ), begun as (
-    insert into studies (application_id, accelerator, context, context_key)
-    select application_id, accelerator, context, context_key from of_made
+    insert into studies (application_id, accelerator, context, context_key, cluster)
+    select application_id, accelerator, context, context_key, cluster from of_made
     returning id, application_id
 ), opened as (
     insert into epochs (study_id, ordinal, takes, space, seed, opened_why)

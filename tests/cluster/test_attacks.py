@@ -40,14 +40,14 @@ class Sender:
 
     def __init__(self, site: Site, unix: Path | None = None) -> None:
         """Talk to the service of a cluster, or to another by its socket."""
-        self._site = site
+        self.site = site
         self._unix = unix or site.paths.service_socket
 
     def credential(
         self, user: str, path: str, body: bytes, nonce: str, method: str = "POST"
     ) -> str:
         """Sign a request as a user."""
-        return credential(self._site, user, self.payload(path, body, nonce, method))
+        return credential(self.site, user, self.payload(path, body, nonce, method))
 
     @staticmethod
     def payload(path: str, body: bytes, nonce: str, method: str = "POST") -> str:
@@ -93,10 +93,10 @@ def to_service(site: Site) -> Sender:
 sender = pytest.fixture(scope="module")(to_service)
 
 
-def start_of(job_id: int) -> dict[str, Any]:
+def start_of(site: Site, job_id: int) -> dict[str, Any]:
     """Return the body of a start, as root's helper sends it."""
     job = {
-        "cluster": "attacks",
+        "cluster": site.cluster_name,
         "job_id": job_id,
         "restart_count": 0,
         "uid": 1000,
@@ -109,11 +109,11 @@ def start_of(job_id: int) -> dict[str, Any]:
     return {"job": job, "request": {"app": "attacks-body", "mode": "observe"}}
 
 
-def finish_of(job_id: int) -> dict[str, Any]:
+def finish_of(site: Site, job_id: int) -> dict[str, Any]:
     """Return the body of a finish."""
     step = {"step_id": 0, "duration_ns": 1, "wait_status": 0, "nodes": 1, "variables": {}}
     more = {"applied": {"kind": "default"}, "steps": [step], "measures": {"bytes": 1.0}}
-    return {**start_of(job_id), **more}
+    return {**start_of(site, job_id), **more}
 
 
 def test_a_credential_is_good_once_and_for_what_it_was_made(sender: Sender) -> None:
@@ -135,7 +135,10 @@ def test_a_credential_is_good_once_and_for_what_it_was_made(sender: Sender) -> N
 
 def test_a_user_posts_nothing_in_another_name(site: Site, sender: Sender) -> None:
     uid = accounts.find(ALICE).uid
-    for path, body in (("start", start_of(3_999_001)), ("finish", finish_of(3_999_001))):
+    for path, body in (
+        ("start", start_of(site, 3_999_001)),
+        ("finish", finish_of(site, 3_999_001)),
+    ):
         body["job"]["uid"] = uid
         answer = sender.signed(BOB, f"/v1/runs/{path}", json.dumps(body).encode())
         assert answer.status == 403, answer
@@ -176,6 +179,8 @@ def test_a_body_that_is_none_is_refused_and_not_repeated(sender: Sender, hostile
         ("restart_count", 2**32 - 1),
         ("nodes", 0),
         ("cluster", "a\x00b"),
+        ("cluster", "x" * 4096),
+        ("cluster", "../elsewhere"),
         ("node", "../../x"),
         ("node", ESCAPES),
         ("partition", "x" * 4096),
@@ -186,7 +191,10 @@ def test_a_body_that_is_none_is_refused_and_not_repeated(sender: Sender, hostile
 def test_numbers_and_names_that_cannot_be_are_refused(
     sender: Sender, field: str, value: object
 ) -> None:
-    for path, body in (("start", start_of(3_999_002)), ("finish", finish_of(3_999_002))):
+    for path, body in (
+        ("start", start_of(sender.site, 3_999_002)),
+        ("finish", finish_of(sender.site, 3_999_002)),
+    ):
         body["job"][field] = value
         answer = sender.signed(ROOT, f"/v1/runs/{path}", json.dumps(body).encode())
         if (field, value) == ("node", "../../x"):
@@ -204,18 +212,18 @@ def test_measures_and_limits_beyond_all_numbers_break_nothing(sender: Sender) ->
         b'"limit_seconds": 1e999',
         b'"limit_seconds": -1',
     ):
-        body = json.dumps(start_of(3_999_003)).encode()[:-1] + b", " + change + b"}"
+        body = json.dumps(start_of(sender.site, 3_999_003)).encode()[:-1] + b", " + change + b"}"
         answer = sender.signed(ROOT, "/v1/runs/start", body)
         assert answer.status in (200, 422), f"{change!r}: {answer}"
     many = ", ".join(f'"bytes{number}": 1.0' for number in range(64)).encode()
     named = (b'1.0, "": 1.0', b'1.0, "a\\u001bb": 1.0', b"1.0, " + many)
     for change in (b"-1", b"0", b"1e300", b"1e999", b"NaN", b'"1"', b"null", *named):
-        text = json.dumps(finish_of(3_999_003)).encode()
+        text = json.dumps(finish_of(sender.site, 3_999_003)).encode()
         answer = sender.signed(
             ROOT, "/v1/runs/finish", text.replace(b'"bytes": 1.0', b'"bytes": ' + change)
         )
         assert answer.status == 422, f"{change!r}: {answer}"
-    long = finish_of(3_999_003)
+    long = finish_of(sender.site, 3_999_003)
     long["steps"][0]["duration_ns"] = 2**64 - 1
     answer = sender.signed(ROOT, "/v1/runs/finish", json.dumps(long).encode())
     assert answer.status in (200, 422), answer
@@ -479,7 +487,7 @@ def test_a_body_that_does_not_end_is_read_no_further_than_the_limit(
 
 def test_a_body_of_another_length_than_it_says_is_not_acted_on(site: Site, sender: Sender) -> None:
     path, nonce = "/v1/runs/start", secrets.token_hex(16)
-    whole = json.dumps(start_of(3_999_004)).encode()
+    whole = json.dumps(start_of(site, 3_999_004)).encode()
     credential = sender.credential(ROOT, path, whole, nonce)
 
     def said(length: int, body: bytes) -> int | None:

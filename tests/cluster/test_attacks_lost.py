@@ -178,11 +178,11 @@ def test_many_long_reports_of_a_run_are_never_in_memory_together(rogue: Rogue) -
     site = rogue.site
     sender = Sender(site, site.paths.run / f"{DATABASE}.sock")
     job, nodes = MADE_UP_JOB + 1, 16
-    report = finish_of(job)
+    report = finish_of(site, job)
     (step,) = report["steps"]
     report["steps"] = [{**step, "step_id": number, "nodes": nodes} for number in range(20_000)]
     for node in range(nodes):
-        report["job"] |= {"cluster": site.cluster_name, "node": f"n{node}", "nodes": nodes}
+        report["job"] |= {"node": f"n{node}", "nodes": nodes}
         body = json.dumps(report).encode()
         # "Not now" while the earlier ones are merged, and then a node asks again.
         await_true("it to be taken", partial(taken, sender, body))

@@ -73,7 +73,7 @@ def test_no_flood_of_a_users_delays_a_prolog_beyond_its_deadline(
 
 def test_a_nodes_long_report_is_read_beside_bodies_that_drip(site: Site, sender: Sender) -> None:
     """On 0.2.0 it took 28 s, because it waited for room among them."""
-    report = finish_of(3_999_103)
+    report = finish_of(site, 3_999_103)
     (step,) = report["steps"]
     report["steps"] = [{**step, "step_id": number} for number in range(13_000)]
     long = json.dumps(report).encode()
@@ -134,9 +134,11 @@ def test_a_users_body_is_short(sender: Sender) -> None:
 def test_a_nodes_body_may_be_long(sender: Sender) -> None:
     """0.2.0 refused a report of more than 2 MiB for ever."""
     start = json.loads(
-        sender.signed(ROOT, "/v1/runs/start", json.dumps(start_of(3_999_101)).encode()).body
+        sender.signed(
+            ROOT, "/v1/runs/start", json.dumps(start_of(sender.site, 3_999_101)).encode()
+        ).body
     )
-    report = {**finish_of(3_999_101), "run_id": start["run_id"]}
+    report = {**finish_of(sender.site, 3_999_101), "run_id": start["run_id"]}
     step = report["steps"][0]
     report["steps"] = [{**step, "step_id": number} for number in range(40_000)]
     long = json.dumps(report).encode()
@@ -225,7 +227,7 @@ def test_a_user_has_so_many_studies_and_then_runs_the_default(site: Site) -> Non
         beside = Sender(site, unix)
 
         def start(job_id: int, app: str) -> tuple[int, str]:
-            body = start_of(job_id)
+            body = start_of(site, job_id)
             body["job"]["uid"] = uid
             body["request"]["app"] = app
             answer = beside.signed(ROOT, "/v1/runs/start", json.dumps(body).encode())
@@ -257,7 +259,7 @@ def test_a_request_that_one_replica_has_read_is_refused_by_another(
     """MUNGE remembers on one host, SACK in one process: the database for all replicas."""
     site.run("true", asked("attacks-replay"), user=ALICE)
     path = f"/v1/studies/{site.study('attacks-replay')['study_id']}/reset"
-    report = json.dumps(finish_of(3_999_010)).encode()
+    report = json.dumps(finish_of(site, 3_999_010)).encode()
     requests = ((ALICE, path, b'{"why": "replayed"}'), (ROOT, "/v1/runs/finish", report))
     text = site.paths.service_toml.read_text(encoding="utf-8")
     with another_host_signs(site) as socket_of_munge:
@@ -309,7 +311,7 @@ def test_root_of_a_host_speaks_for_its_own_node_alone(site: Site) -> None:
         pytest.skip("SACK's tokens name no host, and the nodes here have one address")
     text = site.paths.service_toml.read_text(encoding="utf-8")
     strict = text.replace("[access]", "[access]\ncheck_origins = true", 1)
-    path, body = "/v1/runs/start", json.dumps(start_of(3_999_401)).encode()
+    path, body = "/v1/runs/start", json.dumps(start_of(site, 3_999_401)).encode()
     with another_host_signs(site) as elsewhere, service_beside(site, "strict", strict) as unix:
         at_home = Sender(site, unix)
         await_true(
@@ -322,7 +324,7 @@ def test_root_of_a_host_speaks_for_its_own_node_alone(site: Site) -> None:
         forged = site.cluster.run_as(ROOT, [*argv, "--string", payload]).stdout.strip()
         answer = at_home.send(path, body, nonce, forged)
         assert (answer.status, "is not at 127.0.0.9" in answer.body) == (403, True), answer
-        unknown = start_of(3_999_402)
+        unknown = start_of(site, 3_999_402)
         unknown["job"]["node"] = "n77"
         answer = at_home.signed(ROOT, path, json.dumps(unknown).encode())
         assert (answer.status, "lists no node" in answer.body) == (503, True), answer
@@ -351,7 +353,7 @@ def test_the_service_takes_the_sockets_that_systemd_holds_for_it(
         )
     try:
         await_true("systemd's sockets", lambda: all(path.is_socket() for path in unix.values()))
-        start = json.dumps(start_of(3_999_301)).encode()
+        start = json.dumps(start_of(site, 3_999_301)).encode()
         answer = Sender(site, unix["nodes"]).signed(ROOT, "/v1/runs/start", start)
         assert answer.status == 200, answer
         assert Sender(site, unix["users"]).signed(ALICE, "/v1/runs", method="GET").status == 200

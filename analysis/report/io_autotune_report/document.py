@@ -181,11 +181,13 @@ class Study:
     importance: Importance
     surfaces: list[Surface]
     noise: Noise
+    cluster: str | None = None
+    """``None`` where the service has one."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The sum over an application, user, account or accelerator, or over the site."""
+    """The sum over an application, user, account, accelerator or cluster, or over the site."""
 
     name: str
     studies: int
@@ -249,6 +251,8 @@ class Report:
     false_discovery_rate: float
     """Held over the studies that something is claimed of."""
     total: Group
+    clusters: list[Group]
+    """None where there is one."""
     accelerators: list[Group]
     users: list[Group]
     accounts: list[Group]

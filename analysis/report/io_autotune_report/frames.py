@@ -33,6 +33,7 @@ STUDIES: dict[str, str] = {
     "accelerator": "str",
     "context": "object",  # facets by name
     "pinned": "bool",
+    "cluster": "str",  # missing where the service has one
 }
 
 CHOSEN_ROLES = ("settled", "best_known", "pinned")

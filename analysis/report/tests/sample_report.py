@@ -91,6 +91,7 @@ def report(seed: int = 7, studies: int = len(_PLANS)) -> Report:
             0.95, sum(s.gain.tuned_runs for s in made), sum(s.gain.control_runs for s in made),
             0.02, None,
         )),
+        clusters=[],
         accelerators=[
             _group("romio", made, _gain("faster", 0.131, 0.03, 900, 70)),
             _group("lustre-client", made[:2], _gain("not_yet", 0.02, 0.2, 22, 5)),
@@ -112,7 +113,7 @@ def empty() -> Report:
     return Report(
         SCHEMA, "A new site", _NIGHT.isoformat(), _NIGHT.isoformat(),
         (_NIGHT + timedelta(days=1)).isoformat(), 1, 0.05,
-        Group("site", 0, 0, 0, nothing, hours), [], [], [], [], [], [], [], [],
+        Group("site", 0, 0, 0, nothing, hours), [], [], [], [], [], [], [], [], [],
     )  # fmt: skip
 
 

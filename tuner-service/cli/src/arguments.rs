@@ -33,6 +33,7 @@ Examples:
   io-autotune off ocean --why \"a deadline\"   measure its jobs, apply nothing; on turns it on
   io-autotune explain 4711                    why job 4711 got what it got
   io-autotune explain 4711 --replay           would it get the same again?
+  io-autotune explain 4711 -M beta            of several clusters, beta's
   io-autotune pin ocean --why \"good enough\"   from now on what is recommended now
   io-autotune pin 12 cb_nodes=2 --why test    study 12, these values, the others at their default
   io-autotune unpin ocean --why \"new input\"
@@ -95,6 +96,15 @@ pub(crate) struct Arguments {
         default_value = "/etc/io-autotune/client.toml"
     )]
     pub(crate) config: PathBuf,
+    /// Only this cluster's studies and runs, where the service has several.
+    #[arg(
+        short = 'M',
+        long,
+        visible_alias = "clusters",
+        global = true,
+        value_name = "NAME"
+    )]
+    pub(crate) cluster: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -163,6 +173,7 @@ impl ScopeOf {
             uid: self.user,
             application: self.application.clone(),
             accelerator: self.accelerator.clone(),
+            cluster: None,
         })
     }
 }

@@ -41,6 +41,8 @@ impl Report {
 pub(crate) struct Places<'a> {
     /// client.toml.
     pub(crate) config: &'a Path,
+    /// The cluster that a job is of, where the service has several.
+    pub(crate) cluster: Option<&'a str>,
     /// This node's undelivered reports.
     pub(crate) spool: &'a Path,
     /// What the job-completion script wrote, and how far the collector has got.
@@ -71,7 +73,7 @@ pub(crate) async fn examine(places: &Places<'_>) -> Report {
             checks.extend(found);
             plugins = told;
             if let Some(within) = places.job_within {
-                checks.push(job::check(&parsed, within).await);
+                checks.push(job::check(&parsed, places.cluster, within).await);
             }
         }
     }
@@ -97,7 +99,7 @@ async fn service(config: &ClientConfig) -> (Vec<Check>, Vec<PluginOnNodes>) {
             ..config.clone()
         };
         let before = Timestamp::now();
-        let answer = match Service::of(&alone) {
+        let answer = match Service::of(&alone, None) {
             Ok(service) => service.doctor().await,
             Err(error) => Err(error),
         };

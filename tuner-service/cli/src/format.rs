@@ -130,9 +130,13 @@ pub(crate) fn listed(fields: &[Field]) -> String {
 }
 
 /// The columns where none are named.
-pub(crate) fn usual(of_several_users: bool) -> Vec<Wanted> {
+pub(crate) fn usual(of_several_users: bool, of_several_clusters: bool) -> Vec<Wanted> {
     let all = Wanted::all(&RUN_FIELDS).into_iter();
-    let is_usual = |name| USUAL.contains(&name) || (of_several_users && name == "User");
+    let is_usual = |name| match name {
+        "User" => of_several_users,
+        "Cluster" => of_several_clusters,
+        _ => USUAL.contains(&name),
+    };
     all.filter(|wanted| is_usual(wanted.field.name)).collect()
 }
 
@@ -165,7 +169,7 @@ mod tests {
         for text in ["Change%", "Change%x", "Change%0", "Change%5000"] {
             assert!(wrong(text).contains("Change%20"), "{text}");
         }
-        assert_eq!(usual(false).len(), USUAL.len());
-        assert_eq!(usual(true)[2].field.name, "User");
+        assert_eq!(usual(false, false).len(), USUAL.len());
+        assert_eq!(usual(true, false)[2].field.name, "User");
     }
 }

@@ -100,7 +100,7 @@ fn print(answer: &Answer) -> ExitCode {
 }
 
 async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
-    let service = || Service::new(&arguments.config);
+    let service = || Service::new(&arguments.config, arguments.cluster.as_deref());
     let screen = Screen::of_stdout();
     match &arguments.command {
         Command::Status {
@@ -346,6 +346,7 @@ async fn run(arguments: &Arguments) -> Result<Answer, CliError> {
         } => {
             let places = doctor::Places {
                 config: &arguments.config,
+                cluster: arguments.cluster.as_deref(),
                 spool: spool_dir,
                 jobcomp: (jobcomp_dir, collector_dir),
                 job_within: job.then(|| Duration::from_secs(*within)),

@@ -296,13 +296,13 @@ fn user(study: &StudySummary) -> String {
     called(study.user.as_deref(), study.uid)
 }
 
+/// With the cluster, where there are several.
 fn context(study: &StudySummary) -> String {
-    let facets: Vec<_> = study
-        .context
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    facets.join(" ")
+    let cluster = study.cluster.iter();
+    let cluster = cluster.map(|cluster| format!("cluster={cluster}"));
+    let facets = study.context.iter();
+    let facets = facets.map(|(name, value)| format!("{name}={value}"));
+    cluster.chain(facets).collect::<Vec<_>>().join(" ")
 }
 
 fn phase(study: &StudySummary) -> String {

@@ -6,8 +6,8 @@ use io_autotune_catalogue::RulesError;
 use io_autotune_protocol::{
     AcceleratorDetail, AcceleratorSummary, ApplicationRules, AuditLine, Call, Client, ClientConfig,
     ClientError, ConfigError, Diagnosis, ExportPage, ImportAnswer, ImportChunk, ImportRequest,
-    JobNames, Method, OrderAnswer, OrderRequest, OrderSummary, RUNS_PAGE, Replay, ReportFile,
-    ReportFileName, RetentionAnswer, RetentionRequest, RunDetail, RunState, RunSummary,
+    JobNames, Method, OrderAnswer, OrderRequest, OrderScope, OrderSummary, RUNS_PAGE, Replay,
+    ReportFile, ReportFileName, RetentionAnswer, RetentionRequest, RunDetail, RunState, RunSummary,
     STUDIES_PAGE, StudyDetail, StudySummary, WarmStartAnswer, WarmStartRequest, WhyRequest,
 };
 use io_autotune_simulation::dataset::DatasetError;
@@ -114,6 +114,8 @@ const LISTS: usize = 64 * 1024 * 1024;
 
 pub(crate) struct Service {
     client: Client,
+    /// The only one that is meant.
+    cluster: Option<String>,
 }
 
 impl CliError {
@@ -135,14 +137,23 @@ impl CliError {
 }
 
 impl Service {
-    pub(crate) fn new(config: &Path) -> Result<Self, CliError> {
-        Self::of(&ClientConfig::load(config)?)
+    pub(crate) fn new(config: &Path, cluster: Option<&str>) -> Result<Self, CliError> {
+        Self::of(&ClientConfig::load(config)?, cluster)
     }
 
-    pub(crate) fn of(config: &ClientConfig) -> Result<Self, CliError> {
+    pub(crate) fn of(config: &ClientConfig, cluster: Option<&str>) -> Result<Self, CliError> {
         Ok(Self {
             client: Client::new(config)?.reading(LISTS),
+            cluster: cluster.map(str::to_owned),
         })
+    }
+
+    /// The scope, of the cluster that is meant.
+    pub(crate) fn on_cluster(&self, scope: OrderScope) -> OrderScope {
+        OrderScope {
+            cluster: self.cluster.clone(),
+            ..scope
+        }
     }
 
     pub(crate) async fn studies(
@@ -160,6 +171,7 @@ impl Service {
                 ("accelerator", wanted.accelerator),
                 ("uid", uid.as_deref()),
                 ("account", wanted.account),
+                ("cluster", self.cluster.as_deref()),
                 ("after", after.as_deref()),
                 ("limit", Some(&STUDIES_PAGE.to_string())),
             ]);
@@ -192,6 +204,7 @@ impl Service {
                 ("accelerator", wanted.accelerator),
                 ("uid", uid.as_deref()),
                 ("account", wanted.account),
+                ("cluster", self.cluster.as_deref()),
                 ("state", wanted.state.map(RunState::word)),
                 ("since", since.as_deref()),
                 ("until", until.as_deref()),
@@ -211,11 +224,13 @@ impl Service {
     }
 
     pub(crate) async fn explain(&self, job_id: u32) -> Result<Vec<RunDetail>, CliError> {
-        self.get(&format!("/v1/runs/{job_id}")).await
+        let query = query(&[("cluster", self.cluster.as_deref())]);
+        self.get(&format!("/v1/runs/{job_id}{query}")).await
     }
 
     pub(crate) async fn replay(&self, job_id: u32) -> Result<Vec<Replay>, CliError> {
-        self.get(&format!("/v1/runs/{job_id}/replay")).await
+        let query = query(&[("cluster", self.cluster.as_deref())]);
+        self.get(&format!("/v1/runs/{job_id}/replay{query}")).await
     }
 
     pub(crate) async fn accelerators(&self) -> Result<Vec<AcceleratorSummary>, CliError> {
@@ -343,6 +358,10 @@ impl Service {
         upload: &str,
         request: &ImportRequest,
     ) -> Result<ImportAnswer, CliError> {
+        let request = &ImportRequest {
+            cluster: self.cluster.clone(),
+            ..request.clone()
+        };
         let path = format!("/v1/imports/{upload}/end");
         let call = Call {
             method: Method::Post,

@@ -322,6 +322,7 @@ async fn many(
         ends,
         called,
     } = order;
+    let scope = service.on_cluster(scope);
     let request = OrderRequest {
         kind,
         scope,

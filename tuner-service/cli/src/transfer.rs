@@ -1,5 +1,6 @@
 //! `io-autotune export` and `import`: studies out of a service, and into another.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,16 @@ pub(crate) async fn export(
             Some(Target::Study(study)) => CliError::NoStudyOfNumber(*study),
             None => CliError::Usage("there is no study to export".to_owned()),
         });
+    }
+    let clusters: BTreeSet<&str> = studies
+        .iter()
+        .filter_map(|one| one.cluster.as_deref())
+        .collect();
+    if clusters.len() > 1 {
+        return Err(CliError::Usage(format!(
+            "a file has the studies of one cluster: name it, of {}, by --cluster",
+            Vec::from_iter(clusters).join(", ")
+        )));
     }
     // A file that is there is whole: it gets its name last.
     let unfinished = output.map(|path| {
@@ -153,6 +164,7 @@ pub(crate) async fn import(
         chunks: u32::try_from(pieces.len()).unwrap_or(u32::MAX),
         step,
         skip_existing,
+        cluster: None,
         why: change.why.clone(),
     };
     let done = carry_out(service, upload, &pieces, &request, change, screen).await;

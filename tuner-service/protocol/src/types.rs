@@ -858,6 +858,9 @@ pub struct OpenedSummary {
 pub struct StudySummary {
     /// The study's number.
     pub study_id: i64,
+    /// Slurm's ClusterName, where the service has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The application's name.
     pub application: String,
     /// Its owner.
@@ -1167,6 +1170,9 @@ pub struct OrderScope {
     /// The accelerator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<String>,
+    /// The cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
 }
 
 /// What is ordered.
@@ -1210,6 +1216,9 @@ pub struct OrderRequest {
 pub struct Affected {
     /// The study.
     pub study_id: i64,
+    /// Slurm's ClusterName, where the service has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The application's name.
     pub application: String,
     /// Its owner.
@@ -1287,6 +1296,9 @@ pub struct AuditLine {
     pub action: String,
     /// The study; null: those of a scope.
     pub study_id: Option<i64>,
+    /// The study's cluster, where the service has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The study's application.
     pub application: Option<String>,
     /// The study's owner.
@@ -1585,6 +1597,9 @@ pub struct ImportRequest {
     /// Leave out the studies that exist. Otherwise they make the service refuse the file.
     #[serde(default)]
     pub skip_existing: bool,
+    /// Whose studies they become; the service's only cluster's, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// Why, for the audit table.
     pub why: String,
 }

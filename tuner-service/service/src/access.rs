@@ -53,25 +53,37 @@ impl Caller {
 #[derive(Debug)]
 pub(crate) struct Access {
     config: AccessConfig,
-    /// Who is in which account; `None`: nobody coordinates.
-    associations: Option<Arc<LiveAssociations>>,
+    /// Who is in which account of which cluster; none: nobody coordinates.
+    associations: Arc<[Arc<LiveAssociations>]>,
 }
 
 impl Access {
     /// Of the associations nothing is used unless coordinators are to have a role.
-    pub(crate) fn new(config: AccessConfig, associations: Option<Arc<LiveAssociations>>) -> Self {
+    pub(crate) fn new(config: AccessConfig, associations: Arc<[Arc<LiveAssociations>]>) -> Self {
+        let is_role = config.coordinators;
         Self {
-            associations: associations.filter(|_| config.coordinators),
+            associations: if is_role {
+                associations
+            } else {
+                Arc::default()
+            },
             config,
         }
     }
 
     /// Whose studies and runs a reader sees now.
     pub(crate) fn seen(&self, reader: Reader) -> Seen {
-        let coordinated = match (reader, &self.associations) {
-            (Reader::Coordinator(uid), Some(live)) => Some(Coordinated {
-                cluster: live.cluster.clone(),
-                members: live.current().members_coordinated_by(uid),
+        let members_of = |live: &Arc<LiveAssociations>, uid| {
+            let members = live.current().members_coordinated_by(uid).into_iter();
+            let on = live.cluster.clone();
+            members.map(move |(member, account)| (on.clone(), member, account))
+        };
+        let coordinated = match (reader, &self.associations[..]) {
+            (Reader::Coordinator(uid), of_clusters @ [_, ..]) => Some(Coordinated {
+                members: of_clusters
+                    .iter()
+                    .flat_map(|live| members_of(live, uid))
+                    .collect(),
             }),
             _ => None,
         };
@@ -134,8 +146,8 @@ impl Access {
             Role::ReportReader => is_one_of(caller, report_uids, report_groups).await,
             Role::Coordinator => self
                 .associations
-                .as_ref()
-                .is_some_and(|live| live.current().coordinated_by(caller.uid).next().is_some()),
+                .iter()
+                .any(|live| live.current().coordinated_by(caller.uid).next().is_some()),
             Role::Operator => is_one_of(caller, operator_uids, operator_groups).await,
             Role::Admin => is_one_of(caller, admin_uids, admin_groups).await,
             Role::Node => caller.is_root(),
@@ -209,11 +221,11 @@ mod tests {
     }
 
     fn nobody() -> Access {
-        Access::new(AccessConfig::default(), None)
+        Access::new(AccessConfig::default(), Arc::default())
     }
 
     fn by(config: AccessConfig) -> Access {
-        Access::new(config, None)
+        Access::new(config, Arc::default())
     }
 
     /// Where bob, uid 1002, coordinates alice's accounts, if that is to be a role.
@@ -222,7 +234,7 @@ mod tests {
             coordinators: is_role,
             ..AccessConfig::default()
         };
-        Access::new(config, Some(Arc::new(LiveAssociations::sample())))
+        Access::new(config, [Arc::new(LiveAssociations::sample())].into())
     }
 
     /// Uid 42, which has this role and no other but that of a user.
@@ -364,7 +376,7 @@ mod tests {
                 .unwrap()
                 .members
         };
-        let pair = |uid, account: &str| (uid, account.to_owned());
+        let pair = |uid, account: &str| ("alpha".to_owned(), uid, account.to_owned());
         assert_eq!(
             members(1002),
             [

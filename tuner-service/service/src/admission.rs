@@ -33,11 +33,12 @@ impl<S> Default for Admissions<S> {
     }
 }
 
-type Key = (u32, String, String, Vec<(String, String)>);
+type Key = (String, u32, String, String, Vec<(String, String)>);
 
 fn key(study: &StudyKey) -> Key {
     let context = study.context.iter();
     (
+        study.cluster.clone(),
         study.owner_uid,
         study.application.clone(),
         study.accelerator.clone(),
@@ -148,6 +149,7 @@ mod tests {
 
     fn study(application: &str) -> StudyKey {
         StudyKey {
+            cluster: "alpha".into(),
             owner_uid: 1000,
             owner_name: None,
             application: application.into(),

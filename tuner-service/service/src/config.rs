@@ -16,7 +16,7 @@ use crate::quota::QuotaConfig;
 use crate::reconcile::{ReconcileConfig, Reconciled};
 use crate::retention::RetentionConfig;
 use crate::sharing::SharingRule;
-use crate::slurm::SlurmConfig;
+use crate::slurm::SlurmConfigs;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,7 +38,7 @@ pub(crate) struct Config {
     pub(crate) accelerators: AcceleratorsConfig,
     #[serde(default)]
     pub(crate) applications: ApplicationsConfig,
-    pub(crate) slurm: SlurmConfig,
+    pub(crate) slurm: SlurmConfigs,
     #[serde(default)]
     pub(crate) report: ReportConfig,
     #[serde(default)]
@@ -163,6 +163,10 @@ pub(crate) enum StartupError {
         "{path}: [access] coordinators = true needs [slurm] associations = true, by which Slurm is asked who coordinates"
     )]
     Coordinators { path: PathBuf },
+    #[error("{path}: [slurm] {problem}")]
+    Slurm { path: PathBuf, problem: String },
+    #[error("--map-cluster {0}: service.toml has no cluster of this name: it has {1}")]
+    NoCluster(String, String),
     #[error("{path}: [users] {problem}")]
     Quota { path: PathBuf, problem: String },
     #[error("a socket that systemd passes cannot be used: {0}")]
@@ -232,12 +236,20 @@ impl Config {
                 path: path.to_owned(),
                 problem,
             })?;
-        if config.access.coordinators && !config.slurm.associations {
+        config
+            .slurm
+            .validate()
+            .map_err(|problem| StartupError::Slurm {
+                path: path.to_owned(),
+                problem,
+            })?;
+        let associations = config.slurm.have_associations();
+        if config.access.coordinators && !associations {
             return Err(StartupError::Coordinators {
                 path: path.to_owned(),
             });
         }
-        SharingRule::validate(&config.sharing, config.slurm.associations).map_err(|problem| {
+        SharingRule::validate(&config.sharing, associations).map_err(|problem| {
             StartupError::Sharing {
                 path: path.to_owned(),
                 problem,
@@ -329,6 +341,32 @@ mod tests {
     fn the_shipped_sample_is_read() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/etc/service.toml");
         Config::load(&path).unwrap();
+    }
+
+    #[test]
+    fn the_shipped_sample_is_one_clusters_or_several() {
+        let sample = include_str!("../../../deploy/etc/service.toml");
+        let other = "[[slurm]]\ncluster = \"other\"\nconf = \"/etc/slurm-other/slurm.conf\"\n";
+        let in_sample = other.lines().map(|line| format!("# {line}\n"));
+        let several = sample
+            .replace("\n[slurm]\n", "\n[[slurm]]\n")
+            .replace(&in_sample.collect::<String>(), other);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("service.toml");
+        for (text, expected) in [(sample, "mycluster"), (&several, "mycluster other")] {
+            std::fs::write(&path, text).unwrap();
+            let names = Config::load(&path).unwrap().slurm.names();
+            assert_eq!(names.join(" "), expected);
+            let shown = Config::shown(&path, &Origin::Default).unwrap();
+            std::fs::write(&path, &shown).unwrap();
+            assert_eq!(Config::load(&path).unwrap().slurm.names(), names, "{shown}");
+        }
+        std::fs::write(&path, several.replace("\"other\"", "\"Other\"")).unwrap();
+        let refused = Config::load(&path).unwrap_err().to_string();
+        assert!(
+            refused.contains("[slurm] cluster = \"Other\" is no ClusterName"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -41,7 +41,8 @@ use std::time::Duration;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use io_autotune_catalogue::{Catalogue, LiveCatalogue, LiveRules, canonical_name};
 use io_autotune_configuration::Origin;
-use io_autotune_store::{Store, StoreOptions};
+use io_autotune_store::{Audit, Store, StoreOptions};
+use nix::unistd::Uid;
 use sd_notify::NotifyState;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
@@ -52,7 +53,6 @@ use crate::access::Access;
 use crate::api::Service;
 use crate::config::{Config, StartupError};
 use crate::door::Door;
-use crate::limits::Limits;
 use crate::listen::Listeners;
 use crate::metrics::Metrics;
 use crate::quota::Quotas;
@@ -83,6 +83,10 @@ struct Arguments {
     /// running service does so by itself, 100 studies a sweep.
     #[arg(long)]
     assess: bool,
+    /// Say which of service.toml's clusters the studies are of that are older than clusters are known, or that were of
+    /// another, which has a new name; and exit. The service must not run.
+    #[arg(long, value_name = "[OLD=]NAME")]
+    map_cluster: Option<String>,
     /// Bring the database's schema up to date as the role in this URL, and exit. The service's own role may not.
     #[arg(long, value_name = "URL")]
     migrate: Option<String>,
@@ -205,7 +209,10 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     if arguments.assess {
         return Ok(assess::all(&store, &config.study).await?);
     }
-    if !migrated(&store).await? {
+    if let Some(mapping) = &arguments.map_cluster {
+        return map_cluster(&store, &config.slurm.names(), mapping).await;
+    }
+    if !migrated(&store, &config.slurm.names()).await? {
         return Ok(());
     }
 
@@ -213,12 +220,14 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
     let metrics_listeners = Listeners::of_metrics(&config.listen)?;
     let metrics = Arc::new(Metrics::default());
     let credentials = Arc::new(config.signer());
-    let hooks = Arc::new(config.slurm.hooks());
-    let associations = config.slurm.associations().map(Arc::new);
-    let nodes = (config.access.check_origins).then(|| Arc::new(config.slurm.nodes()));
-    let sources = Arc::new(config.slurm.clone().into_sources());
-    let limits = Arc::new(Limits::default());
-    let sharing = Arc::new(Sharing::new(config.sharing.clone(), associations.clone()));
+    let clusters = config.slurm.clusters(config.access.check_origins);
+    let associations = clusters.iter();
+    let associations = associations.filter_map(|cluster| cluster.associations.clone());
+    let associations: Arc<[_]> = associations.collect();
+    let sharing = Arc::new(Sharing::new(
+        config.sharing.clone(),
+        Arc::clone(&associations),
+    ));
     let nodes_service = Service {
         door: Door::Nodes,
         store: store.clone(),
@@ -234,14 +243,14 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         default_accelerator: canonical_name(&config.accelerators.default),
         otherwise: config.accelerators.otherwise.clone().into(),
         settings: config.study.clone(),
-        access: Arc::new(Access::new(config.access.clone(), associations.clone())),
+        access: Arc::new(Access::new(
+            config.access.clone(),
+            Arc::clone(&associations),
+        )),
         credentials,
-        sources: Arc::clone(&sources),
-        hooks: Arc::clone(&hooks),
-        nodes: nodes.clone(),
-        associations: associations.clone(),
+        clusters: Arc::clone(&clusters),
+        associations,
         sharing: Arc::clone(&sharing),
-        limits: Arc::clone(&limits),
         stuck_after: config.reconcile.lost_after(),
         retention: config.retention,
         admissions: Arc::default(),
@@ -279,38 +288,25 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         metrics: Arc::clone(&metrics),
     };
     let follower = tokio::spawn(reloading.follow(hangup, stopping.clone()));
-    let watcher = {
-        let stopping = stopping.clone();
-        tokio::spawn(async move { hooks.watch(stopping).await })
-    };
-    let finder = {
-        let stopping = stopping.clone();
-        tokio::spawn(async move {
-            if let Some(nodes) = nodes {
-                nodes.watch(stopping).await;
-            }
-        })
-    };
-    let associator = {
-        let stopping = stopping.clone();
-        tokio::spawn(async move {
-            if let Some(associations) = associations {
-                associations.watch(stopping).await;
-            }
-        })
-    };
     let sharer = {
         let (store, stopping) = (store.clone(), stopping.clone());
         let reconciled = as_reconciled.clone();
         tokio::spawn(async move { sharing.watch(store, reconciled, stopping).await })
     };
-    let reconciler = tokio::spawn(reconcile::run(
-        store.clone(),
-        sources,
-        limits,
-        as_reconciled,
-        stopping.clone(),
-    ));
+    let mut of_clusters = Vec::new();
+    for (place, cluster) in clusters.iter().enumerate() {
+        let reconciling = reconcile::run(
+            store.clone(),
+            Arc::clone(cluster),
+            place == 0,
+            as_reconciled.clone(),
+            stopping.clone(),
+        );
+        of_clusters.push((tokio::spawn(reconciling), "a reconciler"));
+        let (cluster, stopping) = (Arc::clone(cluster), stopping.clone());
+        let watching = async move { cluster.watch(stopping).await };
+        of_clusters.push((tokio::spawn(watching), "a watcher of Slurm"));
+    }
     let nodes_door = tokio::spawn(listen::serve(
         Door::Nodes,
         nodes_listeners,
@@ -341,13 +337,12 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
         (users_door, "users' door"),
         (metrics_door, "the metrics' door"),
         (watched, "the watchdog"),
-        (reconciler, "the reconciler"),
         (follower, "the follower of the site's files"),
-        (watcher, "the watcher of Slurm's configuration"),
-        (finder, "the watcher of the nodes' addresses"),
-        (associator, "the watcher of Slurm's associations"),
         (sharer, "the watcher of who shares studies"),
-    ] {
+    ]
+    .into_iter()
+    .chain(of_clusters)
+    {
         if let Err(error) = task.await {
             tracing::error!(%error, "{name} ended badly");
         }
@@ -360,13 +355,17 @@ async fn run(arguments: &Arguments, users: &Handle) -> Result<(), StartupError> 
 /// Users' reads are bounded by pages; what takes longer is given up before its asker gives up.
 const USERS_STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Migrates the schema once the database is up, or waits until its owner has; `false` if told to
-/// stop meanwhile. To end instead would be to start again every other second.
-async fn migrated(store: &Store) -> Result<bool, StartupError> {
+/// Migrates the schema once the database is up, or waits until its owner has, and prepares it for the
+/// clusters; `false` if told to stop meanwhile. To end instead would be to start again every other second.
+async fn migrated(store: &Store, clusters: &[String]) -> Result<bool, StartupError> {
     const PAUSE: Duration = Duration::from_secs(1);
     let mut told = String::new();
+    let prepare = async || {
+        store.migrate().await?;
+        store.serve_clusters(clusters).await
+    };
     loop {
-        match store.migrate().await {
+        match prepare().await {
             Ok(()) => return Ok(true),
             Err(error) if error.is_outage() || error.is_for_the_owner() => {
                 let now = error.to_string();
@@ -383,6 +382,29 @@ async fn migrated(store: &Store) -> Result<bool, StartupError> {
             () = tokio::time::sleep(PAUSE) => {}
         }
     }
+}
+
+async fn map_cluster(
+    store: &Store,
+    clusters: &[String],
+    mapping: &str,
+) -> Result<(), StartupError> {
+    let (from, to) = match mapping.split_once('=') {
+        Some((from, to)) => (Some(from), to),
+        None => (None, mapping),
+    };
+    if !clusters.iter().any(|name| name == to) {
+        let there = clusters.join(", ");
+        return Err(StartupError::NoCluster(to.to_owned(), there));
+    }
+    store.migrate().await?;
+    let audit = Audit {
+        uid: Uid::current().as_raw(),
+        why: "io-autotuned --map-cluster",
+    };
+    let studies = store.map_cluster(from, to, audit).await?;
+    tracing::info!(studies, from, to, "studies were given to a cluster");
+    Ok(())
 }
 
 async fn wait_for_signal() {

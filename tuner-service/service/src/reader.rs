@@ -28,7 +28,7 @@ impl Seen {
             });
         }
         let mut coordinated = self.coordinated?;
-        coordinated.members.retain(|(member, _)| *member == uid);
+        coordinated.members.retain(|(_, member, _)| *member == uid);
         (!coordinated.members.is_empty()).then_some(Self {
             owner_uid: None,
             coordinated: Some(coordinated),
@@ -102,10 +102,9 @@ mod tests {
         let of = |owner_uid, members: Option<&[(u32, &str)]>| Seen {
             owner_uid,
             coordinated: members.map(|members| Coordinated {
-                cluster: "alpha".into(),
                 members: members
                     .iter()
-                    .map(|(uid, account)| (*uid, (*account).to_owned()))
+                    .map(|(uid, account)| ("alpha".to_owned(), *uid, (*account).to_owned()))
                     .collect(),
             }),
         };

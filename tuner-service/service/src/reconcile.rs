@@ -14,10 +14,9 @@ use tokio::time::Instant;
 
 use crate::assess;
 use crate::decide::restricted;
-use crate::limits::Limits;
 use crate::merge::{MergedRun, Reports};
 use crate::retention::{Retention, RetentionConfig};
-use crate::slurm::{Answer, Launch, Sources, word};
+use crate::slurm::{Answer, Cluster, Launch, Sources, word};
 use crate::verdict::{Asked, Facts, Next, Timeouts, next};
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,11 +88,12 @@ const NONCES_KEPT: Duration = Duration::from_mins(15);
 /// Concurrent batches: commits share a flush, but starts need connections too.
 const BATCHES_AT_ONCE: usize = 4;
 
-/// Reconciles until told to stop. Logs a failed round and goes on.
+/// Reconciles a cluster's runs until told to stop, so that one whose Slurm is slow holds up no other;
+/// `cleans`: also sweeps what is of no cluster. Logs a failed round and goes on.
 pub(crate) async fn run(
     store: Store,
-    sources: Arc<Sources>,
-    limits: Arc<Limits>,
+    cluster: Arc<Cluster>,
+    cleans: bool,
     mut reconciled: watch::Receiver<Reconciled>,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -101,8 +101,8 @@ pub(crate) async fn run(
     let mut config = first.config;
     let mut reconciler = Arc::new(Reconciler {
         store,
-        sources,
-        limits,
+        cluster,
+        cleans,
         settings: first.settings,
         timeouts: config.timeouts(),
     });
@@ -118,8 +118,8 @@ pub(crate) async fn run(
                 config = now.config;
                 reconciler = Arc::new(Reconciler {
                     store: reconciler.store.clone(),
-                    sources: Arc::clone(&reconciler.sources),
-                    limits: Arc::clone(&reconciler.limits),
+                    cluster: Arc::clone(&reconciler.cluster),
+                    cleans,
                     settings: now.settings,
                     timeouts: config.timeouts(),
                 });
@@ -133,10 +133,14 @@ pub(crate) async fn run(
             next_sweep = Instant::now() + sweep;
         }
         if let Err(error) = reconciler.round(sweeping).await {
-            tracing::warn!(%error, "reconciliation has to wait");
+            let cluster = &reconciler.cluster.sources.cluster;
+            tracing::warn!(cluster, %error, "reconciliation has to wait");
         }
         // Last: nothing waits for it.
-        if sweeping && let Err(error) = retention.sweep(&reconciler.store).await {
+        if sweeping
+            && cleans
+            && let Err(error) = retention.sweep(&reconciler.store).await
+        {
             tracing::warn!(%error, "the removal of old runs has to wait");
         }
     }
@@ -152,22 +156,23 @@ pub(crate) struct Reconciled {
 
 struct Reconciler {
     store: Store,
-    sources: Arc<Sources>,
-    limits: Arc<Limits>,
+    cluster: Arc<Cluster>,
+    cleans: bool,
     settings: Settings,
     timeouts: Timeouts,
 }
 
 impl Reconciler {
     async fn round(self: &Arc<Self>, sweeping: bool) -> Result<(), StoreError> {
-        if sweeping {
+        if sweeping && self.cleans {
             self.store.forget_unclaimed(self.timeouts.lost).await?;
             self.store.forget_nonces(NONCES_KEPT).await?;
             self.store.forget_imports(IMPORTS_KEPT).await?;
             self.store.record_surroundings().await?;
             assess::overdue(&self.store, &self.settings, STUDIES_PER_SWEEP).await?;
         }
-        self.store.claim_outcomes(&self.sources.cluster).await?;
+        let sources = &self.cluster.sources;
+        self.store.claim_outcomes(&sources.cluster).await?;
         let runs = self.awaited(sweeping).await?;
         if runs.is_empty() {
             return Ok(());
@@ -180,7 +185,7 @@ impl Reconciler {
             runs
         };
         let mut awaited = runs.into_iter().map(|run| {
-            let asked = inquiry.asked(&self.sources, &run);
+            let asked = inquiry.asked(sources, &run);
             (run, asked)
         });
         let mut batches = batches(&mut awaited).into_iter();
@@ -203,7 +208,7 @@ impl Reconciler {
 
     async fn awaited(&self, unheard: bool) -> Result<Vec<AwaitedRun>, StoreError> {
         self.store
-            .awaited_runs(&self.sources.cluster, unheard, RUNS_PER_ROUND)
+            .awaited_runs(&self.cluster.sources.cluster, unheard, RUNS_PER_ROUND)
             .await
     }
 
@@ -243,7 +248,8 @@ impl Reconciler {
                 .collect(),
             ..Inquiry::default()
         };
-        for source in &self.sources.asked {
+        let sources = &self.cluster.sources;
+        for source in &sources.asked {
             if launches.is_empty() {
                 break;
             }
@@ -253,7 +259,7 @@ impl Reconciler {
                     if !words.is_empty() {
                         let recorded = self
                             .store
-                            .record_outcomes(source.name(), &self.sources.cluster, &words)
+                            .record_outcomes(source.name(), &sources.cluster, &words)
                             .await?;
                         inquiry.changes |= recorded.stored > 0;
                     }
@@ -262,11 +268,16 @@ impl Reconciler {
                     });
                     inquiry.alive.extend(answer.alive);
                     if let Some(limits) = answer.limits {
-                        self.limits.replace(limits);
+                        self.cluster.limits.replace(limits);
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(source = source.name().as_str(), %error, "Slurm's word has to wait");
+                    tracing::warn!(
+                        cluster = sources.cluster,
+                        source = source.name().as_str(),
+                        %error,
+                        "Slurm's word has to wait"
+                    );
                     inquiry.without_answer = true;
                 }
             }

@@ -160,7 +160,7 @@ impl Reloading {
         let [nodes, _] = &self.doorways;
         let access = Arc::new(Access::new(
             config.access.clone(),
-            nodes.service.associations.clone(),
+            Arc::clone(&nodes.service.associations),
         ));
         let sharing = Arc::clone(&nodes.service.sharing);
         let quotas = if config.users == self.in_force.users {

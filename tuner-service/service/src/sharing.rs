@@ -99,14 +99,12 @@ const PAGE: i64 = 1000;
 pub(crate) struct Sharing {
     /// A reload replaces them.
     rules: Mutex<Arc<[SharingRule]>>,
-    associations: Option<Arc<LiveAssociations>>,
+    /// Each cluster's of which they are asked for.
+    associations: Arc<[Arc<LiveAssociations>]>,
 }
 
 impl Sharing {
-    pub(crate) fn new(
-        rules: Vec<SharingRule>,
-        associations: Option<Arc<LiveAssociations>>,
-    ) -> Self {
+    pub(crate) fn new(rules: Vec<SharingRule>, associations: Arc<[Arc<LiveAssociations>]>) -> Self {
         Self {
             rules: Mutex::new(rules.into()),
             associations,
@@ -187,8 +185,10 @@ impl Sharing {
         let uids: BTreeSet<u32> = sharers.iter().map(|one| one.uid).collect();
         let groups = rules.iter().filter_map(|rule| rule.group.clone());
         let groups: BTreeSet<String> = groups.collect();
-        let associations = self.associations.as_ref();
-        let associations = associations.and_then(|associations| associations.known());
+        let associations = self.associations.iter();
+        let associations =
+            associations.filter_map(|live| Some((live.cluster.clone(), live.known()?)));
+        let associations = associations.collect();
         let groups = if groups.is_empty() {
             HashMap::new()
         } else {
@@ -209,17 +209,18 @@ impl Sharing {
 struct Membership {
     /// By uid and group. What is not in it could not be told.
     groups: HashMap<(u32, String), bool>,
-    associations: Option<Arc<Associations>>,
+    /// By cluster.
+    associations: HashMap<String, Arc<Associations>>,
 }
 
 impl Membership {
     /// `None`: not known now.
-    fn has(&self, uid: u32, rule: &SharingRule) -> Option<bool> {
+    fn has(&self, sharer: &Sharer, rule: &SharingRule) -> Option<bool> {
         match (&rule.group, &rule.account) {
-            (Some(group), _) => self.groups.get(&(uid, group.clone())).copied(),
+            (Some(group), _) => self.groups.get(&(sharer.uid, group.clone())).copied(),
             (None, Some(account)) => {
-                let known = self.associations.as_ref()?;
-                Some(known.is_member(uid, account))
+                let known = self.associations.get(&sharer.cluster)?;
+                Some(known.is_member(sharer.uid, account))
             }
             (None, None) => Some(false),
         }
@@ -233,7 +234,7 @@ fn share(rules: &[SharingRule], sharer: &Sharer, known: &Membership) -> Option<O
         .iter()
         .filter(|rule| rule.is_about(&sharer.application))
     {
-        if known.has(sharer.uid, rule)? {
+        if known.has(sharer, rule)? {
             return Some(Some(rule.share()));
         }
     }
@@ -282,6 +283,7 @@ mod tests {
     fn sharer(uid: u32, application: &str) -> Sharer {
         Sharer {
             study_id: 1,
+            cluster: "alpha".to_owned(),
             uid,
             application: application.to_owned(),
             share: None,
@@ -294,7 +296,7 @@ mod tests {
             .map(|(uid, group, is_member)| ((*uid, (*group).to_owned()), *is_member));
         Membership {
             groups: groups.collect(),
-            associations: None,
+            associations: HashMap::new(),
         }
     }
 
@@ -334,9 +336,22 @@ mod tests {
             assert_eq!(another, Some(None), "no rule is about it");
         }
         let asked = Membership {
-            associations: Some(Arc::new(crate::slurm::associations::tests::known())),
+            associations: [(
+                "alpha".to_owned(),
+                Arc::new(crate::slurm::associations::tests::known()),
+            )]
+            .into(),
             ..Membership::default()
         };
+        let elsewhere = Sharer {
+            cluster: "beta".to_owned(),
+            ..sharer(1001, "ocean")
+        };
+        assert_eq!(
+            share(&by_account, &elsewhere, &asked),
+            None,
+            "it tells nobody's"
+        );
         for (uid, expected) in [(1001, Some("account physics")), (1002, None)] {
             let found = share(&by_account, &sharer(uid, "ocean"), &asked).unwrap();
             assert_eq!(found.as_deref(), expected, "{uid}");

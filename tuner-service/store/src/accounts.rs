@@ -8,10 +8,8 @@ use crate::error::{Named, StoreError};
 /// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coordinated {
-    /// The cluster whose accounts they are.
-    pub cluster: String,
-    /// Members and their accounts.
-    pub members: Vec<(u32, String)>,
+    /// Clusters, members there and their accounts.
+    pub members: Vec<(String, u32, String)>,
 }
 
 /// Whose studies are visible, as queries take it.
@@ -20,8 +18,8 @@ pub(crate) struct Visible {
     pub(crate) owners: Option<Vec<i64>>,
     /// The owner whose studies are visible, whatever they are charged to.
     pub(crate) own: Option<i64>,
-    pub(crate) cluster: String,
-    /// With `accounts`, member by member.
+    /// With `members` and `accounts`, member by member.
+    pub(crate) clusters: Vec<String>,
     pub(crate) members: Vec<i64>,
     pub(crate) accounts: Vec<String>,
 }
@@ -29,19 +27,18 @@ pub(crate) struct Visible {
 impl Visible {
     pub(crate) fn of(own: Option<u32>, coordinated: Option<&Coordinated>) -> Self {
         let own = own.map(i64::from);
-        let (cluster, pairs) = match coordinated {
-            Some(coordinated) => (coordinated.cluster.clone(), &coordinated.members[..]),
-            None => (String::new(), &[][..]),
-        };
-        let (members, accounts): (Vec<i64>, Vec<String>) = pairs
-            .iter()
-            .map(|(uid, account)| (i64::from(*uid), account.clone()))
-            .unzip();
+        let coordinated_members = coordinated.map_or(&[][..], |coordinated| &coordinated.members);
+        let (mut clusters, mut members, mut accounts) = (Vec::new(), Vec::new(), Vec::new());
+        for (cluster, uid, account) in coordinated_members {
+            clusters.push(cluster.clone());
+            members.push(i64::from(*uid));
+            accounts.push(account.clone());
+        }
         let is_everyone = own.is_none() && coordinated.is_none();
         Self {
             owners: (!is_everyone).then(|| own.into_iter().chain(members.clone()).collect()),
             own,
-            cluster,
+            clusters,
             members,
             accounts,
         }

@@ -28,10 +28,12 @@ pub struct AuditEntry {
     /// That user's login name, if known.
     pub user: Option<String>,
     /// `pin`, `unpin`, `reset`, `warm-start`, `accept`, `freeze`, `resume`, `off`, `on`, `undo`,
-    /// `export`, `import` or `retention`.
+    /// `export`, `import`, `retention`, `objective` or `map-cluster`.
     pub action: String,
     /// The study; `None`: those of an order, or none.
     pub study_id: Option<i64>,
+    /// The study's cluster.
+    pub cluster: Option<String>,
     /// The study's application.
     pub application: Option<String>,
     /// The study's owner.
@@ -95,7 +97,8 @@ impl Store {
         let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
             r#"select l.id, l.uid, (select n.owner_name from applications n where n.owner_uid = l.uid
-                                    and n.owner_name is not null order by n.id desc limit 1) as "user?", l.action, l.study_id, a.name as "application?",
+                                    and n.owner_name is not null order by n.id desc limit 1) as "user?", l.action, l.study_id, s.cluster as "cluster?",
+                      a.name as "application?",
                       a.owner_uid as "owner_uid?", l.detail, l.undoes, l.why,
                       (select u.id from audit u where u.undoes = l.id) as undone_by,
                       (extract(epoch from l.at) * 1000000)::bigint as "at!"
@@ -104,15 +107,16 @@ impl Store {
                left join study_accounts c on c.study_id = s.id
                left join orders o on o.id = l.order_id
                where ($7::bigint[] is null or a.owner_uid = $1
-                      or (c.cluster = $8
-                          and (a.owner_uid, c.account) in (select * from unnest($9::bigint[], $10::text[])))
+                      or (c.cluster, a.owner_uid, c.account)
+                         in (select * from unnest($8::text[], $9::bigint[], $10::text[]))
                       or (l.order_id is not null and l.study_id is null and coalesce(o.owner_uid, $1) = $1))
                  and ($2::bigint is null or l.study_id = $2
                       or exists (select from studies t join applications b on b.id = t.application_id
                                  where t.id = $2 and l.order_id is not null and coalesce(o.study_id, t.id) = t.id
                                    and coalesce(o.owner_uid, b.owner_uid) = b.owner_uid
                                    and coalesce(o.application, b.name) = b.name
-                                   and coalesce(o.accelerator, t.accelerator) = t.accelerator)) and ($3::bigint is null or l.uid = $3)
+                                   and coalesce(o.accelerator, t.accelerator) = t.accelerator
+                                   and coalesce(o.cluster, t.cluster) = t.cluster)) and ($3::bigint is null or l.uid = $3)
                  and ($4::bigint is null or l.id = $4) and ($5::bigint is null or l.id < $5)
                order by l.id desc limit $6"#,
             visible.own,
@@ -122,7 +126,7 @@ impl Store {
             filter.before,
             filter.limit,
             visible.owners.as_deref(),
-            visible.cluster,
+            &visible.clusters,
             &visible.members,
             &visible.accounts
         )
@@ -137,6 +141,7 @@ impl Store {
                     user: row.user,
                     action: row.action,
                     study_id: row.study_id,
+                    cluster: row.cluster,
                     application: row.application,
                     owner_uid: row.owner_uid.map(|uid| number(NAME, uid)).transpose()?,
                     detail: row.detail,

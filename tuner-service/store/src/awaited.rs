@@ -78,7 +78,7 @@ pub struct AwaitedRun {
 }
 
 impl Store {
-    /// At most `limit` runs of a cluster with changes since their verdict, oldest first; with
+    /// At most `limit` runs of a cluster, in its studies, with changes since their verdict, oldest first; with
     /// `unheard` also those in flight without any change.
     pub async fn awaited_runs(
         &self,
@@ -105,7 +105,9 @@ impl Store {
                from runs
                where cluster = $1 and (changes > judged_changes or (state = 'in_flight' and $2))
                  and trimmed_at is null
-                 and not exists (select from epochs e where e.id = runs.epoch_id and e.removed_at is not null)
+                 -- A service that knew one cluster put another's runs into its studies. They count nowhere.
+                 and exists (select from epochs e join studies s on s.id = e.study_id
+                             where e.id = runs.epoch_id and e.removed_at is null and coalesce(s.cluster, $1) = $1)
                order by id limit $3"#,
             cluster,
             unheard,

@@ -31,6 +31,7 @@ pub struct EpochOpening {
 pub(crate) struct EpochState {
     pub(crate) epoch: i32,
     pub(crate) seed: u64,
+    pub(crate) cluster: String,
     pub(crate) accelerator: String,
     pub(crate) space: Arc<Space>,
     /// By which epochs of the same space are found.
@@ -50,6 +51,7 @@ impl EpochState {
         Self {
             epoch: 1,
             seed: 0,
+            cluster: String::new(),
             accelerator: String::new(),
             space_key: 0,
             space: Arc::new(
@@ -87,14 +89,14 @@ pub(crate) async fn epoch_state(
     epoch_id: i64,
 ) -> Result<EpochState, StoreError> {
     let epoch = sqlx::query!(
-        r#"select ordinal, seed, space as "space: Json<Space>", judgements, objective,
-                  (extract(epoch from opened_at) * 1000000)::bigint as "opened_at!", opened_why, takes, drift,
-                  inherited as "inherited: Json<Vec<Parametrization>>",
-                  parameter_effects as "parameter_effects: Json<ParameterEffects>",
-                  baseline, explored, controls, settled, settled_controls, total,
-                  (select accelerator from studies where id = study_id) as "accelerator!",
-                  hashtextextended(space::text, 0) as "space_key!"
-           from epochs where id = $1"#,
+        r#"select e.ordinal, e.seed, e.space as "space: Json<Space>", e.judgements, e.objective,
+                  (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why, e.takes, e.drift,
+                  e.inherited as "inherited: Json<Vec<Parametrization>>",
+                  e.parameter_effects as "parameter_effects: Json<ParameterEffects>",
+                  e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
+                  s.accelerator, coalesce(s.cluster, '') as "cluster!",
+                  hashtextextended(e.space::text, 0) as "space_key!"
+           from epochs e join studies s on s.id = e.study_id where e.id = $1"#,
         epoch_id
     )
     .fetch_one(&mut *connection)
@@ -112,6 +114,7 @@ pub(crate) async fn epoch_state(
     Ok(EpochState {
         epoch: epoch.ordinal,
         seed: epoch.seed.cast_unsigned(),
+        cluster: epoch.cluster,
         accelerator: epoch.accelerator,
         space: Arc::new(epoch.space.0),
         space_key: epoch.space_key,

@@ -44,6 +44,27 @@ pub enum StoreError {
         /// The most studies.
         most: u32,
     },
+    /// Studies are of a cluster that the service does not have.
+    #[error("{}", not_served(*.studies, .cluster.as_deref(), .clusters))]
+    NotServed {
+        /// How many.
+        studies: u64,
+        /// Theirs; `None`: they are of none.
+        cluster: Option<String>,
+        /// Those that the service has.
+        clusters: Vec<String>,
+    },
+    /// Two clusters have some of the same studies, which cannot be one's.
+    #[error(
+        "nothing was changed: cluster {to} has {studies} of these studies itself, with runs of its own; keep both \
+         clusters in service.toml, this one with `sources = []` if it is no more"
+    )]
+    StudiesOfBoth {
+        /// How many.
+        studies: u64,
+        /// The cluster that has them too.
+        to: String,
+    },
     /// Retention has removed what is asked for or spoken of.
     #[error("{transaction}: runs that started up to {through} were removed by retention")]
     Removed {
@@ -102,6 +123,21 @@ pub enum StoreError {
         /// The broken invariant.
         problem: String,
     },
+}
+
+fn not_served(studies: u64, cluster: Option<&str>, clusters: &[String]) -> String {
+    match cluster {
+        None => format!(
+            "{studies} studies are from before the service had several clusters: say which of {} they are of by \
+             `io-autotuned --map-cluster NAME`, as the service's account, and start again",
+            clusters.join(", ")
+        ),
+        Some(cluster) => format!(
+            "{studies} studies are of cluster {cluster}, which service.toml does not have: name it in a [[slurm]], \
+             with `sources = []` if it is no more; or if it has another name now, \
+             `io-autotuned --map-cluster {cluster}=NAME`, as the service's account, and start again"
+        ),
+    }
 }
 
 /// What a request waited for in vain.

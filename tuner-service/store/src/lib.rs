@@ -13,6 +13,7 @@ mod assess;
 mod audit;
 mod awaited;
 mod clock;
+mod clusters;
 mod directives;
 mod doctor;
 mod drift;

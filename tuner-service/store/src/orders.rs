@@ -31,6 +31,9 @@ pub struct Scope {
     pub application: Option<String>,
     /// The accelerator.
     pub accelerator: Option<String>,
+    /// The cluster.
+    #[serde(default)]
+    pub cluster: Option<String>,
 }
 
 /// What is ordered.
@@ -247,7 +250,7 @@ impl Store {
         order_id: Option<i64>,
     ) -> Result<Vec<OrderRow>, StoreError> {
         let rows = sqlx::query!(
-            r#"select o.id, o.kind, o.study_id, o.owner_uid, o.application, o.accelerator,
+            r#"select o.id, o.kind, o.study_id, o.owner_uid, o.application, o.accelerator, o.cluster,
                       o.pinned as "pinned: Json<Values>", o.uid, o.why,
                       (select n.owner_name from applications n where n.owner_uid = o.uid
                        and n.owner_name is not null order by n.id desc limit 1) as "user?",
@@ -259,12 +262,12 @@ impl Store {
                left join study_accounts c on c.study_id = s.id
                where (o.id = $6 or ($6 is null and o.ended_at is null and (o.until is null or o.until > now())))
                  and ($2::bigint[] is null or coalesce(o.owner_uid, a.owner_uid, $1) = $1
-                      or (c.cluster = $3
-                          and (a.owner_uid, c.account) in (select * from unnest($4::bigint[], $5::text[]))))
+                      or (c.cluster, a.owner_uid, c.account)
+                         in (select * from unnest($3::text[], $4::bigint[], $5::text[])))
                order by o.id"#,
             visible.own,
             visible.owners.as_deref(),
-            visible.cluster,
+            &visible.clusters,
             &visible.members,
             &visible.accounts,
             order_id
@@ -282,6 +285,7 @@ impl Store {
                         owner_uid: row.owner_uid.map(|uid| number(name, uid)).transpose()?,
                         application: row.application,
                         accelerator: row.accelerator,
+                        cluster: row.cluster,
                     },
                     uid: number(name, row.uid)?,
                     user: row.user,
@@ -317,13 +321,14 @@ async fn end(
         "update orders set ended_at = now()
          where ended_at is null and kind = $1 and study_id is not distinct from $2
            and owner_uid is not distinct from $3 and application is not distinct from $4
-           and accelerator is not distinct from $5
+           and accelerator is not distinct from $5 and cluster is not distinct from $6
          returning id",
         kind,
         scope.study_id,
         scope.owner_uid.map(i64::from),
         scope.application,
-        scope.accelerator
+        scope.accelerator,
+        scope.cluster
     )
     .fetch_optional(connection)
     .await
@@ -339,8 +344,8 @@ async fn insert(
     audit: Audit<'_>,
 ) -> Result<i64, StoreError> {
     sqlx::query_scalar!(
-        "insert into orders (kind, study_id, owner_uid, application, accelerator, pinned, uid, why, until)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9::bigint / 1e6)) returning id",
+        "insert into orders (kind, study_id, owner_uid, application, accelerator, cluster, pinned, uid, why, until)
+         values ($1, $2, $3, $4, $5, $10, $6, $7, $8, to_timestamp($9::bigint / 1e6)) returning id",
         directive.kind(),
         scope.study_id,
         scope.owner_uid.map(i64::from),
@@ -349,7 +354,8 @@ async fn insert(
         directive.pinned().map(Json) as _,
         i64::from(audit.uid),
         audit.why,
-        until.map(Timestamp::as_microsecond)
+        until.map(Timestamp::as_microsecond),
+        scope.cluster
     )
     .fetch_one(connection)
     .await

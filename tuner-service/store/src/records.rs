@@ -22,6 +22,8 @@ pub struct JobKey {
 /// What identifies a study.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StudyKey {
+    /// Slurm's ClusterName.
+    pub cluster: String,
     /// The owner of the application.
     pub owner_uid: u32,
     /// The owner's login name, if known.

@@ -37,6 +37,8 @@ pub struct Sibling {
 pub struct Sharer {
     /// The study.
     pub study_id: i64,
+    /// Its cluster.
+    pub cluster: String,
     /// Its owner.
     pub uid: u32,
     /// Its application.
@@ -62,7 +64,8 @@ pub(crate) async fn siblings(
                join applications own on own.id = mine.application_id
                join study_beginnings began on began.study_id = mine.id
                join studies s on s.share = mine.share and s.accelerator = mine.accelerator
-                                 and s.context_key = mine.context_key and s.id <> mine.id
+                                 and s.context_key = mine.context_key and s.cluster = mine.cluster
+                                 and s.id <> mine.id
                join applications a on a.id = s.application_id and a.name = own.name
                join study_beginnings since on since.study_id = s.id
                where mine.id = $1
@@ -173,12 +176,12 @@ impl Store {
     ) -> Result<Vec<Sharer>, StoreError> {
         const NAME: &str = "sharers";
         let rows = sqlx::query!(
-            "select s.id, a.owner_uid, a.name, s.share
+            r#"select s.id, s.cluster as "cluster!", a.owner_uid, a.name, s.share
              from studies s join applications a on a.id = s.application_id
-             where s.id > $2
+             where s.id > $2 and s.cluster is not null
                and (s.share is not null
                     or exists (select from unnest($1::text[]) as prefix where starts_with(a.name, prefix)))
-             order by s.id limit $3",
+             order by s.id limit $3"#,
             prefixes,
             after,
             limit
@@ -190,6 +193,7 @@ impl Store {
             .map(|row| {
                 Ok(Sharer {
                     study_id: row.id,
+                    cluster: row.cluster,
                     uid: number(NAME, row.owner_uid)?,
                     application: row.name,
                     share: row.share,

@@ -86,8 +86,8 @@ struct Kept {
     learnt: LruCache<i64, Copied>,
 }
 
-/// An accelerator, and a hash of the space.
-type Place = (String, i64);
+/// A cluster, an accelerator, and a hash of the space.
+type Place = (String, String, i64);
 
 #[derive(Debug)]
 struct List {
@@ -122,7 +122,7 @@ impl Default for KeptSources {
 }
 
 impl KeptSources {
-    /// Of other studies with the same accelerator and space. A study whose latest epoch has learnt
+    /// Of the cluster's other studies with the same accelerator and space. A study whose latest epoch has learnt
     /// little is none: what it knew before a reset or a drift may hold no longer.
     pub(crate) async fn of(
         &self,
@@ -131,7 +131,8 @@ impl KeptSources {
         study_id: i64,
         epoch: &EpochState,
     ) -> Result<Vec<Arc<Learnt>>, StoreError> {
-        let place = (epoch.accelerator.clone(), epoch.space_key);
+        let (cluster, accelerator) = (epoch.cluster.clone(), epoch.accelerator.clone());
+        let place = (cluster, accelerator, epoch.space_key);
         let candidates = match self.listed(&place, Instant::now()) {
             Some(candidates) => candidates,
             None => {
@@ -240,13 +241,14 @@ fn distance(own: &BTreeMap<String, f64>, theirs: &BTreeMap<String, f64>) -> f64 
 async fn candidates(
     connection: &mut PgConnection,
     name: &'static str,
-    (accelerator, space_key): &Place,
+    (cluster, accelerator, space_key): &Place,
 ) -> Result<Vec<Candidate>, StoreError> {
     let rows = sqlx::query!(
         r#"with latest as materialized (
-               -- One value each and no other condition: the index gives these without a look at all others.
+               -- In the order of the index, which gives these without a look at all others.
                select f.study_id, f.epoch_id, f.measures, f.xmin::text as row_version
-               from sources f where f.accelerator = $1 and f.space_key = $2
+               from sources f join studies s on s.id = f.study_id
+               where f.accelerator = $1 and f.space_key = $2 and s.cluster = $4
                order by f.epoch_id desc limit $3
            )
            select study_id, epoch_id, measures as "measures: Json<BTreeMap<String, f64>>",
@@ -257,7 +259,8 @@ async fn candidates(
         accelerator,
         space_key,
         // One of them may be the asker's own.
-        LOOKED_AT as i64 + 1
+        LOOKED_AT as i64 + 1,
+        cluster
     )
     .fetch_all(connection)
     .await
@@ -325,7 +328,8 @@ mod tests {
 
     #[test]
     fn a_list_that_is_too_old_is_read_by_one_and_used_by_the_others() {
-        let (kept, place, now) = (KeptSources::default(), (String::new(), 1), Instant::now());
+        let (kept, now) = (KeptSources::default(), Instant::now());
+        let place = (String::new(), String::new(), 1);
         assert!(kept.listed(&place, now).is_none());
         let list = List {
             read_at: now,

@@ -309,13 +309,14 @@ pub(crate) async fn moment(
            where s.id = coalesce($1, (select of_key.id from studies of_key
                                       join applications a on a.id = of_key.application_id
                                       where a.owner_uid = $3 and a.name = $4 and of_key.accelerator = $5
-                                        and of_key.context_key = $6))"#,
+                                        and of_key.context_key = $6 and of_key.cluster = $7))"#,
         study_id,
         before,
         key.map(|key| i64::from(key.owner_uid)),
         key.map(|key| &key.application),
         key.map(|key| &key.accelerator),
-        key.map(StudyKey::context_key)
+        key.map(StudyKey::context_key),
+        key.map(|key| &key.cluster)
     )
     .fetch_optional(connection)
     .await

@@ -19,32 +19,37 @@ async fn find_study(
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
         "select s.id from studies s join applications a on a.id = s.application_id
-         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4",
+         where a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4
+           and s.cluster = $5",
         i64::from(key.owner_uid),
         key.application,
         key.accelerator,
-        key.context_key()
+        key.context_key(),
+        key.cluster
     )
     .fetch_optional(pool)
     .await
     .named(name)
 }
 
-/// [`lock_study`] of a key's; `None`: there is none yet.
+/// [`lock_study`] of a key's; `None`: there is none yet. A study that a program has made which does
+/// not know clusters becomes the key's: there is one cluster as long as such programs run.
 pub(crate) async fn lock_study_of(
     connection: &mut PgConnection,
     name: &'static str,
     key: &StudyKey,
 ) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar!(
-        "update studies s set share = s.share from applications a
+        "update studies s set share = s.share, cluster = $5 from applications a
          where a.id = s.application_id
            and a.owner_uid = $1 and a.name = $2 and s.accelerator = $3 and s.context_key = $4
+           and coalesce(s.cluster, $5) = $5
          returning s.id",
         i64::from(key.owner_uid),
         key.application,
         key.accelerator,
-        key.context_key()
+        key.context_key(),
+        key.cluster
     )
     .fetch_optional(connection)
     .await
@@ -90,13 +95,13 @@ pub(crate) async fn make_study(
     .await
     .named(name)?;
     let inserted = sqlx::query_scalar!(
-        "insert into studies (application_id, accelerator, context, context_key)
-         values ($1, $2, $3, $4)
-         on conflict (application_id, accelerator, context_key) do nothing returning id",
+        "insert into studies (application_id, accelerator, context, context_key, cluster)
+         values ($1, $2, $3, $4, $5) on conflict do nothing returning id",
         application_id,
         key.accelerator,
         Json(&key.context) as _,
-        context_key
+        context_key,
+        key.cluster
     )
     .fetch_optional(&mut *connection)
     .await

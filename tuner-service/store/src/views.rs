@@ -24,6 +24,8 @@ pub struct StudyFilter {
     pub coordinated: Option<Coordinated>,
     /// The account that the study is charged to.
     pub account: Option<String>,
+    /// The cluster.
+    pub cluster: Option<String>,
     /// The study.
     pub study_id: Option<i64>,
     /// The application's name.
@@ -41,6 +43,8 @@ pub struct StudyFilter {
 pub struct StudyRow {
     /// The study.
     pub study_id: i64,
+    /// The cluster.
+    pub cluster: String,
     /// The application's name.
     pub application: String,
     /// Its owner.
@@ -93,13 +97,15 @@ pub struct RunFilter {
     pub coordinated: Option<Coordinated>,
     /// The account that the study is charged to.
     pub account: Option<String>,
+    /// The cluster.
+    pub cluster: Option<String>,
     /// The study.
     pub study_id: Option<i64>,
     /// The application's name.
     pub application: Option<String>,
     /// The accelerator.
     pub accelerator: Option<String>,
-    /// The job, on all clusters and restarts.
+    /// The job, on all clusters or this one, and all restarts.
     pub job_id: Option<u32>,
     /// `in_flight`, `counted`, `censored` or `not_counted`.
     pub state: Option<String>,
@@ -225,7 +231,8 @@ impl Store {
         const NAME: &str = "studies";
         let visible = Visible::of(filter.owner_uid, filter.coordinated.as_ref());
         let rows = sqlx::query!(
-            r#"select s.id, a.name, a.owner_uid, a.owner_name, s.accelerator, c.account as "account?",
+            r#"select s.id, coalesce(s.cluster, '') as "cluster!", a.name, a.owner_uid, a.owner_name, s.accelerator,
+                      c.account as "account?",
                       s.context as "context: Json<BTreeMap<String, String>>",
                       p.parametrization as "pin?: Json<Parametrization>", p.uid as "pin_uid?", p.why as "pin_why?",
                       (select n.owner_name from applications n where n.owner_uid = p.uid
@@ -245,9 +252,10 @@ impl Store {
                                     count(*) filter (where state = 'not_counted') as not_counted,
                                     count(*) filter (where started_at > now() - interval '7 days') as lately
                              from runs r where r.epoch_id = e.id) n on true
-               where ($7::bigint[] is null or (a.owner_uid = any($7) and (a.owner_uid = $1 or (c.cluster = $8
-                          and (a.owner_uid, c.account) in (select * from unnest($9::bigint[], $10::text[]))))))
-                 and ($11::text is null or c.account = $11) and ($2::bigint is null or s.id = $2)
+               where ($7::bigint[] is null or (a.owner_uid = any($7) and (a.owner_uid = $1 or (c.cluster, a.owner_uid, c.account)
+                          in (select * from unnest($8::text[], $9::bigint[], $10::text[])))))
+                 and ($11::text is null or c.account = $11) and ($12::text is null or s.cluster = $12)
+                 and ($2::bigint is null or s.id = $2)
                  and ($3::text is null or a.name = $3) and ($4::text is null or s.accelerator = $4)
                  and ($5::bigint is null or (a.name, a.owner_uid, s.accelerator, s.id) >
                       (select la.name, la.owner_uid, ls.accelerator, ls.id
@@ -260,10 +268,11 @@ impl Store {
             filter.after,
             filter.limit,
             visible.owners.as_deref(),
-            visible.cluster,
+            &visible.clusters,
             &visible.members,
             &visible.accounts,
-            filter.account
+            filter.account,
+            filter.cluster
         )
         .fetch_all(&self.pool)
         .await
@@ -283,6 +292,7 @@ impl Store {
                 };
                 Ok(StudyRow {
                     study_id: row.id,
+                    cluster: row.cluster,
                     application: row.name,
                     owner_uid: number(NAME, row.owner_uid)?,
                     owner_name: row.owner_name,
@@ -365,9 +375,10 @@ impl Store {
                join studies s on s.id = e.study_id
                join applications a on a.id = s.application_id
                left join study_accounts c on c.study_id = s.id
-               where ($12::bigint[] is null or (a.owner_uid = any($12) and (a.owner_uid = $1 or (c.cluster = $13
-                          and (a.owner_uid, c.account) in (select * from unnest($14::bigint[], $15::text[]))))))
-                 and ($16::text is null or c.account = $16) and ($2::bigint is null or s.id = $2)
+               where ($12::bigint[] is null or (a.owner_uid = any($12) and (a.owner_uid = $1 or (c.cluster, a.owner_uid, c.account)
+                          in (select * from unnest($13::text[], $14::bigint[], $15::text[])))))
+                 and ($16::text is null or c.account = $16) and ($17::text is null or r.cluster = $17)
+                 and ($2::bigint is null or s.id = $2)
                  and ($3::text is null or a.name = $3) and ($4::bigint is null or r.job_id = $4)
                  and ($5::bigint is null or r.id < $5)
                  and ($8::text is null or s.accelerator = $8) and ($9::text is null or r.state = $9)
@@ -386,10 +397,11 @@ impl Store {
             filter.since.map(Timestamp::as_microsecond),
             filter.until.map(Timestamp::as_microsecond),
             visible.owners.as_deref(),
-            visible.cluster,
+            &visible.clusters,
             &visible.members,
             &visible.accounts,
-            filter.account
+            filter.account,
+            filter.cluster
         )
         .fetch_all(&self.pool)
         .await

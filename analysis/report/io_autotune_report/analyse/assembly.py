@@ -186,6 +186,7 @@ def _document(
         look=_looks(first_judged, occasion.last),
         false_discovery_rate=rate,
         total=replace(total, name=occasion.site),
+        clusters=groups(lambda study: study.cluster),
         accelerators=groups(lambda study: study.accelerator),
         users=groups(lambda study: study.user),
         accounts=groups(lambda study: study.account),

@@ -100,6 +100,7 @@ def evaluate(
             importance=importance,
             surfaces=understanding.surfaces(here, importance, known),
             noise=understanding.noise(here),
+            cluster=study.cluster,
         ),
         estimators.spent(runs),
         understanding.explored(here),

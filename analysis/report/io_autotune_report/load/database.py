@@ -30,6 +30,8 @@ class StudyRow:
     accelerator: str
     context: dict[str, str]
     pinned: bool
+    cluster: str | None = None
+    """Where there are several."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,9 @@ def studies(connection: psycopg.Connection) -> list[StudyRow]:
     """All studies."""
     with connection.cursor(row_factory=class_row(StudyRow)) as cursor:
         return cursor.execute(
-            'select study_id, application, owner_uid, "user", accelerator, context, pinned'
-            " from report.studies order by study_id"
+            'select study_id, application, owner_uid, "user", accelerator, context, pinned,'
+            " case when (select count(distinct cluster) from report.studies) > 1 then cluster end"
+            " as cluster from report.studies order by study_id"
         ).fetchall()
 
 

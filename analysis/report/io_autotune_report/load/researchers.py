@@ -35,6 +35,7 @@ def read_studies(url: str) -> pd.DataFrame:
                 study.accelerator,
                 study.context,
                 study.pinned,
+                study.cluster,
             )
             for study in database.studies(connection)
         )

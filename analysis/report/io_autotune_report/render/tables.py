@@ -50,10 +50,11 @@ STUDIES = (
     "chosen",
     "chosen_since",
     "noise",
+    "cluster",
 )
 """Empty where unknown; ``chosen`` and ``context`` are JSON."""
 GROUPS = ("kind", "name", "studies", "settled", "runs", *GAIN, *NODE_HOURS)
-"""``kind`` is site, accelerator, user, account or application."""
+"""``kind`` is site, cluster, accelerator, user, account or application."""
 
 
 def write(report: Report, directory: Path) -> None:
@@ -61,6 +62,7 @@ def write(report: Report, directory: Path) -> None:
     _write(directory / "studies.csv", STUDIES, map(_study, report.studies))
     groups = [
         ("site", [report.total]),
+        ("cluster", report.clusters),
         ("accelerator", report.accelerators),
         ("user", report.users),
         ("account", report.accounts),
@@ -117,6 +119,7 @@ def _study(study: Study) -> list[Cell]:
         chosen(study),
         study.chosen_since,
         study.noise.cv,
+        text(study.cluster or ""),
     ]
 
 

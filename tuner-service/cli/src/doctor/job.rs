@@ -31,12 +31,12 @@ enum Stage {
 
 /// Submits a job of one second and follows it. Other options of sbatch by its variables, such as
 /// `SBATCH_PARTITION`.
-pub(super) async fn check(config: &ClientConfig, within: Duration) -> Check {
+pub(super) async fn check(config: &ClientConfig, cluster: Option<&str>, within: Duration) -> Check {
     let job_id = match submit() {
         Ok(job_id) => job_id,
         Err(check) => return *check,
     };
-    let service = match Service::of(config) {
+    let service = match Service::of(config, cluster) {
         Ok(service) => service,
         Err(error) => return lost(job_id, &Stage::Queued, within, &error.to_string()),
     };

@@ -22,7 +22,11 @@ pub(crate) struct How<'a> {
 /// The runs in these columns; the usual ones if `None`, with the user's if there are several.
 pub(crate) fn columns(runs: &[RunSummary], wanted: Option<&[Wanted]>, how: How<'_>) -> Columns {
     let first = runs.first().map(|run| run.uid);
-    let usual = usual(runs.iter().any(|run| Some(run.uid) != first));
+    let cluster = runs.first().map(|run| &run.cluster);
+    let usual = usual(
+        runs.iter().any(|run| Some(run.uid) != first),
+        runs.iter().any(|run| Some(&run.cluster) != cluster),
+    );
     let is_usual = wanted.is_none();
     let wanted = wanted.unwrap_or(&usual);
     // What was asked for is shown however narrow the terminal is.

@@ -20,6 +20,9 @@ pub(crate) fn scope(scope: &OrderScope) -> String {
     if let Some(accelerator) = &scope.accelerator {
         words.push(format!("accelerator {accelerator}"));
     }
+    if let Some(cluster) = &scope.cluster {
+        words.push(format!("cluster {cluster}"));
+    }
     match words.is_empty() {
         true => "all studies".to_owned(),
         false => words.join(", "),
@@ -45,6 +48,7 @@ fn ending(order: &OrderSummary) -> String {
         uid,
         application,
         accelerator,
+        cluster,
     } = &order.scope;
     let mut command = format!("io-autotune {}", words_of(order.kind, true));
     let mut option = |name: &str, value: &str| command.push_str(&format!(" --{name} {value}"));
@@ -57,9 +61,14 @@ fn ending(order: &OrderSummary) -> String {
     if let Some(accelerator) = accelerator {
         option("accelerator", accelerator);
     }
+    if let Some(cluster) = cluster {
+        option("cluster", cluster);
+    }
     match study {
         Some(study) => command.push_str(&format!(" {study}")),
-        None if order.scope == OrderScope::default() => command.push_str(" --all"),
+        None if (uid, application, accelerator) == (&None, &None, &None) => {
+            command.push_str(" --all");
+        }
         None => {}
     }
     command + " --why \"...\""
@@ -155,6 +164,10 @@ mod tests {
             uid: Some(0),
             ..OrderScope::default()
         };
+        let of_beta = OrderScope {
+            cluster: Some("beta".to_owned()),
+            ..OrderScope::default()
+        };
         for (kind, scope, command) in [
             (OrderKind::Freeze, all, "resume --all"),
             (
@@ -164,6 +177,7 @@ mod tests {
             ),
             (OrderKind::Pin, of_ocean, "unpin --application ocean"),
             (OrderKind::Off, of_study, "on 7"),
+            (OrderKind::Freeze, of_beta, "resume --cluster beta --all"),
         ] {
             let text = decided_by(&order(kind, scope), &Screen::plain());
             let ending = format!("\n             to end it: io-autotune {command} --why \"...\"\n");

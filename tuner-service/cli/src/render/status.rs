@@ -46,6 +46,10 @@ pub(crate) fn columns(studies: &[StudySummary], screen: &Screen) -> Columns {
     if of_several {
         columns.insert(2, Column::left("User").least(6));
     }
+    let on_several = studies.iter().any(|study| study.cluster.is_some());
+    if on_several {
+        columns.insert(1, Column::left("Cluster").least(6));
+    }
     let mut list = Columns::new(columns);
     for study in studies {
         let mut row = vec![
@@ -64,6 +68,10 @@ pub(crate) fn columns(studies: &[StudySummary], screen: &Screen) -> Columns {
         if of_several {
             row.insert(2, Cell::new(user(study)));
         }
+        if on_several {
+            let cluster = study.cluster.clone().unwrap_or_default();
+            row.insert(1, Cell::new(cluster));
+        }
         list.row(row);
     }
     list
@@ -71,7 +79,7 @@ pub(crate) fn columns(studies: &[StudySummary], screen: &Screen) -> Columns {
 
 /// All there is of studies, for `--csv`.
 pub(crate) fn table(studies: &[StudySummary]) -> Columns {
-    const NAMES: [&str; 27] = [
+    const NAMES: [&str; 28] = [
         "Study",
         "Application",
         "User",
@@ -99,6 +107,7 @@ pub(crate) fn table(studies: &[StudySummary]) -> Columns {
         "Chosen",
         "Account",
         "Objective",
+        "Cluster",
     ];
     let mut list = Columns::new(NAMES.map(Column::left).to_vec());
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
@@ -140,6 +149,7 @@ pub(crate) fn table(studies: &[StudySummary]) -> Columns {
                 .unwrap_or_default(),
             study.account.clone().unwrap_or_default(),
             study.objective.to_string(),
+            study.cluster.clone().unwrap_or_default(),
         ]);
     }
     list

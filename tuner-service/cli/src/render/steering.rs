@@ -66,27 +66,37 @@ pub(crate) fn would_reset(study: &StudySummary) -> String {
 }
 
 pub(crate) fn changes(studies: &[Affected]) -> Columns {
-    let mut list = Columns::new(vec![
+    let on_several = studies.iter().any(|study| study.cluster.is_some());
+    let mut columns = vec![
         Column::right("Study"),
         Column::left("Application").least(8),
         Column::left("User").least(6),
         Column::left("Accelerator").least(6),
         Column::left("Now").least(8),
         Column::left("Then").least(8),
-    ]);
+    ];
+    if on_several {
+        columns.insert(1, Column::left("Cluster").least(6));
+    }
+    let mut list = Columns::new(columns);
     for study in studies {
         let tone = match study.now == study.then {
             true => Tone::Plain,
             false => Tone::Notable,
         };
-        list.row([
+        let mut row = vec![
             Cell::new(study.study_id.to_string()),
             Cell::new(study.application.clone()),
             Cell::new(called(study.user.as_deref(), study.uid)),
             Cell::new(study.accelerator.clone()),
             Cell::new(study.now.clone()),
             Cell::toned(study.then.clone(), tone),
-        ]);
+        ];
+        if on_several {
+            let cluster = study.cluster.clone().unwrap_or_default();
+            row.insert(1, Cell::new(cluster));
+        }
+        list.row(row);
     }
     list
 }
@@ -165,7 +175,10 @@ pub(crate) fn audit(
 
 fn of(line: &AuditLine) -> String {
     match (&line.application, line.study_id) {
-        (Some(application), Some(study)) => format!("study {study} ({application})"),
+        (Some(application), Some(study)) => match &line.cluster {
+            Some(cluster) => format!("study {study} ({application} on {cluster})"),
+            None => format!("study {study} ({application})"),
+        },
         _ => line
             .detail
             .get("scope")
@@ -185,6 +198,7 @@ fn stored_scope(stored: &serde_json::Value) -> OrderScope {
         uid: number("owner_uid").and_then(|uid| u32::try_from(uid).ok()),
         application: text("application"),
         accelerator: text("accelerator"),
+        cluster: text("cluster"),
     }
 }
 
@@ -216,6 +230,11 @@ fn what(line: &AuditLine) -> Option<String> {
             (Some(runs), Some(epoch)) => format!("{runs} runs of epoch {epoch}"),
             _ => format!("reports of {} runs", count("trimmed").unwrap_or(0)),
         });
+    }
+    if line.action == "map-cluster" {
+        let name = |name: &str| line.detail.get(name).and_then(serde_json::Value::as_str);
+        let from = name("from").unwrap_or("no cluster");
+        return Some(format!("{from} to {}", name("to").unwrap_or_default()));
     }
     values("pinned")
         .or_else(|| values("parametrization"))

@@ -52,7 +52,8 @@ pub(super) async fn list(
         limit: i64::from(query.limit.unwrap_or(100).min(PAGE)),
     };
     let lines = service.store.audit(&filter).await?;
-    Ok(Json(lines.into_iter().map(line).collect()))
+    let lines = lines.into_iter();
+    Ok(Json(lines.map(|entry| line(&service, entry)).collect()))
 }
 
 /// Undoes what a line tells, if it is still in force.
@@ -106,7 +107,8 @@ pub(super) async fn undo(
         let row = one_row(&service, reader, study_id).await?;
         renew(&service, study_id, &key_of(row)).await;
     }
-    Ok(Json(line(one(&service, reader, audit_id).await?)))
+    let changed = one(&service, reader, audit_id).await?;
+    Ok(Json(line(&service, changed)))
 }
 
 async fn one(service: &Service, reader: Reader, audit_id: i64) -> Result<AuditEntry, ApiError> {
@@ -135,7 +137,7 @@ fn scope_owner(entry: &AuditEntry) -> Option<u32> {
     u32::try_from(uid).ok()
 }
 
-fn line(entry: AuditEntry) -> AuditLine {
+fn line(service: &Service, entry: AuditEntry) -> AuditLine {
     AuditLine {
         audit_id: entry.audit_id,
         at: entry.at,
@@ -143,6 +145,7 @@ fn line(entry: AuditEntry) -> AuditLine {
         user: entry.user,
         action: entry.action,
         study_id: entry.study_id,
+        cluster: entry.cluster.and_then(|name| service.shown_cluster(&name)),
         application: entry.application,
         owner_uid: entry.owner_uid,
         detail: entry.detail,

@@ -34,6 +34,7 @@ pub(super) fn told(order: OrderRow) -> OrderSummary {
         scope: OrderScope {
             study: order.scope.study_id,
             uid: order.scope.owner_uid,
+            cluster: order.scope.cluster,
             application: order.scope.application,
             accelerator: order.scope.accelerator,
         },

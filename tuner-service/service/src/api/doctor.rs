@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::{ApiError, Service};
 use crate::slurm::associations::LiveAssociations;
 use crate::slurm::hooks::{Hooks, MISSING, Runs, SCRIPTS};
-use crate::slurm::{Launch, Sources};
+use crate::slurm::{Cluster, Launch, Sources};
 
 const SHOWN: usize = 5;
 
@@ -33,11 +33,15 @@ pub(super) async fn doctor(
         stuck(&service).await,
         unclaimed(&service).await,
     ];
-    checks.extend(sources(&service.sources).await);
-    checks.push(suspension(&service.sources));
-    checks.push(hooks(&service.hooks).await);
-    if let Some(associations) = &service.associations {
-        checks.push(accounts(associations).await);
+    for cluster in &*service.clusters {
+        let of_cluster = of(cluster).await.into_iter();
+        checks.extend(of_cluster.map(|check| Check {
+            name: match service.clusters.len() {
+                1 => check.name,
+                _ => format!("{} of {}", check.name, cluster.sources.cluster),
+            },
+            ..check
+        }));
     }
     checks.push(accelerators(&service));
     checks.push(rules(&service));
@@ -50,6 +54,17 @@ pub(super) async fn doctor(
         time: Some(now),
         plugins: service.hosts.plugins(now),
     }))
+}
+
+/// What is asked of a cluster's Slurm.
+async fn of(cluster: &Cluster) -> Vec<Check> {
+    let mut checks = sources(&cluster.sources).await;
+    checks.push(suspension(&cluster.sources));
+    checks.push(hooks(&cluster.hooks).await);
+    if let Some(associations) = &cluster.associations {
+        checks.push(accounts(associations).await);
+    }
+    checks
 }
 
 fn stored<T>(name: &str, found: Result<T, StoreError>, judge: impl FnOnce(T) -> Check) -> Check {

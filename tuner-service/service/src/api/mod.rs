@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
 use axum::middleware;
 use axum::routing::{get, post};
 use io_autotune_catalogue::{Accelerator, LiveCatalogue, LiveRules, canonical_name};
@@ -45,16 +46,13 @@ use crate::decide::Snapshot;
 use crate::door::Door;
 use crate::hosts::Hosts;
 use crate::launches::Launches;
-use crate::limits::{Limits, TimeLimit};
 use crate::metrics::{self, Metrics};
 use crate::plain;
 use crate::quota::Quotas;
 use crate::retention::RetentionConfig;
 use crate::sharing::Sharing;
-use crate::slurm::Sources;
+use crate::slurm::Cluster;
 use crate::slurm::associations::LiveAssociations;
-use crate::slurm::hooks::Hooks;
-use crate::slurm::nodes::Nodes;
 use crate::surrogates::SurrogateCaches;
 
 /// The service behind one of its doors. What is not behind an `Arc` is the door's own.
@@ -80,15 +78,10 @@ pub(crate) struct Service {
     pub(crate) access: Arc<Access>,
     pub(crate) report: ReportConfig,
     pub(crate) credentials: Arc<dyn Credentials>,
-    pub(crate) sources: Arc<Sources>,
-    pub(crate) hooks: Arc<Hooks>,
-    /// Where the nodes are, if that is to be checked.
-    pub(crate) nodes: Option<Arc<Nodes>>,
-    /// Who is in which account, if that is asked for.
-    pub(crate) associations: Option<Arc<LiveAssociations>>,
+    pub(crate) clusters: Arc<[Arc<Cluster>]>,
+    /// Who is in which account, of the clusters of which that is asked for.
+    pub(crate) associations: Arc<[Arc<LiveAssociations>]>,
     pub(crate) sharing: Arc<Sharing>,
-    /// Time limits that squeue listed last, on the sources' cluster.
-    pub(crate) limits: Arc<Limits>,
     /// The doctor reports runs in flight for longer.
     pub(crate) stuck_after: Duration,
     pub(crate) retention: RetentionConfig,
@@ -100,10 +93,43 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    fn listed_limit(&self, job: &Job) -> Option<TimeLimit> {
-        (job.cluster == self.sources.cluster)
-            .then(|| self.limits.of(job.job_id))
-            .flatten()
+    /// The cluster of this name. Names are of jobs: whatever is not one of the service's is refused.
+    fn cluster(&self, name: &str) -> Result<&Arc<Cluster>, ApiError> {
+        let mut clusters = self.clusters.iter();
+        let found = clusters.find(|cluster| cluster.sources.cluster == name);
+        found.ok_or_else(|| {
+            let names = self.clusters.iter();
+            let names: Vec<&str> = names.map(|one| &*one.sources.cluster).collect();
+            ApiError::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "unknown_cluster",
+                format!(
+                    "the service has no cluster {name:?}: it has {} ([slurm] of service.toml)",
+                    names.join(", ")
+                ),
+            )
+        })
+    }
+
+    /// The name of a wanted cluster, if it is one of the service's.
+    fn wanted_cluster(&self, name: Option<String>) -> Result<Option<String>, ApiError> {
+        if let Some(name) = &name {
+            self.cluster(name)?;
+        }
+        Ok(name)
+    }
+
+    /// A study's cluster, for lists: where there is one, nobody need know of clusters.
+    fn shown_cluster(&self, name: &str) -> Option<String> {
+        (self.clusters.len() > 1).then(|| name.to_owned())
+    }
+
+    /// A node's name; with several clusters, two may have one of the same.
+    fn node_name(&self, job: &Job) -> String {
+        match self.clusters.len() {
+            1 => job.node.clone(),
+            _ => format!("{}/{}", job.cluster, job.node),
+        }
     }
 
     /// The request with its application, by the site's rules.

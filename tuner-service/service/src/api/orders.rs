@@ -102,7 +102,7 @@ pub(super) async fn order(
                 }
             },
         };
-        studies.push(affected(row, &state, then));
+        studies.push(affected(&service, row, &state, then));
     }
     // Values that fit no study at all are a mistake.
     let changes = studies.iter().any(|one| one.now != one.then);
@@ -199,7 +199,7 @@ pub(super) async fn end(
         };
         studies.push(Affected {
             now: before,
-            ..affected(row, &state, then)
+            ..affected(&service, row, &state, then)
         });
     }
     Ok(Json(OrderAnswer {
@@ -271,6 +271,7 @@ impl Found {
             owner_uid: scope.owner_uid,
             coordinated: None,
             account: None,
+            cluster: scope.cluster.clone(),
             study_id: scope.study_id,
             application: scope.application.clone(),
             accelerator: scope.accelerator.clone(),
@@ -322,12 +323,14 @@ async fn scope(service: &Service, reader: Reader, asked: OrderScope) -> Result<S
         owner_uid,
         application: asked.application,
         accelerator: asked.accelerator.as_deref().map(canonical_name),
+        cluster: service.wanted_cluster(asked.cluster)?,
     })
 }
 
-fn affected(row: &StudyRow, state: &StudyState, then: String) -> Affected {
+fn affected(service: &Service, row: &StudyRow, state: &StudyState, then: String) -> Affected {
     Affected {
         study_id: row.study_id,
+        cluster: service.shown_cluster(&row.cluster),
         application: row.application.clone(),
         uid: row.owner_uid,
         user: row.owner_name.clone(),

@@ -11,7 +11,7 @@ use io_autotune_protocol::{
 use io_autotune_store::Source;
 use jiff::Timestamp;
 
-use super::runs::{is_exit_code, plain_name};
+use super::runs::is_exit_code;
 use super::{ApiError, Service};
 use crate::retry::retried;
 
@@ -27,8 +27,12 @@ pub(super) async fn store(
     body: Result<Json<OutcomesRequest>, JsonRejection>,
 ) -> Result<Json<OutcomesAnswer>, ApiError> {
     let Json(OutcomesRequest { cluster, outcomes }) = body?;
-    plain_name("cluster", &cluster)?;
-    if !service.sources.names.contains(&Source::Jobcomp) {
+    if !service
+        .cluster(&cluster)?
+        .sources
+        .names
+        .contains(&Source::Jobcomp)
+    {
         // A temporary refusal: the collector keeps the outcomes until the configuration is right.
         return Err(ApiError::unavailable(
             "no_jobcomp",

@@ -34,7 +34,12 @@ pub(super) async fn preview(
 ) -> Result<Json<PreviewAnswer>, ApiError> {
     let Json(PreviewRequest { request }) = body?;
     request.validate()?;
-    if service.hooks.are_missing() {
+    // It is not known which cluster the job will be of.
+    if service
+        .clusters
+        .iter()
+        .all(|cluster| cluster.hooks.are_missing())
+    {
         return Ok(Json(PreviewAnswer {
             line: MISSING.to_owned(),
         }));
@@ -69,6 +74,12 @@ pub(super) async fn preview(
     let mut studies = Vec::with_capacity(STUDIES_SHOWN);
     for row in rows.into_iter().take(STUDIES_SHOWN) {
         studies.push(summary::study(&service, asker, row).await?);
+    }
+    // It is not known either which one's the job will be.
+    for study in &mut studies {
+        let cluster = study.cluster.clone();
+        let cluster = cluster.map(|cluster| ("cluster".to_owned(), cluster));
+        study.context.extend(cluster);
     }
     let accelerator = instead.unwrap_or(&accelerator.name);
     let mut line = line(&request, accelerator, &studies, not_shown);

@@ -1,6 +1,6 @@
 //! Runs: start, finish, history, explain.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ use crate::reader::Reader;
 use crate::replay::{self, Kept, Known, NothingToReplay};
 use crate::retry::retried;
 use crate::seldom::Seldom;
+use crate::slurm::Cluster;
 use crate::slurm::nodes::NotThere;
 
 /// A start's longest wait for its study's row, which another replica or a verdict may hold.
@@ -58,17 +59,19 @@ pub(super) async fn start(
         started_at,
         node_state,
     }) = body?;
+    let cluster = service.cluster(&job.cluster)?;
     // slurmctld's host speaks for no node: it asks before the job's nodes do.
     let before_nodes = !caller.is_root();
     if !before_nodes {
-        is_there(&service, caller, &job.node)?;
+        is_there(cluster, caller, &job.node)?;
     }
     request.validate()?;
     validate(&job)?;
     if let Some(state) = node_state
         && !before_nodes
     {
-        service.hosts.hear(&job.node, state, Timestamp::now());
+        let node = service.node_name(&job);
+        service.hosts.hear(&node, state, Timestamp::now());
     }
     let request = service.resolved(request);
     let (accelerator, choice) = accelerator(&service, &job, &request).await?;
@@ -94,7 +97,7 @@ pub(super) async fn start(
         request: &request,
         restart_count: job.restart_count,
         start_limit: limit_seconds,
-        listed_limit: service.listed_limit(&job),
+        listed_limit: cluster.limits.of(job.job_id),
         accelerator: &accelerator,
         choice: choice.as_ref(),
         settings: &service.settings,
@@ -227,7 +230,7 @@ pub(super) async fn directives(
         run_id,
         directives,
     } = request;
-    plain_name("cluster", &cluster)?;
+    service.cluster(&cluster)?;
     let kept = &directives.kept;
     if kept.len() > DirectivesRequest::MOST || !kept.iter().all(|name| is_directive_name(name)) {
         return Err(ApiError::bad_request(format!(
@@ -262,7 +265,8 @@ pub(super) async fn finish(
     body: Result<Json<FinishRequest>, JsonRejection>,
 ) -> Result<Json<FinishAnswer>, ApiError> {
     let Json(mut finish) = body?;
-    is_there(&service, caller, &finish.job.node)?;
+    let cluster = service.cluster(&finish.job.cluster)?;
+    is_there(cluster, caller, &finish.job.node)?;
     finish.request.validate()?;
     validate(&finish.job)?;
     validate_report(&finish)?;
@@ -375,6 +379,8 @@ pub(super) struct HistoryQuery {
     uid: Option<u32>,
     /// Only those of studies whose latest run was charged to this account.
     account: Option<String>,
+    /// Only this cluster's.
+    cluster: Option<String>,
     /// Only those in this state.
     state: Option<RunState>,
     /// Only those that started at this time or later.
@@ -405,6 +411,7 @@ pub(super) async fn history(
         owner_uid: seen.owner_uid,
         coordinated: seen.coordinated,
         account: query.account,
+        cluster: service.wanted_cluster(query.cluster)?,
         study_id: query.study,
         application: query.app,
         accelerator: query.accelerator.as_deref().map(canonical_name),
@@ -420,17 +427,27 @@ pub(super) async fn history(
     Ok(Json(summary::runs(&service, rows, reader, of_few).await?))
 }
 
+/// Which of several clusters' jobs of one id is meant.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JobQuery {
+    /// The job's cluster, where clusters have one of this id each.
+    cluster: Option<String>,
+}
+
 /// The launches of one job, with what their suggestions were made from.
-#[utoipa::path(get, path = "/v1/runs/{job_id}", params(("job_id" = u32, Path, description = "Slurm's job id")),
-    responses((status = 200, body = Vec<RunDetail>), (status = 404, body = ErrorBody)))]
+#[utoipa::path(get, path = "/v1/runs/{job_id}", params(("job_id" = u32, Path, description = "Slurm's job id"), JobQuery),
+    responses((status = 200, body = Vec<RunDetail>), (status = 404, body = ErrorBody),
+              (status = 409, body = ErrorBody, description = "Several clusters had a job of this id: name one")))]
 pub(super) async fn explain(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     Extension(reader): Extension<Reader>,
     path: Result<Path<u32>, PathRejection>,
+    query: Result<Query<JobQuery>, QueryRejection>,
 ) -> Result<Json<Vec<RunDetail>>, ApiError> {
-    let Path(job_id) = path?;
-    let runs = launches(&service, reader, job_id).await?;
+    let (Path(job_id), Query(query)) = (path?, query?);
+    let runs = launches(&service, reader, job_id, query).await?;
     let mut details = Vec::with_capacity(runs.len());
     for row in runs {
         let reports = service.store.reports(row.run_id).await?;
@@ -495,16 +512,18 @@ async fn then(
 }
 
 /// For each launch of a job, whether what was kept gives what it was given.
-#[utoipa::path(get, path = "/v1/runs/{job_id}/replay", params(("job_id" = u32, Path, description = "Slurm's job id")),
-    responses((status = 200, body = Vec<Replay>), (status = 404, body = ErrorBody)))]
+#[utoipa::path(get, path = "/v1/runs/{job_id}/replay", params(("job_id" = u32, Path, description = "Slurm's job id"), JobQuery),
+    responses((status = 200, body = Vec<Replay>), (status = 404, body = ErrorBody),
+              (status = 409, body = ErrorBody, description = "Several clusters had a job of this id: name one")))]
 pub(super) async fn replay(
     State(service): State<Arc<Service>>,
     Extension(reader): Extension<Reader>,
     path: Result<Path<u32>, PathRejection>,
+    query: Result<Query<JobQuery>, QueryRejection>,
 ) -> Result<Json<Vec<Replay>>, ApiError> {
-    let Path(job_id) = path?;
+    let (Path(job_id), Query(query)) = (path?, query?);
     let mut replays = Vec::new();
-    for row in launches(&service, reader, job_id).await? {
+    for row in launches(&service, reader, job_id, query).await? {
         if !reader.learns_inputs(&row) {
             replays.push(replay::untold(&row));
             continue;
@@ -540,12 +559,18 @@ fn no_run(job_id: u32, removed: Option<Timestamp>) -> ApiError {
     )
 }
 
-/// A job's launches that the caller may see: at least one.
-async fn launches(service: &Service, reader: Reader, job_id: u32) -> Result<Vec<RunRow>, ApiError> {
+/// A job's launches that the caller may see: at least one, and of one cluster.
+async fn launches(
+    service: &Service,
+    reader: Reader,
+    job_id: u32,
+    query: JobQuery,
+) -> Result<Vec<RunRow>, ApiError> {
     let seen = service.access.seen(reader);
     let filter = RunFilter {
         owner_uid: seen.owner_uid,
         coordinated: seen.coordinated,
+        cluster: service.wanted_cluster(query.cluster)?,
         job_id: Some(job_id),
         limit: 100,
         in_full: true,
@@ -555,14 +580,21 @@ async fn launches(service: &Service, reader: Reader, job_id: u32) -> Result<Vec<
     if runs.is_empty() {
         return Err(no_run(job_id, service.store.removed_through().await?));
     }
+    let clusters: BTreeSet<&str> = runs.iter().map(|run| &*run.job.cluster).collect();
+    if clusters.len() > 1 {
+        return Err(ApiError::conflict(format!(
+            "job {job_id} is one of each of the clusters {}: say which, by `--cluster NAME`",
+            Vec::from_iter(clusters).join(", ")
+        )));
+    }
     Ok(runs)
 }
 
 static REFUSED: Seldom = Seldom::new();
 
 /// Root says nothing of another node's runs, if that is to be checked.
-fn is_there(service: &Service, caller: Caller, node: &str) -> Result<(), ApiError> {
-    match (&service.nodes, caller.origin) {
+fn is_there(cluster: &Cluster, caller: Caller, node: &str) -> Result<(), ApiError> {
+    match (&cluster.nodes, caller.origin) {
         (Some(nodes), Some(origin)) => nodes.check(node, origin).map_err(|not_there| {
             let message = format!("{not_there} ([access] check_origins in service.toml)");
             if let Some(more) = REFUSED.now() {
@@ -581,7 +613,6 @@ fn is_there(service: &Service, caller: Caller, node: &str) -> Result<(), ApiErro
 /// The user controls the job's name and environment, though root sends this.
 fn validate(job: &Job) -> Result<(), ApiError> {
     for (name, value) in [
-        ("job.cluster", &job.cluster),
         ("job.node", &job.node),
         ("job.partition", &job.partition),
         ("job.cpus_per_node", &job.cpus_per_node),
@@ -707,6 +738,7 @@ fn job_key(job: &Job) -> JobKey {
 /// The context has only what root is told and no user can forge.
 fn study_key(job: &Job, request: &Request, accelerator: &str) -> StudyKey {
     StudyKey {
+        cluster: job.cluster.clone(),
         owner_uid: job.uid,
         owner_name: job.user.clone(),
         application: request.application().to_owned(),

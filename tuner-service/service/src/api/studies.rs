@@ -39,6 +39,8 @@ pub(super) struct StudyQuery {
     uid: Option<u32>,
     /// Only those whose latest run was charged to this account.
     account: Option<String>,
+    /// Only this cluster's.
+    cluster: Option<String>,
     /// The page behind this study, the last one of the page before.
     after: Option<i64>,
     /// So many (25 unless said, and at the most).
@@ -62,6 +64,7 @@ pub(super) async fn list(
         owner_uid: seen.owner_uid,
         coordinated: seen.coordinated,
         account: query.account,
+        cluster: service.wanted_cluster(query.cluster)?,
         study_id: query.study,
         application: query.app,
         accelerator: query.accelerator.as_deref().map(canonical_name),
@@ -246,6 +249,7 @@ pub(super) async fn steering<'a>(
 
 pub(super) fn key_of(row: StudyRow) -> StudyKey {
     StudyKey {
+        cluster: row.cluster,
         owner_uid: row.owner_uid,
         owner_name: row.owner_name,
         application: row.application,

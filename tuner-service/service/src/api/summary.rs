@@ -136,6 +136,7 @@ pub(crate) async fn study(
     Ok(StudySummary {
         nameless,
         study_id: row.study_id,
+        cluster: service.shown_cluster(&row.cluster),
         application: row.application,
         uid: row.owner_uid,
         user: row.owner_name,

@@ -118,8 +118,20 @@ pub(super) async fn end(
             studies: Vec::new(),
         }));
     }
+    let cluster = match (body.cluster, &service.clusters[..]) {
+        (Some(name), _) => service.cluster(&name)?,
+        (None, [only]) => only,
+        (None, _) => {
+            return Err(ApiError::bad_request(
+                "which cluster the studies become is not said: the file names none, and the service has several \
+                 (`--cluster NAME`)"
+                    .into(),
+            ));
+        }
+    };
     let import = Import {
         upload: &upload,
+        cluster: &cluster.sources.cluster,
         chunks: body.chunks.min(IMPORT_CHUNKS),
         skip_existing: body.skip_existing,
         dry_run: body.step == ImportStep::Look,

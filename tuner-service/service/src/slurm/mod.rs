@@ -9,15 +9,19 @@ mod sacct;
 mod squeue;
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use io_autotune_protocol::Outcome;
 use io_autotune_store::{OutcomeReport, Source};
-use serde::de::Error as _;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tokio::sync::watch;
 
 use self::associations::LiveAssociations;
 use self::command::Program;
@@ -26,11 +30,134 @@ use self::nodes::Nodes;
 pub(crate) use self::notation::goes_on;
 use self::sacct::Sacct;
 use self::squeue::Squeue;
-use crate::limits::TimeLimit;
+use crate::limits::{Limits, TimeLimit};
+
+/// The one cluster's `[slurm]`, or a `[[slurm]]` for each of several.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SlurmConfigs(Vec<SlurmConfig>);
+
+impl SlurmConfigs {
+    /// ClusterNames, which Slurm writes in small letters whatever slurm.conf has, and puts into names
+    /// of tables and files. Commands ask the slurmctld that their slurm.conf names.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        if self.0.is_empty() {
+            return Err("there is no cluster".to_owned());
+        }
+        let (mut names, mut confs) = (HashSet::new(), HashSet::new());
+        for SlurmConfig {
+            cluster,
+            sources,
+            conf,
+            ..
+        } in &self.0
+        {
+            let is_plain =
+                |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || b"_-.".contains(&c);
+            if !(1..=40).contains(&cluster.len())
+                || cluster.starts_with('.')
+                || !cluster.bytes().all(is_plain)
+            {
+                return Err(format!(
+                    "cluster = {cluster:?} is no ClusterName: 1 to 40 small letters, digits and _-. are expected, \
+                     as `scontrol show config` has it"
+                ));
+            }
+            if !names.insert(cluster) {
+                return Err(format!("cluster {cluster} is there twice"));
+            }
+            if !sources.is_empty() && !confs.insert(conf) {
+                return Err(format!(
+                    "cluster {cluster} would be asked about by the slurm.conf of another: name its own by `conf`"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some cluster's associations are asked for.
+    pub(crate) fn have_associations(&self) -> bool {
+        self.0.iter().any(|one| one.associations)
+    }
+
+    /// By name.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.iter().map(|one| one.cluster.clone()).collect()
+    }
+
+    /// The clusters; `check_origins`: where their nodes are is to be checked.
+    pub(crate) fn clusters(&self, check_origins: bool) -> Arc<[Arc<Cluster>]> {
+        let clusters = self.0.iter();
+        let clusters = clusters.map(|one| Arc::new(one.cluster(check_origins)));
+        clusters.collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for SlurmConfigs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrSeveral;
+
+        impl<'de> Visitor<'de> for OneOrSeveral {
+            type Value = SlurmConfigs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("[slurm], or a [[slurm]] for each cluster")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let one = SlurmConfig::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(SlurmConfigs(vec![one]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(SlurmConfigs)
+            }
+        }
+
+        deserializer.deserialize_any(OneOrSeveral)
+    }
+}
+
+impl Serialize for SlurmConfigs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [one] => one.serialize(serializer),
+            several => several.serialize(serializer),
+        }
+    }
+}
+
+/// A cluster, and what is asked of its Slurm.
+pub(crate) struct Cluster {
+    pub(crate) sources: Sources,
+    /// Time limits that squeue listed last.
+    pub(crate) limits: Limits,
+    pub(crate) hooks: Hooks,
+    /// Where the nodes are, if that is to be checked.
+    pub(crate) nodes: Option<Nodes>,
+    /// Who is in which account, if that is asked for.
+    pub(crate) associations: Option<Arc<LiveAssociations>>,
+}
+
+impl Cluster {
+    /// Asks now and then how its Slurm is set up, until it is to stop.
+    pub(crate) async fn watch(&self, stopping: watch::Receiver<bool>) {
+        let nodes = async {
+            if let Some(nodes) = &self.nodes {
+                nodes.watch(stopping.clone()).await;
+            }
+        };
+        let associations = async {
+            if let Some(associations) = &self.associations {
+                associations.watch(stopping.clone()).await;
+            }
+        };
+        tokio::join!(self.hooks.watch(stopping.clone()), nodes, associations);
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SlurmConfig {
+struct SlurmConfig {
     /// ClusterName: only runs of this cluster are queried.
     cluster: String,
     /// Sources of outcomes, queried in this order; without any, the fallback rule judges.
@@ -50,7 +177,7 @@ pub(crate) struct SlurmConfig {
     sacctmgr: PathBuf,
     /// Which users are in which accounts is asked for now and then.
     #[serde(default)]
-    pub(crate) associations: bool,
+    associations: bool,
     /// slurm.conf; Slurm's default if `None`.
     #[serde(default)]
     conf: Option<PathBuf>,
@@ -77,49 +204,41 @@ impl SlurmConfig {
         "/usr/bin/sacctmgr".into()
     }
 
-    /// `None`: they are not asked for.
-    pub(crate) fn associations(&self) -> Option<LiveAssociations> {
-        let sacctmgr = || Program {
-            path: self.sacctmgr.clone(),
-            conf: self.conf.clone(),
-        };
-        (self.associations).then(|| LiveAssociations::new(sacctmgr(), self.cluster.clone()))
+    fn cluster(&self, check_origins: bool) -> Cluster {
+        let associations =
+            || LiveAssociations::new(self.program(&self.sacctmgr), self.cluster.clone());
+        Cluster {
+            sources: self.sources(),
+            limits: Limits::default(),
+            hooks: Hooks::new(self.program(&self.scontrol)),
+            nodes: check_origins.then(|| Nodes::new(self.program(&self.scontrol))),
+            associations: (self.associations).then(|| Arc::new(associations())),
+        }
     }
 
-    pub(crate) fn hooks(&self) -> Hooks {
-        Hooks::new(Program {
-            path: self.scontrol.clone(),
+    fn program(&self, path: &Path) -> Program {
+        Program {
+            path: path.to_owned(),
             conf: self.conf.clone(),
-        })
+        }
     }
 
-    pub(crate) fn nodes(&self) -> Nodes {
-        Nodes::new(Program {
-            path: self.scontrol.clone(),
-            conf: self.conf.clone(),
-        })
-    }
-
-    pub(crate) fn into_sources(self) -> Sources {
-        let program = |path: &PathBuf| Program {
-            path: path.clone(),
-            conf: self.conf.clone(),
-        };
+    fn sources(&self) -> Sources {
         let asked = self
             .sources
             .iter()
             .filter_map(|name| -> Option<Box<dyn OutcomeSource>> {
                 match name {
-                    Source::Squeue => Some(Box::new(Squeue::new(program(&self.squeue)))),
-                    Source::Sacct => Some(Box::new(Sacct::new(program(&self.sacct)))),
+                    Source::Squeue => Some(Box::new(Squeue::new(self.program(&self.squeue)))),
+                    Source::Sacct => Some(Box::new(Sacct::new(self.program(&self.sacct)))),
                     // It is not queried: it posts to /v1/outcomes.
                     Source::Jobcomp => None,
                 }
             })
             .collect();
         Sources {
-            cluster: self.cluster,
-            names: self.sources,
+            cluster: self.cluster.clone(),
+            names: self.sources.clone(),
             asked,
         }
     }
@@ -233,7 +352,7 @@ mod tests {
 
     #[test]
     fn sources_are_squeue_unless_said_and_none_can_be_said() {
-        let sources = |text: &str| config(text).unwrap().into_sources();
+        let sources = |text: &str| config(text).unwrap().sources();
         assert_eq!(sources("").names, [Source::Squeue]);
         assert!(sources("").tell_suspension());
         let none = sources("sources = []");
@@ -243,6 +362,69 @@ mod tests {
         let both = sources("sources = [\"sacct\", \"jobcomp\"]");
         assert_eq!(both.asked[0].name(), Source::Sacct);
         assert!(both.tell_suspension());
+    }
+
+    #[test]
+    fn a_table_is_one_cluster_and_an_array_several_each_with_its_own_slurm_conf() {
+        #[derive(Deserialize, Serialize)]
+        struct File {
+            slurm: SlurmConfigs,
+        }
+        let read = |text: &str| toml::from_str::<File>(text).map(|file| file.slurm);
+        let one = read("[slurm]\ncluster = \"alpha\"").unwrap();
+        assert_eq!(
+            (one.names(), one.validate()),
+            (vec!["alpha".to_owned()], Ok(()))
+        );
+        let beta = "[[slurm]]\ncluster = \"beta\"\nconf = \"/etc/slurm-beta/slurm.conf\"\n";
+        let two = read(&format!("[[slurm]]\ncluster = \"alpha\"\n{beta}")).unwrap();
+        assert_eq!(
+            (two.names().join(" "), two.validate()),
+            ("alpha beta".to_owned(), Ok(()))
+        );
+        for slurm in [one, two] {
+            let shown = toml::to_string(&File {
+                slurm: slurm.clone(),
+            })
+            .unwrap();
+            assert_eq!(read(&shown).unwrap(), slurm, "{shown}");
+        }
+        let over = read(&format!(
+            "{beta}[[slurm]]\ncluster = \"old\"\nsources = []\nconf = \"/etc/slurm-beta/slurm.conf\"\n"
+        ));
+        assert_eq!(over.unwrap().validate(), Ok(()));
+        for (text, problem) in [
+            ("slurm = []".to_owned(), "there is no cluster"),
+            (format!("{beta}{beta}"), "cluster beta is there twice"),
+            (
+                format!(
+                    "{beta}{}",
+                    beta.replace("cluster = \"beta", "cluster = \"alpha")
+                ),
+                "cluster alpha would be asked about by the slurm.conf of another",
+            ),
+            (
+                beta.replace("\"beta\"", "\"Beta\""),
+                "\"Beta\" is no ClusterName",
+            ),
+            (
+                beta.replace("\"beta\"", "\"../beta\""),
+                "\"../beta\" is no ClusterName",
+            ),
+            (beta.replace("\"beta\"", "\"\""), "\"\" is no ClusterName"),
+            (
+                beta.replace("\"beta\"", &format!("{:?}", "b".repeat(41))),
+                "is no ClusterName",
+            ),
+        ] {
+            let error = read(&text).unwrap().validate().unwrap_err();
+            assert!(error.contains(problem), "{error}");
+        }
+        let unknown = read(&format!("{beta}squeu = \"/bin/squeue\"")).unwrap_err();
+        assert!(
+            unknown.to_string().contains("unknown field `squeu`"),
+            "{unknown}"
+        );
     }
 
     #[test]

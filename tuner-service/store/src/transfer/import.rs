@@ -38,6 +38,8 @@ pub struct Import<'a> {
     pub upload: &'a str,
     /// How many there are.
     pub chunks: u32,
+    /// Whose studies they become: the file names none.
+    pub cluster: &'a str,
     /// Leaves out the studies that exist.
     pub skip_existing: bool,
     /// Nothing is changed, and the pieces stay.
@@ -372,6 +374,7 @@ impl<'a> Importer<'a> {
             ..assessment
         });
         let key = StudyKey {
+            cluster: self.import.cluster.to_owned(),
             owner_uid: study.owner_uid,
             owner_name: study.owner_name,
             application: study.application,
@@ -399,10 +402,10 @@ impl<'a> Importer<'a> {
         });
         let inserted = sqlx::query_scalar!(
             "insert into studies (application_id, accelerator, context, context_key, created_at, mixed_accepted_at,
-                                  mixed_accepted_by, mixed_accepted_why, assessment)
+                                  mixed_accepted_by, mixed_accepted_why, assessment, cluster)
              values ($1, $2, $3, $4, timestamptz 'epoch' + $5 * interval '1 microsecond',
-                     timestamptz 'epoch' + $6 * interval '1 microsecond', $7, $8, $9)
-             on conflict (application_id, accelerator, context_key) do nothing returning id",
+                     timestamptz 'epoch' + $6 * interval '1 microsecond', $7, $8, $9, $10)
+             on conflict do nothing returning id",
             application_id,
             key.accelerator,
             Json(&key.context) as _,
@@ -411,7 +414,8 @@ impl<'a> Importer<'a> {
             at.map(|at| at as f64),
             by,
             why,
-            own.as_ref().map(Json) as _
+            own.as_ref().map(Json) as _,
+            key.cluster
         )
         .fetch_optional(&mut *self.connection)
         .await
@@ -456,10 +460,12 @@ impl<'a> Importer<'a> {
 
     async fn existing(&mut self, application_id: i64, key: &StudyKey) -> Result<i64, StoreError> {
         sqlx::query_scalar!(
-            "select id from studies where application_id = $1 and accelerator = $2 and context_key = $3",
+            "select id from studies where application_id = $1 and accelerator = $2 and context_key = $3
+               and coalesce(cluster, $4) = $4",
             application_id,
             key.accelerator,
-            key.context_key()
+            key.context_key(),
+            key.cluster
         )
         .fetch_one(&mut *self.connection)
         .await

@@ -37,11 +37,10 @@ async fn said(store: &Store, job_id: u32, account: Option<&str>, uid: Option<u32
 
 fn members(cluster: &str, pairs: &[(u32, &str)]) -> Option<Coordinated> {
     let pairs = pairs.iter();
+    let on_cluster =
+        |(uid, account): &(u32, &str)| (cluster.to_owned(), *uid, (*account).to_owned());
     Some(Coordinated {
-        cluster: cluster.into(),
-        members: pairs
-            .map(|(uid, account)| (*uid, (*account).to_owned()))
-            .collect(),
+        members: pairs.map(on_cluster).collect(),
     })
 }
 

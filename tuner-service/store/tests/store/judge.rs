@@ -468,11 +468,12 @@ async fn after_a_reset_a_late_finish_counts_in_its_own_epoch_only() {
 async fn runs_wait_for_slurms_word_until_they_are_judged() {
     in_database(|database| async move {
         let store = database.store(2);
+        let clusters = [CLUSTER, "beta"].map(str::to_owned);
+        store.serve_clusters(&clusters).await.unwrap();
         for job_id in 1..=4 {
             Start::of(job_id).search(&store, point(job_id)).await;
         }
-        let mut elsewhere = Start::of(5);
-        elsewhere.job.cluster = "beta".into();
+        let elsewhere = Start::of(5).on("beta");
         elsewhere.search(&store, point(5)).await;
         for job_id in [3, 2] {
             Report::of(job_id).deliver(&store).await.unwrap();

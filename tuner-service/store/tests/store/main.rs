@@ -13,6 +13,7 @@ mod accounts;
 mod admin;
 mod assess;
 mod cancellation;
+mod clusters;
 mod connections;
 mod doctor;
 mod drift;

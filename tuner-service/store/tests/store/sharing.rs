@@ -3,7 +3,9 @@
 use io_autotune_store::{Audit, Sharer, Store, StudyState, Verdict};
 use sqlx::{AssertSqlSafe, Connection};
 
-use crate::support::{Database, Report, Start, in_database, other_space, point, say, space, study};
+use crate::support::{
+    CLUSTER, Database, Report, Start, in_database, other_space, point, say, space, study,
+};
 
 const OCEAN: &str = "group ocean";
 const BY: Audit<'static> = Audit {
@@ -210,6 +212,7 @@ async fn who_may_share_is_listed_by_beginnings_of_names_and_by_what_is_shared() 
         let last = store.sharers(&[String::new()], 2, 9).await.unwrap();
         let expected = Sharer {
             study_id: state(&store, 1001, "wind").await.study_id,
+            cluster: CLUSTER.into(),
             uid: 1001,
             application: "wind".into(),
             share: Some(OCEAN.into()),

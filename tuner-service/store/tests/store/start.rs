@@ -13,8 +13,8 @@ use sqlx::Connection;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    Lock, Start, decision, in_database, in_flight, launch, narrow_space, other_space, point, space,
-    study,
+    CLUSTER, Lock, Start, decision, in_database, in_flight, launch, narrow_space, other_space,
+    point, space, study,
 };
 
 /// All that a caller is told.
@@ -56,12 +56,13 @@ async fn a_retried_start_gets_the_first_answer_and_decides_nothing() {
 async fn a_restarted_job_is_another_run() {
     in_database(|database| async move {
         let store = database.store(2);
+        let clusters = [CLUSTER, "beta"].map(str::to_owned);
+        store.serve_clusters(&clusters).await.unwrap();
         let first = Start::of(1).search(&store, point(5)).await;
         let mut start = Start::of(1);
         start.job.restart_count = 1;
         let second = start.search(&store, point(6)).await;
-        start.job.cluster = "beta".into();
-        let third = start.search(&store, point(7)).await;
+        let third = start.on("beta").search(&store, point(7)).await;
         assert!(first.run_id < second.run_id && second.run_id < third.run_id);
         assert_eq!(second.parametrization, point(6));
         assert_eq!(third.parametrization, point(7));

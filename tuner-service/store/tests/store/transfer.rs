@@ -74,6 +74,7 @@ pub(crate) async fn imported(
     let import = change(Import {
         upload: UPLOAD,
         chunks: u32::try_from(pieces.len()).unwrap(),
+        cluster: CLUSTER,
         skip_existing: false,
         dry_run: false,
     });
@@ -598,8 +599,9 @@ async fn every_column_is_carried_or_the_installation_s() {
             (
                 "studies",
                 record("study"),
-                // A rule of the site says what is shared.
-                "id application_id context_key mixed_accepted_at mixed_accepted_by mixed_accepted_why share",
+                // A rule of the site says what is shared, the importer which cluster they become.
+                "id application_id context_key mixed_accepted_at mixed_accepted_by mixed_accepted_why share \
+                 cluster",
             ),
             ("pins", record("study")["pin"].clone(), "study_id"),
         ] {

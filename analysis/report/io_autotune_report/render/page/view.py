@@ -24,6 +24,7 @@ class GroupTable:
 def groups(report: Report) -> list[GroupTable]:
     """The tables of groups that have rows."""
     tables = [
+        GroupTable("clusters", "Clusters", "Cluster", _part(report.clusters)),
         GroupTable("accelerators", "Accelerators", "Accelerator", _part(report.accelerators)),
         GroupTable("accounts", "Accounts", "Account", _part(report.accounts)),
         GroupTable("users", "Users", "User", _part(report.users)),

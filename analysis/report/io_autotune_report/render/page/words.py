@@ -305,8 +305,9 @@ def parametrization(study: Study) -> str:
 
 
 def context(study: Study) -> str:
-    """The facets of a study."""
-    return " ".join(f"{plain(name)}={plain(study.context[name])}" for name in sorted(study.context))
+    """The facets of a study, and its cluster where there are several."""
+    facets = study.context if study.cluster is None else {"cluster": study.cluster, **study.context}
+    return " ".join(f"{plain(name)}={plain(facets[name])}" for name in sorted(facets))
 
 
 def _instant(text: str) -> datetime | None:

@@ -70,6 +70,14 @@ impl Database {
         store.judge_run(run_id, changes, verdict).await
     }
 
+    /// Carries out a statement.
+    pub(crate) async fn execute(&self, statement: &'static str) {
+        let mut connection = self.connect().await;
+        let done = sqlx::query(statement).execute(&mut connection).await;
+        connection.close().await.unwrap();
+        done.unwrap();
+    }
+
     /// The one number that a query selects.
     pub(crate) async fn number(&self, query: &'static str) -> i64 {
         let mut connection = self.connect().await;

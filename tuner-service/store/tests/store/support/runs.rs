@@ -36,6 +36,7 @@ pub(crate) fn job(job_id: u32) -> JobKey {
 /// A study of an owner's application, on two nodes.
 pub(crate) fn study(owner_uid: u32, application: &str) -> StudyKey {
     StudyKey {
+        cluster: CLUSTER.into(),
         owner_uid,
         owner_name: Some(format!("user{owner_uid}")),
         application: application.into(),
@@ -117,6 +118,13 @@ pub(crate) enum Lock {
 }
 
 impl Start {
+    /// The same on another cluster.
+    pub(crate) fn on(mut self, cluster: &str) -> Self {
+        self.job.cluster = cluster.into();
+        self.study.cluster = cluster.into();
+        self
+    }
+
     /// A job's first start, of the application `solver` of user 1000.
     pub(crate) fn of(job_id: u32) -> Self {
         Self {
@@ -203,6 +211,13 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// The same on another cluster.
+    pub(crate) fn on(mut self, cluster: &str) -> Self {
+        self.job.cluster = cluster.into();
+        self.study.cluster = cluster.into();
+        self
+    }
+
     /// The report for [`Start::of`] from the node that started it: 10 s under the default.
     pub(crate) fn of(job_id: u32) -> Self {
         Self {

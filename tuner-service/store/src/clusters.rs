@@ -1,0 +1,118 @@
+//! Which clusters the studies are of.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sqlx::PgConnection;
+
+use crate::audit::{Audit, Entry, write};
+use crate::error::{Named, StoreError};
+use crate::pool::Store;
+use crate::records::number;
+
+const WAIT: Duration = Duration::from_secs(5);
+
+impl Store {
+    /// Prepares the database for a service of these clusters, in one transaction. With one, studies
+    /// that are of none become its. With several, programs that know no clusters work no more. Errs
+    /// with [`StoreError::NotServed`] where studies are of none of them, and changes nothing.
+    pub async fn serve_clusters(&self, clusters: &[String]) -> Result<(), StoreError> {
+        const NAME: &str = "serve_clusters";
+        let mut transaction = self.begin(NAME, WAIT).await?;
+        if let [only] = clusters {
+            give(&mut transaction, NAME, None, only).await?;
+        }
+        let not_served = sqlx::query!(
+            r#"select cluster, count(*) as "studies!" from studies
+               where cluster is null or cluster <> all($1)
+               group by cluster order by cluster nulls first limit 1"#,
+            clusters
+        )
+        .fetch_optional(&mut *transaction)
+        .await
+        .named(NAME)?;
+        if let Some(not_served) = not_served {
+            return Err(StoreError::NotServed {
+                studies: number(NAME, not_served.studies)?,
+                cluster: not_served.cluster,
+                clusters: clusters.to_vec(),
+            });
+        }
+        if clusters.len() > 1 {
+            sqlx::query("select separate_clusters()")
+                .execute(&mut *transaction)
+                .await
+                .named(NAME)?;
+        }
+        transaction.commit().await.named(NAME)
+    }
+
+    /// Gives the studies and orders of cluster `from`, without one the studies of none, to another
+    /// cluster, and returns the number of studies. Runs keep the name that Slurm had. Errs with
+    /// [`StoreError::StudiesOfBoth`] if that one has some of the same studies, and changes nothing.
+    pub async fn map_cluster(
+        &self,
+        from: Option<&str>,
+        to: &str,
+        audit: Audit<'_>,
+    ) -> Result<u64, StoreError> {
+        const NAME: &str = "map_cluster";
+        let mut transaction = self.begin(NAME, WAIT).await?;
+        let both = sqlx::query_scalar!(
+            r#"select count(*) as "studies!" from studies a
+               join studies b on (b.application_id, b.accelerator, b.context_key)
+                               = (a.application_id, a.accelerator, a.context_key)
+               where a.cluster is not distinct from $1 and b.cluster = $2 and a.id <> b.id"#,
+            from,
+            to
+        )
+        .fetch_one(&mut *transaction)
+        .await
+        .named(NAME)?;
+        if both > 0 {
+            return Err(StoreError::StudiesOfBoth {
+                studies: number(NAME, both)?,
+                to: to.to_owned(),
+            });
+        }
+        let given = give(&mut transaction, NAME, from, to).await?;
+        if from.is_some() {
+            // An order without a cluster is about all.
+            sqlx::query!(
+                "update orders set cluster = $2 where cluster = $1 and ended_at is null",
+                from,
+                to
+            )
+            .execute(&mut *transaction)
+            .await
+            .named(NAME)?;
+        }
+        let entry = Entry {
+            action: "map-cluster",
+            study_id: None,
+            order_id: None,
+            undoes: None,
+            detail: json!({ "from": from, "to": to, "studies": given }),
+        };
+        write(&mut transaction, NAME, entry, audit).await?;
+        transaction.commit().await.named(NAME)?;
+        Ok(given)
+    }
+}
+
+async fn give(
+    connection: &mut PgConnection,
+    name: &'static str,
+    from: Option<&str>,
+    to: &str,
+) -> Result<u64, StoreError> {
+    let given = sqlx::query!(
+        "update studies set cluster = $2 where cluster is not distinct from $1",
+        from,
+        to
+    )
+    .execute(connection)
+    .await
+    .named(name)?;
+    Ok(given.rows_affected())
+}
