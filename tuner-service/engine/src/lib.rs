@@ -6,7 +6,8 @@
 //!
 //! An epoch has four [`Phase`]s. *Baseline*: the default is measured. *Design*: each point of a
 //! Latin hypercube runs once. *Search*: a method proposes parametrizations until the budget is
-//! spent. *Settled*: the best one is used. Control runs of the default are interleaved all along.
+//! spent, with a pause for a first proof. *Settled*: the best one is used. Control runs of the
+//! default are interleaved all along.
 
 #![forbid(unsafe_code)]
 
@@ -48,6 +49,7 @@ pub use settled::mean_interval::{MeanInterval, mean_interval};
 pub use settled::shared::SharedEvidence;
 pub use study::epoch::Epoch;
 pub use study::findings::StudyFacts;
+pub use study::proof::settings::ProofSettings;
 pub use study::recommend::Recommendation;
 pub use study::settings::{MethodName, PriorFrom, Settings};
 pub use study::stopping::elsewhere::chosen;
@@ -56,4 +58,4 @@ pub use study::warm_start::MOST_INHERITED;
 
 /// The version that is stored with every suggestion, since a replay needs the same one. It changes
 /// when an answer does; a golden test checks that.
-pub const ENGINE_VERSION: &str = "io-autotune-engine 7";
+pub const ENGINE_VERSION: &str = "io-autotune-engine 8";

@@ -3,6 +3,7 @@
 pub(crate) mod epoch;
 pub(crate) mod findings;
 pub(crate) mod prior;
+pub(crate) mod proof;
 pub(crate) mod recommend;
 pub(crate) mod settings;
 pub(crate) mod stopping;

@@ -299,8 +299,15 @@ pub struct Tally {
     pub settled: u64,
     /// Control runs once settled.
     pub settled_controls: u64,
+    /// Runs of the best known parametrization in the proof before the search goes on.
+    #[serde(skip_serializing_if = "is_none")]
+    pub proof: u64,
     /// All runs, those of other roles included.
     pub total: u64,
+}
+
+fn is_none(runs: &u64) -> bool {
+    *runs == 0
 }
 
 impl Tally {
@@ -311,8 +318,9 @@ impl Tally {
             explored: u64::from(role.explores()),
             baseline: u64::from(role == Role::Baseline),
             controls: u64::from(role == Role::Control && !settled),
-            settled: u64::from(role == Role::Settled),
+            settled: u64::from(role == Role::Settled && settled),
             settled_controls: u64::from(role == Role::Control && settled),
+            proof: u64::from(role == Role::Settled && !settled),
             total: 1,
         }
     }
@@ -343,6 +351,7 @@ impl AddAssign for Tally {
         self.controls += other.controls;
         self.settled += other.settled;
         self.settled_controls += other.settled_controls;
+        self.proof += other.proof;
         self.total += other.total;
     }
 }

@@ -281,6 +281,15 @@ pub enum Reason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vetoed: Option<ElapsedBeside>,
     },
+    /// The best known parametrization, which is compared with control runs before the search goes on.
+    Proof {
+        /// Its mean, if known.
+        mean: Option<f64>,
+        /// How many runs the mean rests on.
+        n: u64,
+        /// The mean of the default, if known.
+        default_mean: Option<f64>,
+    },
     /// The best known parametrization, because this run may not explore.
     BestKnown {
         /// Why it may not explore.
@@ -762,6 +771,15 @@ impl fmt::Display for Reason {
                     None => Ok(()),
                 }
             }
+            Reason::Proof {
+                mean,
+                n,
+                default_mean,
+            } => {
+                f.write_str("best known parametrization so far")?;
+                beside_default(f, *mean, *n, *default_mean)?;
+                f.write_str(": a proof, before the search goes on")
+            }
             Reason::BestKnown {
                 because,
                 mean,
@@ -812,12 +830,21 @@ fn settled(
     } else {
         f.write_str("settled on the best known parametrization")?;
     }
+    beside_default(f, mean, n, default_mean.filter(|_| !is_default))
+}
+
+fn beside_default(
+    f: &mut fmt::Formatter<'_>,
+    mean: Option<f64>,
+    n: u64,
+    default_mean: Option<f64>,
+) -> fmt::Result {
     if let Some(mean) = mean {
         write!(f, " ({} of {n})", seconds(mean))?;
     }
     match default_mean {
-        Some(default) if !is_default => write!(f, ", default {}", seconds(default)),
-        _ => Ok(()),
+        Some(default) => write!(f, ", default {}", seconds(default)),
+        None => Ok(()),
     }
 }
 

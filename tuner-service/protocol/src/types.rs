@@ -155,7 +155,7 @@ pub struct NodeState {
 pub struct StartAnswer {
     /// The run.
     pub run_id: i64,
-    /// The study's phase.
+    /// The study's phase; `settled` of a run whose role was drawn, by which nodes tell nobody of it.
     #[schema(value_type = String)]
     pub phase: Phase,
     /// The run's role in it.

@@ -54,6 +54,14 @@ impl Scatter {
         self.degrees += runs - 1.0;
         mean
     }
+
+    /// The variance of a run's log elapsed, as if four more runs had a deviation of 0.12.
+    pub fn variance(self) -> f64 {
+        const PRIOR_RUNS: f64 = 4.0;
+        const PRIOR_DEVIATION: f64 = 0.12;
+        let prior = PRIOR_RUNS * PRIOR_DEVIATION * PRIOR_DEVIATION;
+        (self.squares + prior) / (self.degrees + PRIOR_RUNS)
+    }
 }
 
 /// The prediction of log elapsed at one point, without the noise of a run.

@@ -61,7 +61,7 @@ pub(crate) async fn renew(mut assessing: Assessing, settings: &Settings) -> Resu
             .await?;
         let before = evidence.comparisons_before();
         effects.retain(|effect| effect.epoch != kept.epoch || effect.number <= before);
-        effects.extend(evidence.effect(kept.epoch));
+        effects.extend(evidence.effects(kept.epoch));
         // Late facts about an earlier epoch do not change the current gain.
         if kept.epoch == state.epoch {
             gain = evidence.gain(state.epoch);

@@ -87,7 +87,7 @@ fn a_large_gain_is_found_and_claimed_alone_or_beside_other_runs() {
         for one in &two {
             let (settled, faster) = (one.settled.unwrap(), one.faster.unwrap());
             assert!(
-                settled > 20 && settled < faster && faster <= HORIZON,
+                settled > 12 && settled < faster && faster <= HORIZON,
                 "{one:?}"
             );
             assert!(one.slower.is_none() && one.found > 0.3, "{one:?}");

@@ -88,7 +88,7 @@ impl Store {
         const NAME: &str = "check_caches";
         let mut snapshot = self.snapshot(NAME).await?;
         let epoch = sqlx::query!(
-            r#"select study_id, ordinal, judgements, baseline, explored, controls, settled, settled_controls, total,
+            r#"select study_id, ordinal, judgements, baseline, explored, controls, settled, settled_controls, proof, total,
                       (select count(*) from judgements j where j.epoch_id = e.id) as "judged!",
                       (select count(*) from runs r
                        left join judgements j on j.epoch_id = r.epoch_id and j.ordinal = r.judged_ordinal
@@ -110,6 +110,7 @@ impl Store {
             controls: number(NAME, epoch.controls)?,
             settled: number(NAME, epoch.settled)?,
             settled_controls: number(NAME, epoch.settled_controls)?,
+            proof: number(NAME, epoch.proof)?,
             total: number(NAME, epoch.total)?,
         };
         let differs = cached

@@ -93,7 +93,7 @@ pub(crate) async fn epoch_state(
                   (extract(epoch from e.opened_at) * 1000000)::bigint as "opened_at!", e.opened_why, e.takes, e.drift,
                   e.inherited as "inherited: Json<Vec<Parametrization>>",
                   e.parameter_effects as "parameter_effects: Json<ParameterEffects>",
-                  e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
+                  e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.proof, e.total,
                   s.accelerator, coalesce(s.cluster, '') as "cluster!",
                   hashtextextended(e.space::text, 0) as "space_key!"
            from epochs e join studies s on s.id = e.study_id where e.id = $1"#,
@@ -109,6 +109,7 @@ pub(crate) async fn epoch_state(
         controls: number(name, epoch.controls)?,
         settled: number(name, epoch.settled)?,
         settled_controls: number(name, epoch.settled_controls)?,
+        proof: number(name, epoch.proof)?,
         total: number(name, epoch.total)?,
     };
     Ok(EpochState {

@@ -111,9 +111,9 @@ pub(crate) async fn open_following_epoch(
     let History { tested, tally } = carried(&parent.history, &parent.space, space);
     let epoch_id = sqlx::query_scalar!(
         "insert into epochs (study_id, ordinal, parent_id, takes, taken_judgements, space, seed, opened_why,
-                             objective, baseline, explored, controls, settled, settled_controls, total)
+                             objective, baseline, explored, controls, settled, settled_controls, proof, total)
          values ($1, $2::int, $3, 'runs', $4, $5, hashint8extended($1, $2::int::bigint), $6,
-                 $7, $8, $9, $10, $11, $12, $13) returning id",
+                 $7, $8, $9, $10, $11, $12, $13, $14) returning id",
         parent.study_id,
         ordinal,
         parent.epoch_id,
@@ -126,6 +126,7 @@ pub(crate) async fn open_following_epoch(
         number::<u64, i64>(name, tally.controls)?,
         number::<u64, i64>(name, tally.settled)?,
         number::<u64, i64>(name, tally.settled_controls)?,
+        number::<u64, i64>(name, tally.proof)?,
         number::<u64, i64>(name, tally.total)?
     )
     .fetch_one(&mut *connection)

@@ -47,6 +47,8 @@ pub struct StartedRun {
     pub phase: Phase,
     /// The run's role in the phase.
     pub role: Role,
+    /// Whether its role was drawn: nobody is told it before the run has ended.
+    pub is_drawn: bool,
     /// What it is launched with.
     pub parametrization: Parametrization,
     /// Why, in one sentence.
@@ -91,7 +93,7 @@ pub(crate) async fn latest(
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
     let row = sqlx::query!(
         r#"select id, phase, role, parametrization as "parametrization: Json<Parametrization>", reason, delivery,
-                  directives, generation,
+                  directives, generation, suggestion -> 'control_chance' <> 'null' as is_drawn,
                   uid <> $4
                   or case when sluid is not null and $10::text is not null then sluid <> $10 else
                       coalesce(
@@ -126,6 +128,7 @@ pub(crate) async fn latest(
                 run_id: row.id,
                 phase: word(name, &row.phase)?,
                 role: word(name, &row.role)?,
+                is_drawn: row.is_drawn.unwrap_or_default(),
                 parametrization: row.parametrization.0,
                 reason: row.reason,
                 delivery: row.delivery,

@@ -386,9 +386,9 @@ async fn count_judgements(
 ) -> Result<i64, StoreError> {
     let number = |count: u64| number::<u64, i64>(NAME, count);
     sqlx::query_scalar!(
-        "update epochs set judgements = judgements + $8, baseline = baseline + $2, explored = explored + $3,
+        "update epochs set judgements = judgements + $9, baseline = baseline + $2, explored = explored + $3,
                 controls = controls + $4, settled = settled + $5, settled_controls = settled_controls + $6,
-                total = total + $7
+                proof = proof + $7, total = total + $8
          where id = $1 returning judgements",
         epoch_id,
         number(tally.baseline)?,
@@ -396,6 +396,7 @@ async fn count_judgements(
         number(tally.controls)?,
         number(tally.settled)?,
         number(tally.settled_controls)?,
+        number(tally.proof)?,
         number(tally.total)?,
         number(count as u64)?
     )

@@ -77,7 +77,7 @@ pub(crate) async fn siblings(
            select others.id as study_id, others.owner_uid, others.owner_name, e.id as epoch_id, e.judgements,
                   case when row_number() over (partition by e.id order by t.first_run, t.key) = 1 then e.space end
                       as "space: Json<Space>",
-                  e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total,
+                  e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.proof, e.total,
                   t.parametrization as "parametrization: Json<Parametrization>", t.count, t.mean, t.m2, t.log_mean,
                   t.log_m2, t.recent as "recent: Json<Vec<RecentRun>>",
                   t.censored as "censored: Json<Vec<RecentRun>>",
@@ -115,6 +115,7 @@ pub(crate) async fn siblings(
                             controls: number(name, row.controls)?,
                             settled: number(name, row.settled)?,
                             settled_controls: number(name, row.settled_controls)?,
+                            proof: number(name, row.proof)?,
                             total: number(name, row.total)?,
                         },
                     },

@@ -330,6 +330,7 @@ fn started(run_id: i64, decision: Decision) -> StartedRun {
         run_id,
         phase: decision.phase,
         role: decision.role,
+        is_drawn: !decision.suggestion["control_chance"].is_null(),
         parametrization: decision.parametrization,
         reason: decision.reason,
         delivery: decision.delivery,

@@ -359,10 +359,11 @@ impl Store {
                       (extract(epoch from e.opened_at) * 1000000)::bigint as "epoch_opened_at!",
                       e.opened_why as epoch_opened_why, e.objective,
                       r.cluster, r.job_id, r.restart_count, r.node, r.phase, r.role,
-                      r.state = 'in_flight' and r.phase = 'settled' and r.role in ('settled', 'control') as "label_pends!",
+                      r.state = 'in_flight' and r.role in ('settled', 'control') and (r.phase = 'settled' or coalesce(r.suggestion -> 'control_chance', 'null') <> 'null') as "label_pends!",
                       exists (select from runs f
                               where f.epoch_id = r.epoch_id and f.id <= r.id and f.state = 'in_flight'
-                                and f.phase = 'settled' and f.role in ('settled', 'control')) as "inputs_pend!",
+                                and f.role in ('settled', 'control')
+                                and (f.phase = 'settled' or coalesce(f.suggestion -> 'control_chance', 'null') <> 'null')) as "inputs_pend!",
                       case when $7 then r.request else 'null' end as "request!",
                       case when $7 then r.suggestion else 'null' end as "suggestion!",
                       case when $7 then r.delivery else 'null' end as "delivery!",

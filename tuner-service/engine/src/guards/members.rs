@@ -115,6 +115,8 @@ impl<'a> Members<'a> {
             controls: count(|tally| tally.controls),
             settled: count(|tally| tally.settled),
             settled_controls: count(|tally| tally.settled_controls),
+            // Everyone proves by their own runs.
+            proof: own.proof,
             total: count(|tally| tally.total),
         }
     }

@@ -5,10 +5,17 @@ use io_autotune_model::Outlook;
 
 use crate::study::settings::Settings;
 
-/// The probability of a control run after `controls` control runs of a settled epoch.
-pub fn control_chance(settings: &Settings, controls: u64, outlook: Outlook) -> f64 {
+/// The probability of a control run after `controls` control runs of a settled epoch. `is_proven`:
+/// what is resolved was before the search had ended, of what was recommended then.
+pub fn control_chance(
+    settings: &Settings,
+    controls: u64,
+    outlook: Outlook,
+    is_proven: bool,
+) -> f64 {
     let often = settings.control_every;
     let every = match outlook {
+        Outlook::Resolved if is_proven && controls < u64::from(settings.controls_at_first) => often,
         Outlook::Resolved => often.max(settings.control_every_resolved),
         _ if controls < u64::from(settings.controls_at_first) => {
             often.min(settings.control_every_at_first)
@@ -28,17 +35,20 @@ mod tests {
     #[test]
     fn control_runs_are_many_at_first_and_while_a_gain_is_near_and_few_once_it_is_claimed() {
         let settings = Settings::default();
-        for (controls, outlook, chance) in [
-            (0, Outlook::Open, 1.0 / 2.0),
-            (19, Outlook::Promising, 1.0 / 2.0),
-            (5, Outlook::Resolved, 1.0 / 20.0),
-            (20, Outlook::Open, 1.0 / 10.0),
-            (20, Outlook::Promising, 1.0 / 3.0),
-            (149, Outlook::Promising, 1.0 / 3.0),
-            (150, Outlook::Promising, 1.0 / 10.0),
-            (1000, Outlook::Resolved, 1.0 / 20.0),
+        for (controls, outlook, is_proven, chance) in [
+            (0, Outlook::Open, false, 1.0 / 2.0),
+            (0, Outlook::Open, true, 1.0 / 2.0),
+            (19, Outlook::Promising, false, 1.0 / 2.0),
+            (5, Outlook::Resolved, false, 1.0 / 20.0),
+            (5, Outlook::Resolved, true, 1.0 / 10.0),
+            (20, Outlook::Resolved, true, 1.0 / 20.0),
+            (20, Outlook::Open, false, 1.0 / 10.0),
+            (20, Outlook::Promising, false, 1.0 / 3.0),
+            (149, Outlook::Promising, false, 1.0 / 3.0),
+            (150, Outlook::Promising, false, 1.0 / 10.0),
+            (1000, Outlook::Resolved, false, 1.0 / 20.0),
         ] {
-            let found = control_chance(&settings, controls, outlook);
+            let found = control_chance(&settings, controls, outlook, is_proven);
             assert!(
                 (found - chance).abs() < 1e-15,
                 "{controls} {outlook:?}: {found}"
@@ -53,7 +63,7 @@ mod tests {
             ..Settings::default()
         };
         for controls in [0, 20, 200] {
-            let found = control_chance(&settings, controls, Outlook::Open);
+            let found = control_chance(&settings, controls, Outlook::Open, false);
             assert!((found - 0.5).abs() < 1e-15);
         }
     }

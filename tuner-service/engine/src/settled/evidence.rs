@@ -4,6 +4,9 @@
 //! runs. So another recommendation costs no evidence. Only drawn runs (settled and control) are
 //! compared; other chosen runs (restarts, bursts, pinned) count in node-hours.
 //!
+//! What was recommended while the search [paused for a proof](crate::ProofSettings) is a comparison
+//! of its own: the search may have found better since, and an interval is of one or the other.
+//!
 //! Runs enter in the order of their starts; the order of ends would sort concurrent runs by
 //! elapsed. State has constant size.
 
@@ -17,7 +20,7 @@ use io_autotune_model::{Effect, Gain, Phase, Role};
 use io_autotune_search::math::Portable;
 use serde::{Deserialize, Serialize};
 
-use self::hours::{Hours, Timed};
+use self::hours::{Hours, Saved, Timed};
 use self::labels::{Before, Labels};
 
 /// A run with a verdict.
@@ -75,8 +78,21 @@ pub struct Evidence {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_beside: bool,
     chosen: Option<Chosen>,
+    /// The comparison before the search had ended; none while it lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proof: Option<Box<Proof>>,
+    /// Whether the search has not ended yet, by the latest drawn run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_proof: bool,
     labels: Labels,
     hours: Hours,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Proof {
+    key: String,
+    labels: Labels,
+    saved: Saved,
 }
 
 /// The parametrization chosen last.
@@ -98,7 +114,8 @@ impl Evidence {
     #[must_use]
     pub fn next_epoch(&self) -> Self {
         Evidence {
-            before: self.before + u64::from(self.labels.controls() + self.labels.tuned() > 0),
+            before: self.comparisons()
+                + u64::from(self.labels.controls() + self.labels.tuned() > 0),
             ..Evidence::default()
         }
     }
@@ -162,6 +179,12 @@ impl Evidence {
             slowness: run.slowness,
         };
         let is_settled = run.role == Role::Settled;
+        let chance = run.control_chance.filter(|one| 0.0 < *one && *one < 1.0);
+        let is_drawn = run.phase == Phase::Settled || chance.is_some();
+        let is_control = run.role == Role::Control && is_drawn;
+        if is_settled || is_control {
+            self.continue_or_begin(run.phase);
+        }
         // Not what somebody pinned, nor the best that was known before the choice.
         if is_settled {
             self.chosen = Some(Chosen {
@@ -173,12 +196,11 @@ impl Evidence {
         if is_chosen && counts.key != run.default {
             self.hours.choose(timed, is_settled);
         }
-        let is_control = run.role == Role::Control && run.phase == Phase::Settled;
         if is_control {
             self.hours.control(timed);
         }
         // Whatever was applied in the end: only the draw makes labels comparable.
-        match run.control_chance.filter(|one| 0.0 < *one && *one < 1.0) {
+        match chance {
             Some(chance) if is_settled || is_control => {
                 self.labels.enter(is_control, log, chance, before);
             }
@@ -187,6 +209,25 @@ impl Evidence {
                 Role::Baseline | Role::Control => self.labels.observe(true, log, before),
                 _ => {}
             },
+        }
+    }
+
+    /// Another comparison begins with the settled phase.
+    fn continue_or_begin(&mut self, phase: Phase) {
+        let was_proof = std::mem::replace(&mut self.is_proof, phase != Phase::Settled);
+        if !was_proof || self.is_proof {
+            return;
+        }
+        let saved = self.hours.saved().filter(|_| self.is_compared());
+        if let (Some(chosen), Some(saved)) = (&self.chosen, saved) {
+            let labels = std::mem::take(&mut self.labels);
+            self.labels = labels.begin();
+            self.hours = Hours::default();
+            self.proof = Some(Box::new(Proof {
+                key: chosen.key.clone(),
+                labels,
+                saved,
+            }));
         }
     }
 
@@ -210,18 +251,54 @@ impl Evidence {
             },
             |effect| gain::of(&effect, self.is_beside, self.labels.explained()),
         );
-        match self.former_claim(Some(&chosen.key)) {
-            Some(former) if !own.verdict.is_resolved() => former,
-            _ => own,
+        let earlier = || {
+            self.proven(epoch)
+                .or_else(|| self.former_claim(Some(&chosen.key)))
+        };
+        if own.verdict.is_resolved() {
+            own
+        } else {
+            earlier().unwrap_or(own)
         }
     }
 
-    /// The effect of the epoch's comparison, if there is one. `epoch` is its number in the study.
+    /// The effects of the epoch's comparisons, the latest last. `epoch` is its number in the study.
+    pub fn effects(&self, epoch: i32) -> impl Iterator<Item = Effect> {
+        self.proof_effect(epoch)
+            .into_iter()
+            .chain(self.effect(epoch))
+    }
+
+    /// The effect of the epoch's current comparison, if there is one.
     pub fn effect(&self, epoch: i32) -> Option<Effect> {
         let key = &self.chosen.as_ref()?.key;
         let saved = self.hours.saved()?;
         self.is_compared()
-            .then(|| gain::effect(epoch, key, self.before + 1, &self.labels, &saved))
+            .then(|| gain::effect(epoch, key, self.comparisons() + 1, &self.labels, &saved))
+    }
+
+    fn proof_effect(&self, epoch: i32) -> Option<Effect> {
+        let proof = self.proof.as_ref()?;
+        let Proof { key, labels, saved } = proof.as_ref();
+        Some(gain::effect(epoch, key, self.before + 1, labels, saved))
+    }
+
+    /// What was claimed before the search had ended.
+    fn proven(&self, epoch: i32) -> Option<Gain> {
+        let effect = self.proof_effect(epoch)?;
+        let said = "Claimed before the search had ended, of what was recommended then.";
+        let gain = gain::of(&effect, self.is_beside, Some(said.to_owned()));
+        gain.verdict.is_resolved().then_some(gain)
+    }
+
+    /// Whether what is compared is what was recommended before the search has ended.
+    pub fn is_proof(&self) -> bool {
+        self.is_proof
+    }
+
+    /// The comparisons before the current one.
+    fn comparisons(&self) -> u64 {
+        self.before + u64::from(self.proof.is_some())
     }
 
     /// Whether there is a control run and a tuned one.
@@ -229,9 +306,14 @@ impl Evidence {
         self.labels.controls() > 0 && self.labels.tuned() > 0
     }
 
-    /// What the drawn runs show.
+    /// What the drawn runs of the current comparison show.
     pub(super) fn labels(&self) -> &Labels {
         &self.labels
+    }
+
+    /// The same of the comparison before it, if there was one in the epoch.
+    pub(super) fn labels_before(&self) -> Option<&Labels> {
+        self.proof.as_ref().map(|proof| &proof.labels)
     }
 
     fn former_claim(&self, key: Option<&str>) -> Option<Gain> {

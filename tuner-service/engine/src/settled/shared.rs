@@ -6,12 +6,12 @@
 //!
 //! ```text
 //! E = sum over eta of weight(eta) * min over u of product over v other than u of
-//!     F(v, eta) * product over v's earlier epochs of min(1, F)
+//!     F(v, eta) * product over v's earlier comparisons of min(1, F)
 //! ```
 //!
 //! Whoever lies, the product without them is at most a nonnegative martingale that starts at 1, and it
-//! bounds E: the draws of different users' runs, and of a user's epochs, are independent. So E ever
-//! exceeds `1 / alpha` with a probability of at most `alpha`, whatever one user does. An earlier epoch
+//! bounds E: the draws of different users' runs, and of a user's comparisons, are independent. So E ever
+//! exceeds `1 / alpha` with a probability of at most `alpha`, whatever one user does. An earlier one
 //! can only speak against a claim: else a contrary user would be dropped with their epoch. The floor
 //! bounds by how much contrary runs delay a claim. When to claim is free: hence the least numbers of
 //! users and control runs.
@@ -156,13 +156,16 @@ impl SharedEvidence {
 impl Own {
     fn log_factors(&self, place: usize, direction: Direction) -> Option<[f64; TESTED]> {
         let [floor, rest] = [FLOOR, 1.0 - FLOOR].map(Portable::logarithm);
-        let floored = |one: &Evidence| {
-            let logs = one.labels().log_factors(place, direction)?;
+        let floored = |one: &Labels| {
+            let logs = one.log_factors(place, direction)?;
             Some(logs.map(|log| log_sum_exp([floor, rest + log].into_iter())))
         };
-        let against = self.earlier.iter().filter_map(floored);
+        let earlier = self.earlier.iter();
+        let earlier = earlier.flat_map(|one| one.labels_before().into_iter().chain([one.labels()]));
+        let against = earlier.chain(self.current.labels_before());
+        let against = against.filter_map(floored);
         let against = against.map(|logs| logs.map(|log| log.min(0.0)));
-        let all = against.chain(floored(&self.current));
+        let all = against.chain(floored(self.current.labels()));
         all.reduce(|sum, logs| std::array::from_fn(|eta| sum[eta] + logs[eta]))
     }
 }

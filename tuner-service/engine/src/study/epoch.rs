@@ -15,13 +15,14 @@ use crate::guards::restriction::RestrictedSpace;
 use crate::guards::time_limit;
 use crate::settled::control_runs::control_chance;
 use crate::study::prior;
+use crate::study::proof;
 use crate::study::recommend::{self, Recommendation, first_of};
 use crate::study::settings::{PriorFrom, Settings};
 use crate::study::stopping;
 use crate::study::warm_start;
 use io_autotune_model::reason::{BestKnownBecause, NoHeadroom, Reason, Stopped, Suggestion};
 use io_autotune_model::space::{Parametrization, Point, Space};
-use io_autotune_search::history::by_point::{MIN_RUNS, View};
+use io_autotune_search::history::by_point::{Known, MIN_RUNS, View};
 use io_autotune_search::history::quarantine::Quarantined;
 use io_autotune_search::history::{History, Pending, Phase, Role};
 use io_autotune_search::latin_hypercube::latin_hypercube;
@@ -137,6 +138,8 @@ impl<'a> Epoch<'a> {
     /// 1. *Baseline*: until `baseline_runs` runs of the default counted or are in flight.
     /// 2. *Control*: of the first n runs of the epoch, at least floor(sqrt(n)) are of the default.
     /// 3. At most `exploring` runs explore at once; others get the best known parametrization.
+    ///    Runs of a [proof](crate::ProofSettings) come before 2 and 3: what is best known, or a
+    ///    control run, by a [draw](Epoch::with_draw).
     /// 4. When the expected regret (`regret.rs`) reaches its bound, which grows with the runs, only
     ///    what should beat the default explores. Too long a pause ends the search.
     ///    Where I/O cannot matter ([`Stop::little_io`](crate::study::stopping::settings::Stop)) or
@@ -369,6 +372,8 @@ enum Next {
 enum Stage {
     Over,
     Paused(BestKnownBecause),
+    /// What a proof will be of, by one run.
+    Confirm(Point, Reason),
     /// What other studies promise.
     Promised(Point, Reason),
     /// The next point of the design, with its index.
@@ -401,9 +406,12 @@ impl Chooser<'_> {
         if self.baseline_is_due() {
             return Phase::Baseline;
         }
+        if self.proves() {
+            return Phase::Search;
+        }
         match self.stage() {
             Stage::Over => searching(true),
-            Stage::Paused(_) | Stage::Search { held: true } => Phase::Search,
+            Stage::Paused(_) | Stage::Confirm(..) | Stage::Search { held: true } => Phase::Search,
             Stage::Promised(..) | Stage::Design(..) => Phase::Design,
             // Even an exhausted search waits for runs in flight.
             Stage::Search { held: false } if self.view.exploring() > 0 => Phase::Search,
@@ -420,6 +428,9 @@ impl Chooser<'_> {
         }
         if let Some(baseline) = self.baseline() {
             return baseline;
+        }
+        if self.proves() {
+            return self.drawn(Phase::Search);
         }
         let exploring = self.epoch.settings.exploring;
         let control = self.control_is_due();
@@ -548,6 +559,12 @@ impl Chooser<'_> {
         }
         let held = regret.is_reached();
         let paused = Stage::Paused(regret.into());
+        if let Some((point, known)) = self.proof()
+            && known.count() + known.in_flight < MIN_RUNS
+        {
+            let reason = self.confirms(&known);
+            return Stage::Confirm(point, reason);
+        }
         // Who names a study to begin from means more than what the others promise.
         let context = self.context(held);
         if !held && self.epoch.inherited.is_empty() {
@@ -577,6 +594,9 @@ impl Chooser<'_> {
         let held = match self.stage() {
             Stage::Over => return self.conclude(),
             Stage::Paused(because) => return Next::Wait(because),
+            Stage::Confirm(point, reason) => {
+                return Next::Run(Phase::Search, Role::Search, point, reason);
+            }
             Stage::Promised(point, reason) => {
                 return Next::Run(Phase::Design, Role::Design, point, reason);
             }
@@ -658,15 +678,45 @@ impl Chooser<'_> {
         // Runs that never count must not ask for confirmation for ever.
         let bound = 2 * u64::from(self.epoch.settings.budget);
         if let Some((point, known)) = first_of(&self.view, &self.ranking(), 1)
-            && let Some(mean) = known.mean()
+            && known.mean().is_some()
             && known.count() < MIN_RUNS
             && self.history.tally.explored < bound
         {
-            let default_mean = self.view.default_known().mean();
-            let reason = Reason::Confirm { mean, default_mean };
+            let reason = self.confirms(&known);
             return Next::Run(Phase::Search, Role::Search, point, reason);
         }
         Next::Settle
+    }
+
+    fn confirms(&self, known: &Known) -> Reason {
+        Reason::Confirm {
+            mean: known.mean().unwrap_or_default(),
+            default_mean: self.view.default_known().mean(),
+        }
+    }
+
+    /// What a proof may begin with.
+    fn proof(&self) -> Option<(Point, Known)> {
+        let Settings {
+            proof,
+            budget,
+            controls,
+            ..
+        } = self.epoch.settings();
+        if !controls || self.explored() >= u64::from(*budget) || self.nothing_to_win().is_some() {
+            return None;
+        }
+        let holds = prior::replaces_design(&self.context(false));
+        proof::begins(proof, self.own(), self.method(), self.history, holds)
+    }
+
+    /// Whether this run is one of a proof before the search has ended.
+    fn proves(&self) -> bool {
+        let settings = &self.epoch.settings.proof;
+        proof::goes_on(settings, self.history, self.pending, self.epoch.outlook)
+            || self
+                .proof()
+                .is_some_and(|(_, known)| known.count() >= MIN_RUNS)
     }
 
     fn in_flight(&self, role: Role) -> u64 {
@@ -684,18 +734,29 @@ impl Chooser<'_> {
     }
 
     fn settled(&self) -> Suggestion {
+        self.drawn(Phase::Settled)
+    }
+
+    /// The recommended parametrization or a control run, by a draw: once settled, or in the search
+    /// for a proof.
+    fn drawn(&self, phase: Phase) -> Suggestion {
         let Epoch {
             settings, outlook, ..
         } = self.epoch;
-        let controls = self.history.tally.settled_controls;
-        let controls = controls.saturating_add(self.in_flight(Role::Control));
-        let control_chance = settings
-            .controls
-            .then(|| control_chance(settings, controls, *outlook));
+        let tally = &self.history.tally;
+        let chance = match phase {
+            Phase::Settled => {
+                let controls = self.in_flight(Role::Control);
+                let controls = tally.settled_controls.saturating_add(controls);
+                control_chance(settings, controls, *outlook, tally.proof > 0)
+            }
+            _ => control_chance(settings, 0, Outlook::Open, false),
+        };
+        let control_chance = settings.controls.then_some(chance);
         if control_chance.is_some_and(|chance| self.draw() < chance) {
             return Suggestion {
                 control_chance,
-                ..self.control(Phase::Settled)
+                ..self.control(phase)
             };
         }
         let default = self.view.default_known();
@@ -705,19 +766,28 @@ impl Chooser<'_> {
             None => (self.view.space.default(), None, default.count()),
         };
         let is_default = parametrization == self.view.space.default();
-        Suggestion {
-            phase: Phase::Settled,
-            role: Role::Settled,
-            parametrization,
-            reason: Reason::Settled {
+        let default_mean = default.mean();
+        let reason = match phase {
+            Phase::Settled => Reason::Settled {
                 mean,
                 n,
-                default_mean: default.mean(),
+                default_mean,
                 is_default,
                 stopped: self.stopped(),
-                vetoed: recommend::elapsed_beside(&self.view, &self.epoch.settings)
+                vetoed: recommend::elapsed_beside(&self.view, settings)
                     .filter(|beside| beside.vetoed),
             },
+            _ => Reason::Proof {
+                mean,
+                n,
+                default_mean,
+            },
+        };
+        Suggestion {
+            phase,
+            role: Role::Settled,
+            parametrization,
+            reason,
             control_chance,
         }
     }

@@ -12,6 +12,7 @@ use io_autotune_search::regret::settings::RegretSettings;
 
 use crate::search::surrogate_genetic::SurrogateGenetic;
 use crate::settled::drift::settings::DriftSettings;
+use crate::study::proof::settings::ProofSettings;
 use crate::study::stopping::settings::Stop;
 
 // Names and tables of the published methods come from their crate. serde's `flatten` would do it
@@ -66,6 +67,8 @@ pub struct Settings {
     )*
     /// From whose runs a study begins.
     pub prior: PriorFrom,
+    /// When the search pauses for a proof.
+    pub proof: ProofSettings,
 }
 
 /// What a study knows before its first run.
@@ -101,6 +104,7 @@ impl Default for Settings {
             stop: Stop::default(),
             $($table: <$type>::default(),)*
             prior: PriorFrom::default(),
+            proof: ProofSettings::default(),
         }
     }
 }
@@ -186,6 +190,7 @@ impl Settings {
         self.regret.validate()?;
         self.drift.validate()?;
         self.stop.validate()?;
+        self.proof.validate()?;
         self.validate_published()
     }
 }
@@ -337,7 +342,7 @@ mod tests {
     #[test]
     fn each_setting_is_checked() {
         type Edit = fn(&mut Settings);
-        let edits: [(&str, Edit); 45] = [
+        let edits: [(&str, Edit); 47] = [
             ("baseline_runs", |s| s.baseline_runs = 1),
             ("design_points", |s| s.design_points = 0),
             ("controls", |s| s.controls = false),
@@ -427,6 +432,8 @@ mod tests {
             }),
             ("stop.little_io.share", |s| s.stop.little_io.share = -0.1),
             ("stop.unread_runs", |s| s.stop.unread_runs = 100_001),
+            ("proof.after", |s| s.proof.after = 100_001),
+            ("proof.within", |s| s.proof.within = 3),
         ];
         for (name, edit) in edits {
             let mut settings = Settings::default();

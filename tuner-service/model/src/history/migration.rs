@@ -50,6 +50,7 @@ pub fn carried(history: &History, from: &Space, to: &Space) -> History {
             explored: 0,
             settled: 0,
             settled_controls: 0,
+            proof: 0,
             ..history.tally
         }
     };
@@ -115,6 +116,7 @@ mod tests {
             controls: 3,
             settled: 2,
             settled_controls: 1,
+            proof: 0,
             total: 15,
         };
         History {

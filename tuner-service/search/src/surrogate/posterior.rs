@@ -154,6 +154,11 @@ impl Fitted {
         })
     }
 
+    /// The variance of a run's log elapsed around its parametrization's mean, by repeated runs.
+    pub fn noise(&self) -> f64 {
+        self.scatter.variance()
+    }
+
     /// [`Fit::importance`].
     pub fn importance(&self) -> Result<Importance, Silence> {
         self.fit.importance()

@@ -8,7 +8,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
 use io_autotune_catalogue::{Accelerator, canonical_name};
-use io_autotune_engine::{Choice, History};
+use io_autotune_engine::{Choice, History, Phase};
 use io_autotune_model::LARGEST_MEASURE;
 use io_autotune_protocol::signature::Nonce;
 use io_autotune_protocol::{
@@ -204,7 +204,10 @@ async fn unlocked(
 fn answer(started: StartedRun) -> Result<StartAnswer, ApiError> {
     Ok(StartAnswer {
         run_id: started.run_id,
-        phase: started.phase,
+        phase: match started.is_drawn {
+            true => Phase::Settled,
+            false => started.phase,
+        },
         role: started.role,
         parametrization: started.parametrization,
         reason: started.reason,

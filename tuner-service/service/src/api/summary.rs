@@ -58,6 +58,7 @@ pub(crate) async fn study(
     let (_, sources) = sources_of(&state, &service.settings, Some(&service.surrogates));
     let prior = surrogates.prior(restricted.space(), &sources);
     let epoch = Epoch::restricted(&restricted, &service.settings, state.seed)
+        .with_outlook(state.outlook)
         .with_cache(&surrogates)
         .with_prior(prior.as_ref());
     let phase = epoch.phase(history, &state.pending);
@@ -484,8 +485,9 @@ impl Comparison {
                 .map(|run| run.elapsed)
                 .collect()
         };
-        let control = seconds(&|run| run.role == Role::Control && run.phase == Phase::Settled);
-        let tuned = seconds(&|run| run.role == Role::Settled);
+        let settled = |run: &ComparedRun| run.phase == Phase::Settled;
+        let control = seconds(&|run| run.role == Role::Control && settled(run));
+        let tuned = seconds(&|run| run.role == Role::Settled && settled(run));
         Self {
             control: elapsed(&control),
             tuned: elapsed(&tuned),

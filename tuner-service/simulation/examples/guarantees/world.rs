@@ -135,7 +135,7 @@ impl<'a> Study<'a> {
     pub(crate) fn settled(&mut self, runs: usize, mut look: impl FnMut(&Study<'_>, usize)) {
         for number in 1..=runs {
             let outlook = self.evidence.gain(1).outlook();
-            let chance = control_chance(&self.settings, self.control.len() as u64, outlook);
+            let chance = control_chance(&self.settings, self.control.len() as u64, outlook, false);
             let is_control = self.rng.random::<f64>() < chance;
             let (role, log_ratio) = if is_control {
                 (Role::Control, None)

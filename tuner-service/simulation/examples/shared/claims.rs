@@ -71,7 +71,7 @@ pub(crate) fn claims(group: &Group, seed: u64) -> Claims {
         let own = shared.of(member).map(|own| own.gain(1).outlook());
         let outlook = own.filter(|own| *own == Outlook::Resolved);
         let outlook = outlook.unwrap_or_else(|| shared.gain().outlook_together());
-        let chance = control_chance(&settings, controls, outlook);
+        let chance = control_chance(&settings, controls, outlook, false);
         let is_control = rng.random::<f64>() < chance;
         controls += u64::from(is_control);
         let mut log = surroundings.next(&mut rng) + group.world.noise(is_control, &mut rng);

@@ -1,8 +1,8 @@
 //! What this engine does otherwise than an earlier tag's, which has a file of its own beside this one.
 
-use io_autotune_engine::evidence::{Counts, JudgedRun};
+use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Epoch, History, Outlook, Pending};
-use io_autotune_model::Gain;
+use io_autotune_model::{Effect, Gain};
 
 use crate::life::Given;
 
@@ -14,6 +14,25 @@ pub(crate) type Known = Outlook;
 
 pub(crate) fn known(gain: &Gain) -> Known {
     gain.outlook()
+}
+
+/// The intervals of the gain, as shares: of what was recommended before the search had ended, and
+/// since then.
+pub(crate) fn intervals(evidence: &Evidence, _gain: &Gain) -> [Option<(f64, f64)>; 2] {
+    let ends = |effect: Effect| {
+        let (low, high) = effect.low.zip(effect.high)?;
+        Some((-(-low).exp_m1(), -(-high).exp_m1()))
+    };
+    let current = evidence.effect(1);
+    let before = evidence
+        .effects(1)
+        .find(|one| Some(one) != current.as_ref());
+    let [before, current] = [before, current].map(|effect| effect.and_then(ends));
+    if evidence.is_proof() {
+        [current, None]
+    } else {
+        [before, current]
+    }
 }
 
 /// What the next run gets; `draw`: the service's number.

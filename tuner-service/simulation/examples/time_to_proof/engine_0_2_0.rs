@@ -1,6 +1,6 @@
 //! The engine of tag 0.2.0: control runs come exactly every tenth, and nothing is drawn.
 
-use io_autotune_engine::evidence::{Counts, JudgedRun};
+use io_autotune_engine::evidence::{Counts, Evidence, JudgedRun};
 use io_autotune_engine::{Epoch, History, Pending};
 use io_autotune_model::{Gain, GainVerdict};
 
@@ -14,6 +14,12 @@ pub(crate) type Known = bool;
 
 pub(crate) fn known(gain: &Gain) -> Known {
     matches!(gain.verdict, GainVerdict::Faster | GainVerdict::Slower)
+}
+
+/// The intervals of the gain, as shares: of what was recommended before the search had ended, and
+/// since then.
+pub(crate) fn intervals(_evidence: &Evidence, gain: &Gain) -> [Option<(f64, f64)>; 2] {
+    [None, gain.low.zip(gain.high)]
 }
 
 /// What the next run gets; `draw`: the service's number.

@@ -18,7 +18,7 @@ use crate::surroundings::{GAP, Surroundings, World, normal};
 /// What came of a life.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
-    /// Runs that were started before the first of the settled phase.
+    /// Runs that were started before the first that is compared: of the settled phase, or of a proof.
     pub(crate) settled: Option<u32>,
     /// Runs that had ended at the first claim of a gain.
     pub(crate) faster: Option<u32>,
@@ -63,8 +63,9 @@ struct Life<'a> {
     evidence: Evidence,
     known: engine::Known,
     ended: u32,
-    /// Log gains of the tuned runs that ended: their sum and number.
-    tuned: (f64, u32),
+    /// Log gains of the tuned runs that ended, before and after the search had: their sum, number and
+    /// the last.
+    tuned: [(f64, u32, f64); 2],
     outcome: Outcome,
 }
 
@@ -101,7 +102,7 @@ pub(crate) fn live(study: &Study<'_>, world: &World, seed: u64) -> Outcome {
         evidence: Evidence::default(),
         known: engine::Known::default(),
         ended: 0,
-        tuned: (0.0, 0),
+        tuned: [(0.0, 0, 0.0); 2],
         outcome: Outcome {
             holds_choice: true,
             holds_tuned: true,
@@ -115,7 +116,7 @@ pub(crate) fn live(study: &Study<'_>, world: &World, seed: u64) -> Outcome {
         let hour = GAP * f64::from(number);
         life.end_before(hour, at_once);
         let given = life.suggest(&cache, seed, rng.random());
-        if given.phase == Phase::Settled {
+        if given.phase == Phase::Settled || given.control_chance.is_some() {
             life.outcome.settled.get_or_insert(number);
         }
         let is_default = given.parametrization == application.space.default();
@@ -213,8 +214,9 @@ impl Life<'_> {
             self.history.tally += Tally::of(run.given.phase, run.given.role);
         }
         if run.given.role == Role::Settled {
-            self.tuned.0 += self.application.log_gain(given);
-            self.tuned.1 += 1;
+            let log_gain = self.application.log_gain(given);
+            let tuned = &mut self.tuned[usize::from(run.given.phase == Phase::Settled)];
+            *tuned = (tuned.0 + log_gain, tuned.1 + 1, log_gain);
         }
         let at = self.judged.partition_point(|one| one.ordinal < run.ordinal);
         self.judged.insert(at, run);
@@ -243,18 +245,14 @@ impl Life<'_> {
             }
             _ => {}
         }
-        let Some((low, high)) = gain.low.zip(gain.high) else {
-            return;
-        };
-        let holds = |log_gain: f64| {
-            let share = -(-log_gain).exp_m1();
-            (low..=high).contains(&share)
-        };
-        if let Some(choice) = self.choice() {
-            self.outcome.holds_choice &= holds(self.application.log_gain(choice));
-        }
-        if self.tuned.1 > 0 {
-            self.outcome.holds_tuned &= holds(self.tuned.0 / f64::from(self.tuned.1));
+        let intervals = engine::intervals(&self.evidence, &gain);
+        for (interval, (sum, runs, last)) in intervals.into_iter().zip(self.tuned) {
+            let Some((low, high)) = interval.filter(|_| runs > 0) else {
+                continue;
+            };
+            let holds = |log_gain: f64| (low..=high).contains(&-(-log_gain).exp_m1());
+            self.outcome.holds_choice &= holds(last);
+            self.outcome.holds_tuned &= holds(sum / f64::from(runs));
         }
     }
 

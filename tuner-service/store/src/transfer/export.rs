@@ -86,8 +86,8 @@ impl Store {
     ) -> Result<bool, StoreError> {
         sqlx::query_scalar!(
             r#"select exists (select from runs r join epochs e on e.id = r.epoch_id
-                              where e.study_id = $1 and r.state = 'in_flight' and r.phase = 'settled'
-                                and r.role in ('settled', 'control')
+                              where e.study_id = $1 and r.state = 'in_flight' and r.role in ('settled', 'control')
+                                and (r.phase = 'settled' or coalesce(r.suggestion -> 'control_chance', 'null') <> 'null')
                                 and ($2::bigint is null
                                      or r.id < (select max(j.run_id) from judgements j
                                                 join epochs own on own.id = j.epoch_id
@@ -174,7 +174,7 @@ async fn first(connection: &mut PgConnection, study_id: i64) -> Result<ExportPag
                    'at', e.removed_at, 'through', e.removed_start, 'judgements', e.judgements,
                    'tally', jsonb_build_object(
                        'baseline', e.baseline, 'explored', e.explored, 'controls', e.controls, 'settled', e.settled,
-                       'settled_controls', e.settled_controls, 'total', e.total)) end
+                       'settled_controls', e.settled_controls, 'proof', e.proof, 'total', e.total)) end
                ) as "record!: Json<EpochRecord>"
            from epochs e left join epochs parent on parent.id = e.parent_id
            where e.study_id = $1 order by e.ordinal"#,

@@ -930,7 +930,7 @@ impl<'a> Importer<'a> {
         let count = |count: u64| number::<u64, i64>(NAME, count);
         let result = sqlx::query!(
             "update epochs set judgements = $2, baseline = $3, explored = $4, controls = $5, settled = $6,
-                    settled_controls = $7, total = $8,
+                    settled_controls = $7, total = $8, proof = $15,
                     evidence = $9::jsonb || jsonb_strip_nulls(jsonb_build_object(
                         'through', case when $9::jsonb ? 'through' then $10::bigint end,
                         'since', case when $9::jsonb ? 'since' then $11::bigint end)),
@@ -954,7 +954,8 @@ impl<'a> Importer<'a> {
             since,
             drifted,
             removed.map(|removed| removed.at.as_microsecond() as f64),
-            removed.map(|removed| removed.through.as_microsecond() as f64)
+            removed.map(|removed| removed.through.as_microsecond() as f64),
+            count(tally.proof)?
         )
         .execute(&mut *self.connection)
         .await

@@ -214,8 +214,9 @@ async fn the_tally_knows_every_role() {
             baseline: 4,
             explored: 8,
             controls: 3,
-            settled: 4,
+            settled: 1,
             settled_controls: 1,
+            proof: 3,
             total: 32,
         };
         assert_eq!(tally, expected);

@@ -593,7 +593,7 @@ async fn every_column_is_carried_or_the_installation_s() {
                 "epochs",
                 record("epoch"),
                 // What the judgements add up to, and `removed`.
-                "id study_id parent_id baseline explored controls settled settled_controls total judgements \
+                "id study_id parent_id baseline explored controls settled settled_controls proof total judgements \
                  removed_at removed_run removed_start",
             ),
             (

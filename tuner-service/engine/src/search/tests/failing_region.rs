@@ -1,5 +1,6 @@
 //! A region that fails is left alone, and what it might have gained does not call runs back.
 
+use crate::study::proof::settings::ProofSettings;
 use crate::study::settings::{MethodName, Settings};
 use crate::testing::{Outcome, finish, grid, started, suggest};
 use io_autotune_model::space::Point;
@@ -19,6 +20,7 @@ fn failed(method: MethodName) -> f64 {
     let space = grid(&[6, 6, 4]);
     let settings = Settings {
         method,
+        proof: ProofSettings::NEVER,
         ..Settings::default()
     };
     let (mut failed, mut runs) = (0, 0);

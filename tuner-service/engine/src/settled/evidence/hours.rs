@@ -83,7 +83,7 @@ struct Spread {
 }
 
 /// The node-hours of [`Effect`](io_autotune_model::Effect).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Saved {
     pub(super) default_hours: f64,
     pub(super) saved: f64,

@@ -136,6 +136,14 @@ impl Squares {
 }
 
 impl Labels {
+    /// Nothing of the draws, and how long runs take.
+    pub(super) fn begin(&self) -> Self {
+        Labels {
+            recent: self.recent.clone(),
+            ..Labels::default()
+        }
+    }
+
     /// The drawn control runs.
     pub(in crate::settled) fn controls(&self) -> u64 {
         self.control.runs

@@ -101,6 +101,79 @@ fn without_an_effect_hardly_any_study_ever_claims_one() {
     assert!(claimed <= 10, "{claimed} of 200");
 }
 
+/// A proof in the search in which tuned runs take this share less, and a settled phase in which they
+/// take that.
+fn proof_and_settled([proof, settled]: [f64; 2]) -> Evidence {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let mut evidence = Evidence::default();
+    for ordinal in 1..=120 {
+        let control = rng.random::<f64>() < 0.5;
+        let (phase, gain) = match ordinal {
+            ..=40 => (Phase::Search, proof),
+            _ => (Phase::Settled, settled),
+        };
+        let log = 0.05 * normal(&mut rng)
+            + if control {
+                0.0
+            } else {
+                (1.0 - gain).logarithm()
+            };
+        evidence.record(&JudgedRun {
+            ordinal,
+            started: ordinal * 3600 * SECOND,
+            slowness: 0.0,
+            phase,
+            role: if control {
+                Role::Control
+            } else {
+                Role::Settled
+            },
+            control_chance: Some(0.5),
+            given: if control { "default" } else { "chosen" },
+            default: "default",
+            counts: Some(Counts {
+                key: if control { "default" } else { "chosen" },
+                elapsed: 100.0 * log.exponential(),
+                beside: None,
+                cut_short: false,
+            }),
+            nodes: 1,
+        });
+        if ordinal == 41 {
+            let gain = evidence.gain(1);
+            assert_eq!(gain.verdict, GainVerdict::Faster, "what was claimed stays");
+            assert!(gain.reason.contains("before the search had ended"));
+        }
+    }
+    evidence
+}
+
+#[test]
+fn a_proof_in_the_search_is_a_comparison_of_its_own() {
+    let evidence = proof_and_settled([0.2, 0.5]);
+    let effects: Vec<Effect> = evidence.effects(1).collect();
+    let numbers: Vec<u64> = effects.iter().map(|one| one.number).collect();
+    assert_eq!(numbers, [1, 2]);
+    let runs = effects.iter().map(|one| one.blocks + one.tuned_runs);
+    assert_eq!(runs.collect::<Vec<u64>>(), [40, 80]);
+    for (effect, gain) in effects.iter().zip([0.2_f64, 0.5]) {
+        let truth = -(1.0 - gain).logarithm();
+        let (low, high) = effect.low.zip(effect.high).unwrap();
+        assert!(low < truth && truth < high, "{truth} in {effect:?}");
+    }
+    let gain = evidence.gain(1);
+    assert!(gain.low.unwrap() > 0.4, "{gain:?}");
+    assert_eq!(evidence.next_epoch().comparisons_before(), 2);
+    let kept = serde_json::to_string(&evidence).unwrap();
+    assert_eq!(serde_json::from_str::<Evidence>(&kept).unwrap(), evidence);
+}
+
+#[test]
+fn a_choice_that_is_slower_is_told_whatever_was_claimed_before() {
+    let gain = proof_and_settled([0.3, -0.3]).gain(1);
+    assert_eq!(gain.verdict, GainVerdict::Slower, "{gain:?}");
+}
+
 #[test]
 fn what_is_kept_does_not_grow_with_the_runs() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);

@@ -4,6 +4,7 @@ mod any_history;
 mod golden_answers;
 mod phases;
 mod priors;
+mod proofs;
 mod settled_phase;
 mod simulated_studies;
 mod time_limited_runs;

@@ -65,8 +65,8 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_tally()(numbers in prop::array::uniform6(prop_oneof![0_u64..60, any::<u64>()])) -> Tally {
-        let [explored, baseline, controls, settled, settled_controls, total] = numbers;
+    fn any_tally()(numbers in prop::array::uniform7(prop_oneof![0_u64..60, any::<u64>()])) -> Tally {
+        let [explored, baseline, controls, settled, settled_controls, proof, total] = numbers;
         // Otherwise nearly every epoch would have settled.
         let few = |number: u64| if number.is_multiple_of(2) { 0 } else { number };
         Tally {
@@ -75,6 +75,7 @@ prop_compose! {
             controls,
             settled: few(settled),
             settled_controls: few(settled_controls),
+            proof: few(proof),
             total,
         }
     }

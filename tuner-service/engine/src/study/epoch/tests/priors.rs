@@ -8,6 +8,7 @@ use io_autotune_search::math::Portable;
 use io_autotune_search::surrogate::prior::{Prior, Source};
 
 use crate::study::epoch::Epoch;
+use crate::study::proof::settings::ProofSettings;
 use crate::study::settings::{PriorFrom, Settings};
 use crate::study::stopping::settings::NothingLeft;
 use crate::testing::{Outcome, finish, grid, started};
@@ -173,7 +174,10 @@ fn turned_off_and_for_published_methods_a_prior_changes_nothing() {
 #[test]
 fn a_prior_that_holds_tells_when_nothing_is_left_to_gain() {
     let prior = prior(40.0);
-    let mut settings = Settings::default();
+    let mut settings = Settings {
+        proof: ProofSettings::NEVER,
+        ..Settings::default()
+    };
     settings.stop.nothing_left = Some(NothingLeft { share: 0.01 });
     let searched = |prior: Option<&Arc<Prior>>, lowest: f64| {
         let (_, all) = live(&settings, prior, lowest, 60);

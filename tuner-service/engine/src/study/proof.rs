@@ -1,0 +1,71 @@
+//! The proof before the search has ended: once the best known parametrization would soon be shown to
+//! beat the default, the search pauses until it is, and goes on afterwards. A search of 50 runs
+//! finds most of what it finds in its first dozen, and a proof costs no more before than after.
+
+pub(crate) mod settings;
+
+use io_autotune_model::Outlook;
+use io_autotune_model::space::Point;
+use io_autotune_search::Method;
+use io_autotune_search::history::by_point::Known;
+use io_autotune_search::history::{History, Pending, Phase, Role};
+use io_autotune_search::surrogate::posterior::Modelled;
+
+use self::settings::ProofSettings;
+use crate::guards::beside;
+use crate::study::recommend::first_of;
+
+/// The runs of a whole proof, one in two of the default, times the squared effect in standard
+/// deviations of a run's log elapsed: x^2 / (p (1 - p)), where x^2 / 2 - 0.84 x = ln 50
+/// (docs/derivation/report-statistics.md).
+const RUNS: f64 = 56.6;
+
+/// Whether a proof has begun, and goes on.
+pub(crate) fn goes_on(
+    settings: &ProofSettings,
+    history: &History,
+    pending: &[Pending],
+    outlook: Outlook,
+) -> bool {
+    let is_tuned = |run: &&Pending| run.phase != Phase::Settled && run.role == Role::Settled;
+    let tuned = pending.iter().filter(is_tuned);
+    let tuned = tuned.fold(history.tally.proof, |sum, run| {
+        sum.saturating_add(run.count)
+    });
+    let within = u64::from(settings.within);
+    let most = match outlook {
+        Outlook::Resolved => 0,
+        Outlook::Promising => within,
+        Outlook::Open => within / 4,
+    };
+    settings.after > 0 && (1..most).contains(&tuned)
+}
+
+/// What a proof would be of, and what is known of it: the best of what has run. None if it is
+/// too early, if there was a proof, or if it would take too long. `own` is what the epoch's own
+/// runs show; `holds`: a prior does.
+pub(crate) fn begins(
+    settings: &ProofSettings,
+    own: &Modelled<'_>,
+    method: &dyn Method,
+    history: &History,
+    holds: bool,
+) -> Option<(Point, Known)> {
+    let after = u64::from(if holds {
+        settings.after.div_ceil(2)
+    } else {
+        settings.after
+    });
+    let explored = history.tally.explored;
+    if after == 0 || explored < after || history.tally.proof > 0 {
+        return None;
+    }
+    let (best, known) = first_of(own, &method.ranking(own), 1)?;
+    let fitted = own.fitted()?;
+    let [default, quick] = [&own.default, &best].map(|point| fitted.known.get(point));
+    let effect = default?.mean - quick?.mean;
+    let runs = RUNS * fitted.noise() / (effect * effect);
+    let is_short = effect > 0.0 && runs <= f64::from(settings.within);
+    let is_vetoed = beside::is_vetoed(own, &best);
+    (is_short && best != own.default && !is_vetoed).then_some((best, known))
+}
