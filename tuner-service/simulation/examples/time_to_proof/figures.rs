@@ -13,9 +13,9 @@ pub(crate) struct Figures {
     pub(crate) seed: u64,
     /// Runs from the first submission to the claim: median and 80 % quantile.
     pub(crate) runs: [Quantile; 2],
-    /// The same from the choice.
+    /// The same from the first run that is compared.
     pub(crate) after: [Quantile; 2],
-    /// Runs before the choice: the median.
+    /// Runs before it: the median.
     pub(crate) search: Quantile,
     pub(crate) faster: Share,
     pub(crate) slower: Share,

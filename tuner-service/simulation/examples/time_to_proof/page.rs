@@ -69,8 +69,8 @@ pub(crate) fn print(out: &mut impl Write, files: &[String]) -> Result<(), Failur
     section(
         out,
         "To the claim of a gain",
-        "Runs from the first submission, control runs included, until `faster` is claimed; before the choice; and after\n\
-         it. *Claimed*: studies that got so far in their life.",
+        "Runs from the first submission, control runs included, until `faster` is claimed; before the first that is\n\
+         compared, of a proof or of the settled phase; and from it. *Claimed*: studies that got so far in their life.",
         &[
             "cell", "engine", "runs", "80 %", "before", "after", "80 %", "claimed",
         ],
@@ -91,7 +91,8 @@ pub(crate) fn print(out: &mut impl Write, files: &[String]) -> Result<(), Failur
         "What it costs, and what is said",
         "*Found*: the gain of the last choice; in brackets standard errors. *Regret*: the run time of all runs over that\n\
          of as many of the last choice, without noise. *Loss claimed*: ever, though there is a gain. Intervals: studies\n\
-         whose interval held, at every look, the gain *of the choice* at that time; and the mean *of the tuned runs*.\n\
+         whose interval held, at every look, the gain *of the choice* at that time; and the mean *of the tuned runs*;\n\
+         of a proof and of what came later each by itself.\n\
          Evidence by ranks promises the first alone.",
         &[
             "cell",
