@@ -15,7 +15,10 @@ pub fn control_chance(
 ) -> f64 {
     let often = settings.control_every;
     let every = match outlook {
-        Outlook::Resolved if is_proven && controls < u64::from(settings.controls_at_first) => often,
+        // Each costs what was gained: few show what was found since then.
+        Outlook::Resolved if is_proven && controls < u64::from(settings.controls_at_first / 4) => {
+            often
+        }
         Outlook::Resolved => often.max(settings.control_every_resolved),
         _ if controls < u64::from(settings.controls_at_first) => {
             often.min(settings.control_every_at_first)
@@ -40,8 +43,8 @@ mod tests {
             (0, Outlook::Open, true, 1.0 / 2.0),
             (19, Outlook::Promising, false, 1.0 / 2.0),
             (5, Outlook::Resolved, false, 1.0 / 20.0),
-            (5, Outlook::Resolved, true, 1.0 / 10.0),
-            (20, Outlook::Resolved, true, 1.0 / 20.0),
+            (4, Outlook::Resolved, true, 1.0 / 10.0),
+            (5, Outlook::Resolved, true, 1.0 / 20.0),
             (20, Outlook::Open, false, 1.0 / 10.0),
             (20, Outlook::Promising, false, 1.0 / 3.0),
             (149, Outlook::Promising, false, 1.0 / 3.0),
