@@ -61,12 +61,14 @@ const NOTHING: [(&str, &str); 15] = [
         "the tally of an epoch that took no runs is the count of judged runs by role",
         "select e.id from epochs e left join runs r on r.epoch_id = e.id and r.state <> 'in_flight'
          where e.takes = 'nothing' group by e.id
-         having (e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.total) is distinct from (
+         having (e.baseline, e.explored, e.controls, e.settled, e.settled_controls, e.proof, e.total)
+             is distinct from (
              count(*) filter (where r.role = 'baseline'),
              count(*) filter (where r.role in ('design', 'search')),
              count(*) filter (where r.role = 'control' and r.phase <> 'settled'),
-             count(*) filter (where r.role = 'settled'),
+             count(*) filter (where r.role = 'settled' and r.phase = 'settled'),
              count(*) filter (where r.role = 'control' and r.phase = 'settled'),
+             count(*) filter (where r.role = 'settled' and r.phase <> 'settled'),
              count(r.id))",
     ),
     (
