@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -51,6 +51,9 @@ ENDED = frozenset(
 
 FRESH_SECONDS = 0.4
 """How old what many wait for together may be when one of them asks."""
+
+OVERDUE_SECONDS = 200.0
+"""More than the timer gives an epilog that is late, and the service Slurm's word."""
 
 COMPLETE = os.environ.get("IO_AUTOTUNE_CALIBRATION") == "complete"
 """Whether floods and the like are as long as `make test-nightly` has them."""
@@ -114,6 +117,14 @@ def await_value(what: str, look: Callable[[], Found | None], seconds: float = SE
 def await_true(what: str, holds: Callable[[], bool], seconds: float = SECONDS) -> None:
     """Ask ``holds`` until it does; fail the test after ``seconds``."""
     await_value(what, lambda: True if holds() else None, seconds)
+
+
+def grown_old(path: Path) -> None:
+    """Let what waits for the flusher be as old as it would be in a while."""
+    then = time.time() - OVERDUE_SECONDS
+    # The flusher may have just had it.
+    with suppress(FileNotFoundError):
+        os.utime(path, (then, then))
 
 
 def await_seconds(seconds: float) -> None:
@@ -483,13 +494,12 @@ class Site:
         """Return what is in the spool: reports that wait, and those that the service refused.
 
         The draft of a helper that was killed is not among them; the flusher removes it when it
-        is old. Nor is the directory of what jobs write, while no job has a place in it.
+        is old. Of what jobs write there are the places of jobs, not the directory that stays.
         """
         spool = self.paths.plugin_spool
         in_force = spool / "in-force"
-        is_empty = in_force.is_dir() and not any(in_force.iterdir())
-        there = (path for path in spool.iterdir() if path.suffix != ".new")
-        return sorted(path for path in there if not (is_empty and path == in_force))
+        there = (path for path in spool.iterdir() if path.suffix != ".new" and path != in_force)
+        return sorted([*there, *in_force.glob("*")])
 
     @property
     def endpoint(self) -> Path:
@@ -522,6 +532,8 @@ class Site:
 
         for directory in self.job_directories():
             shutil.rmtree(directory, onerror=failed)
+        for place in (self.paths.plugin_spool / "in-force").glob("*"):
+            grown_old(place)
 
     def introduce_nodes(self) -> None:
         """Have each node answered once.
@@ -556,7 +568,10 @@ class Site:
         assert set(states.values()) == {"idle"}, f"the nodes are {states}"
         left = self.job_directories()
         assert not left, f"jobs have left directories behind: {left}"
-        await_true("every report to be delivered", lambda: not self.undelivered())
+        await_true(
+            "reports to be delivered, and what jobs wrote to go",
+            lambda: all(path.suffix == ".refused" for path in self.spooled()),
+        )
         left = self.spooled()
         assert not left, f"the service has refused reports: {left}"
 

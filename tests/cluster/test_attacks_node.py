@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import socket
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,15 +16,24 @@ from threading import Event, Thread
 
 import pytest
 from devcluster import files, render
-from harness import ALICE, BOB, ROOT, Site, asked, await_true, await_value, command_lines, lines
+from harness import (
+    ALICE,
+    BOB,
+    ROOT,
+    Site,
+    asked,
+    await_true,
+    await_value,
+    command_lines,
+    grown_old,
+    lines,
+)
 from mounting import NODE_TOML, RCLONE, fuse_for_users, rclone
 
 ROOM = 147456
 """What a job can write of observed values, in bytes."""
 ON_N1 = ("--exclusive", "--nodelist=n1")
 """On one node after another job of it."""
-OVERDUE_SECONDS = 200.0
-"""After so long without its epilog the timer reports a launch."""
 PYTHON = "/usr/bin/python3"
 """One that users can run; that of the tests may be root's alone."""
 HOLD = """
@@ -314,14 +322,6 @@ def test_nobody_takes_the_place_of_anothers_directory(site: Site) -> None:
         assert run["state"] == "counted", run["verdict"]
         fence.unlink()
         await_true("all of it to be gone", lambda: not list(mounts.iterdir()))
-
-
-def grown_old(path: Path) -> None:
-    """Let what waits for the timer be as old as it would be in a while."""
-    then = time.time() - OVERDUE_SECONDS
-    # The timer may have just had it.
-    with contextlib.suppress(FileNotFoundError):
-        os.utime(path, (then, then))
 
 
 BUFFER = """

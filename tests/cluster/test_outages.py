@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import dataclass
 
 import pytest
 from devcluster import files
-from harness import ALICE, Job, Site, asked, await_true, lines
+from harness import ALICE, OVERDUE_SECONDS, Job, Site, asked, await_true, grown_old, lines
 from outages import OUTAGES, SLOW_OUTAGES, small_spool, spool_full
 
 SUBMIT_DEADLINE = 0.3
@@ -22,9 +21,6 @@ JOB_MARGIN = 2.0
 """For Slurm's scheduler, which looks at the queue now and then, and our looking at it."""
 COUNTING_PATIENCE = 30.0
 """The flusher tries every second."""
-
-OVERDUE_SECONDS = 200.0
-"""More than the timer gives an epilog that is late, and the service Slurm's word."""
 
 TIMED = "date +%s.%N; echo ${{ROMIO_HINTS-none}}; date +%s.%N; exit {code}"
 """A script that tells when it began, what it was given, and when it ended."""
@@ -182,12 +178,11 @@ def test_an_outage_is_noticed_once_though_the_spool_is_full(site: Site) -> None:
         await_true("the directories to go", lambda: not site.job_directories())
 
 
-def grown_old(site: Site, job: Job) -> None:
+def launch_grown_old(site: Site, job: Job) -> None:
     """Let what a launch has left be as old as it would be in a while."""
     (directory,) = site.job_directories()
     assert directory.name == str(job.job_id)
-    then = time.time() - OVERDUE_SECONDS
-    os.utime(directory, (then, then))
+    grown_old(directory)
 
 
 def test_a_launch_whose_epilog_has_not_reported_is_reported_by_the_timer(site: Site) -> None:
@@ -199,7 +194,7 @@ def test_a_launch_whose_epilog_has_not_reported_is_reported_by_the_timer(site: S
             assert site.ended(job)["ExitCode"] == "0:0"
         assert not site.undelivered()
         assert [run["state"] for run in site.runs(job)] == ["in_flight"]
-        grown_old(site, job)
+        launch_grown_old(site, job)
     run = site.judged(job)
     assert (run["state"], run["applied"]["kind"]) == ("counted", "parametrization"), run["verdict"]
     assert run["elapsed"] >= 0.3
@@ -215,7 +210,7 @@ def test_a_launch_without_a_batch_step_is_over_by_slurms_word(site: Site) -> Non
         (job_id,) = site.jobs_named("overdue-srun")
         job = Job(int(job_id), "")
         site.ended(job)
-    grown_old(site, job)
+    launch_grown_old(site, job)
     # Slurm's word is there, and it may be older than the epilog: a minute is waited.
     await_true(
         "Slurm's word",

@@ -16,6 +16,7 @@ use crate::files::{
     self, DirectoryError, at, check_directory, ensure_directory, ensure_top_directory, read_own,
     replace,
 };
+use crate::job::name_on_node;
 use crate::settings::Outcome;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -315,6 +316,20 @@ fn below_nodes(run_dir: &Path) -> Vec<PathBuf> {
         .collect();
     found.sort();
     found
+}
+
+/// What the launches that have a directory are called in the spool.
+pub(crate) fn names_on_nodes(run_dir: &Path) -> BTreeSet<String> {
+    let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
+    let on_node = |path: PathBuf| {
+        let job_id = JobDirectory { path: path.clone() }.job_id()?;
+        let node = path.parent()?;
+        Some(name_on_node(&name(node.parent()?)?, &name(node)?, job_id))
+    };
+    below_nodes(run_dir)
+        .into_iter()
+        .filter_map(on_node)
+        .collect()
 }
 
 /// The reports kept in jobs' directories, of all nodes on this host.

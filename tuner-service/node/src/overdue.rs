@@ -6,7 +6,9 @@
 //! epilog, it is over with the last step. If its epilog still comes, the service counts no second
 //! report of this node.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -41,7 +43,9 @@ pub(crate) async fn report(
     deadline: Deadline,
     now: SystemTime,
 ) {
-    if let Err(error) = directory::sweep(&places.run_dir) {
+    let swept =
+        directory::sweep(&places.run_dir).and_then(|()| forget_what_is_nobodys(places, now));
+    if let Err(error) = swept {
         say(&error.to_string());
     }
     let quiet: Vec<_> = directory::unreported(&places.run_dir)
@@ -98,8 +102,26 @@ pub(crate) async fn report(
 }
 
 fn is_quiet(directory: &JobDirectory, now: SystemTime) -> bool {
-    let written = directory.written().ok();
-    written.is_some_and(|at| now.duration_since(at).unwrap_or_default() >= QUIET)
+    was_quiet_since(directory.written(), now)
+}
+
+fn was_quiet_since(written: io::Result<SystemTime>, now: SystemTime) -> bool {
+    written.is_ok_and(|at| now.duration_since(at).unwrap_or_default() >= QUIET)
+}
+
+/// A launch has its directory before it has a place to write in, and after: a place that is older and
+/// has none is nobody's.
+fn forget_what_is_nobodys(places: &Places, now: SystemTime) -> Result<(), DirectoryError> {
+    let launches = OnceCell::new();
+    written::forget_those(&places.spool_dir, |place| {
+        let made = fs::symlink_metadata(place).and_then(|metadata| metadata.modified());
+        let name = place.file_name().and_then(OsStr::to_str);
+        was_quiet_since(made, now)
+            && name.is_some_and(|name| {
+                let launches = launches.get_or_init(|| directory::names_on_nodes(&places.run_dir));
+                !launches.contains(name)
+            })
+    })
 }
 
 fn cleared(directory: JobDirectory, why: &DirectoryError) {
@@ -382,6 +404,25 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
+    }
+
+    #[tokio::test]
+    async fn what_a_job_wrote_goes_once_its_directory_has_gone_without_it() {
+        let node = Node::new();
+        let in_force = node.places.spool_dir.join("in-force");
+        let other = in_force.join("c.n1.8");
+        // As by a mount, which is root's alone to make.
+        for place in [&in_force.join("c.n1.7"), &other] {
+            crate::files::ensure_directory(&node.places.spool_dir).unwrap();
+            crate::files::ensure_directory(&in_force).unwrap();
+            fs::create_dir(place).unwrap();
+        }
+        node.launched();
+        node.after(QUIET / 2).await;
+        assert!(other.exists());
+        node.after(QUIET * 2).await;
+        assert!(!other.exists());
+        assert!(in_force.join("c.n1.7").exists(), "it still runs");
     }
 
     #[test]

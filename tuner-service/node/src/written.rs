@@ -173,6 +173,15 @@ fn clear(place: &Path) -> io::Result<()> {
 
 /// Removes all jobs' files; only while no job runs.
 pub(crate) fn forget_all(spool_dir: &Path) -> Result<(), DirectoryError> {
+    forget_those(spool_dir, |_| true)
+}
+
+/// Removes the files of launches whose directory has gone without them: the node's memory was lost,
+/// or a helper was killed. `is_left` says it of a place.
+pub(crate) fn forget_those(
+    spool_dir: &Path,
+    is_left: impl Fn(&Path) -> bool,
+) -> Result<(), DirectoryError> {
     let path = directory(spool_dir);
     if !path.exists() {
         return Ok(());
@@ -180,7 +189,9 @@ pub(crate) fn forget_all(spool_dir: &Path) -> Result<(), DirectoryError> {
     check_directory(&path)?;
     for entry in fs::read_dir(&path).map_err(at(&path))? {
         let place = entry.map_err(at(&path))?.path();
-        clear(&place).map_err(at(&place))?;
+        if is_left(&place) {
+            clear(&place).map_err(at(&place))?;
+        }
     }
     Ok(())
 }
