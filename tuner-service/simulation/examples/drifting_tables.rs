@@ -9,10 +9,10 @@ use std::io::Write;
 use std::path::Path;
 
 use io_autotune_engine::{
-    Changed, Drift, Epoch, History, Parametrization, Phase, Point, ProofSettings, Settings, Tally,
-    Tested,
+    Changed, Drift, Epoch, History, Parametrization, Phase, Point, Settings, Tally, Tested,
 };
 use io_autotune_simulation::dataset::Table;
+use io_autotune_simulation::preset::without_proofs;
 
 /// Runs before and after the drift, and studies of each kind.
 const BEFORE: u32 = 120;
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let table = Table::read(Path::new(&path))?;
         let name = Path::new(&path).file_stem().unwrap_or_default();
         let parameters = table.file.space.parameters().len();
-        let settings = searching();
+        let settings = without_proofs();
         let parents: Vec<History> = (0..STUDIES)
             .map(|seed| {
                 let epoch = Epoch::new(&table.file.space, &settings, seed);
@@ -160,7 +160,7 @@ fn live(
 
 /// The average run and the recommendation over the best, and the number of runs until settled.
 fn after(table: &Table, parent: &History, turned: usize, how: &str, seed: u64) -> [f64; 3] {
-    let mut settings = searching();
+    let mut settings = without_proofs();
     let space = &table.file.space;
     let old = World::new(table, 0, 0, 1.0);
     let chosen = Epoch::new(space, &settings, seed).recommend(parent);
@@ -218,12 +218,4 @@ fn after(table: &Table, parent: &History, turned: usize, how: &str, seed: u64) -
     let recommended = epoch.recommend(&history);
     let recommended = recommended.map_or_else(|| space.default(), |best| best.parametrization);
     [sum / runs, new.truth(&recommended) / best, settled]
-}
-
-/// Nobody looks whether a gain may be claimed: a proof would last until it is given up.
-fn searching() -> Settings {
-    Settings {
-        proof: ProofSettings::NEVER,
-        ..Settings::default()
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use io_autotune_engine::{MAX_DESIGN_POINTS, ProofSettings, RegretSettings};
+use io_autotune_engine::{MAX_DESIGN_POINTS, RegretSettings};
 use serde::Serialize;
 
 use crate::bootstrap::{Estimate, estimate, mean};
@@ -13,6 +13,7 @@ use crate::metrics::{
     scores,
 };
 use crate::parallel::each;
+use crate::preset::without_proofs;
 use crate::replay::{Counted, Outside, Plan, replay};
 use crate::session::outside_slurm;
 
@@ -197,8 +198,7 @@ pub fn compare(
 
 fn plan(method: &MethodSpec, setup: &Setup) -> Plan {
     let mut settings = method.settings.clone();
-    // Nobody looks whether a gain may be claimed: a proof would last until it is given up.
-    settings.proof = ProofSettings::NEVER;
+    settings.proof = without_proofs().proof;
     if !method.sets_budget {
         // All runs may search; the end cuts off a design that does not fit.
         settings.budget = setup.budget.max(settings.design_points);

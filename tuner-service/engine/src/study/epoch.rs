@@ -706,8 +706,11 @@ impl Chooser<'_> {
         if !controls || self.explored() >= u64::from(*budget) || self.nothing_to_win().is_some() {
             return None;
         }
-        let holds = prior::replaces_design(&self.context(false));
-        proof::begins(proof, self.own(), self.method(), self.history, holds)
+        let holds = || prior::replaces_design(&self.context(false));
+        if proof::is_untimely(proof, self.history, holds) {
+            return None;
+        }
+        proof::begins(proof, self.own(), self.method())
     }
 
     /// Whether this run is one of a proof before the search has ended.

@@ -41,25 +41,25 @@ pub(crate) fn goes_on(
     settings.after > 0 && (1..most).contains(&tuned)
 }
 
-/// What a proof would be of, and what is known of it: the best of what has run. None if it is
-/// too early, if there was a proof, or if it would take too long. `own` is what the epoch's own
-/// runs show; `holds`: a prior does.
+/// Whether it is too early for a proof, or there was one. `holds`: whether a prior does, which takes
+/// a fit.
+pub(crate) fn is_untimely(
+    settings: &ProofSettings,
+    history: &History,
+    holds: impl FnOnce() -> bool,
+) -> bool {
+    let are_enough = |after: u32| after > 0 && history.tally.explored >= u64::from(after);
+    let may = history.tally.proof == 0 && are_enough(settings.after.div_ceil(2));
+    !may || !are_enough(settings.after) && !holds()
+}
+
+/// What a proof would be of, and what is known of it: the best of what has run. None if it would take
+/// too long. `own` is what the epoch's own runs show.
 pub(crate) fn begins(
     settings: &ProofSettings,
     own: &Modelled<'_>,
     method: &dyn Method,
-    history: &History,
-    holds: bool,
 ) -> Option<(Point, Known)> {
-    let after = u64::from(if holds {
-        settings.after.div_ceil(2)
-    } else {
-        settings.after
-    });
-    let explored = history.tally.explored;
-    if after == 0 || explored < after || history.tally.proof > 0 {
-        return None;
-    }
     let (best, known) = first_of(own, &method.ranking(own), 1)?;
     let fitted = own.fitted()?;
     let [default, quick] = [&own.default, &best].map(|point| fitted.known.get(point));

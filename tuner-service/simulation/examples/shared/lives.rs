@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use io_autotune_engine::{
-    Epoch, History, Member, Members, ProofSettings, RecentRun, Settings, SurrogateCache, Tally,
-    Tested,
+    Epoch, History, Member, Members, RecentRun, SurrogateCache, Tally, Tested,
 };
+use io_autotune_simulation::preset::without_proofs;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -49,10 +49,7 @@ pub(crate) struct Life<'a> {
 pub(crate) fn live(life: &Life<'_>, seed: u64) -> [f64; 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let levels: Vec<f64> = (0..USERS).map(|_| life.inputs * normal(&mut rng)).collect();
-    let settings = Settings {
-        proof: ProofSettings::NEVER,
-        ..Settings::default()
-    };
+    let settings = without_proofs();
     let default = life.application.space.default();
     let mut histories: BTreeMap<Member, History> = BTreeMap::new();
     let caches: Vec<SurrogateCache> = (0..USERS).map(|_| SurrogateCache::default()).collect();

@@ -17,10 +17,9 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use io_autotune_engine::{
-    MOST_SOURCES, NothingLeft, ProofSettings, Settings, SharedSource, Source, Space,
-};
+use io_autotune_engine::{MOST_SOURCES, NothingLeft, SharedSource, Source, Space};
 use io_autotune_simulation::parallel;
+use io_autotune_simulation::preset::without_proofs;
 use life::{Application as _, LOOKS, Life, live};
 use patterns::Pattern;
 use section::section;
@@ -125,7 +124,7 @@ fn measure(space: &Space, noise: f64, of: &Measured) -> Vec<Target> {
         (seed << 32) + ((site as u64) << 20) + ((application as u64) << 8) + what
     };
     let count = site::FAMILIES * site::MEMBERS;
-    let usual = searching();
+    let usual = without_proofs();
     let mut stopping = usual.clone();
     stopping.stop.nothing_left = Some(NothingLeft { share: LEFT });
     let studied = |application: &Application, seed: u64| {
@@ -196,7 +195,7 @@ fn shared(sources: Vec<Source>) -> Vec<Arc<SharedSource>> {
 /// Each pattern, from nobody and from all the others.
 fn measure_patterns(patterns: &[Pattern], of: &Measured) -> Vec<Target> {
     let number = |place: usize, what: u64| (of.seed << 32) + ((place as u64) << 16) + what;
-    let settings = searching();
+    let settings = without_proofs();
     let learnt = each(patterns.len(), |place| {
         let one = &patterns[place];
         Source::of(
@@ -530,12 +529,4 @@ fn page_of_patterns(
         }
     }
     Ok(())
-}
-
-/// Nobody looks whether a gain may be claimed: a proof would last until it is given up.
-fn searching() -> Settings {
-    Settings {
-        proof: ProofSettings::NEVER,
-        ..Settings::default()
-    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use io_autotune_model::{Phase, Role};
-use io_autotune_store::{Overview, RunFilter, RunRow, Store, StudyFilter, Verdict};
+use io_autotune_store::{Overview, RunFilter, RunRow, Store, StudyFilter, StudyState, Verdict};
 use serde_json::json;
 use sqlx::Connection;
 
@@ -282,7 +282,19 @@ async fn the_label_of_a_run_pends_until_its_verdict_and_what_counts_it_until_the
             };
             store.judge_run(run_id, 2, &verdict).await.unwrap();
         };
-        // Nothing is drawn in a search, nor for a run that may not explore.
+        // A run of a proof before the search has ended.
+        let proof = Start::of(9);
+        let drawn = |_: &StudyState| {
+            let mut drawn = decision(Phase::Search, Role::Control, point(1));
+            drawn.suggestion["control_chance"] = json!(0.5);
+            drawn
+        };
+        let first = proof.ask(&store, drawn).await.unwrap();
+        assert!(first.is_drawn);
+        assert!(proof.ask(&store, drawn).await.unwrap().is_drawn, "again");
+        assert_eq!(pend().await, (vec![9], vec![9]));
+        end(9, first.run_id).await;
+        // Nothing else is drawn in a search, nor for a run that may not explore.
         started(1, Phase::Search, Role::Control).await;
         started(2, Phase::Search, Role::Search).await;
         started(3, Phase::Settled, Role::BestKnown).await;
