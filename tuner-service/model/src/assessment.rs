@@ -14,6 +14,9 @@ pub struct Assessment {
     pub epoch: i32,
     /// The gain of the parametrization that the epoch has chosen.
     pub gain: Gain,
+    /// The search pauses until that gain is proved.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_proving: bool,
     /// The effect of each comparison: one for an epoch.
     pub effects: Vec<Effect>,
     /// The findings of the epoch.

@@ -193,7 +193,7 @@ fn assessment(
     settings: &Settings,
 ) -> Assessment {
     let restricted = restricted_to_own(state);
-    let epoch = Epoch::restricted(&restricted, settings, state.seed);
+    let epoch = Epoch::restricted(&restricted, settings, state.seed).with_outlook(gain.outlook());
     let drift = state.opened.drift.as_ref();
     let facts = StudyFacts {
         study_id: state.study_id,
@@ -206,6 +206,7 @@ fn assessment(
     Assessment {
         epoch: state.epoch,
         gain,
+        is_proving: epoch.is_proving(restricted.history()),
         effects,
         findings: epoch.findings(restricted.history(), facts),
         objective: state.objective.clone(),

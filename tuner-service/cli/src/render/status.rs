@@ -249,8 +249,18 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
     if has(study, FindingKind::Unreported) {
         return "waits: no run has told its objective".to_owned();
     }
+    let is_proving = study.assessment.as_ref().is_some_and(|one| one.is_proving);
     match study.phase {
         Phase::Baseline => "measures the default".to_owned(),
+        Phase::Design | Phase::Search if is_proving => {
+            let runs = gain
+                .and_then(|gain| gain.runs_needed)
+                .filter(|runs| *runs > 0);
+            let proof = runs.map_or("a proof".to_owned(), |runs| {
+                format!("{} to a proof{}", units::runs(runs), to_go(runs))
+            });
+            format!("{proof}, then {} to a choice", units::runs(left))
+        }
         Phase::Design | Phase::Search if left == 0 => "confirms the best".to_owned(),
         Phase::Design | Phase::Search => {
             format!("{} to a choice{}", units::runs(left), to_go(left))
@@ -444,22 +454,31 @@ mod tests {
 
     #[test]
     fn a_proof_is_so_many_runs_away_but_never_none() {
-        let next_of = |verdict: &str, needed: Option<u64>| {
+        let next_of = |phase: &str, verdict: &str, needed: Option<u64>| {
             let gain = json!({
                 "verdict": verdict, "reason": "The interval includes no effect.", "share": 0.1,
                 "low": -0.1, "high": 0.2, "level": 0.95, "tuned_runs": 90, "control_runs": 10,
                 "detectable": 0.1, "runs_needed": needed, "evidence": 1.0
             });
-            let assessment = json!({ "epoch": 1, "gain": gain, "effects": [], "findings": [] });
-            let study = settled(json!({ "assessment": assessment }));
-            next(&study, &Screen::plain())
+            let assessment = json!({
+                "epoch": 1, "gain": gain, "effects": [], "findings": [], "is_proving": true
+            });
+            let change = json!({ "phase": phase, "explored": [30, 50], "assessment": assessment });
+            next(&settled(change), &Screen::plain())
         };
-        assert_eq!(next_of("not_yet", Some(12)), "12 runs to a proof");
+        let settled = |verdict, needed| next_of("settled", verdict, needed);
+        assert_eq!(settled("not_yet", Some(12)), "12 runs to a proof");
         assert_eq!(
-            next_of("not_yet", Some(0)),
+            settled("not_yet", Some(0)),
             "more control runs, for a proof"
         );
-        assert_eq!(next_of("faster", None), "watches for drift");
+        assert_eq!(settled("faster", None), "watches for drift");
+        let search = |needed| next_of("search", "not_yet", needed);
+        assert_eq!(
+            search(Some(7)),
+            "7 runs to a proof, then 20 runs to a choice"
+        );
+        assert_eq!(search(Some(0)), "a proof, then 20 runs to a choice");
     }
 
     #[test]

@@ -215,13 +215,16 @@ impl Evidence {
     /// Another comparison begins with the settled phase.
     fn continue_or_begin(&mut self, phase: Phase) {
         let was_proof = std::mem::replace(&mut self.is_proof, phase != Phase::Settled);
+        if self.is_proof && !was_proof && self.labels.controls() + self.labels.tuned() == 0 {
+            self.labels = self.labels.begin(true);
+        }
         if !was_proof || self.is_proof {
             return;
         }
         let saved = self.hours.saved().filter(|_| self.is_compared());
         if let (Some(chosen), Some(saved)) = (&self.chosen, saved) {
             let labels = std::mem::take(&mut self.labels);
-            self.labels = labels.begin();
+            self.labels = labels.begin(false);
             self.hours = Hours::default();
             self.proof = Some(Box::new(Proof {
                 key: chosen.key.clone(),

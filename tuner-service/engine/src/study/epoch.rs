@@ -192,6 +192,12 @@ impl<'a> Epoch<'a> {
         recommend::elapsed_beside(&self.view(history), &self.settings)
     }
 
+    /// Whether the search pauses for a proof, by the runs that have ended.
+    pub fn is_proving(&self, history: &History) -> bool {
+        !history.tally.has_settled()
+            && proof::goes_on(&self.settings.proof, history, &[], self.outlook)
+    }
+
     /// The method's best by any number of counted runs, as the papers rate it; none before one.
     pub fn leader(&self, history: &History) -> Option<Parametrization> {
         let view = self.view(history);

@@ -48,6 +48,7 @@ fn said(epoch: i32, reason: &str) -> Assessment {
         effects: Vec::new(),
         findings: Vec::new(),
         shared: None,
+        is_proving: false,
         objective: Default::default(),
         elapsed: None,
     }

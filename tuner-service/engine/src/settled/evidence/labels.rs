@@ -32,8 +32,10 @@ mod covariates;
 /// The number of effects that are tested in each direction.
 pub(in crate::settled) const TESTED: usize = 6;
 const ETAS: [f64; TESTED] = [0.1, 0.2, 0.35, 0.65, 1.2, 2.4];
-/// Any weights are valid. Most weight is on 6 to 20 % at 17 % noise.
+/// Any weights that are fixed before the first draw are valid. Most weight is on 6 to 20 % at 17 % noise.
 const WEIGHTS: [f64; TESTED] = [0.02, 0.03, 0.25, 0.40, 0.27, 0.03];
+/// A proof before the search has ended begins only where the effect seems to be large.
+const WEIGHTS_OF_A_PROOF: [f64; TESTED] = [0.01, 0.01, 0.03, 0.15, 0.40, 0.40];
 /// E+ and E- for each effect.
 const TESTS: usize = 2 * TESTED;
 /// Scores beyond are cut off, so that no outlier decides.
@@ -70,6 +72,9 @@ static SHIFTS: LazyLock<Vec<f64>> = LazyLock::new(|| {
 /// What the drawn runs of an epoch show. Its size does not grow with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::settled) struct Labels {
+    /// Whether they are of a proof before the search has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_proof: bool,
     /// The latest runs, drawn or not.
     recent: VecDeque<Seen>,
     control: Squares,
@@ -137,8 +142,9 @@ impl Squares {
 
 impl Labels {
     /// Nothing of the draws, and how long runs take.
-    pub(super) fn begin(&self) -> Self {
+    pub(super) fn begin(&self, is_proof: bool) -> Self {
         Labels {
+            is_proof,
             recent: self.recent.clone(),
             ..Labels::default()
         }
@@ -274,7 +280,13 @@ impl Labels {
     }
 
     fn evidence_at(&self, place: usize, direction: Direction) -> f64 {
-        self.log_factors(place, direction).map_or(0.0, weighted)
+        let weights = if self.is_proof {
+            WEIGHTS_OF_A_PROOF
+        } else {
+            WEIGHTS
+        };
+        self.log_factors(place, direction)
+            .map_or(0.0, |logs| mixed(logs, weights))
     }
 
     /// The logarithms of the products of all runs' factors, by eta; none without any.
@@ -489,9 +501,13 @@ pub(in crate::settled) fn crossing(level: f64, of: impl Fn(usize) -> f64) -> Opt
     Some(shifts[before] + (after - shifts[before]) * (above - level) / (above - below))
 }
 
-/// The logarithm of the weighted sum over eta.
+/// The logarithm of the weighted sum over eta, after the search has ended.
 pub(in crate::settled) fn weighted(logs: [f64; TESTED]) -> f64 {
-    let terms = logs.into_iter().zip(WEIGHTS);
+    mixed(logs, WEIGHTS)
+}
+
+fn mixed(logs: [f64; TESTED], weights: [f64; TESTED]) -> f64 {
+    let terms = logs.into_iter().zip(weights);
     log_sum_exp(terms.map(|(log, weight)| log + weight.logarithm()))
 }
 

@@ -10,6 +10,32 @@ const SECOND: i64 = 1_000_000;
 
 mod rules;
 
+/// A run that was drawn to be a control run with `chance`; `log` is that of its elapsed over 100 s.
+fn drawn(ordinal: u32, phase: Phase, chance: f64, control: bool, log: f64) -> JudgedRun<'static> {
+    let key = if control { "default" } else { "chosen" };
+    JudgedRun {
+        ordinal: i64::from(ordinal),
+        started: i64::from(ordinal) * 3600 * SECOND,
+        slowness: 0.0,
+        phase,
+        role: if control {
+            Role::Control
+        } else {
+            Role::Settled
+        },
+        control_chance: Some(chance),
+        given: key,
+        default: "default",
+        counts: Some(Counts {
+            key,
+            elapsed: 100.0 * log.exponential(),
+            beside: None,
+            cut_short: false,
+        }),
+        nodes: 2,
+    }
+}
+
 /// A settled life of which every `every`th run is a control run.
 struct Life {
     runs: u32,
@@ -30,28 +56,8 @@ impl Life {
                 0.0
             };
             let log = self.noise * normal(rng) + slow + if control { self.log_ratio } else { 0.0 };
-            let run = JudgedRun {
-                ordinal: i64::from(ordinal),
-                started: i64::from(ordinal) * 3600 * SECOND,
-                slowness: 0.0,
-                phase: Phase::Settled,
-                role: if control {
-                    Role::Control
-                } else {
-                    Role::Settled
-                },
-                control_chance: Some(1.0 / f64::from(self.every)),
-                given: if control { "default" } else { "chosen" },
-                default: "default",
-                counts: Some(Counts {
-                    key: if control { "default" } else { "chosen" },
-                    elapsed: 100.0 * log.exponential(),
-                    beside: None,
-                    cut_short: false,
-                }),
-                nodes: 2,
-            };
-            evidence.record(&run);
+            let chance = 1.0 / f64::from(self.every);
+            evidence.record(&drawn(ordinal, Phase::Settled, chance, control, log));
             if control {
                 look(&evidence);
             }
@@ -101,6 +107,48 @@ fn without_an_effect_hardly_any_study_ever_claims_one() {
     assert!(claimed <= 10, "{claimed} of 200");
 }
 
+/// The run of a proof, after four of the default, with which something is claimed; none within 80.
+fn first_claim_of_a_proof(log_ratio: f64, noise: f64, rng: &mut ChaCha8Rng) -> Option<u32> {
+    let mut evidence = Evidence::default();
+    (1..=84).find_map(|ordinal| {
+        let control = ordinal <= 4 || rng.random::<f64>() < 0.5;
+        let log = noise * normal(rng) + if control { log_ratio } else { 0.0 };
+        evidence.record(&match ordinal {
+            ..=4 => JudgedRun {
+                role: Role::Baseline,
+                control_chance: None,
+                ..drawn(ordinal, Phase::Baseline, 0.5, true, log)
+            },
+            _ => drawn(ordinal, Phase::Search, 0.5, control, log),
+        });
+        let is_claimed = evidence.gain(1).verdict.is_resolved();
+        is_claimed.then(|| ordinal - 4)
+    })
+}
+
+#[test]
+fn a_large_gain_is_claimed_by_a_dozen_runs_of_a_proof() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    for (share, noise, most) in [(0.5_f64, 0.05, 11), (0.5, 0.17, 13), (0.2, 0.05, 18)] {
+        let log_ratio = -(1.0 - share).logarithm();
+        let mut runs: Vec<u32> = (0..41)
+            .filter_map(|_| first_claim_of_a_proof(log_ratio, noise, &mut rng))
+            .collect();
+        runs.sort_unstable();
+        assert_eq!(runs.len(), 41);
+        assert!(runs[20] <= most, "{share} at {noise}: {runs:?}");
+    }
+}
+
+#[test]
+fn without_an_effect_hardly_any_proof_claims_one() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let proofs = (0..600).filter_map(|_| first_claim_of_a_proof(0.0, 0.17, &mut rng));
+    // Half of the 5 % that a study has is promised: 24 of 600 would be one in 20 of such samples.
+    let claimed = proofs.count();
+    assert!(claimed <= 15, "{claimed} of 600");
+}
+
 /// A proof in the search in which tuned runs take this share less, and a settled phase in which they
 /// take that.
 fn proof_and_settled([proof, settled]: [f64; 2]) -> Evidence {
@@ -118,27 +166,7 @@ fn proof_and_settled([proof, settled]: [f64; 2]) -> Evidence {
             } else {
                 (1.0 - gain).logarithm()
             };
-        evidence.record(&JudgedRun {
-            ordinal,
-            started: ordinal * 3600 * SECOND,
-            slowness: 0.0,
-            phase,
-            role: if control {
-                Role::Control
-            } else {
-                Role::Settled
-            },
-            control_chance: Some(0.5),
-            given: if control { "default" } else { "chosen" },
-            default: "default",
-            counts: Some(Counts {
-                key: if control { "default" } else { "chosen" },
-                elapsed: 100.0 * log.exponential(),
-                beside: None,
-                cut_short: false,
-            }),
-            nodes: 1,
-        });
+        evidence.record(&drawn(ordinal, phase, 0.5, control, log));
         if ordinal == 41 {
             let gain = evidence.gain(1);
             assert_eq!(gain.verdict, GainVerdict::Faster, "what was claimed stays");

@@ -62,6 +62,12 @@ fn the_search_pauses_for_a_proof_and_goes_on_once_it_claims_something() {
         is_proof(next) && n < 20
     });
     assert_eq!(proof.len(), 20, "a promising proof goes on");
+    let space = grid(&[5, 4, 4]);
+    let is_proving = |outlook| {
+        let epoch = Epoch::new(&space, &settings, 7);
+        epoch.with_outlook(outlook).is_proving(&history)
+    };
+    assert!(is_proving(Outlook::Promising) && !is_proving(Outlook::Resolved));
     for one in &proof {
         assert_eq!(one.control_chance, Some(0.5));
         let known = one.role == Role::Settled && matches!(one.reason, Reason::Proof { .. });
