@@ -35,7 +35,7 @@ const ETAS: [f64; TESTED] = [0.1, 0.2, 0.35, 0.65, 1.2, 2.4];
 /// Any weights that are fixed before the first draw are valid. Most weight is on 6 to 20 % at 17 % noise.
 const WEIGHTS: [f64; TESTED] = [0.02, 0.03, 0.25, 0.40, 0.27, 0.03];
 /// A proof before the search has ended begins only where the effect seems to be large.
-const WEIGHTS_OF_A_PROOF: [f64; TESTED] = [0.01, 0.01, 0.03, 0.15, 0.40, 0.40];
+const WEIGHTS_OF_A_PROOF: [f64; TESTED] = [0.01, 0.02, 0.07, 0.25, 0.35, 0.30];
 /// E+ and E- for each effect.
 const TESTS: usize = 2 * TESTED;
 /// Scores beyond are cut off, so that no outlier decides.
