@@ -167,7 +167,7 @@ class Runner:
         """Run each work alone, all in turn, and a work of each client at once."""
         path = self._bench.path
         sums: dict[Values, float] = {}
-        for work in path.works:
+        for work in path.works if {"alone", "in-turn"} & set(kinds) else ():
             alone = Trial(work.name, ((work,),))
             tried = self.tried(alone)
             for values, bandwidth in tried.items():
