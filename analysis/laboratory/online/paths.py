@@ -186,7 +186,7 @@ def burst_buffer(root: Path, program: Path) -> Iterator[IoPath]:
                 sources = [{"path": str(statistics), "format": "named"}]
                 clients.append(Client(mount / mount.name, (read_ahead, background), sources))
             sequential = Work("read-write of files, 1 MiB", ("--rw=rw", "--bs=1m", *WHOLE))
-            whole = Work("whole file read-write, 16 MiB", ("--rw=rw", "--bs=16m", *WHOLE))
+            whole = Work("whole file read-write, 8 MiB", ("--rw=rw", f"--bs={FILE}", *WHOLE))
             yield IoPath(
                 "FUSE mounts",
                 "The burst-buffer instrument (tests/burst-buffer) before a slow side of 200 MB/s"
