@@ -289,10 +289,10 @@ report-guarantees: $(VENV_REPORT)/.installed ## Renew docs/measurements/report-g
 ONLINE_ARGS ?= --runs 200 --seed 2026
 ONLINE_ROOT ?= /var/lib/io-autotune-online
 ONLINE_REAL_ARGS ?=
-online-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/online.md: tuning inside a job, on simulated paths, a loop device and a FUSE mount
+online-report: build $(VENV_REPORT)/.installed ## Renew docs/measurements/online.md: tuning inside a job, on simulated paths, loop devices and FUSE mounts
 	@deploy/install-deps test report
 	nice -n 19 target/release/examples/online $(ONLINE_ARGS) > build/online.md
-	PYTHONPATH=$(LABORATORY) nice -n 19 $(VENV_REPORT)/bin/python -m online --root $(ONLINE_ROOT) \
+	PYTHONPATH=$(LABORATORY) $(VENV_REPORT)/bin/python -m online --root $(ONLINE_ROOT) \
 		--node target/release/io-autotune-node --buffer target/release/burst-buffer $(ONLINE_REAL_ARGS) >> build/online.md
 	mv build/online.md docs/measurements/online.md
 

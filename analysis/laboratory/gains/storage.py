@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 BLKIO = Path("/sys/fs/cgroup/blkio")
@@ -33,10 +33,12 @@ class Throttle:
     """Bytes that are written in a second."""
     read_iops: int = 0
     """Requests that are read in a second."""
+    read_bps: int = 0
+    write_iops: int = 0
 
     def files(self) -> dict[str, int]:
         """Return the controller's files and their values."""
-        return {"write_bps_device": self.write_bps, "read_iops_device": self.read_iops}
+        return {f"{name}_device": rate for name, rate in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,9 @@ def problem() -> str | None:
 
 
 @contextmanager
-def throttled(directory: Path, throttle: Throttle) -> Iterator[Storage]:
+def throttled(directory: Path, throttle: Throttle, size: int = SIZE) -> Iterator[Storage]:
     """Make a file system that users can write to; remove it at the end."""
-    with mounted(directory) as storage:
+    with mounted(directory, size) as storage:
         number = Path(f"/sys/block/{storage.device}/dev").read_text(encoding="ascii").strip()
         try:
             _throttle(number, throttle)
@@ -70,11 +72,11 @@ def throttled(directory: Path, throttle: Throttle) -> Iterator[Storage]:
 
 
 @contextmanager
-def mounted(directory: Path) -> Iterator[Storage]:
+def mounted(directory: Path, size: int = SIZE, *options: str) -> Iterator[Storage]:
     """Make a file system that users can write to on a device of its own; remove it at the end."""
     mount = directory / "mount"
     mount.mkdir(parents=True)
-    with loop_device(directory) as device:
+    with loop_device(directory, size, *options) as device:
         _run("mkfs.ext4", "-q", f"/dev/{device}")
         _run("mount", f"/dev/{device}", str(mount))
         try:
@@ -86,12 +88,15 @@ def mounted(directory: Path) -> Iterator[Storage]:
 
 
 @contextmanager
-def loop_device(directory: Path) -> Iterator[str]:
-    """Make a block device with its own queue on an image; yield its name in /sys/block."""
+def loop_device(directory: Path, size: int = SIZE, *options: str) -> Iterator[str]:
+    """Make a block device with its own queue on an image; yield its name in /sys/block.
+
+    Options are those of losetup.
+    """
     image = directory / "image"
     with image.open("wb") as file:
-        file.truncate(SIZE)
-    loop = _run("losetup", "--find", "--show", str(image)).strip()
+        file.truncate(size)
+    loop = _run("losetup", *options, "--find", "--show", str(image)).strip()
     device = Path(loop).name
     try:
         _prepare(device)

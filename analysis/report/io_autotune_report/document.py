@@ -155,6 +155,33 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class InsideJob:
+    """What an agent on one node did inside a job: the newest of the study's last runs with one."""
+
+    @dataclass(frozen=True)
+    class Entry:
+        """One or several periods in a row."""
+
+        seconds: float
+        """From the agent's start to the end of the last of them."""
+        bandwidth: float
+        """Bytes a second, their mean."""
+        values: list[int]
+        """What was set at the end, in the order of the levers."""
+        moves: int
+
+    ordinal: int
+    """The run, as in ``points``."""
+    node: str
+    policy: str
+    levers: list[str]
+    began: list[int]
+    """The levers' values when the job began."""
+    entries: list[Entry]
+    """The oldest first."""
+
+
+@dataclass(frozen=True)
 class Study:
     """One optimisation: application, context and accelerator."""
 
@@ -183,6 +210,8 @@ class Study:
     noise: Noise
     cluster: str | None = None
     """``None`` where the service has one."""
+    inside_job: InsideJob | None = None
+    """``None`` where no agent tunes inside its jobs."""
 
 
 @dataclass(frozen=True)

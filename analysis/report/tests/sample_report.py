@@ -18,6 +18,7 @@ from io_autotune_report.document import (
     Gain,
     Group,
     Importance,
+    InsideJob,
     Night,
     NodeHours,
     Noise,
@@ -244,6 +245,24 @@ def _study(random: Random, number: int, plan: _Plan) -> Study:
         importance=_importance(gain, runs),
         surfaces=_surfaces(random, base, gain) if runs > 100 else [],
         noise=_noise(noise, runs),
+        inside_job=_inside_job(application, user, runs) if runs and number % 3 == 1 else None,
+    )
+
+
+def _inside_job(application: str, user: str, runs: int) -> InsideJob:
+    """An agent that doubles one lever until it no longer helps, and leaves the other alone."""
+    hostile = application == HOSTILE
+    ways = [min(8 << period // 3, 32) for period in range(40)]
+    return InsideJob(
+        ordinal=runs,
+        node=user if hostile else "n0042",
+        policy="settling",
+        levers=[HOSTILE if hostile else "max_rpcs_in_flight", "max_pages_per_rpc"],
+        began=[8, 256],
+        entries=[
+            InsideJob.Entry(10.0 * (period + 1), 2e7 * way**0.5, [way, 256], period in (3, 6))
+            for period, way in enumerate(ways)
+        ],
     )
 
 

@@ -15,6 +15,7 @@ import sample_report
 from io_autotune_report.document import Night
 from io_autotune_report.render import page
 from io_autotune_report.render.page import selection, svg, words
+from io_autotune_report.render.page.figures import inside_job
 
 VOID = {"meta", "link", "br", "input", "img"}
 CSS = Path(page.__file__).with_name("assets") / "page.css"
@@ -247,6 +248,19 @@ def test_a_drawing_escapes_what_it_is_given() -> None:
     drawn = str(drawing.figure("k", "<t>", "&"))
     assert "<script>" not in drawn
     assert 'class="&#34;x&#34;"' in drawn
+
+
+def test_what_an_agent_did_is_drawn_and_said() -> None:
+    study = sample_report.report().studies[0]
+    drawn = str(inside_job.inside_job(study))
+    assert "settling on n0042 in run 412: 2 moves, 56.6 to 113 MB/s." in drawn
+    # What a lever had in the last period, not what was set at its end.
+    assert "max_rpcs_in_flight: 8 to 32, at last 32" in drawn
+    assert "max_pages_per_rpc: 256, never moved" in drawn
+    told = study.inside_job
+    assert told is not None
+    assert inside_job.inside_job(replace(study, inside_job=replace(told, entries=[]))) is None
+    assert inside_job.inside_job(replace(study, inside_job=None)) is None
 
 
 def _luminance(colour: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -17,7 +18,7 @@ from generated_site import Shape, Year, assess, make, write
 from generated_site.plan import DAY
 from io_autotune_report.analyse import assembly
 from io_autotune_report.analyse.assembly import Occasion, assemble
-from io_autotune_report.document import Report
+from io_autotune_report.document import InsideJob, Report
 from io_autotune_report.load import (
     DatabaseError,
     State,
@@ -104,6 +105,49 @@ def test_an_instant_sees_the_verdicts_that_were_made_before_it(
     pd.testing.assert_frame_equal(then, read_runs(other_database))
     late = then[then["run_id"] == year.judged_run[revised[0]] + 1]
     assert list(late["effect"]) == ["nothing"]
+
+
+def test_what_an_agent_did_in_a_job_is_read_of_the_newest_run_that_had_one(
+    database: str, year: Year, tmp_path: Path
+) -> None:
+    fill(database, year)
+    with psycopg.connect(database, autocommit=True) as connection:
+        runs = connection.execute(
+            "select study_id, run_id, ordinal from report.judgements j where latest and epoch ="
+            " (select max(epoch) from report.epochs e where e.study_id = j.study_id)"
+            " and study_id = (select min(study_id) from report.judgements) order by ordinal"
+        ).fetchall()
+        study_id, *_ = runs[-1]
+        # A control run, which was the last, had none; nor had another node.
+        for (_, run_id, _), node, online in (
+            (runs[-3], "n1", record(1)),
+            (runs[-2], "n1", "null"),
+            (runs[-2], "n2", record(2)),
+            (runs[-1], "n1", None),
+        ):
+            body = "{}" if online is None else f'{{"online": {online}}}'
+            connection.execute(
+                "insert into reports (run_id, node, body) values (%s, %s, %s)",
+                (run_id, node, body),
+            )
+    report, _ = night(database, tmp_path)
+    told = {study.study_id: study.inside_job for study in report.studies}
+    assert [study for study, inside in told.items() if inside] == [study_id]
+    assert told[study_id] == InsideJob(
+        ordinal=runs[-2][2],
+        node="n2",
+        policy="settling",
+        levers=["nr_requests"],
+        began=[8],
+        entries=[InsideJob.Entry(10.0, 2.0, [16], 1)],
+    )
+
+
+def record(bandwidth: int) -> str:
+    """What a node tells, with fields that the report does not show."""
+    entry = {"at_ms": 10000, "periods": 1, "bandwidth": bandwidth, "values": [16], "moves": 1}
+    told = {"policy": "settling", "period_ms": 10000, "levers": ["nr_requests"], "began": [8]}
+    return json.dumps({**told, "entries": [{**entry, "dirty": 0, "reason": "first"}]})
 
 
 def test_a_judgement_that_commits_late_is_not_lost(

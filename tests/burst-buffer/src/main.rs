@@ -1,6 +1,7 @@
 //! An instrument for tests and measurements, and no product: a burst buffer with the papers' four
 //! parameters (worker threads, destager threads, a cache in memory, the used share of it from which
-//! clean data is dropped), mounted for one job in front of a slow directory.
+//! clean data is dropped), mounted for one job in front of a slow directory. Several mounts are clients
+//! that share the slow side.
 //!
 //! It runs until SIGTERM, then unmounts, carries all that was written, and ends. What a program has
 //! synced is on the slow side, whatever happens to the job or to this process.
@@ -18,8 +19,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use clap::Parser;
@@ -45,9 +47,9 @@ struct Arguments {
     /// The slow directory.
     #[arg(long)]
     slow: PathBuf,
-    /// Where to mount.
-    #[arg(long)]
-    mount: PathBuf,
+    /// Where to mount; each mount is a client with workers, destagers and a cache of its own.
+    #[arg(long, required = true)]
+    mount: Vec<PathBuf>,
     /// Threads that serve requests.
     #[arg(long, default_value_t = 4)]
     workers: usize,
@@ -93,9 +95,9 @@ struct Arguments {
     /// Let the kernel read ahead and keep what was read; else each request comes as it is made.
     #[arg(long)]
     page_cache: bool,
-    /// A file that tells what was moved, for an agent inside the job.
+    /// A file for each mount that tells what was moved, for an agent inside the job.
     #[arg(long)]
-    statistics: Option<PathBuf>,
+    statistics: Vec<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -103,14 +105,20 @@ fn main() -> ExitCode {
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("{}: {error}", arguments.mount.display()));
+            let mounts = arguments
+                .mount
+                .iter()
+                .map(|mount| mount.display().to_string());
+            say(&format!(
+                "{}: {error}",
+                mounts.collect::<Vec<_>>().join(", ")
+            ));
             ExitCode::FAILURE
         }
     }
 }
 
 fn run(arguments: &Arguments) -> io::Result<()> {
-    let milliseconds = |number: f64| Duration::from_secs_f64(number / 1000.0);
     let settings = SlowSettings {
         rate: arguments.rate * 1e6,
         latency: milliseconds(arguments.latency_ms),
@@ -124,59 +132,101 @@ fn run(arguments: &Arguments) -> io::Result<()> {
     // Before the first thread, so that none of them takes one.
     signals.thread_block()?;
     let link = Arc::new(Link::new(settings));
-    let cores = Arc::new(Cores::new(CoreSettings {
-        turn: milliseconds(arguments.request_ms),
-        cores: arguments.cores,
-        contention: arguments.contention,
-    }));
-    let cache = Arc::new(Cache::new(
-        arguments.cache_mib * 1024 * 1024,
-        arguments.threshold,
-        milliseconds(arguments.reclaim_ms),
-        Arc::clone(&link),
-        Arc::clone(&cores),
-    ));
-    let pool = Arc::new(Pool::new(arguments.workers, &cores));
-    let slow = arguments.slow.canonicalize()?;
-    let (own_cache, own_pool) = (Arc::clone(&cache), Arc::clone(&pool));
-    let tree = Tree::new(slow, own_cache, own_pool, arguments.page_cache);
-    if let Some(path) = &arguments.statistics {
-        tell(path, tree.moved())?;
-    }
-    let mut config = Config::default();
-    config.mount_options = vec![
-        MountOption::FSName("burst-buffer".into()),
-        MountOption::DefaultPermissions,
-        MountOption::NoDev,
-        MountOption::NoSuid,
-    ];
-    config.acl = SessionACL::All;
-    let session = Session::new(tree, &arguments.mount, &config)?;
-    let destagers: Vec<_> = (0..arguments.destagers.max(1))
-        .map(|_| {
-            let cache = Arc::clone(&cache);
-            thread::spawn(move || cache.destage())
+    let clients = arguments.mount.iter().enumerate();
+    let clients: Vec<Client> = clients
+        .map(|(place, mount)| {
+            let told = arguments.statistics.get(place);
+            Client::new(arguments, mount, told.map(PathBuf::as_path), &link)
         })
-        .collect();
+        .collect::<io::Result<_>>()?;
     let seed = arguments.seed;
     // It holds nothing, and ends with the process.
     thread::spawn(move || link.disturb(seed));
-    // It ends when nobody has the mount any more.
-    let (ended, served) = mpsc::channel();
-    thread::spawn(move || ended.send(session.run()));
     ready();
     signals.wait()?;
-    umount2(&arguments.mount, MntFlags::MNT_DETACH)?;
-    let ended = served.recv_timeout(LEFT_OPEN).unwrap_or_else(|_| {
-        say("somebody keeps it open: it ends all the same");
-        Ok(())
-    });
-    pool.end();
-    cache.end();
-    for destager in destagers {
-        let _ = destager.join();
+    let ended: Vec<io::Result<()>> = clients.into_iter().map(Client::end).collect();
+    ended.into_iter().collect()
+}
+
+/// A mount, and who serves it.
+struct Client {
+    mount: PathBuf,
+    pool: Arc<Pool>,
+    cache: Arc<Cache>,
+    destagers: Vec<JoinHandle<()>>,
+    /// Tells when nobody has the mount any more.
+    served: Receiver<io::Result<()>>,
+}
+
+impl Client {
+    fn new(
+        arguments: &Arguments,
+        mount: &Path,
+        statistics: Option<&Path>,
+        link: &Arc<Link>,
+    ) -> io::Result<Self> {
+        let cores = Arc::new(Cores::new(CoreSettings {
+            turn: milliseconds(arguments.request_ms),
+            cores: arguments.cores,
+            contention: arguments.contention,
+        }));
+        let cache = Arc::new(Cache::new(
+            arguments.cache_mib * 1024 * 1024,
+            arguments.threshold,
+            milliseconds(arguments.reclaim_ms),
+            Arc::clone(link),
+            Arc::clone(&cores),
+        ));
+        let pool = Arc::new(Pool::new(arguments.workers, &cores));
+        let slow = arguments.slow.canonicalize()?;
+        let (own_cache, own_pool) = (Arc::clone(&cache), Arc::clone(&pool));
+        let tree = Tree::new(slow, own_cache, own_pool, arguments.page_cache);
+        if let Some(path) = statistics {
+            tell(path, tree.moved())?;
+        }
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName("burst-buffer".into()),
+            MountOption::DefaultPermissions,
+            MountOption::NoDev,
+            MountOption::NoSuid,
+        ];
+        config.acl = SessionACL::All;
+        let session = Session::new(tree, mount, &config)?;
+        let destagers = (0..arguments.destagers.max(1)).map(|_| {
+            let cache = Arc::clone(&cache);
+            thread::spawn(move || cache.destage())
+        });
+        let destagers = destagers.collect();
+        let (ended, served) = mpsc::channel();
+        thread::spawn(move || ended.send(session.run()));
+        Ok(Self {
+            mount: mount.to_owned(),
+            pool,
+            cache,
+            destagers,
+            served,
+        })
     }
-    ended
+
+    /// Unmounts, and carries all that was written.
+    fn end(self) -> io::Result<()> {
+        umount2(&self.mount, MntFlags::MNT_DETACH)?;
+        let ended = self.served.recv_timeout(LEFT_OPEN).unwrap_or_else(|_| {
+            say("somebody keeps it open: it ends all the same");
+            Ok(())
+        });
+        self.pool.end();
+        self.cache.end();
+        for destager in self.destagers {
+            let _ = destager.join();
+        }
+        ended
+    }
+}
+
+fn milliseconds(number: f64) -> Duration {
+    Duration::from_secs_f64(number / 1000.0)
 }
 
 /// Keeps a file up to date as long as this process lives. Who has opened it reads on.

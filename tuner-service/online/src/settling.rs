@@ -3,9 +3,10 @@
 //!
 //! A blind walk pays for every second move and never ends. Here a setting is tried beside the best
 //! known one and compared with it, as far as noise allows; noise is measured where a setting is seen
-//! twice. A setting that brings less than the default is left after one period. When a known setting
-//! suddenly brings something else, twice, the work is another one: if it was met before, its best is
-//! set at once, else it is learnt anew, from the default.
+//! twice. A setting that brings less than the default is left after one period, and what lies beyond
+//! a worse one is not tried. When a known setting suddenly brings something else, twice, the work is
+//! another one: if it was met before, its best is set at once, else it is learnt anew, from the
+//! default. At rest a neighbour is looked at now and then, as works may look alike at one setting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,12 +23,26 @@ const PERIODS: f64 = 4.0;
 /// The work is another one: so many standard deviations, and so much at least.
 const SURPRISE: f64 = 2.5;
 const SURPRISE_LEAST: f64 = 0.1;
-/// Two steps tell more than one where nothing is known; what was best of one work is near the best
-/// of another.
-const FAR_FIRST: [usize; 2] = [2, 1];
-const NEAR_FIRST: [usize; 2] = [1, 2];
+/// How far neighbours are looked for, and in which order. Two steps up tell more than one where
+/// nothing is known, and cost little: defaults are made for small clients. Down, the nearer one tells
+/// whether the farther one is worth a look. What was best of one work is near the best of another.
+const FAR_FIRST: [(usize, Direction); 4] = [
+    (2, Direction::Up),
+    (1, Direction::Down),
+    (1, Direction::Up),
+    (2, Direction::Down),
+];
+const NEAR_FIRST: [(usize, Direction); 4] = [
+    (1, Direction::Up),
+    (1, Direction::Down),
+    (2, Direction::Up),
+    (2, Direction::Down),
+];
 /// What is remembered of a setting fades: as if it had been seen so often at most.
 const MEMORY: f64 = 8.0;
+/// After so many periods at rest a neighbour is looked at that is not surely worse: another work may
+/// bring as much at the best known, and more elsewhere.
+const REST: usize = 6;
 /// Works that are remembered.
 const WORKS: usize = 8;
 /// The noise before any was seen: as if from so many periods, with this standard deviation.
@@ -55,10 +70,13 @@ struct Work {
     best: Vec<u64>,
     /// Settings that have been compared with the best.
     decided: BTreeSet<Vec<u64>>,
-    /// How far neighbours are looked for: first, and then.
-    steps: [usize; 2],
+    /// In which order neighbours are looked at.
+    order: [(usize, Direction); 4],
     /// The move that found the best.
     found_by: Option<(usize, Direction)>,
+    /// Periods at rest, and how often a neighbour was looked at since.
+    rested: usize,
+    looks: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +137,10 @@ impl Settling {
         });
         let (place, _) = likely.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
         self.works[..=place].rotate_right(1);
-        self.works.first().map(|work| work.best.clone())
+        let work = self.works.first_mut()?;
+        // It may only look like the one that is known.
+        work.rested = REST;
+        Some(work.best.clone())
     }
 
     /// What to set next, after the last period was recorded.
@@ -139,8 +160,7 @@ impl Settling {
         }
         if set != work.best {
             let gain = tried.mean - best.mean;
-            let periods = 1.0 / tried.periods + 1.0 / best.periods;
-            let error = SURE * noise.deviation() * periods.sqrt();
+            let error = noise.error(&tried, best);
             if gain > error.max(WORTH) {
                 work.found_by = between(&work.best, set);
                 let former = std::mem::replace(&mut work.best, set.to_vec());
@@ -152,8 +172,12 @@ impl Settling {
                 return to(set, &work.best, Reason::Back);
             }
         }
-        match work.undecided(&self.levers) {
+        match work.undecided(&self.levers, noise) {
             Some(next) => to(set, &next, Reason::Try),
+            None if set == work.best => {
+                let next = work.look(&self.levers, noise)?;
+                to(set, &next, Reason::Try)
+            }
             None => to(set, &work.best, Reason::Back),
         }
     }
@@ -207,35 +231,73 @@ impl Policy for Settling {
 }
 
 impl Work {
-    fn new(best: &[u64], steps: [usize; 2]) -> Self {
+    fn new(best: &[u64], order: [(usize, Direction); 4]) -> Self {
         Work {
-            steps,
+            order,
             known: BTreeMap::new(),
             best: best.to_vec(),
             decided: BTreeSet::new(),
             found_by: None,
+            rested: 0,
+            looks: 0,
         }
     }
 
-    /// A neighbour of the best that is not decided: a new one before one that was seen, two steps away
-    /// before one, and first on the way that found the best.
-    fn undecided(&self, levers: &[Lever]) -> Option<Vec<u64>> {
-        let ways =
-            (0..levers.len()).flat_map(|lever| [(lever, Direction::Up), (lever, Direction::Down)]);
-        let ways: Vec<(usize, Direction)> = self.found_by.into_iter().chain(ways).collect();
-        let steps = self
-            .steps
-            .into_iter()
-            .flat_map(|steps| ways.iter().map(move |way| (steps, *way)));
-        let neighbours = steps.filter_map(|(steps, (lever, way))| {
-            let mut values = self.best.clone();
-            let (value, bounds) = (values.get_mut(lever)?, levers.get(lever)?);
-            *value = (0..steps).fold(*value, |value, _| bounds.moved(value, way));
+    /// A neighbour to look at again, each in turn, once there was rest for a while.
+    fn look(&mut self, levers: &[Lever], noise: Noise) -> Option<Vec<u64>> {
+        self.rested += 1;
+        if self.rested <= REST {
+            return None;
+        }
+        self.rested = 0;
+        let ways = [Direction::Up, Direction::Down].into_iter();
+        let near = ways.flat_map(|way| (0..levers.len()).map(move |lever| (lever, way)));
+        let near = near.filter_map(|(lever, way)| self.neighbour(levers, lever, 1, way));
+        let open = near.filter(|values| *values != self.best && !self.is_worse(values, noise));
+        let open: Vec<Vec<u64>> = open.collect();
+        let next = open.get(self.looks % open.len().max(1)).cloned();
+        self.looks += 1;
+        next
+    }
+
+    /// A neighbour of the best that is not decided: a new one before one that was seen, and first on
+    /// the way that found the best.
+    fn undecided(&self, levers: &[Lever], noise: Noise) -> Option<Vec<u64>> {
+        let on = self.found_by.into_iter();
+        let on = on.flat_map(|(lever, way)| [2, 1].map(|steps| (lever, steps, way)));
+        let all = self
+            .order
+            .iter()
+            .flat_map(|(steps, way)| (0..levers.len()).map(|lever| (lever, *steps, *way)));
+        let neighbours = on.chain(all).filter_map(|(lever, steps, way)| {
+            let values = self.neighbour(levers, lever, steps, way)?;
             let is_open = values != self.best && !self.decided.contains(&values);
-            is_open.then_some(values)
+            // Bandwidth rises to one best and falls from there: beyond what is worse nothing is better.
+            let nearer = (1..steps).filter_map(|steps| self.neighbour(levers, lever, steps, way));
+            let is_beyond = nearer.into_iter().any(|near| self.is_worse(&near, noise));
+            (is_open && !is_beyond).then_some(values)
         });
         let seen = |values: &Vec<u64>| self.known.get(values).map_or(0.0, |known| known.periods);
         neighbours.min_by(|one, other| seen(one).total_cmp(&seen(other)))
+    }
+
+    fn neighbour(
+        &self,
+        levers: &[Lever],
+        lever: usize,
+        steps: usize,
+        way: Direction,
+    ) -> Option<Vec<u64>> {
+        let mut values = self.best.clone();
+        let (value, bounds) = (values.get_mut(lever)?, levers.get(lever)?);
+        *value = (0..steps).fold(*value, |value, _| bounds.moved(value, way));
+        Some(values)
+    }
+
+    /// Whether a setting surely brings less than the best.
+    fn is_worse(&self, values: &[u64], noise: Noise) -> bool {
+        let both = self.known.get(values).zip(self.known.get(&self.best));
+        both.is_some_and(|(known, best)| best.mean - known.mean > noise.error(known, best))
     }
 }
 
@@ -259,6 +321,11 @@ impl Noise {
 
     fn deviation(self) -> f64 {
         (self.squares / self.periods).sqrt()
+    }
+
+    /// By how much two settings must differ to differ surely.
+    fn error(self, one: &Known, other: &Known) -> f64 {
+        SURE * self.deviation() * (1.0 / one.periods + 1.0 / other.periods).sqrt()
     }
 
     fn is_surprise(self, log: f64, known: &Known) -> bool {

@@ -29,7 +29,7 @@ from io_autotune_report.analyse.evaluation import Assessed, assessed, evaluate
 from io_autotune_report.document import SCHEMA, Finding, FindingKind, Gain, Group, Report, Study
 from io_autotune_report.earlier import Earlier
 from io_autotune_report.frames import RUNS
-from io_autotune_report.load import State, assessment, database, tables
+from io_autotune_report.load import State, assessment, database, online, tables
 from io_autotune_report.load.database import Standing, StudyRow
 
 CHUNK = 2_000
@@ -143,14 +143,18 @@ def _evaluated(
 
 def _evaluate(url: str, snapshot: str, before: datetime, chunk: list[Asked]) -> Results:
     with database.connect(url, snapshot) as connection:
-        frame, epochs = tables.read(connection, [each.study.study_id for each in chunk], before)
+        studies = [each.study.study_id for each in chunk]
+        frame, epochs = tables.read(connection, studies, before)
+        inside = online.read(connection, studies, before)
     columns = {name: _column(frame[name]) for name in RUNS}
-    edges = np.searchsorted(columns["study_id"], [each.study.study_id for each in chunk] + [2**62])
+    edges = np.searchsorted(columns["study_id"], [*studies, 2**62])
     results = []
     for each, (start, stop) in zip(chunk, pairwise(edges), strict=True):
         runs = {name: column[start:stop] for name, column in columns.items()}
-        evaluation = evaluate(each.study, each.account, epochs[each.study.study_id], runs)
-        results.append((each.study.study_id, pickle.dumps(evaluation)))
+        study_id = each.study.study_id
+        evaluation = evaluate(each.study, each.account, epochs[study_id], runs)
+        study = replace(evaluation.study, inside_job=inside.get(study_id))
+        results.append((study_id, pickle.dumps(replace(evaluation, study=study))))
     return results
 
 

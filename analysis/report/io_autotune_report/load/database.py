@@ -83,9 +83,9 @@ def _check(connection: psycopg.Connection) -> None:
     """Refuse a database without this schema."""
     known = connection.execute(
         "select count(*) from pg_views where schemaname = 'report'"
-        " and viewname in ('studies', 'epochs', 'judgements', 'assessments')"
+        " and viewname in ('studies', 'epochs', 'judgements', 'assessments', 'online')"
     ).fetchone()
-    if known is None or known[0] < 4:  # noqa: PLR2004 - as many as are named above
+    if known is None or known[0] < 5:  # noqa: PLR2004 - as many as are named above
         raise DatabaseError(
             f"the database {connection.info.dbname!r} has no schema `report` of this release: start"
             " its io-autotuned on it once, which migrates it, or correct the URL"
@@ -142,6 +142,29 @@ def spaces(
     ):
         found[study].append((epoch, space))
     return found
+
+
+_ONLINE = """
+    select distinct on (last.study_id) last.study_id, j.ordinal, o.node, o.record::text
+    from (select distinct on (study_id) study_id, epoch_id, judgements from report.epochs
+          where study_id = any(%(studies)s) order by study_id, epoch desc) last
+    join report.judgements j on j.epoch_id = last.epoch_id
+         and j.ordinal > last.judgements - %(runs)s and j.judged_at < %(before)s
+    join report.online o on o.run_id = j.run_id
+    order by last.study_id, j.ordinal desc, o.node
+"""
+
+
+def online(
+    connection: psycopg.Connection, studies: Sequence[int], before: datetime, runs: int
+) -> dict[int, tuple[int, str, str]]:
+    """By study, the newest of its last ``runs`` judged runs that an agent was in.
+
+    Its ordinal, one node, and that node's record as JSON.
+    """
+    asked = {"studies": list(studies), "before": before, "runs": runs}
+    rows = connection.execute(_ONLINE, asked).fetchall()
+    return {study: (ordinal, node, record) for study, ordinal, node, record in rows}
 
 
 def standings(connection: psycopg.Connection, before: datetime) -> list[Standing]:

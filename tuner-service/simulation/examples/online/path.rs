@@ -22,8 +22,8 @@ pub(crate) const DEFAULT: [u64; 2] = [256, 8];
 const PERIOD: f64 = 10.0;
 
 const PAGE: f64 = 4096.0;
-/// From a client to servers and back, seconds: near and idle, and far or busy.
-pub(crate) const LATENCIES: [(&str, f64); 2] = [("near", 2e-3), ("far", 2e-2)];
+/// From a client to servers and back, seconds: near and idle, far or busy, and between.
+pub(crate) const LATENCIES: [(&str, f64); 3] = [("near", 2e-3), ("between", 6e-3), ("far", 2e-2)];
 /// A client's link, bytes a second.
 const LINK: f64 = 1.2e9;
 /// All servers' disks together, bytes a second.
@@ -52,7 +52,7 @@ pub(crate) struct Workload {
 }
 
 /// By the names of the paper's tables 1 and 2.
-pub(crate) const WORKLOADS: [Workload; 8] = [
+pub(crate) const WORKLOADS: [Workload; 9] = [
     workload("random write, 8 KiB", 8e3, 4e-4, 3e8),
     workload("random write, 1 MiB", 1e6, 4e-4, 1e9),
     workload("random write, 16 MiB", 1.6e7, 4e-4, 1.2e9),
@@ -61,6 +61,7 @@ pub(crate) const WORKLOADS: [Workload; 8] = [
     workload("sequential read-write, 1 MiB", 1.6e7, 1.5e-4, 1.5e9),
     workload("whole file write, 16 MiB", 1.6e7, 1e-4, 3e9),
     workload("whole file read-write, 16 MiB", 1.6e7, 2e-4, 3e9),
+    workload("random read-write, 1 MiB", 1e6, 5e-4, 1.5e9),
 ];
 
 const fn workload(name: &'static str, contiguous: f64, cost: f64, offered: f64) -> Workload {

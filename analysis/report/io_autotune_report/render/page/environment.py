@@ -12,7 +12,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from io_autotune_report.render.page import view, words
-from io_autotune_report.render.page.figures import convergence, mini, runs, site, surface
+from io_autotune_report.render.page.figures import (
+    convergence,
+    inside_job,
+    mini,
+    runs,
+    site,
+    surface,
+)
 
 _HERE = Path(__file__).parent
 
@@ -54,6 +61,7 @@ def _environment() -> Environment:
         words=words,
         view=view,
         convergence=convergence,
+        inside_job=inside_job,
         mini=mini,
         runs=runs,
         site=site,

@@ -37,9 +37,13 @@ def axes(
     log: bool = False,
     tight: bool = False,
     height: int = HEIGHT,
+    below: int = 0,
 ) -> Axes:
-    """A frame and grid; ``say`` words the vertical ticks, and ``tight`` begins at the numbers."""
-    drawing = Drawing(WIDTH, height)
+    """A frame and grid; ``say`` words the vertical ticks, and ``tight`` begins at the numbers.
+
+    ``below`` leaves room between the grid and the horizontal labels.
+    """
+    drawing = Drawing(WIDTH, height + below)
     low, high = y_range
     log = log and low > 0 and high / low > _DECADES_FROM
     marks = decades(low, high) if log else ticks(low, high)
@@ -51,7 +55,7 @@ def axes(
         drawing.line((LEFT, y(mark)), (WIDTH - RIGHT, y(mark)), "grid")
         drawing.text(LEFT - 6, y(mark) + 4, say(mark), text_anchor="end")
     drawing.text(0, 12, labels[1], class_="axis")
-    drawing.text(WIDTH - RIGHT, height - 4, labels[0], class_="axis", text_anchor="end")
+    drawing.text(WIDTH - RIGHT, drawing.height - 4, labels[0], class_="axis", text_anchor="end")
     return Axes(drawing, x, y)
 
 
