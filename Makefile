@@ -19,7 +19,7 @@ DEV_ROOT    ?= /var/lib/io-autotune-dev
 DEMO_ROOT   ?= /var/lib/io-autotune-demo
 ROMIO_ROOT  ?= /var/lib/io-autotune-romio
 
-.PHONY: accelerators-report bench soak test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
+.PHONY: accelerators-report bench soak soak-day test-soak help build demo demo-down demo-clean cluster cluster-down cluster-clean cluster-shell test test-rust test-unit test-store test-cluster test-slow test-array test-series test-workflows test-tutorials test-monitoring test-nightly lives lint format browser report-demo report-screenshots report-schema bench-report bench-peers comparison-report papers-report search-ablation generated-tables measure-burst-buffer measure-file-systems measure-local measure-patterns measure-romio reference report-guarantees time-to-proof shared-report transfer-report online-report docs sqlx openapi fuzz advisories coverage release-check packages test-packages test-install clean
 
 # Another Slurm than the system's, by its prefix: for the plugin, and for the private clusters.
 SLURM ?=
@@ -41,7 +41,7 @@ build: ## Build everything into build/stage
 	$(MAKE) --no-print-directory -C spank-plugin $(PLUGIN_ARGS) all
 	$(MAKE) --no-print-directory -C mpi-in-force
 	$(MAKE) --no-print-directory -C tests/workloads
-	install -m 755 $(addprefix target/release/examples/,storm lives flood) build/workloads/
+	install -m 755 $(addprefix target/release/examples/,calls storm lives flood) build/workloads/
 	install -m 755 target/release/burst-buffer build/workloads/burst-buffer-daemon
 	install -d $(STAGE)/bin $(STAGE)/share/accelerators.d
 	install -m 755 $(addprefix target/release/,io-autotuned io-autotune io-autotune-node io-autotune-collector) $(STAGE)/bin/
@@ -102,7 +102,7 @@ test-rust: ## Tests in Rust, with a PostgreSQL of their own for those of the sto
 test-unit: $(VENV)/.installed $(VENV_REPORT)/.installed ## Tests of the plugin against a fake SPANK, and of Python that needs no cluster
 	@deploy/install-deps build test file-systems
 	nice $(MAKE) --no-print-directory -C spank-plugin test
-	nice $(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_imports tests/unit_series
+	nice $(PYTEST) tests/unit_devcluster tests/unit_docs tests/unit_deploy tests/unit_lives tests/unit_soak tests/unit_bench tests/unit_day tests/unit_imports tests/unit_series
 	nice $(VENV_REPORT)/bin/python -m pytest --junitxml=$(TEST_TIMES)/$@-report.xml $(REPORT)/tests $(LABORATORY)/tests -m "not store"
 
 test-store: $(VENV_REPORT)/.installed ## The store's queries and the report's reading, on a PostgreSQL of their own
@@ -128,6 +128,14 @@ SOAK_ARGS ?= --jobs=2000 --seed=2026
 soak: build $(VENV)/.installed ## Two thousand jobs while everything is killed; writes docs/measurements/soak.md
 	@deploy/install-deps cluster test
 	$(VENV)/bin/pytest tests/soak --write-soak $(SOAK_ARGS)
+
+# As long as its commits are as they are, older services are built once, into build/day.
+DAY_ROOT ?= /var/lib/io-autotune-day
+DAY_ARGS ?= --jobs=100000 --seed=2026
+soak-day: build $(VENV_REPORT)/.installed ## 24 simulated hours, 10^5 jobs, two rolling upgrades: an hour; writes docs/measurements/day.md
+	@deploy/install-deps cluster test report
+	PYTHONPATH=tests python3 -m day --root $(DAY_ROOT) --report $(abspath $(VENV_REPORT))/bin/python \
+		--write docs/measurements/day.md $(DAY_ARGS)
 
 test-slow: build $(VENV)/.installed ## What waits: time limits, dead nodes, clusters of another make-up
 	@deploy/install-deps cluster test accounting

@@ -46,7 +46,7 @@ class Service:
 class Place:
     """A private cluster that is up, for measuring."""
 
-    def __init__(self, cluster: Cluster, build: Path) -> None:
+    def __init__(self, cluster: Cluster, build: Path, *, durable: bool = True) -> None:
         """Measure on a cluster with what is in the build directory."""
         self.cluster = cluster
         self.build = build
@@ -56,7 +56,8 @@ class Place:
         assert known is not None, "the cluster has no record"
         self.record = known
         files.directory(self.directory, 0o755, self._account.uid, self._account.gid)
-        self._make_durable()
+        if durable:
+            self._make_durable()
 
     def _make_durable(self) -> None:
         for name, value in DURABLE.items():

@@ -37,6 +37,7 @@ def env(paths: Paths, record: Record) -> dict[str, str]:
         **command.base_env(),
         "LD_PRELOAD": str(_LIBRARIES[0]),
         "FAKETIME_TIMESTAMP_FILE": str(clock_file(paths)),
-        "FAKETIME_CACHE_DURATION": "1",
+        # Whole seconds, and one more: it is read again as soon as another second has begun.
+        "FAKETIME_CACHE_DURATION": "0",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }

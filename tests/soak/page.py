@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tables import table
+
 from soak.facts import SLURM, Facts
 from soak.helpers import Life
 from soak.invariants import INVARIANTS, Tally
@@ -86,7 +88,7 @@ def _numbers(outcome: Outcome, facts: Facts, violated: int) -> str:
         ("helpers in hooks that lived 0.1 s or longer", _lives(facts.lives)),
         ("violated invariants", violated),
     ]
-    return _table(["what", "number"], rows)
+    return table(["what", "number"], rows)
 
 
 def _counts(counts: Counter[str] | Counter[str | None]) -> str:
@@ -109,7 +111,7 @@ def _operations(done: Sequence[tuple[str, str | None]]) -> str:
         for kind, means in meanings().items()
         if alone[kind] or during[kind]
     ]
-    return _table(["operation", "times", "while another held", "what is done"], rows)
+    return table(["operation", "times", "while another held", "what is done"], rows)
 
 
 def _invariants(tallies: Mapping[str, Tally]) -> str:
@@ -124,7 +126,7 @@ def _invariants(tallies: Mapping[str, Tally]) -> str:
         for one in INVARIANTS
     ]
     header = ["invariant", "what holds", "checked", "looked at in the last check", "violated"]
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def _violations(tallies: Mapping[str, Tally]) -> Iterable[str]:
@@ -142,7 +144,7 @@ def _excused(tallies: Mapping[str, Tally]) -> str:
         for name, tally in tallies.items()
         for because, number in sorted(tally.excused.items())
     ]
-    return _table(["invariant", "because", "how many"], rows or [("none", "-", 0)])
+    return table(["invariant", "because", "how many"], rows or [("none", "-", 0)])
 
 
 def _slurm(outcome: Outcome, facts: Facts) -> str:
@@ -165,10 +167,4 @@ def _slurm(outcome: Outcome, facts: Facts) -> str:
         ("jobs that it could not launch and held, and that were released", outcome.held_by_slurm),
         ("submissions refused while Slurm was away", len(facts.refusals)),
     ]
-    return _table(["what", "number"], rows)
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    shown = [[str(cell).replace("|", "&#124;").replace("\n", " ") for cell in row] for row in lines]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in shown)
+    return table(["what", "number"], rows)

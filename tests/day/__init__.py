@@ -1,0 +1,1 @@
+"""A site's day against a real store: made-up jobs, an injected clock, two rolling upgrades."""

@@ -1,0 +1,146 @@
+//! Sends what it is told, as root of nodes and admins do: a request a line in, an answer a line out,
+//! in the order in which they come. For tests that make up a site's life.
+
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use clap::Parser;
+use io_autotune_protocol::{Call, Client, ClientConfig, ClientError, Method};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+#[derive(Parser)]
+struct Arguments {
+    /// How the service is reached; several: requests say which, by its place.
+    #[arg(long, required = true)]
+    config: Vec<PathBuf>,
+    /// How many requests are under way at once.
+    #[arg(long, default_value_t = 32)]
+    at_once: usize,
+    /// When each is given up, in milliseconds.
+    #[arg(long, default_value_t = 2000)]
+    deadline_ms: u64,
+}
+
+/// A line in.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    id: u64,
+    /// The place of the configuration to ask by.
+    by: usize,
+    path: String,
+    /// Posted; absent: a GET.
+    body: Option<Value>,
+    /// Not to be sent to another replica when one has it already.
+    once: bool,
+}
+
+/// A line out.
+#[derive(Serialize)]
+struct Answered {
+    id: u64,
+    milliseconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<Value>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    /// The service has refused, lastingly: its word for why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
+/// Above any study in full, in bytes.
+const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+
+/// Here one munged serves all: stay below its socket's queue.
+const MUNGE_CALLS: usize = 32;
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "calls: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let mut clients = Vec::new();
+    for config in &arguments.config {
+        let client = Client::new(&ClientConfig::load(config)?)?;
+        clients.push(client.reading(ANSWER_LIMIT));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(MUNGE_CALLS)
+        .build()?;
+    let places = Arc::new(Semaphore::new(arguments.at_once));
+    let deadline = Duration::from_millis(arguments.deadline_ms);
+    let (told, answers) = channel::<Answered>();
+    let printing = std::thread::spawn(move || print_all(&answers));
+    for line in std::io::stdin().lock().lines() {
+        let asked: Asked = serde_json::from_str(&line?)?;
+        let client = clients.get(asked.by).ok_or("no such configuration")?;
+        let (client, told) = (client.clone(), told.clone());
+        let place = runtime.block_on(Arc::clone(&places).acquire_owned())?;
+        runtime.spawn(async move {
+            let _ = told.send(ask(&client, asked, deadline).await);
+            drop(place);
+        });
+    }
+    let all = runtime.block_on(places.acquire_many(u32::try_from(arguments.at_once)?))?;
+    drop((told, all));
+    printing.join().map_err(|_| "printing ended badly")??;
+    Ok(())
+}
+
+fn print_all(answers: &Receiver<Answered>) -> std::io::Result<()> {
+    for answered in answers {
+        let mut line = serde_json::to_vec(&answered)?;
+        line.push(b'\n');
+        std::io::stdout().write_all(&line)?;
+    }
+    Ok(())
+}
+
+async fn ask(client: &Client, asked: Asked, deadline: Duration) -> Answered {
+    let call = Call {
+        method: if asked.body.is_some() {
+            Method::Post
+        } else {
+            Method::Get
+        },
+        path: &asked.path,
+        body: asked.body.as_ref(),
+        idempotent: !asked.once,
+    };
+    let began = Instant::now();
+    let answer: Result<Value, ClientError> = client.call(call, deadline).await;
+    let milliseconds = began.elapsed().as_secs_f64() * 1e3;
+    let (answer, problem, refused) = match answer {
+        Ok(answer) => (Some(answer), None, None),
+        Err(error) => {
+            let word = match &error {
+                ClientError::Refused { code, .. } if !error.is_transient() => Some(code.clone()),
+                _ => None,
+            };
+            (None, Some(error.to_string()), word)
+        }
+    };
+    Answered {
+        id: asked.id,
+        milliseconds,
+        answer,
+        problem,
+        refused,
+    }
+}
