@@ -2,8 +2,10 @@
 
 use io_autotune_model::reason::{BestKnownBecause, NoHeadroom, Suggestion};
 use io_autotune_model::space::Space;
-use io_autotune_search::history::{History, Pending};
+use io_autotune_search::history::{History, Pending, Phase, Role};
+use io_autotune_search::math::Portable;
 
+use crate::settled::evidence::{Counts, JudgedRun};
 use crate::study::epoch::Epoch;
 use crate::study::recommend::Recommendation;
 use crate::study::settings::{MethodName, Settings};
@@ -52,4 +54,36 @@ pub(crate) fn lacks_headroom(
     limit: f64,
 ) -> Option<NoHeadroom> {
     Epoch::new(space, settings, 0).lacks_headroom(history, limit)
+}
+
+/// A run that was drawn to be a control run with `chance`; `log` is that of its elapsed over 100 s.
+pub(crate) fn drawn(
+    ordinal: i64,
+    phase: Phase,
+    chance: f64,
+    control: bool,
+    log: f64,
+) -> JudgedRun<'static> {
+    let key = if control { "default" } else { "chosen" };
+    JudgedRun {
+        ordinal,
+        started: ordinal * 3_600_000_000,
+        slowness: 0.0,
+        phase,
+        role: if control {
+            Role::Control
+        } else {
+            Role::Settled
+        },
+        control_chance: Some(chance),
+        given: key,
+        default: "default",
+        counts: Some(Counts {
+            key,
+            elapsed: 100.0 * log.exponential(),
+            beside: None,
+            cut_short: false,
+        }),
+        nodes: 1,
+    }
 }

@@ -4,37 +4,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::testing::normal;
+use crate::testing::{drawn, normal};
 
 const SECOND: i64 = 1_000_000;
 
 mod rules;
-
-/// A run that was drawn to be a control run with `chance`; `log` is that of its elapsed over 100 s.
-fn drawn(ordinal: u32, phase: Phase, chance: f64, control: bool, log: f64) -> JudgedRun<'static> {
-    let key = if control { "default" } else { "chosen" };
-    JudgedRun {
-        ordinal: i64::from(ordinal),
-        started: i64::from(ordinal) * 3600 * SECOND,
-        slowness: 0.0,
-        phase,
-        role: if control {
-            Role::Control
-        } else {
-            Role::Settled
-        },
-        control_chance: Some(chance),
-        given: key,
-        default: "default",
-        counts: Some(Counts {
-            key,
-            elapsed: 100.0 * log.exponential(),
-            beside: None,
-            cut_short: false,
-        }),
-        nodes: 2,
-    }
-}
 
 /// A settled life of which every `every`th run is a control run.
 struct Life {
@@ -57,7 +31,7 @@ impl Life {
             };
             let log = self.noise * normal(rng) + slow + if control { self.log_ratio } else { 0.0 };
             let chance = 1.0 / f64::from(self.every);
-            evidence.record(&drawn(ordinal, Phase::Settled, chance, control, log));
+            evidence.record(&drawn(ordinal.into(), Phase::Settled, chance, control, log));
             if control {
                 look(&evidence);
             }
@@ -117,9 +91,9 @@ fn first_claim_of_a_proof(log_ratio: f64, noise: f64, rng: &mut ChaCha8Rng) -> O
             ..=4 => JudgedRun {
                 role: Role::Baseline,
                 control_chance: None,
-                ..drawn(ordinal, Phase::Baseline, 0.5, true, log)
+                ..drawn(ordinal.into(), Phase::Baseline, 0.5, true, log)
             },
-            _ => drawn(ordinal, Phase::Search, 0.5, control, log),
+            _ => drawn(ordinal.into(), Phase::Search, 0.5, control, log),
         });
         let is_claimed = evidence.gain(1).verdict.is_resolved();
         is_claimed.then(|| ordinal - 4)
@@ -224,27 +198,10 @@ fn what_is_kept_does_not_grow_with_the_runs() {
 fn node_hours_are_of_runs_near_a_control_run() {
     let mut evidence = Evidence::default();
     let mut enter = |ordinal: i64, control: bool| {
-        evidence.record(&JudgedRun {
-            ordinal,
-            started: ordinal * SECOND,
-            slowness: 0.0,
-            phase: Phase::Settled,
-            role: if control {
-                Role::Control
-            } else {
-                Role::Settled
-            },
-            control_chance: Some(0.01),
-            given: if control { "default" } else { "chosen" },
-            default: "default",
-            counts: Some(Counts {
-                key: if control { "default" } else { "chosen" },
-                elapsed: 1.0,
-                beside: None,
-                cut_short: false,
-            }),
-            nodes: 1,
-        });
+        let mut run = drawn(ordinal, Phase::Settled, 0.01, control, 0.0);
+        run.started = ordinal * SECOND;
+        run.counts.as_mut().unwrap().elapsed = 1.0;
+        evidence.record(&run);
     };
     for ordinal in 1..=100 {
         enter(ordinal, false);

@@ -1,37 +1,15 @@
-use io_autotune_model::{GainVerdict, Outlook, Phase, Role};
+use io_autotune_model::{GainVerdict, Outlook, Phase};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::settled::evidence::Counts;
-use crate::testing::normal;
+use crate::testing::{drawn, normal};
 
 const LIAR: Member = 4;
 
 fn run(ordinal: i64, is_control: bool, log: f64) -> JudgedRun<'static> {
-    let key = if is_control { "default" } else { "chosen" };
-    JudgedRun {
-        ordinal,
-        started: ordinal * 3_600_000_000,
-        slowness: 0.0,
-        phase: Phase::Settled,
-        role: if is_control {
-            Role::Control
-        } else {
-            Role::Settled
-        },
-        control_chance: Some(0.5),
-        given: key,
-        default: "default",
-        counts: Some(Counts {
-            key,
-            elapsed: 100.0 * log.exponential(),
-            beside: None,
-            cut_short: false,
-        }),
-        nodes: 1,
-    }
+    drawn(ordinal, Phase::Settled, 0.5, is_control, log)
 }
 
 /// Runs of five users in turn, whose default takes longer by `log_ratio`; `lie` is added to the last
