@@ -110,7 +110,7 @@ fn was_quiet_since(written: io::Result<SystemTime>, now: SystemTime) -> bool {
 }
 
 /// A launch has its directory before it has a place to write in, and after: a place that is older and
-/// has none is nobody's.
+/// has none is nobody's. The node's memory was lost, or a helper was killed.
 fn forget_what_is_nobodys(places: &Places, now: SystemTime) -> Result<(), DirectoryError> {
     let launches = OnceCell::new();
     written::forget_those(&places.spool_dir, |place| {

@@ -176,8 +176,7 @@ pub(crate) fn forget_all(spool_dir: &Path) -> Result<(), DirectoryError> {
     forget_those(spool_dir, |_| true)
 }
 
-/// Removes the files of launches whose directory has gone without them: the node's memory was lost,
-/// or a helper was killed. `is_left` says it of a place.
+/// Removes the files of the jobs whose place is left, by what `is_left` says of it.
 pub(crate) fn forget_those(
     spool_dir: &Path,
     is_left: impl Fn(&Path) -> bool,

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use io_autotune_engine::{MAX_DESIGN_POINTS, RegretSettings};
+use io_autotune_engine::{MAX_DESIGN_POINTS, ProofSettings, RegretSettings};
 use serde::Serialize;
 
 use crate::bootstrap::{Estimate, estimate, mean};
@@ -13,7 +13,6 @@ use crate::metrics::{
     scores,
 };
 use crate::parallel::each;
-use crate::preset::without_proofs;
 use crate::replay::{Counted, Outside, Plan, replay};
 use crate::session::outside_slurm;
 
@@ -198,7 +197,7 @@ pub fn compare(
 
 fn plan(method: &MethodSpec, setup: &Setup) -> Plan {
     let mut settings = method.settings.clone();
-    settings.proof = without_proofs().proof;
+    settings.proof = ProofSettings::NEVER;
     if !method.sets_budget {
         // All runs may search; the end cuts off a design that does not fit.
         settings.budget = setup.budget.max(settings.design_points);

@@ -237,6 +237,7 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
         let age = screen.now.duration_since(study.opened.at);
         units::runs_to_go(runs, study.lately, age.as_secs_f64())
     };
+    let to_a_proof = |runs| format!("{} to a proof{}", units::runs(runs), to_go(runs));
     if study.nameless {
         return "observed: its job name says nothing of the program; submit with --io-autotune=app=NAME".to_owned();
     }
@@ -256,9 +257,7 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
             let runs = gain
                 .and_then(|gain| gain.runs_needed)
                 .filter(|runs| *runs > 0);
-            let proof = runs.map_or("a proof".to_owned(), |runs| {
-                format!("{} to a proof{}", units::runs(runs), to_go(runs))
-            });
+            let proof = runs.map_or("a proof".to_owned(), to_a_proof);
             format!("{proof}, then {} to a choice", units::runs(left))
         }
         Phase::Design | Phase::Search if left == 0 => "confirms the best".to_owned(),
@@ -268,9 +267,7 @@ fn next(study: &StudySummary, screen: &Screen) -> String {
         Phase::Settled => match gain.map(|gain| (gain.verdict.is_resolved(), gain.runs_needed)) {
             // So many were enough by the estimate: which run proves it is chance.
             Some((false, Some(0))) => "more control runs, for a proof".to_owned(),
-            Some((false, Some(more))) => {
-                format!("{} to a proof{}", units::runs(more), to_go(more))
-            }
+            Some((false, Some(more))) => to_a_proof(more),
             _ => "watches for drift".to_owned(),
         },
     }
