@@ -17,6 +17,7 @@ from typing import Any
 from devcluster import Cluster, accounts, command, files, process, record
 from devcluster.parts import munge, postgres
 from devcluster.ports import HOST, NODES_HOST
+from devcluster.render import database_url
 from devcluster.supervisor import Supervisor
 from devcluster.users import JOB_USERS, SERVICE_USER
 
@@ -112,7 +113,7 @@ class Place:
         client_toml = self.directory / f"{database}-client.toml"
         port = _free_port()
         of_nodes = f"tcp:{NODES_HOST}:{port}" if tcp else f"unix:{nodes_socket}"
-        pg = f"host={paths.pg_sockets}&port={self.record.ports.postgresql}&user={SERVICE_USER}"
+        url = database_url(paths, self.record, SERVICE_USER, database)
         texts = {
             service_toml: f"""[listen]
 unix = "{socket}"
@@ -123,7 +124,7 @@ nodes_tcp = "{NODES_HOST}:{port}"
 nodes_any_port = true
 {"host_connections = 20000" if tcp else ""}
 [database]
-url = "postgres:///{database}?{pg}"
+url = "{url}"
 [munge]
 socket = "{paths.munge_socket}"
 [access]

@@ -153,8 +153,8 @@ def steer(service: Service, random: Random) -> None:
 
 def report(service: Service, directory: Path) -> Json:
     """Make today's report; what was read for the one before is not read again."""
-    paths, port = service.site.paths, service.site.cluster.database_port()
-    url = f"postgres:///{DATABASE}?host={paths.pg_sockets}&port={port}&user={SERVICE_USER}"
+    site = service.site
+    url = render.database_url(site.paths, site.record(), SERVICE_USER, DATABASE)
     argv = [str(PYTHON), "-m", "io_autotune_report.command", f"--database={url}"]
     argv += [f"--state={directory / 'state'}", f"--nights={directory / 'nights'}"]
     argv += [f"--first={datetime.now().astimezone().date()}", "--processes=1"]

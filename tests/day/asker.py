@@ -41,8 +41,6 @@ class Answer:
     json: Any
     """Empty where there is a problem."""
     problem: str | None
-    refused: str | None
-    """The service's word for why it refuses for good."""
 
 
 class Asker:
@@ -76,7 +74,6 @@ class Asker:
                 told["milliseconds"],
                 told.get("answer") or {},
                 told.get("problem"),
-                told.get("refused"),
             )
         writing.join()
         return [answer for answer in answers if answer is not None]

@@ -7,15 +7,14 @@ import random
 import signal
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from bench.place import Place
-from devcluster import clock, command, files, process
+from devcluster import clock, command, files, process, render
 from devcluster.users import DATABASE_ADMIN
 from soak.background import running
 
@@ -24,6 +23,7 @@ from day.asker import Answer, Asked, Asker, Json
 from day.invariants import OVERDUE, Checker, Facts, Violated, looked_at
 from day.launches import DAY_SECONDS, PAST_STEPS, Launch
 from day.operations import Operation
+from day.page import Counts
 from day.replicas import DATABASE, REPLICAS, TREE, Replicas, Version
 
 CLOCK_SECONDS = 1.2
@@ -43,22 +43,6 @@ CACHES_EVERY = 24
 USERS, NODES, EACH = 0, REPLICAS, 2 * REPLICAS
 """The configurations of the program that asks: both replicas, by who begins the list, at the
 users' and at the nodes' address, and each replica alone."""
-
-
-@dataclass
-class Counts:
-    """What happened."""
-
-    requests: int = 0
-    operations: Counter[str] = field(default_factory=Counter)
-    starts: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Milliseconds of starts, by what was done meanwhile."""
-    removed: dict[str, int] = field(default_factory=dict)
-    reported: int = 0
-    """Runs of the night's report."""
-    read: Json = field(default_factory=dict)
-    """What the last check has read."""
-    seconds: float = 0.0
 
 
 class Day:
@@ -321,8 +305,7 @@ class Day:
         day = time.strftime("%Y-%m-%d", time.gmtime(self._now()))
         nights = self._place.directory / "nights"
         paths = self._place.cluster.paths
-        port = self._place.record.ports.postgresql
-        url = f"postgres:///{DATABASE}?host={paths.pg_sockets}&port={port}&user={DATABASE_ADMIN}"
+        url = render.database_url(paths, self._place.record, DATABASE_ADMIN, DATABASE)
         argv = [str(self._report), "-m", "io_autotune_report.command", "--database", url]
         argv += ["--state", f"{nights}-state", "--nights", str(nights), "--first", day]
         env = clock.env(paths, self._place.record) | {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tables import table
 
+from day.asker import Json
 from day.invariants import INVARIANTS, Tally
 from day.launches import FATES, Launch
 from day.operations import MEANINGS
@@ -35,6 +36,22 @@ done; 24 requests are under way at once. While a replica is away, its clients as
 """
 
 
+@dataclass
+class Counts:
+    """What happened."""
+
+    requests: int = 0
+    operations: Counter[str] = field(default_factory=Counter)
+    starts: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Milliseconds of starts, by what was done meanwhile."""
+    removed: dict[str, int] = field(default_factory=dict)
+    reported: int = 0
+    """Runs of the night's report."""
+    read: Json = field(default_factory=dict)
+    """What the last check has read."""
+    seconds: float = 0.0
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a day was."""
@@ -43,23 +60,14 @@ class Outcome:
     jobs: int
     steps: int
     versions: Sequence[str]
-    seconds: float
     launches: Sequence[Launch]
-    requests: int
-    operations: Counter[str]
-    starts: Mapping[str, Sequence[float]]
-    """Milliseconds, by what was done meanwhile."""
-    read: Mapping[str, object]
-    """What the last check has read."""
-    removed: Mapping[str, int]
-    reported: int
-    """Runs of the night's report."""
+    counts: Counts
     violated: str | None
 
 
 def render(outcome: Outcome, tallies: Mapping[str, Tally]) -> str:
     """Return the page."""
-    violated = outcome.violated
+    violated, counts = outcome.violated, outcome.counts
     ended = f"**It was ended by a violation:** {violated}" if violated else "None was violated."
     head = _HEAD.format(
         versions=", ".join(outcome.versions),
@@ -84,7 +92,7 @@ def render(outcome: Outcome, tallies: Mapping[str, Tally]) -> str:
             "## Operations\n",
             table(
                 ["operation", "times", "what is done"],
-                [(kind, outcome.operations[kind], means) for kind, means in MEANINGS.items()],
+                [(kind, counts.operations[kind], means) for kind, means in MEANINGS.items()],
             ),
             "## Invariants\n",
             table(
@@ -97,22 +105,26 @@ def render(outcome: Outcome, tallies: Mapping[str, Tally]) -> str:
             ),
             "## Starts\n",
             _STARTS,
-            table(["meanwhile", "starts", "p99 against the usual median"], _starts(outcome)),
+            table(
+                ["meanwhile", "starts", "p99 against the usual median"],
+                _starts(counts.starts),
+            ),
         ]
     )
 
 
 def _numbers(outcome: Outcome) -> list[tuple[str, object]]:
+    counts = outcome.counts
     return [
         ("seed", outcome.seed),
         ("jobs", outcome.jobs),
         ("launches, requeued ones and those of 40 days before included", len(outcome.launches)),
-        ("minutes", f"{outcome.seconds / 60:.1f}"),
-        ("requests, each signed and answered", outcome.requests),
-        ("runs of the day, by state", _counts(outcome.read.get("states"))),
-        ("epochs that drift has opened", outcome.read.get("drifts")),
-        ("runs in the night's report, all that had a verdict", outcome.reported),
-        ("removed by retention", _counts(outcome.removed)),
+        ("minutes", f"{counts.seconds / 60:.1f}"),
+        ("requests, each signed and answered", counts.requests),
+        ("runs of the day, by state", _counts(counts.read.get("states"))),
+        ("epochs that drift has opened", counts.read.get("drifts")),
+        ("runs in the night's report, all that had a verdict", counts.reported),
+        ("removed by retention", _counts(counts.removed)),
     ]
 
 
@@ -121,13 +133,13 @@ def _counts(counts: object) -> str:
     return ", ".join(f"{number} {word}" for word, number in sorted(pairs))
 
 
-def _starts(outcome: Outcome) -> list[tuple[str, int, str]]:
-    usual = sorted(outcome.starts.get("usual", []))
+def _starts(starts: Mapping[str, Sequence[float]]) -> list[tuple[str, int, str]]:
+    usual = sorted(starts.get("usual", []))
     if not usual:
         return []
     median = usual[len(usual) // 2]
     names = {"usual": "nothing", "upgrade": "a rolling upgrade", "kill": "a replica is killed"}
     return [
         (names[label], len(times), f"{sorted(times)[int(len(times) * 0.99)] / median:.1f}")
-        for label, times in outcome.starts.items()
+        for label, times in starts.items()
     ]

@@ -11,11 +11,11 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from pathlib import Path
 
 from bench.place import STUDIES_CLUSTER, Place
-from devcluster import accounts, clock, command, files, process
+from devcluster import accounts, clock, command, files, process, render
+from devcluster.parts import tuner
 from devcluster.users import SERVICE_USER
 
 from day.launches import LOST_AFTER_SECONDS
@@ -162,23 +162,19 @@ class Replicas:
 
     def _unready(self, replica: int) -> str | None:
         connection = http.client.HTTPConnection("io-autotuned", timeout=5.0)
-        try:
-            connection.sock = socket.socket(socket.AF_UNIX)
-            connection.sock.settimeout(5.0)
-            connection.sock.connect(str(self.socket(replica)))
-            connection.request("GET", "/v1/ready")
-            answer = connection.getresponse()
-            told = answer.read().decode()
-        except (OSError, http.client.HTTPException) as error:
-            return f"{error}; see {self.log(replica)}"
-        finally:
-            connection.close()
-        return None if answer.status == HTTPStatus.OK else told
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(5.0)
+        with contextlib.closing(connection):
+            try:
+                connection.sock.connect(str(self.socket(replica)))
+            except OSError as error:
+                return f"{error}; see {self.log(replica)}"
+            problem = tuner.unready(connection)
+        return f"{problem}; see {self.log(replica)}" if problem else None
 
     def _url(self) -> str:
-        port = self.place.record.ports.postgresql
-        where = f"host={self.place.cluster.paths.pg_sockets}&port={port}&user={SERVICE_USER}"
-        return f"postgres:///{DATABASE}?{where}"
+        paths = self.place.cluster.paths
+        return render.database_url(paths, self.place.record, SERVICE_USER, DATABASE)
 
     def _toml(self, replica: int) -> str:
         door = f'nodes_unix = "{self.socket(replica, "nodes")}"' if self.has_door else ""

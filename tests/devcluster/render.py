@@ -318,10 +318,10 @@ def _signing(paths: Paths, variant: Variant, munge_socket: str) -> str:
     return f'auth = "munge"\n{munge_socket} = {quote(str(paths.munge_socket))}'
 
 
-def database_url(paths: Paths, record: Record, role: str) -> str:
-    """Return the URL by which a role reaches the service's database."""
+def database_url(paths: Paths, record: Record, role: str, database: str = DATABASE) -> str:
+    """Return the URL by which a role reaches a database, the service's if not said."""
     where = f"host={paths.pg_sockets}&port={record.ports.postgresql}"
-    return f"postgres:///{DATABASE}?{where}&user={role}"
+    return f"postgres:///{database}?{where}&user={role}"
 
 
 def service_toml(paths: Paths, record: Record) -> str:

@@ -11,7 +11,7 @@ from day import bodies, launches, operations
 from day.asker import Answer, Asked
 from day.invariants import INVARIANTS, QUERIES, Checker, Facts, Violated, looked_at
 from day.launches import FATES, PAST_JOBS, PAST_STEPS, Launch
-from day.page import Outcome, render
+from day.page import Counts, Outcome, render
 
 JOBS, STEPS = 5_000, 48
 LAST = PAST_STEPS + STEPS - 1
@@ -34,7 +34,7 @@ def launched(**changes: str | int) -> Launch:
 
 
 def answered(json: object, problem: str | None = None) -> Answer:
-    return Answer(Asked("/v1/x"), 1.0, json, problem, None)
+    return Answer(Asked("/v1/x"), 1.0, json, problem)
 
 
 GIVEN = {"role": "pinned", "parametrization": {"cb_nodes": 2}}
@@ -156,14 +156,16 @@ def test_the_page_tells_what_was_violated() -> None:
         jobs=1,
         steps=2,
         versions=["this tree"],
-        seconds=60.0,
         launches=[launched()],
-        requests=3,
-        operations=Counter({"pin": 1}),
-        starts={"usual": [1.0, 2.0]},
-        read=READ,
-        removed={"runs": 2},
-        reported=1,
+        counts=Counts(
+            requests=3,
+            operations=Counter({"pin": 1}),
+            starts={"usual": [1.0, 2.0]},
+            removed={"runs": 2},
+            reported=1,
+            read=READ,
+            seconds=60.0,
+        ),
         violated=None,
     )
     page = render(outcome, checker.tallies)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 from http import HTTPStatus
 
@@ -17,6 +18,16 @@ READY = "/v1/ready"
 """Answers 200 when the service can take requests."""
 
 
+def unready(connection: http.client.HTTPConnection) -> str | None:
+    """Return what keeps the service that this reaches from taking requests; None: nothing."""
+    try:
+        connection.request("GET", READY)
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        return f"{READY}: {error}"
+    return None if status == HTTPStatus.OK else f"{READY} answers {status}"
+
+
 def part(paths: Paths, record: Record) -> Part:
     """Return the part; the service's user runs it."""
     port = record.ports.service
@@ -29,14 +40,9 @@ def part(paths: Paths, record: Record) -> Part:
 
     def probe() -> str | None:
         connection = http.client.HTTPConnection(HOST, port, timeout=2.0)
-        try:
-            connection.request("GET", READY)
-            status = connection.getresponse().status
-        except (OSError, http.client.HTTPException) as error:
-            return f"http://{HOST}:{port}{READY}: {error}"
-        finally:
-            connection.close()
-        return None if status == HTTPStatus.OK else f"http://{HOST}:{port}{READY} answers {status}"
+        with contextlib.closing(connection):
+            problem = unready(connection)
+        return f"http://{HOST}:{port}{problem}" if problem else None
 
     return Part(
         name="io-autotuned",

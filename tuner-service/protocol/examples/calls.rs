@@ -52,9 +52,6 @@ struct Answered {
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// The service has refused, lastingly: its word for why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<String>,
 }
 
 /// Above any study in full, in bytes.
@@ -126,21 +123,14 @@ async fn ask(client: &Client, asked: Asked, deadline: Duration) -> Answered {
     let began = Instant::now();
     let answer: Result<Value, ClientError> = client.call(call, deadline).await;
     let milliseconds = began.elapsed().as_secs_f64() * 1e3;
-    let (answer, problem, refused) = match answer {
-        Ok(answer) => (Some(answer), None, None),
-        Err(error) => {
-            let word = match &error {
-                ClientError::Refused { code, .. } if !error.is_transient() => Some(code.clone()),
-                _ => None,
-            };
-            (None, Some(error.to_string()), word)
-        }
+    let (answer, problem) = match answer {
+        Ok(answer) => (Some(answer), None),
+        Err(error) => (None, Some(error.to_string())),
     };
     Answered {
         id: asked.id,
         milliseconds,
         answer,
         problem,
-        refused,
     }
 }
